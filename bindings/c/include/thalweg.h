@@ -1,0 +1,214 @@
+/* Thalweg: typed calls and streams between languages, in one process. C99, no dependency.
+ *
+ * A service is one shared library with one exported symbol, `tw_library`. This header declares the
+ * table behind it and needs nothing else; `thalweg_client.h` opens a library, checks it and calls it, and
+ * the header that `thalweg gen` writes for a package puts types on that.
+ *
+ * Rules for every function of the table:
+ *  - it returns a status (`tw_code`), fills `*error` if `error` is not NULL, and never unwinds;
+ *  - every pointer in is copied before the call returns;
+ *  - every pointer out says below until when it is valid and what releases it;
+ *  - a handle is a number with a generation: a closed or foreign one is an error, never
+ *    somebody else's object;
+ *  - times are nanoseconds of CLOCK_MONOTONIC (`now()` of the table).
+ */
+#ifndef THALWEG_H
+#define THALWEG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The number of this table's shape. A library with another one is refused. */
+#define TW_ABI 1u
+
+/* How a call can end and what a function can return. A code is {domain u8, number u24};
+ * Thalweg's own domain is 0, so these are the whole code. Numbers never change. */
+enum tw_code {
+  TW_OK = 0,             /* done */
+  TW_ERROR = 1,          /* the service's own typed error: its payload is the data */
+  TW_CANCELLED = 2,      /* cancelled by the caller, or its port closed */
+  TW_TIMED_OUT = 3,      /* the deadline passed */
+  TW_GUEST_LOST = 4,     /* the service could not be (re)started, or dropped the call */
+  TW_GUEST_PANICKED = 5, /* the service panicked in this call; the message says how */
+  TW_OVERLOADED = 6,     /* no room: try again later */
+  TW_SHUT_DOWN = 7,      /* the runtime is shutting down */
+  TW_CLOSED = 8,         /* closed, or a stream's end: everything was delivered */
+  TW_STALE = 9,          /* the handle's object is gone */
+  TW_ARGUMENT = 10,      /* a null pointer, a wrong handle, a malformed message */
+  TW_VERSION = 11,       /* the two sides do not fit */
+  TW_FORKED = 12,        /* the handle was made before fork() */
+  TW_INTERRUPTED = 13,   /* a signal arrived while waiting: run handlers, call again */
+  TW_WOULD_PARK = 14     /* nothing there now, and waiting was not allowed */
+};
+
+typedef uint64_t tw_handle; /* 0 is never valid */
+
+/* A wait's deadline: 0 does not wait at all. */
+#define TW_FOREVER UINT64_MAX
+
+/* What went wrong. Owned by the caller; text is UTF-8, NUL-terminated, cut at a character. */
+typedef struct tw_error {
+  uint32_t code;
+  uint32_t retryable; /* the same call may succeed later */
+  char message[248];
+} tw_error;
+
+/* Kinds of a completion. */
+#define TW_CALL_ENDED 1u   /* the call `call` ended with `code` */
+#define TW_STREAM_READY 2u /* an armed stream has something; `call` is the stream's handle */
+
+/* One entry of a completion queue. `data` and `message` are valid until `release`. */
+typedef struct tw_completion {
+  uint64_t token; /* what the submission, or stream_arm, carried */
+  tw_handle call;
+  uint32_t kind;
+  uint32_t code;
+  const uint8_t *data; /* a message, at a multiple of 8; NULL unless TW_OK or TW_ERROR */
+  uint64_t data_size;
+  const char *message; /* UTF-8, not NUL-terminated; NULL where there is nothing to say */
+  uint32_t message_size;
+  uint32_t retryable;
+  void *owner; /* the core's */
+} tw_completion;
+
+/* One call to submit. `args` is a message (see below) and is copied. */
+typedef struct tw_submission {
+  uint64_t token;   /* comes back in the completion */
+  tw_handle client; /* whose method */
+  uint32_t method;  /* its number: the place in the table's `methods` */
+  uint32_t flags;   /* 0 */
+  const uint8_t *args;
+  uint64_t args_size;
+  uint64_t deadline_ns; /* 0 or TW_FOREVER: none */
+  tw_handle call;       /* out: for cancel; stale once the completion was reaped */
+} tw_submission;
+
+/* Records of a stream, in place. Valid until stream_release of the last of them, or
+ * stream_close. A string's bytes stand at `base + offset`. */
+typedef struct tw_batch {
+  const uint8_t *base;  /* at a multiple of 8 */
+  const uint8_t *slots; /* record i is at slots + i * stride */
+  uint32_t count;
+  uint32_t stride;
+  uint64_t first_seq;   /* number of the first record, counted from 0 */
+  uint64_t lost_before; /* records lost right before it: [first_seq - lost_before, first_seq) */
+  uint32_t gap_reason;  /* TW_GAP_*, 0 where nothing was lost */
+  uint32_t ended;       /* 1: the status is the stream's ending, not the wait's */
+  uint64_t size; /* bytes from `base` on that readers may touch: slots and tails lie within */
+} tw_batch;
+
+#define TW_GAP_CONFLATED 1u /* overtaken by a newer one (policy latest) */
+
+/* A method, in the order of its number. Names are "interface.function", or
+ * "interface.[constructor]resource", "interface.[method]resource.name",
+ * "interface.[static]resource.name" as WIT writes them. The four hashes are of the flat layouts of
+ * the parameters, the result (ok side), the error payload and the stream's element; 0: there is none. */
+typedef struct tw_method {
+  const char *name;
+  uint64_t params;
+  uint64_t ok;
+  uint64_t error;
+  uint64_t element;
+} tw_method;
+
+/* What a library offers. The first five fields never move. */
+typedef struct tw_table {
+  uint32_t abi;        /* TW_ABI of the library */
+  uint32_t size;       /* sizeof(tw_table) there */
+  const char *package; /* "thalweg:search" */
+  const char *version; /* "0.1.0", the package's */
+  const char *core;    /* version of the Thalweg inside */
+  uint64_t layout;     /* hash over all methods */
+  const tw_method *methods;
+  uint32_t method_count;
+  uint32_t reserved;
+
+  uint64_t (*now)(void);
+
+  /* A client: an instance of the service of its own, run by an actor. close() drops it, and ends
+   * its calls and streams as cancelled. */
+  uint32_t (*client_open)(tw_handle *client, tw_error *error);
+  uint32_t (*client_close)(tw_handle client, tw_error *error);
+
+  /* A port: a completion queue with an eventfd. Submit from any thread, reap from one at a time,
+   * close from any. `capacity`, 1 to 65,536, is how many calls may be unreaped at once. */
+  uint32_t (*port_open)(uint32_t capacity, tw_handle *port, tw_error *error);
+  uint32_t (*port_close)(tw_handle port, tw_error *error);
+  /* The eventfd; it belongs to the port. Readable after port_arm said 0 and something completed.
+   * Nobody needs to read it: port_arm resets it. */
+  uint32_t (*port_fd)(tw_handle port, int *fd, tw_error *error);
+  /* *ready = 1: there is something to reap, nothing was armed. 0: the fd becomes readable. */
+  uint32_t (*port_arm)(tw_handle port, uint32_t *ready, tw_error *error);
+  /* Waits until there is something to reap. TW_OK, TW_TIMED_OUT, TW_INTERRUPTED, TW_CLOSED. */
+  uint32_t (*port_wait)(tw_handle port, uint64_t deadline_ns, tw_error *error);
+  uint32_t (*port_reap)(tw_handle port, tw_completion *out, uint32_t max, uint32_t *count,
+                        tw_error *error);
+  /* Frees what the completion points to, and closes handles in it that were not taken. Harmless twice. */
+  void (*release)(tw_completion *completion);
+
+  /* Submits `count` calls; *accepted of them, the first ones, will complete exactly once each.
+   * The status is why the next one was not accepted. */
+  uint32_t (*submit)(tw_handle port, tw_submission *batch, uint32_t count, uint32_t *accepted,
+                     tw_error *error);
+  /* A request: the call ends as cancelled unless it ended before. */
+  uint32_t (*cancel)(tw_handle call, tw_error *error);
+
+  /* Takes the handle number `index` (own resource or stream) out of a completion's message. From then
+   * on it is the caller's to close. */
+  uint32_t (*take_handle)(tw_completion *completion, uint32_t index, tw_handle *out,
+                          tw_error *error);
+  /* Closes a resource. */
+  uint32_t (*resource_drop)(tw_handle resource, tw_error *error);
+
+  /* Streams: one reader at a time, one open batch at a time.
+   * acquire: TW_OK with count >= 1; TW_WOULD_PARK (deadline 0), TW_TIMED_OUT, TW_INTERRUPTED; with
+   * batch->ended = 1: TW_CLOSED at the regular end, else how the stream ended. */
+  uint32_t (*stream_acquire)(tw_handle stream, uint32_t max, uint64_t deadline_ns, tw_batch *out,
+                             tw_error *error);
+  /* Gives back the first `count` records of the open batch; all of them close it. */
+  uint32_t (*stream_release)(tw_handle stream, uint32_t count, tw_error *error);
+  /* One TW_STREAM_READY with `token` comes to `port` as soon as acquire would not park. *ready = 1: it
+   * would not now, and nothing was armed. */
+  uint32_t (*stream_arm)(tw_handle stream, tw_handle port, uint64_t token, uint32_t *ready,
+                         tw_error *error);
+  /* Legal anywhere, also with a batch open: that batch is invalid from then on. The service's writers
+   * see it and stop. */
+  uint32_t (*stream_close)(tw_handle stream, tw_error *error);
+} tw_table;
+
+/* The one symbol of a library. Never NULL; `abi` is what the caller was built with. */
+typedef const tw_table *(*tw_library_function)(uint32_t abi);
+
+/* ---- Messages ---------------------------------------------------------------------------------
+ * The Component Model's canonical layout, with offsets from the message's first byte in place of pointers:
+ *
+ *   0   u32 size       whole message
+ *   4   u32 layout     low half of the root's layout hash
+ *   8   u32 handles    how many
+ *   12  u32 root       offset of the root, a multiple of 8: 16 + 8 * handles
+ *   16  u64 handles[]
+ *   ..  root, then tails in pre-order, each aligned for its elements, never overlapping
+ *
+ * A string or list is {u32 offset, u32 length} (length in bytes, or elements); an empty one is {0, 0}. A
+ * resource or stream is a u32: its place in handles[]. The root of the arguments is the record of the
+ * parameters; of a completion with TW_OK the result (its ok side), with TW_ERROR the error payload. */
+typedef struct tw_slice {
+  uint32_t offset;
+  uint32_t length;
+} tw_slice;
+
+typedef struct tw_message {
+  uint32_t size;
+  uint32_t layout;
+  uint32_t handles;
+  uint32_t root;
+} tw_message;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,466 @@
+/* Using a Thalweg library from C: open it, make a client, call, read a stream. C99 and C++, header-only,
+ * needs libc and dlopen.
+ *
+ *   const tw_table *table;            what the library offers
+ *     tw_open                         opens it and checks that both sides fit
+ *   tw_client                         an instance of the service, and a port to call it through
+ *     tw_client_open, _attach, _close
+ *     tw_call                         one call: submit, wait, reap
+ *   tw_reply                          an ending that was reaped: owns what its result points into
+ *   tw_stream                         a stream; read by tw_stream_acquire and _release
+ *
+ * The header that `thalweg gen` writes for a package puts types on all of these. Every function
+ * returns a `tw_code` and, if `error` is not NULL, says there what went wrong; where it returns
+ * TW_OK, `*error` is left alone. Strings that go in are checked to be UTF-8 by the core.
+ */
+#ifndef THALWEG_CLIENT_H
+#define THALWEG_CLIENT_H
+
+#include <dlfcn.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "thalweg.h"
+#include "thalweg_message.h"
+
+/* ---- Errors ----------------------------------------------------------------------------------- */
+
+/* The code's name in lower case: "timed_out". Never NULL. */
+static inline const char *tw_code_name(uint32_t code) {
+  static const char *const names[] = {"ok",         "error",          "cancelled",  "timed_out",
+                                      "guest_lost", "guest_panicked", "overloaded", "shut_down",
+                                      "closed",     "stale",          "argument",   "version",
+                                      "forked",     "interrupted",    "would_park"};
+  return code < sizeof(names) / sizeof(names[0]) ? names[code] : "unknown";
+}
+
+/* Fills `*error`, if there is one, with `size` bytes of UTF-8, cut at a character where they are too
+ * many. Returns `code`. */
+static inline uint32_t tw_fail_with(tw_error *error, uint32_t code, uint32_t retryable,
+                                    const char *message, size_t size) {
+  if (!error) {
+    return code;
+  }
+  if (size >= sizeof(error->message)) {
+    size = sizeof(error->message) - 1;
+    while (size > 0 && ((unsigned char)message[size] & 0xc0) == 0x80) {
+      size--;
+    }
+  }
+  error->code = code;
+  error->retryable = retryable;
+  if (size > 0) {
+    memcpy(error->message, message, size);
+  }
+  error->message[size] = '\0';
+  return code;
+}
+
+/* The same with printf's formats. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 4)))
+#endif
+static inline uint32_t
+tw_fail(tw_error *error, uint32_t code, const char *format, ...) {
+  char text[1024];
+  va_list arguments;
+  int size;
+  va_start(arguments, format);
+  size = vsnprintf(text, sizeof(text), format, arguments);
+  va_end(arguments);
+  if (size < 0) {
+    size = 0;
+  }
+  return tw_fail_with(error, code, code == TW_OVERLOADED, text,
+                      (size_t)size < sizeof(text) ? (size_t)size : sizeof(text) - 1);
+}
+
+/* ---- Opening a library ------------------------------------------------------------------------ */
+
+/* What the caller was built for. Generated code has one. */
+typedef struct tw_expected {
+  const char *package;
+  const char *version;
+  uint64_t layout;
+  const tw_method *methods; /* to name the method that differs; may be NULL */
+  uint32_t method_count;
+} tw_expected;
+
+/* The first method that differs, or NULL. */
+static inline const char *tw_first_difference(const tw_table *table, const tw_expected *expected) {
+  uint32_t i;
+  for (i = 0; expected->methods && i < expected->method_count; i++) {
+    const tw_method *ours = &expected->methods[i];
+    const tw_method *theirs;
+    if (!table->methods || i >= table->method_count) {
+      return ours->name;
+    }
+    theirs = &table->methods[i];
+    if (!theirs->name || strcmp(ours->name, theirs->name) != 0 || ours->params != theirs->params ||
+        ours->ok != theirs->ok || ours->error != theirs->error ||
+        ours->element != theirs->element) {
+      return ours->name;
+    }
+  }
+  return NULL;
+}
+
+/* Checks that a table is what the caller was built for. TW_VERSION names both sides. tw_open calls it; a
+ * program that links a library instead of opening it calls it on what `tw_library` returned. */
+static inline uint32_t tw_table_check(const tw_table *table, const tw_expected *expected,
+                                      tw_error *error) {
+  const char *package;
+  const char *version;
+  const char *core;
+  if (!table) {
+    return tw_fail(error, TW_VERSION, "built for %s@%s (abi %u), but the library offers no table",
+                   expected->package, expected->version, TW_ABI);
+  }
+  /* These stand at the same place in every table: see thalweg.h. */
+  package = table->package ? table->package : "(no name)";
+  version = table->version ? table->version : "(no version)";
+  core = table->core ? table->core : "(unknown)";
+  if (table->abi != TW_ABI) {
+    return tw_fail(
+        error, TW_VERSION,
+        "built for abi %u (%s@%s), but the library has abi %" PRIu32 " (%s@%s, Thalweg %s)", TW_ABI,
+        expected->package, expected->version, table->abi, package, version, core);
+  }
+  if (table->size < sizeof(tw_table)) {
+    return tw_fail(error, TW_VERSION,
+                   "built for a table of %u bytes (%s@%s), but the library's has %" PRIu32
+                   " (%s@%s, Thalweg %s)",
+                   (unsigned)sizeof(tw_table), expected->package, expected->version, table->size,
+                   package, version, core);
+  }
+  if (strcmp(package, expected->package) != 0 || strcmp(version, expected->version) != 0) {
+    return tw_fail(error, TW_VERSION, "built for %s@%s, but the library is %s@%s (Thalweg %s)",
+                   expected->package, expected->version, package, version, core);
+  }
+  if (table->layout != expected->layout) {
+    const char *method = tw_first_difference(table, expected);
+    return tw_fail(error, TW_VERSION,
+                   "built for %s@%s with layout %016" PRIx64
+                   ", but the library's %s@%s has layout %016" PRIx64 "%s%s",
+                   expected->package, expected->version, expected->layout, package, version,
+                   table->layout, method ? "; first difference: " : "", method ? method : "");
+  }
+  return TW_OK;
+}
+
+/* Opens the library at `path` (as dlopen reads it: without a slash it is searched for) and checks it.
+ * TW_ARGUMENT: it cannot be loaded, or is not a Thalweg library. TW_VERSION: it is another one.
+ *
+ * There is no counterpart: a library is linked `-z nodelete` and stays, because threads of its core
+ * run in it. `*table` is valid until the process ends. Opening again gives the same table. */
+static inline uint32_t tw_open(const char *path, const tw_expected *expected,
+                               const tw_table **table, tw_error *error) {
+  tw_library_function library;
+  const tw_table *found;
+  void *loaded;
+  void *symbol;
+  uint32_t code;
+  if (!path || !expected || !table) {
+    return tw_fail(error, TW_ARGUMENT, "tw_open: a null pointer");
+  }
+  *table = NULL;
+  loaded = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!loaded) {
+    const char *why = dlerror();
+    return tw_fail(error, TW_ARGUMENT, "cannot load the library for %s@%s: %s", expected->package,
+                   expected->version, why ? why : path);
+  }
+  symbol = dlsym(loaded, "tw_library");
+  if (!symbol) {
+    code = tw_fail(error, TW_ARGUMENT,
+                   "built for %s@%s, but this is no Thalweg library, it has no tw_library: %s",
+                   expected->package, expected->version, path);
+  } else {
+    memcpy(&library, &symbol, sizeof(library)); /* ISO C has no cast from void * to a function */
+    found = library(TW_ABI);
+    code = tw_table_check(found, expected, error);
+    if (code == TW_OK) {
+      *table = found;
+      return TW_OK;
+    }
+  }
+  dlclose(loaded); /* refused: nothing of it was started */
+  return code;
+}
+
+/* ---- Clients ---------------------------------------------------------------------------------- */
+
+/* An instance of the service, and the port through which this holder calls it. Use one from one thread at
+ * a time; another thread, or an event loop, attaches one of its own. */
+typedef struct tw_client {
+  const tw_table *table;
+  tw_handle instance;
+  tw_handle port;
+  bool attached; /* the instance is another tw_client's to close */
+} tw_client;
+
+/* A client over an instance that exists. */
+static inline uint32_t tw_client_attach(const tw_client *instance, uint32_t capacity,
+                                        tw_client *out, tw_error *error) {
+  *out = *instance;
+  out->port = 0;
+  out->attached = true;
+  return out->table->port_open(capacity, &out->port, error);
+}
+
+/* A new instance of the service, and a port on which `capacity` calls may be unreaped at once. */
+static inline uint32_t tw_client_open(const tw_table *table, uint32_t capacity, tw_client *out,
+                                      tw_error *error) {
+  uint32_t code;
+  out->table = table;
+  out->instance = 0;
+  out->port = 0;
+  out->attached = false;
+  code = table->client_open(&out->instance, error);
+  if (code != TW_OK) {
+    return code;
+  }
+  code = table->port_open(capacity, &out->port, error);
+  if (code != TW_OK) {
+    table->client_close(out->instance, NULL);
+    out->instance = 0;
+  }
+  return code;
+}
+
+/* Closes the port, whose calls end as cancelled, and the instance unless it is another's. Closing twice
+ * is TW_OK: the second finds nothing to do. */
+static inline uint32_t tw_client_close(tw_client *client, tw_error *error) {
+  uint32_t code = TW_OK;
+  uint32_t second = TW_OK;
+  if (client->port != 0) {
+    code = client->table->port_close(client->port, error);
+  }
+  if (client->instance != 0 && !client->attached) {
+    second = client->table->client_close(client->instance, code == TW_OK ? error : NULL);
+  }
+  client->port = 0;
+  client->instance = 0;
+  return code != TW_OK ? code : second;
+}
+
+/* `nanoseconds` from now, as a deadline. */
+static inline uint64_t tw_after(const tw_client *client, uint64_t nanoseconds) {
+  uint64_t now = client->table->now();
+  return nanoseconds < TW_FOREVER - now ? now + nanoseconds : TW_FOREVER;
+}
+
+/* Ends a message and fills a submission with it, but for token and deadline. `name` is for the error. */
+static inline uint32_t tw_prepare(const tw_client *client, tw_writer *writer, uint32_t method,
+                                  const char *name, tw_submission *submission, tw_error *error) {
+  uint32_t code = tw_writer_end(writer);
+  memset(submission, 0, sizeof(*submission));
+  if (client->instance == 0) {
+    return tw_fail(error, TW_CLOSED, "%s: the client is closed", name);
+  }
+  if (code == TW_OVERLOADED) {
+    return tw_fail(error, code, "%s: no memory for the message", name);
+  }
+  if (code != TW_OK) {
+    return tw_fail(error, code, "%s: a null pointer, or more than 2 GiB of arguments", name);
+  }
+  submission->client = client->instance;
+  submission->method = method;
+  submission->args = writer->data;
+  submission->args_size = writer->size;
+  return TW_OK;
+}
+
+/* Submits one call. The completion carries `submission->token`; `submission->call` is for cancel. */
+static inline uint32_t tw_submit(const tw_client *client, tw_submission *submission,
+                                 tw_error *error) {
+  uint32_t accepted = 0;
+  return client->table->submit(client->port, submission, 1, &accepted, error);
+}
+
+/* One call, from submission to its completion: TW_OK and `*out`, whatever the call's own ending (`out->code`).
+ *
+ * For a port on which nothing else is under way: a completion of something else is released and
+ * TW_ARGUMENT says so. A signal while waiting cancels the call and waits for that; TW_INTERRUPTED means that the call ended
+ * as cancelled for this reason. Release `*out` with tw_table.release where TW_OK was returned. */
+static inline uint32_t tw_call(const tw_client *client, tw_submission *submission,
+                               tw_completion *out, tw_error *error) {
+  const tw_table *table = client->table;
+  bool interrupted = false;
+  bool foreign = false;
+  uint32_t code = tw_submit(client, submission, error);
+  if (code != TW_OK) {
+    return code;
+  }
+  for (;;) {
+    uint32_t count = 0;
+    code = table->port_wait(client->port, TW_FOREVER, error);
+    if (code == TW_INTERRUPTED) {
+      if (!interrupted) {
+        interrupted = true;
+        table->cancel(submission->call, NULL); /* stale if it ended meanwhile: then it is here */
+      }
+      continue;
+    }
+    if (code == TW_OK) {
+      code = table->port_reap(client->port, out, 1, &count, error);
+    }
+    if (code != TW_OK) {
+      return code;
+    }
+    if (count == 0) {
+      continue;
+    }
+    if (out->kind == TW_CALL_ENDED && out->call == submission->call) {
+      break;
+    }
+    foreign = true;
+    table->release(out);
+  }
+  if (foreign) {
+    table->release(out);
+    return tw_fail(error, TW_ARGUMENT, "tw_call on a port on which something else is under way");
+  }
+  if (interrupted && out->code == TW_CANCELLED) {
+    table->release(out);
+    return tw_fail_with(error, TW_INTERRUPTED, 1, "a signal arrived during the call",
+                        sizeof("a signal arrived during the call") - 1);
+  }
+  return TW_OK;
+}
+
+/* ---- Replies ---------------------------------------------------------------------------------- */
+
+/* A completion that was reaped. What a typed result points to lies in it and is valid until
+ * tw_reply_release. A zeroed one is empty, and releasing that is legal. */
+typedef struct tw_reply {
+  const tw_table *table;
+  const uint8_t *base; /* the message's first byte, for accessors */
+  tw_completion completion;
+} tw_reply;
+
+/* Empty, so that releasing it does nothing. */
+static inline void tw_reply_clear(tw_reply *reply) {
+  memset(reply, 0, sizeof(*reply));
+}
+
+/* Takes a completion over. It is then the reply's to release. */
+static inline void tw_reply_take(tw_reply *reply, const tw_table *table,
+                                 tw_completion *completion) {
+  reply->table = table;
+  reply->base = completion->data;
+  reply->completion = *completion;
+  memset(completion, 0, sizeof(*completion));
+}
+
+/* Frees what the reply points to. Harmless twice. */
+static inline void tw_reply_release(tw_reply *reply) {
+  if (reply->table) {
+    reply->table->release(&reply->completion);
+  }
+  tw_reply_clear(reply);
+}
+
+/* How the call ended, for an ending that has no value: fills `*error` and returns the code. */
+static inline uint32_t tw_reply_failure(const tw_reply *reply, tw_error *error) {
+  const tw_completion *completion = &reply->completion;
+  if (completion->message) {
+    return tw_fail_with(error, completion->code, completion->retryable, completion->message,
+                        completion->message_size);
+  }
+  return tw_fail_with(error, completion->code, completion->retryable,
+                      tw_code_name(completion->code), strlen(tw_code_name(completion->code)));
+}
+
+/* The root of the reply's message: see tw_check_root. */
+static inline const void *tw_reply_root(const tw_reply *reply, tw_reader *reader, uint64_t layout,
+                                        uint32_t size) {
+  return tw_check_root(reader, reply->completion.data, reply->completion.data_size, layout, size);
+}
+
+/* Takes the own resource or stream out of a result whose root is its index. It is then the caller's, and
+ * the reply has nothing left: it is released. */
+static inline uint32_t tw_reply_handle(tw_reply *reply, uint32_t index, tw_handle *out,
+                                       tw_error *error) {
+  uint32_t code = reply->table->take_handle(&reply->completion, index, out, error);
+  tw_reply_release(reply);
+  return code;
+}
+
+/* For a message that is not what its layout says: the call's result is lost. */
+static inline uint32_t tw_reply_malformed(tw_reply *reply, const char *function, tw_error *error) {
+  tw_reply_release(reply);
+  return tw_fail(error, TW_ARGUMENT, "%s: the library's message is malformed", function);
+}
+
+/* ---- Resources -------------------------------------------------------------------------------- */
+
+/* An object on the service's side that the caller owns. */
+typedef struct tw_resource {
+  const tw_table *table;
+  tw_handle handle;
+} tw_resource;
+
+/* Closes it. Closing twice is TW_OK: the second finds nothing to do. */
+static inline uint32_t tw_resource_close(tw_resource *resource, tw_error *error) {
+  uint32_t code = TW_OK;
+  if (resource->handle != 0) {
+    code = resource->table->resource_drop(resource->handle, error);
+  }
+  resource->handle = 0;
+  return code;
+}
+
+/* ---- Streams ---------------------------------------------------------------------------------- */
+
+/* A stream that the caller owns. One thread at a time reads it. */
+typedef struct tw_stream {
+  const tw_table *table;
+  tw_handle handle;
+} tw_stream;
+
+/* Records that lie ready, at most `max`: see stream_acquire in thalweg.h. `size` is the record's. */
+static inline uint32_t tw_stream_acquire(const tw_stream *stream, uint32_t max,
+                                         uint64_t deadline_ns, uint32_t size, tw_batch *batch,
+                                         tw_error *error) {
+  uint32_t code;
+  memset(batch, 0, sizeof(*batch));
+  code = stream->table->stream_acquire(stream->handle, max, deadline_ns, batch, error);
+  if (code == TW_OK && batch->stride < size) {
+    stream->table->stream_release(stream->handle, batch->count, NULL);
+    return tw_fail(error, TW_VERSION,
+                   "built for records of %" PRIu32 " bytes, the stream's have %" PRIu32, size,
+                   batch->stride);
+  }
+  return code;
+}
+
+/* Gives back the first `count` records of the open batch. */
+static inline uint32_t tw_stream_release(const tw_stream *stream, uint32_t count, tw_error *error) {
+  return stream->table->stream_release(stream->handle, count, error);
+}
+
+/* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait; where
+ * it would not now, `*ready` is 1 and none comes. */
+static inline uint32_t tw_stream_arm(const tw_stream *stream, const tw_client *client,
+                                     uint64_t token, uint32_t *ready, tw_error *error) {
+  return stream->table->stream_arm(stream->handle, client->port, token, ready, error);
+}
+
+/* Legal anywhere. Closing twice is TW_OK: the second finds nothing to do. */
+static inline uint32_t tw_stream_close(tw_stream *stream, tw_error *error) {
+  uint32_t code = TW_OK;
+  if (stream->handle != 0) {
+    code = stream->table->stream_close(stream->handle, error);
+  }
+  stream->handle = 0;
+  return code;
+}
+
+/* Record `index` of a batch. */
+static inline const void *tw_batch_at(const tw_batch *batch, uint32_t index) {
+  return batch->slots + (size_t)index * batch->stride;
+}
+
+#endif

@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# Tests of the C binding: headers on every compiler there is, then the test programs, plain and under
+# AddressSanitizer and UndefinedBehaviorSanitizer.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+target=${CARGO_TARGET_DIR:-$PWD/target}
+build=$target/c-tests
+cc=${CC:-cc}
+include=(-Ibindings/c/include -Iexamples/search/generated/c -Iconformance/generated/c)
+warnings=(-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-align -Werror)
+mkdir -p "$build"
+
+# 1. Every header by itself, in each language it promises to be.
+headers() {
+  local compiler header
+  for header in thalweg.h thalweg_message.h thalweg_client.h search.h conformance.h; do
+    printf '#include "%s"\n#include "%s"\nint main(void) { return 0; }\n' "$header" "$header" >"$build/header.c"
+    cp "$build/header.c" "$build/header.cpp"
+    for compiler in "$cc -std=c99" "$cc -std=c11 -O2" 'clang -std=c99' 'c++ -std=c++17' 'clang++ -std=c++17'; do
+      local language=c
+      [[ $compiler == *++* ]] && language=cpp
+      if command -v "${compiler%% *}" >/dev/null; then
+        # shellcheck disable=SC2086 # the compiler comes with its options
+        $compiler "${warnings[@]}" "${include[@]}" -c "$build/header.$language" -o /dev/null
+      fi
+    done
+  done
+}
+
+# 2. Libraries that do not fit.
+fake() {
+  "$cc" -std=c99 -g -fPIC -shared "${warnings[@]}" "${include[@]}" "${@:2}" \
+    bindings/c/tests/fake_library.c -o "$build/libfake_$1.so"
+}
+fakes() {
+  fake fits
+  fake larger_table '-DFAKE_SIZE=(sizeof(tw_table) + 8)'
+  fake other_abi -DFAKE_ABI=2
+  fake smaller_table -DFAKE_SIZE=64
+  fake other_package '-DFAKE_PACKAGE="thalweg:find"'
+  fake other_version '-DFAKE_VERSION="0.2.0"'
+  fake other_layout -DFAKE_LAYOUT
+  fake no_table -DFAKE_NO_TABLE
+  fake no_symbol -DFAKE_NO_SYMBOL
+}
+
+# 3. The programs. A panic that a test asks for says so in one line.
+export RUST_BACKTRACE=0
+programs() {
+  local folder=$build/$1 name
+  rm -rf "$folder"
+  mkdir -p "$folder/made"
+  for name in message open calls ports streams files; do
+    "$cc" -std=c99 -D_XOPEN_SOURCE=700 -g "${warnings[@]}" "${include[@]}" "${@:2}" \
+      "bindings/c/tests/$name.c" -o "$folder/$name" -pthread -ldl
+  done
+  "$folder/message"
+  "$folder/open" "$build"
+  for name in calls ports streams; do
+    "$folder/$name" "$target/debug/libthalweg_conformance.so"
+  done
+  "$folder/files" "$target/debug/libthalweg_search.so" "$folder/made"
+}
+
+headers
+fakes
+cargo build --locked --quiet -p thalweg-conformance -p thalweg-search
+programs plain -O2
+programs sanitized -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined
+
+# 4. The example, against grep on our own sources.
+example() {
+  local search=$build/search-c library=$target/debug/libthalweg_search.so
+  "$cc" -std=c99 -g -O1 -fsanitize=address,undefined "${warnings[@]}" "${include[@]}" \
+    examples/search/hosts/c/search.c -o "$search" -ldl
+  LC_ALL=C grep -raFn -- 'uint32_t' bindings/c | LC_ALL=C sort >"$build/grep.txt"
+  "$search" "$library" uint32_t bindings/c --print | LC_ALL=C sort >"$build/found.txt"
+  diff "$build/grep.txt" "$build/found.txt" >&2
+  [ "$("$search" "$library" uint32_t bindings/c --count)" = "$(wc -l <"$build/grep.txt")" ]
+  "$search" "$library" uint32_t bindings/c --json | grep -q "\"matches\":$(wc -l <"$build/grep.txt"),"
+  if "$search" "$library" uint32_t no/such/folder 2>"$build/error.txt"; then return 1; fi
+  grep -q 'No such file' "$build/error.txt"
+  echo "example: agrees with grep"
+}
+example
+
+# 5. The program in the README, against an installation, where there is pkg-config.
+installed() {
+  local prefix=$build/installed flags=(-Ibindings/c/include -ldl)
+  # shellcheck disable=SC2016 # the backticks are Markdown's
+  sed -n '/^```c$/,/^```$/p' bindings/c/README.md | sed '1d;$d' >"$build/readme.c"
+  if command -v pkg-config >/dev/null; then
+    install -Dm644 -t "$prefix/include" bindings/c/include/*.h
+    sed "s|@PREFIX@|$prefix|; s|@VERSION@|0.1.0|" bindings/c/thalweg.pc.in |
+      install -Dm644 /dev/stdin "$prefix/lib/pkgconfig/thalweg.pc"
+    read -r -a flags <<<"$(PKG_CONFIG_PATH=$prefix/lib/pkgconfig pkg-config --cflags --libs thalweg)"
+  fi
+  "$cc" -std=c99 "${warnings[@]}" -Iexamples/search/generated/c "$build/readme.c" -o "$build/readme" "${flags[@]}"
+  [[ $(cd bindings/c && LD_LIBRARY_PATH=$target/debug "$build/readme") =~ ^[0-9]+\ lines$ ]]
+  echo "readme: runs"
+}
+installed
+
+# 6. The scenarios that every language passes.
+conformance/c/test.sh

@@ -1,0 +1,364 @@
+/* Calls on the conformance library: every way in which one can end. */
+#include <signal.h>
+#include <sys/time.h>
+
+#include "host.h"
+
+static conformance_client client;
+
+/* ---- Answers ---------------------------------------------------------------------------------- */
+
+static void an_answer_comes_back(void) {
+  conformance_echo_string_result result;
+  tw_error error;
+  CHECK_CODE(conformance_echo_string(&client, tw_text_of("gr\xc3\xbc\xc3\x9f dich"), TW_FOREVER,
+                                     &result, &error),
+             TW_OK);
+  CHECK(tw_text_equal(result.ok, tw_text_of("gr\xc3\xbc\xc3\x9f dich")));
+  tw_reply_release(&result.reply);
+  tw_reply_release(&result.reply);
+}
+
+static void a_call_without_a_result_ends(void) {
+  conformance_nothing_result result;
+  tw_error error;
+  CHECK_CODE(conformance_nothing(&client, TW_FOREVER, &result, &error), TW_OK);
+  tw_reply_release(&result.reply);
+}
+
+static conformance_option_failure_in how(uint8_t tag) {
+  conformance_option_failure_in failure;
+  memset(&failure, 0, sizeof(failure));
+  failure.some = true;
+  failure.value.tag = tag;
+  return failure;
+}
+
+static void a_typed_error_has_its_payload(void) {
+  conformance_option_failure_in code = how(CONFORMANCE_FAILURE_CODE);
+  conformance_option_failure_in at = how(CONFORMANCE_FAILURE_AT);
+  conformance_option_failure_in none;
+  const conformance_tuple2_string_point *place;
+  conformance_fail_result result;
+  conformance_fail_later_result later;
+  tw_error error;
+  uint32_t number = 0;
+  code.value.value.code = 4711;
+  at.value.value.at.f0 = tw_text_of("here");
+  at.value.value.at.f1.y = -3;
+  memset(&none, 0, sizeof(none));
+  CHECK_CODE(conformance_fail(&client, &none, TW_FOREVER, &result, &error), TW_OK);
+  CHECK(result.ok == 7);
+  tw_reply_release(&result.reply);
+  CHECK_CODE(conformance_fail(&client, &code, TW_FOREVER, &result, &error), TW_ERROR);
+  CHECK(error.code == TW_ERROR && error.retryable == 0);
+  CHECK(conformance_failure_code(result.reply.base, result.error, &number) && number == 4711);
+  tw_reply_release(&result.reply);
+  CHECK_CODE(conformance_fail_later(&client, &at, TW_FOREVER, &later, &error), TW_ERROR);
+  CHECK(conformance_failure_at(later.reply.base, later.error, &place) && place->f1.y == -3 &&
+        tw_text_equal(conformance_tuple2_string_point_f0(later.reply.base, place),
+                      tw_text_of("here")));
+  tw_reply_release(&later.reply);
+}
+
+static void an_error_without_a_payload_is_an_error(void) {
+  conformance_fail_bare_result result;
+  tw_error error;
+  CHECK_CODE(conformance_fail_bare(&client, false, TW_FOREVER, &result, &error), TW_OK);
+  tw_reply_release(&result.reply);
+  CHECK_CODE(conformance_fail_bare(&client, true, TW_FOREVER, &result, &error), TW_ERROR);
+  tw_reply_release(&result.reply);
+}
+
+static void a_batch_of_calls_completes_once_each(void) {
+  enum { COUNT = 3 };
+  tw_writer writers[COUNT];
+  tw_submission batch[COUNT];
+  tw_error error;
+  uint32_t accepted = 0;
+  unsigned seen = 0;
+  int i;
+  for (i = 0; i < COUNT; i++) {
+    REQUIRE_OK(
+        conformance_echo_u64_prepare(&client, (uint64_t)i * 10, &writers[i], &batch[i], &error),
+        error);
+    batch[i].token = (uint64_t)i;
+  }
+  CHECK_CODE(client.tw.table->submit(client.tw.port, batch, COUNT, &accepted, &error), TW_OK);
+  CHECK(accepted == COUNT);
+  for (i = 0; i < COUNT; i++) {
+    tw_writer_free(&writers[i]);
+  }
+  for (i = 0; i < COUNT; i++) {
+    tw_completion completion = next_completion(&client);
+    conformance_echo_u64_result result;
+    uint64_t token = completion.token;
+    CHECK(token < COUNT && completion.call == batch[token].call);
+    seen |= 1u << token;
+    CHECK_CODE(conformance_echo_u64_read(&client, &completion, &result, &error), TW_OK);
+    CHECK(result.ok == token * 10);
+  }
+  CHECK(seen == 7);
+}
+
+/* ---- Refused ---------------------------------------------------------------------------------- */
+
+static void text_that_is_not_utf8_is_refused(void) {
+  conformance_echo_string_result result;
+  tw_error error;
+  CHECK_CODE(conformance_echo_string(&client, tw_text_of("a\xff\x62"), TW_FOREVER, &result, &error),
+             TW_ARGUMENT);
+  CHECK(error.message[0] != '\0');
+  tw_reply_release(&result.reply);
+}
+
+static void a_value_that_its_type_does_not_have_is_refused(void) {
+  conformance_echo_char_result character;
+  conformance_echo_color_result color;
+  conformance_echo_rights_result rights;
+  conformance_echo_shape_result shape;
+  conformance_shape_in wrong;
+  tw_error error;
+  CHECK_CODE(conformance_echo_char(&client, 0xd800, TW_FOREVER, &character, &error), TW_ARGUMENT);
+  tw_reply_release(&character.reply);
+  CHECK_CODE(conformance_echo_color(&client, 3, TW_FOREVER, &color, &error), TW_ARGUMENT);
+  tw_reply_release(&color.reply);
+  CHECK_CODE(conformance_echo_rights(&client, 0x80, TW_FOREVER, &rights, &error), TW_ARGUMENT);
+  tw_reply_release(&rights.reply);
+  memset(&wrong, 0, sizeof(wrong));
+  wrong.tag = 200;
+  CHECK_CODE(conformance_echo_shape(&client, &wrong, TW_FOREVER, &shape, &error), TW_ARGUMENT);
+  tw_reply_release(&shape.reply);
+}
+
+static void arguments_that_are_no_message_are_refused(void) {
+  static const uint8_t garbage[] = {1, 2, 3, 4, 5};
+  tw_submission submission;
+  tw_completion completion;
+  tw_error error;
+  memset(&submission, 0, sizeof(submission));
+  submission.client = client.tw.instance;
+  submission.method = CONFORMANCE_METHOD_ECHO_U8;
+  submission.args = garbage;
+  submission.args_size = sizeof(garbage);
+  REQUIRE_OK(tw_call(&client.tw, &submission, &completion, &error), error);
+  CHECK_CODE(completion.code, TW_ARGUMENT);
+  CHECK(completion.data == NULL);
+  client.tw.table->release(&completion);
+}
+
+static void a_method_that_there_is_not_is_refused(void) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_error error;
+  uint32_t accepted = 7;
+  REQUIRE_OK(conformance_nothing_prepare(&client, &writer, &submission, &error), error);
+  submission.method = 9999;
+  CHECK_CODE(client.tw.table->submit(client.tw.port, &submission, 1, &accepted, &error),
+             TW_ARGUMENT);
+  CHECK(accepted == 0 && strstr(error.message, "9999") != NULL);
+  tw_writer_free(&writer);
+}
+
+/* ---- Ended early ------------------------------------------------------------------------------ */
+
+static void a_call_past_its_deadline_is_timed_out(void) {
+  conformance_never_result result;
+  tw_error error;
+  uint64_t began = client.tw.table->now();
+  uint64_t took;
+  CHECK_CODE(conformance_never(&client, tw_after(&client.tw, 30 * MILLISECOND), &result, &error),
+             TW_TIMED_OUT);
+  took = client.tw.table->now() - began;
+  CHECK(took >= 30 * MILLISECOND && took < 1000 * MILLISECOND);
+  tw_reply_release(&result.reply);
+  CHECK_CODE(conformance_never(&client, 1, &result, &error), TW_TIMED_OUT);
+  tw_reply_release(&result.reply);
+  CHECK(tw_after(&client.tw, UINT64_MAX) == TW_FOREVER);
+}
+
+static void a_call_that_ends_before_its_deadline_is_not_touched_by_it(void) {
+  conformance_sleep_result result;
+  tw_error error;
+  CHECK_CODE(
+      conformance_sleep(&client, 20, tw_after(&client.tw, 5000 * MILLISECOND), &result, &error),
+      TW_OK);
+  CHECK(result.ok == 20);
+  tw_reply_release(&result.reply);
+}
+
+static void a_cancelled_call_ends_as_cancelled_and_its_handle_is_stale(void) {
+  conformance_never_result result;
+  tw_completion completion;
+  tw_error error;
+  tw_handle call = 0;
+  REQUIRE_OK(conformance_never_submit(&client, TW_FOREVER, 42, &call, &error), error);
+  CHECK_CODE(client.tw.table->cancel(call, &error), TW_OK);
+  completion = next_completion(&client);
+  CHECK(completion.token == 42 && completion.call == call);
+  CHECK_CODE(conformance_never_read(&client, &completion, &result, &error), TW_CANCELLED);
+  tw_reply_release(&result.reply);
+  CHECK_CODE(client.tw.table->cancel(call, &error), TW_STALE);
+}
+
+static void a_panic_ends_its_call_and_a_fresh_instance_serves_the_next(void) {
+  conformance_panic_result result;
+  conformance_panic_later_result later;
+  tw_error error;
+  CHECK_CODE(conformance_panic(&client, tw_text_of("oh no"), TW_FOREVER, &result, &error),
+             TW_GUEST_PANICKED);
+  CHECK(strstr(error.message, "oh no") != NULL);
+  tw_reply_release(&result.reply);
+  an_answer_comes_back();
+  CHECK_CODE(conformance_panic_later(&client, tw_text_of("later"), TW_FOREVER, &later, &error),
+             TW_GUEST_PANICKED);
+  CHECK(strstr(error.message, "later") != NULL);
+  tw_reply_release(&later.reply);
+  an_answer_comes_back();
+}
+
+/* ---- Signals ---------------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t alarms = 0;
+
+static void on_alarm(int signal_number) {
+  (void)signal_number;
+  alarms = 1;
+}
+
+static void alarm_in_ms(uint32_t milliseconds) {
+  struct itimerval timer;
+  memset(&timer, 0, sizeof(timer));
+  timer.it_value.tv_usec = (suseconds_t)milliseconds * 1000;
+  alarms = 0;
+  setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+static void a_wait_that_a_signal_interrupts_returns(void) {
+  tw_error error;
+  uint64_t began = client.tw.table->now();
+  alarm_in_ms(30);
+  CHECK_CODE(client.tw.table->port_wait(client.tw.port, TW_FOREVER, &error), TW_INTERRUPTED);
+  CHECK(alarms == 1);
+  CHECK(client.tw.table->now() - began < 1000 * MILLISECOND);
+}
+
+static void a_blocking_call_that_a_signal_interrupts_has_ended(void) {
+  conformance_never_result result;
+  tw_error error;
+  uint32_t ready = 7;
+  alarm_in_ms(30);
+  CHECK_CODE(conformance_never(&client, TW_FOREVER, &result, &error), TW_INTERRUPTED);
+  CHECK(alarms == 1 && error.code == TW_INTERRUPTED);
+  tw_reply_release(&result.reply);
+  CHECK_CODE(client.tw.table->port_arm(client.tw.port, &ready, &error), TW_OK);
+  CHECK(ready == 0); /* nothing of it is left on the port */
+  an_answer_comes_back();
+}
+
+/* ---- Resources -------------------------------------------------------------------------------- */
+
+static conformance_counter counter_of(const conformance_client *of, uint64_t start) {
+  conformance_counter_new_result result;
+  tw_error error;
+  REQUIRE_OK(conformance_counter_new(of, start, TW_FOREVER, &result, &error), error);
+  tw_reply_release(&result.reply);
+  return result.ok;
+}
+
+static void a_resource_is_used_passed_on_and_closed(void) {
+  conformance_counter left = counter_of(&client, 40);
+  conformance_counter right = counter_of(&client, 1);
+  conformance_counter sum;
+  conformance_counter_add_result added;
+  conformance_counter_sum_result summed;
+  conformance_counter_finish_result finished;
+  conformance_counter_value_result value;
+  tw_error error;
+  CHECK_CODE(conformance_counter_add(&client, right, 1, TW_FOREVER, &added, &error), TW_OK);
+  CHECK(added.ok == 2);
+  CHECK_CODE(conformance_counter_sum(&client, left, right, TW_FOREVER, &summed, &error), TW_OK);
+  sum = summed.ok;
+  CHECK_CODE(conformance_counter_finish(&client, sum, TW_FOREVER, &finished, &error), TW_OK);
+  CHECK(finished.ok == 42);
+  /* It was the service's to close: for us it is stale. */
+  CHECK_CODE(conformance_counter_value(&client, sum, TW_FOREVER, &value, &error), TW_STALE);
+  tw_reply_release(&value.reply);
+  CHECK_CODE(conformance_counter_close(&sum, &error), TW_STALE);
+  CHECK_CODE(conformance_counter_close(&left, &error), TW_OK);
+  CHECK_CODE(conformance_counter_close(&left, &error), TW_OK);
+  CHECK_CODE(conformance_counter_close(&right, &error), TW_OK);
+}
+
+static void a_handle_of_something_else_is_refused(void) {
+  conformance_client other = open_client(1);
+  conformance_counter theirs = counter_of(&other, 1);
+  conformance_counter not_one;
+  conformance_counter_value_result value;
+  tw_error error;
+  not_one.tw.table = library.table;
+  not_one.tw.handle = client.tw.port;
+  CHECK_CODE(conformance_counter_value(&client, not_one, TW_FOREVER, &value, &error), TW_ARGUMENT);
+  tw_reply_release(&value.reply);
+  CHECK_CODE(conformance_counter_value(&client, theirs, TW_FOREVER, &value, &error), TW_ARGUMENT);
+  tw_reply_release(&value.reply);
+  CHECK_CODE(conformance_counter_close(&theirs, &error), TW_OK);
+  close_client(&other);
+}
+
+static void a_resource_from_before_a_panic_is_stale(void) {
+  conformance_counter counter = counter_of(&client, 1);
+  conformance_panic_result panicked;
+  conformance_counter_value_result value;
+  tw_error error;
+  CHECK_CODE(conformance_panic(&client, tw_text_of("x"), TW_FOREVER, &panicked, &error),
+             TW_GUEST_PANICKED);
+  tw_reply_release(&panicked.reply);
+  CHECK_CODE(conformance_counter_value(&client, counter, TW_FOREVER, &value, &error), TW_STALE);
+  tw_reply_release(&value.reply);
+  CHECK_CODE(conformance_counter_close(&counter, &error), TW_OK);
+}
+
+static void a_result_that_is_released_untaken_closes_its_handle(void) {
+  conformance_counters_result before;
+  conformance_counters_result after;
+  tw_completion completion;
+  tw_error error;
+  REQUIRE_OK(conformance_counters(&client, TW_FOREVER, &before, &error), error);
+  REQUIRE_OK(conformance_counter_new_submit(&client, 1, TW_FOREVER, 0, NULL, &error), error);
+  completion = next_completion(&client);
+  CHECK_CODE(completion.code, TW_OK);
+  client.tw.table->release(&completion);
+  REQUIRE_OK(conformance_counters(&client, TW_FOREVER, &after, &error), error);
+  CHECK(after.ok == before.ok);
+}
+
+int main(int argc, char **argv) {
+  struct sigaction action;
+  memset(&action, 0, sizeof(action));
+  action.sa_handler = on_alarm; /* without SA_RESTART */
+  sigaction(SIGALRM, &action, NULL);
+  open_library(argc, argv);
+  client = open_client(16);
+  RUN(an_answer_comes_back);
+  RUN(a_call_without_a_result_ends);
+  RUN(a_typed_error_has_its_payload);
+  RUN(an_error_without_a_payload_is_an_error);
+  RUN(a_batch_of_calls_completes_once_each);
+  RUN(text_that_is_not_utf8_is_refused);
+  RUN(a_value_that_its_type_does_not_have_is_refused);
+  RUN(arguments_that_are_no_message_are_refused);
+  RUN(a_method_that_there_is_not_is_refused);
+  RUN(a_call_past_its_deadline_is_timed_out);
+  RUN(a_call_that_ends_before_its_deadline_is_not_touched_by_it);
+  RUN(a_cancelled_call_ends_as_cancelled_and_its_handle_is_stale);
+  RUN(a_panic_ends_its_call_and_a_fresh_instance_serves_the_next);
+  RUN(a_wait_that_a_signal_interrupts_returns);
+  RUN(a_blocking_call_that_a_signal_interrupts_has_ended);
+  RUN(a_resource_is_used_passed_on_and_closed);
+  RUN(a_handle_of_something_else_is_refused);
+  RUN(a_resource_from_before_a_panic_is_stale);
+  RUN(a_result_that_is_released_untaken_closes_its_handle);
+  close_client(&client);
+  return done("calls");
+}

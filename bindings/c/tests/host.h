@@ -1,0 +1,73 @@
+/* What the tests of the real libraries share: opened libraries, a clock, and waiting for something to become so. */
+#ifndef HOST_H
+#define HOST_H
+
+#include <time.h>
+
+#include "check.h"
+#include "conformance.h"
+
+#define MILLISECOND UINT64_C(1000000)
+
+static conformance_library library;
+
+static inline void open_library(int argc, char **argv) {
+  tw_error error;
+  if (argc < 2) {
+    fprintf(stderr, "usage: %s LIBRARY\n", argv[0]);
+    exit(2);
+  }
+  REQUIRE_OK(conformance_open(argv[1], &library, &error), error);
+}
+
+static inline conformance_client open_client(uint32_t capacity) {
+  conformance_client client;
+  tw_error error;
+  REQUIRE_OK(conformance_client_open(&library, capacity, &client, &error), error);
+  return client;
+}
+
+static inline void close_client(conformance_client *client) {
+  tw_error error;
+  REQUIRE_OK(conformance_client_close(client, &error), error);
+}
+
+static inline void sleep_ms(uint32_t milliseconds) {
+  struct timespec length;
+  length.tv_sec = milliseconds / 1000;
+  length.tv_nsec = (long)(milliseconds % 1000) * 1000000;
+  nanosleep(&length, NULL);
+}
+
+/* The next completion of a port, waited for; the test ends where none comes for 10 s. */
+static inline tw_completion next_completion(const conformance_client *client) {
+  const tw_table *table = client->tw.table;
+  tw_completion completion;
+  tw_error error;
+  uint32_t count = 0;
+  REQUIRE_OK(table->port_wait(client->tw.port, table->now() + 10000 * MILLISECOND, &error), error);
+  REQUIRE_OK(table->port_reap(client->tw.port, &completion, 1, &count, &error), error);
+  if (count != 1) {
+    fprintf(stderr, "port_wait returned, and there was nothing to reap\n");
+    exit(1);
+  }
+  return completion;
+}
+
+/* How many of the streams of `endless` still run becomes `wanted`, within 10 s. */
+static inline bool running_becomes(const conformance_client *client, uint32_t wanted) {
+  conformance_running_result result;
+  tw_error error;
+  int tries;
+  for (tries = 0; tries < 1000; tries++) {
+    REQUIRE_OK(conformance_running(client, TW_FOREVER, &result, &error), error);
+    if (result.ok == wanted) {
+      return true;
+    }
+    sleep_ms(10);
+  }
+  fprintf(stderr, "%u streams run, not %u\n", (unsigned)result.ok, (unsigned)wanted);
+  return false;
+}
+
+#endif

@@ -1,0 +1,102 @@
+/* Opening libraries that do not fit: each is refused, and the error names both sides.
+ * open FOLDER: where test.sh has put the variants of fake_library.c. */
+#include "check.h"
+#include "search.h"
+
+static const char *folder;
+
+static uint32_t open_fake(const char *name, tw_error *error) {
+  char path[1024];
+  search_library library;
+  uint32_t code;
+  memset(error, 0, sizeof(*error));
+  snprintf(path, sizeof(path), "%s/libfake_%s.so", folder, name);
+  code = search_open(path, &library, error);
+  CHECK((library.table != NULL) == (code == TW_OK));
+  return code;
+}
+
+static void refused(const char *name, uint32_t code, const char *ours, const char *theirs) {
+  tw_error error;
+  CHECK_CODE(open_fake(name, &error), code);
+  if (!strstr(error.message, ours) || !strstr(error.message, theirs) || error.code != code) {
+    fprintf(stderr, "%s: \"%s\" lacks \"%s\" or \"%s\"\n", name, error.message, ours, theirs);
+    checks_failed++;
+  }
+}
+
+static void one_that_fits_is_opened(void) {
+  tw_error error;
+  CHECK_CODE(open_fake("fits", &error), TW_OK);
+}
+
+static void a_larger_table_is_opened(void) {
+  tw_error error;
+  CHECK_CODE(open_fake("larger_table", &error), TW_OK);
+}
+
+static void another_abi_is_refused(void) {
+  refused("other_abi", TW_VERSION, "abi 1 (thalweg:search@0.1.0)",
+          "abi 2 (thalweg:search@0.1.0, Thalweg 9.9.9)");
+}
+
+static void a_smaller_table_is_refused(void) {
+  char ours[32];
+  snprintf(ours, sizeof(ours), "table of %u bytes", (unsigned)sizeof(tw_table));
+  refused("smaller_table", TW_VERSION, ours, "library's has 64");
+}
+
+static void another_package_is_refused(void) {
+  refused("other_package", TW_VERSION, "thalweg:search@0.1.0", "thalweg:find@0.1.0");
+}
+
+static void another_version_is_refused(void) {
+  refused("other_version", TW_VERSION, "thalweg:search@0.1.0", "thalweg:search@0.2.0");
+}
+
+static void another_layout_is_refused_with_the_method(void) {
+  char theirs[64];
+  snprintf(theirs, sizeof(theirs), "%016" PRIx64 "; first difference: search.count",
+           SEARCH_LAYOUT ^ 1);
+  refused("other_layout", TW_VERSION, "thalweg:search@0.1.0 with layout", theirs);
+}
+
+static void no_table_is_refused(void) {
+  refused("no_table", TW_VERSION, "thalweg:search@0.1.0", "no table");
+}
+
+static void a_library_of_something_else_is_refused(void) {
+  refused("no_symbol", TW_ARGUMENT, "thalweg:search@0.1.0", "no tw_library");
+}
+
+static void a_path_with_nothing_there_is_refused(void) {
+  refused("missing", TW_ARGUMENT, "thalweg:search@0.1.0", "libfake_missing.so");
+}
+
+static void null_pointers_are_refused(void) {
+  const tw_table *table;
+  tw_error error;
+  CHECK_CODE(tw_open(NULL, search_expected(), &table, &error), TW_ARGUMENT);
+  CHECK_CODE(tw_open("x", NULL, &table, &error), TW_ARGUMENT);
+  CHECK_CODE(tw_open("x", search_expected(), NULL, NULL), TW_ARGUMENT);
+}
+
+int main(int argc, char **argv) {
+  if (argc != 2) {
+    fputs("usage: open FOLDER\n", stderr);
+    return 2;
+  }
+  folder = argv[1];
+  RUN(one_that_fits_is_opened);
+  RUN(a_larger_table_is_opened);
+  RUN(another_abi_is_refused);
+  RUN(a_smaller_table_is_refused);
+  RUN(another_package_is_refused);
+  RUN(another_version_is_refused);
+  RUN(another_layout_is_refused_with_the_method);
+  RUN(no_table_is_refused);
+  RUN(a_library_of_something_else_is_refused);
+  RUN(a_path_with_nothing_there_is_refused);
+  RUN(null_pointers_are_refused);
+  return done("open");
+}

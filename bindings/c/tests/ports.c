@@ -1,0 +1,394 @@
+/* Ports, and handles that are closed, stale, null or of another kind. */
+#include <poll.h>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "host.h"
+
+/* ---- Capacity --------------------------------------------------------------------------------- */
+
+static void a_full_port_is_overloaded_at_submit_and_takes_more_once_reaped(void) {
+  conformance_client client = open_client(2);
+  const tw_table *table = client.tw.table;
+  tw_completion completion;
+  tw_error error;
+  tw_handle first = 0;
+  tw_handle second = 0;
+  tw_handle third = 0;
+  REQUIRE_OK(conformance_never_submit(&client, TW_FOREVER, 1, &first, &error), error);
+  REQUIRE_OK(conformance_never_submit(&client, TW_FOREVER, 2, &second, &error), error);
+  CHECK_CODE(conformance_never_submit(&client, TW_FOREVER, 3, &third, &error), TW_OVERLOADED);
+  CHECK(error.retryable == 1);
+  REQUIRE_OK(table->cancel(first, &error), error);
+  /* The place is the completion's until it was reaped. */
+  CHECK_CODE(conformance_never_submit(&client, TW_FOREVER, 3, &third, &error), TW_OVERLOADED);
+  completion = next_completion(&client);
+  CHECK(completion.token == 1);
+  table->release(&completion);
+  REQUIRE_OK(conformance_never_submit(&client, TW_FOREVER, 3, &third, &error), error);
+  close_client(&client);
+}
+
+static void a_batch_beyond_the_capacity_is_accepted_in_part(void) {
+  conformance_client client = open_client(2);
+  const tw_table *table = client.tw.table;
+  tw_writer writers[3];
+  tw_submission batch[3];
+  tw_completion completions[4];
+  tw_error error;
+  uint32_t accepted = 0;
+  uint32_t count = 0;
+  uint32_t reaped = 0;
+  int i;
+  for (i = 0; i < 3; i++) {
+    REQUIRE_OK(conformance_nothing_prepare(&client, &writers[i], &batch[i], &error), error);
+  }
+  CHECK_CODE(table->submit(client.tw.port, batch, 3, &accepted, &error), TW_OVERLOADED);
+  CHECK(accepted == 2);
+  while (reaped < 2) {
+    REQUIRE_OK(table->port_wait(client.tw.port, table->now() + 10000 * MILLISECOND, &error), error);
+    REQUIRE_OK(table->port_reap(client.tw.port, completions, 4, &count, &error), error);
+    CHECK(count >= 1);
+    reaped += count;
+    while (count > 0) {
+      table->release(&completions[--count]);
+    }
+  }
+  CHECK(reaped == 2);
+  CHECK_CODE(table->port_wait(client.tw.port, 0, &error), TW_TIMED_OUT);
+  for (i = 0; i < 3; i++) {
+    tw_writer_free(&writers[i]);
+  }
+  close_client(&client);
+}
+
+static void a_capacity_out_of_range_is_refused(void) {
+  tw_handle port = 0;
+  tw_error error;
+  CHECK_CODE(library.table->port_open(0, &port, &error), TW_ARGUMENT);
+  CHECK_CODE(library.table->port_open(65537, &port, &error), TW_ARGUMENT);
+  CHECK_CODE(library.table->port_open(65536, &port, &error), TW_OK);
+  CHECK_CODE(library.table->port_close(port, &error), TW_OK);
+}
+
+/* ---- Waiting ---------------------------------------------------------------------------------- */
+
+static void the_eventfd_is_readable_once_armed_and_completed(void) {
+  conformance_client client = open_client(4);
+  const tw_table *table = client.tw.table;
+  struct pollfd watched;
+  tw_completion completion;
+  tw_error error;
+  uint32_t ready = 7;
+  int round;
+  watched.events = POLLIN;
+  watched.fd = -1;
+  REQUIRE_OK(table->port_fd(client.tw.port, &watched.fd, &error), error);
+  for (round = 0; round < 20; round++) {
+    REQUIRE_OK(table->port_arm(client.tw.port, &ready, &error), error);
+    CHECK(ready == 0);
+    CHECK(poll(&watched, 1, 0) == 0);
+    REQUIRE_OK(conformance_sleep_submit(&client, 1, TW_FOREVER, 5, NULL, &error), error);
+    CHECK(poll(&watched, 1, 10000) == 1);
+    completion = next_completion(&client);
+    CHECK(completion.token == 5);
+    table->release(&completion);
+  }
+  /* What completed before is said at once, and nothing is armed. */
+  REQUIRE_OK(conformance_nothing_submit(&client, TW_FOREVER, 6, NULL, &error), error);
+  REQUIRE_OK(table->port_wait(client.tw.port, TW_FOREVER, &error), error);
+  REQUIRE_OK(table->port_arm(client.tw.port, &ready, &error), error);
+  CHECK(ready == 1);
+  close_client(&client);
+}
+
+static void a_wait_ends_at_its_deadline(void) {
+  conformance_client client = open_client(1);
+  const tw_table *table = client.tw.table;
+  tw_error error;
+  uint64_t began = table->now();
+  CHECK_CODE(table->port_wait(client.tw.port, began + 20 * MILLISECOND, &error), TW_TIMED_OUT);
+  CHECK(table->now() - began >= 20 * MILLISECOND);
+  CHECK_CODE(table->port_wait(client.tw.port, 0, &error), TW_TIMED_OUT);
+  close_client(&client);
+}
+
+static void something_else_under_way_is_said_by_a_blocking_call(void) {
+  conformance_client client = open_client(4);
+  conformance_sleep_result result;
+  tw_error error;
+  REQUIRE_OK(conformance_nothing_submit(&client, TW_FOREVER, 1, NULL, &error), error);
+  CHECK_CODE(conformance_sleep(&client, 20, TW_FOREVER, &result, &error), TW_ARGUMENT);
+  tw_reply_release(&result.reply);
+  CHECK_CODE(conformance_sleep(&client, 1, TW_FOREVER, &result, &error), TW_OK);
+  tw_reply_release(&result.reply);
+  close_client(&client);
+}
+
+/* ---- Closing ---------------------------------------------------------------------------------- */
+
+static void *close_later(void *argument) {
+  sleep_ms(20);
+  CHECK_CODE(library.table->port_close(*(const tw_handle *)argument, NULL), TW_OK);
+  return NULL;
+}
+
+static void closing_a_port_wakes_who_waits_on_it(void) {
+  conformance_client client = open_client(4);
+  pthread_t thread;
+  tw_error error;
+  uint32_t count = 0;
+  tw_completion completion;
+  REQUIRE_OK(conformance_never_submit(&client, TW_FOREVER, 1, NULL, &error), error);
+  pthread_create(&thread, NULL, close_later, &client.tw.port);
+  CHECK_CODE(library.table->port_wait(client.tw.port, TW_FOREVER, &error), TW_CLOSED);
+  pthread_join(thread, NULL);
+  CHECK_CODE(library.table->port_wait(client.tw.port, TW_FOREVER, &error), TW_STALE);
+  CHECK_CODE(library.table->port_reap(client.tw.port, &completion, 1, &count, &error), TW_STALE);
+  CHECK_CODE(conformance_never_submit(&client, TW_FOREVER, 2, NULL, &error), TW_STALE);
+  CHECK_CODE(conformance_client_close(&client, &error), TW_STALE);
+}
+
+static void closing_a_client_ends_its_calls_as_cancelled(void) {
+  conformance_client client = open_client(4);
+  tw_completion completion;
+  tw_error error;
+  REQUIRE_OK(conformance_never_submit(&client, TW_FOREVER, 9, NULL, &error), error);
+  REQUIRE_OK(library.table->client_close(client.tw.instance, &error), error);
+  completion = next_completion(&client);
+  CHECK(completion.token == 9);
+  CHECK_CODE(completion.code, TW_CANCELLED);
+  library.table->release(&completion);
+  CHECK_CODE(library.table->client_close(client.tw.instance, &error), TW_STALE);
+  CHECK_CODE(conformance_nothing_submit(&client, TW_FOREVER, 1, NULL, &error), TW_STALE);
+  CHECK_CODE(library.table->port_close(client.tw.port, &error), TW_OK);
+}
+
+static void a_closed_client_says_so_and_closes_twice(void) {
+  conformance_client client = open_client(1);
+  conformance_nothing_result result;
+  tw_error error;
+  close_client(&client);
+  CHECK_CODE(conformance_nothing(&client, TW_FOREVER, &result, &error), TW_CLOSED);
+  tw_reply_release(&result.reply);
+  close_client(&client);
+}
+
+static void a_completion_outlives_its_port(void) {
+  conformance_client client = open_client(4);
+  conformance_echo_string_result result;
+  tw_error error;
+  REQUIRE_OK(
+      conformance_echo_string(&client, tw_text_of("still here"), TW_FOREVER, &result, &error),
+      error);
+  close_client(&client);
+  CHECK(tw_text_equal(result.ok, tw_text_of("still here")));
+  tw_reply_release(&result.reply);
+}
+
+/* ---- Handles and pointers that are none ------------------------------------------------------- */
+
+static void a_handle_of_another_kind_is_refused_everywhere(void) {
+  conformance_client client = open_client(1);
+  const tw_table *table = client.tw.table;
+  const tw_handle wrong[] = {0, UINT64_C(0x00ffffff), client.tw.instance};
+  const tw_handle not_a_client = client.tw.port;
+  tw_completion completion;
+  tw_batch batch;
+  tw_error error;
+  uint32_t number = 0;
+  int fd = -1;
+  size_t i;
+  for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+    CHECK_CODE(table->port_close(wrong[i], &error), TW_ARGUMENT);
+    CHECK_CODE(table->port_fd(wrong[i], &fd, &error), TW_ARGUMENT);
+    CHECK_CODE(table->port_arm(wrong[i], &number, &error), TW_ARGUMENT);
+    CHECK_CODE(table->port_wait(wrong[i], 0, &error), TW_ARGUMENT);
+    CHECK_CODE(table->port_reap(wrong[i], &completion, 1, &number, &error), TW_ARGUMENT);
+    CHECK_CODE(table->cancel(wrong[i], &error), TW_ARGUMENT);
+    CHECK_CODE(table->resource_drop(wrong[i], &error), TW_ARGUMENT);
+    CHECK_CODE(table->stream_acquire(wrong[i], 1, 0, &batch, &error), TW_ARGUMENT);
+    CHECK_CODE(table->stream_release(wrong[i], 1, &error), TW_ARGUMENT);
+    CHECK_CODE(table->stream_arm(wrong[i], client.tw.port, 0, &number, &error), TW_ARGUMENT);
+    CHECK_CODE(table->stream_close(wrong[i], &error), TW_ARGUMENT);
+  }
+  CHECK_CODE(table->client_close(not_a_client, &error), TW_ARGUMENT);
+  CHECK_CODE(table->client_close(0, &error), TW_ARGUMENT);
+  close_client(&client);
+}
+
+static void a_null_pointer_is_refused_by_every_function(void) {
+  conformance_client client = open_client(1);
+  const tw_table *table = client.tw.table;
+  conformance_count_result stream;
+  tw_submission submission;
+  tw_completion completion;
+  tw_error error;
+  uint32_t number = 0;
+  tw_handle handle = 0;
+  memset(&submission, 0, sizeof(submission));
+  memset(&completion, 0, sizeof(completion));
+  submission.client = client.tw.instance;
+  REQUIRE_OK(conformance_count(&client, 0, 1, TW_FOREVER, &stream, &error), error);
+  CHECK_CODE(table->client_open(NULL, &error), TW_ARGUMENT);
+  CHECK_CODE(table->port_open(1, NULL, &error), TW_ARGUMENT);
+  CHECK_CODE(table->port_fd(client.tw.port, NULL, &error), TW_ARGUMENT);
+  CHECK_CODE(table->port_arm(client.tw.port, NULL, &error), TW_ARGUMENT);
+  CHECK_CODE(table->port_reap(client.tw.port, NULL, 1, &number, &error), TW_ARGUMENT);
+  CHECK_CODE(table->port_reap(client.tw.port, &completion, 1, NULL, &error), TW_ARGUMENT);
+  table->release(NULL);
+  CHECK_CODE(table->submit(client.tw.port, NULL, 1, &number, &error), TW_ARGUMENT);
+  CHECK_CODE(table->submit(client.tw.port, &submission, 1, NULL, &error), TW_ARGUMENT);
+  CHECK_CODE(table->submit(client.tw.port, &submission, 1, &number, &error),
+             TW_ARGUMENT); /* args */
+  CHECK_CODE(table->take_handle(NULL, 0, &handle, &error), TW_ARGUMENT);
+  CHECK_CODE(table->take_handle(&completion, 0, &handle, &error), TW_ARGUMENT);
+  CHECK_CODE(table->take_handle(&completion, 0, NULL, &error), TW_ARGUMENT);
+  CHECK_CODE(table->stream_acquire(stream.ok.tw.handle, 1, 0, NULL, &error), TW_ARGUMENT);
+  CHECK_CODE(table->stream_arm(stream.ok.tw.handle, client.tw.port, 0, NULL, &error), TW_ARGUMENT);
+  /* No error to fill is legal everywhere. */
+  CHECK_CODE(table->client_open(NULL, NULL), TW_ARGUMENT);
+  CHECK_CODE(table->client_close(0, NULL), TW_ARGUMENT);
+  CHECK_CODE(table->port_open(0, &handle, NULL), TW_ARGUMENT);
+  CHECK_CODE(table->port_close(0, NULL), TW_ARGUMENT);
+  CHECK_CODE(table->port_fd(0, NULL, NULL), TW_ARGUMENT);
+  CHECK_CODE(table->port_arm(0, NULL, NULL), TW_ARGUMENT);
+  CHECK_CODE(table->port_wait(0, 0, NULL), TW_ARGUMENT);
+  CHECK_CODE(table->port_reap(0, NULL, 0, NULL, NULL), TW_ARGUMENT);
+  CHECK_CODE(table->submit(0, NULL, 0, NULL, NULL), TW_ARGUMENT);
+  CHECK_CODE(table->cancel(0, NULL), TW_ARGUMENT);
+  CHECK_CODE(table->take_handle(NULL, 0, NULL, NULL), TW_ARGUMENT);
+  CHECK_CODE(table->resource_drop(0, NULL), TW_ARGUMENT);
+  CHECK_CODE(table->stream_acquire(0, 0, 0, NULL, NULL), TW_ARGUMENT);
+  CHECK_CODE(table->stream_release(0, 0, NULL), TW_ARGUMENT);
+  CHECK_CODE(table->stream_arm(0, 0, 0, NULL, NULL), TW_ARGUMENT);
+  CHECK_CODE(table->stream_close(0, NULL), TW_ARGUMENT);
+  CHECK_CODE(conformance_u64_stream_close(&stream.ok, &error), TW_OK);
+  close_client(&client);
+}
+
+/* ---- fork ------------------------------------------------------------------------------------- */
+
+/* In the child: what the parent opened is refused, and it opens its own. */
+static void use_in_the_child(conformance_client *parents) {
+  const tw_table *table = parents->tw.table;
+  conformance_echo_u8_result result;
+  conformance_client own;
+  tw_error error;
+  uint32_t number = 0;
+  CHECK_CODE(conformance_echo_u8(parents, 1, TW_FOREVER, &result, &error), TW_FORKED);
+  CHECK_CODE(table->port_wait(parents->tw.port, 0, &error), TW_FORKED);
+  CHECK_CODE(table->port_arm(parents->tw.port, &number, &error), TW_FORKED);
+  CHECK_CODE(conformance_client_close(parents, &error), TW_FORKED);
+  own = open_client(1);
+  CHECK_CODE(conformance_echo_u8(&own, 7, TW_FOREVER, &result, &error), TW_OK);
+  CHECK(result.ok == 7);
+  tw_reply_release(&result.reply);
+  close_client(&own);
+}
+
+static void a_child_is_told_that_it_was_forked_and_opens_its_own(void) {
+  conformance_client client = open_client(1);
+  conformance_echo_u8_result result;
+  tw_error error;
+  int status = 0;
+  pid_t child = fork();
+  if (child == 0) {
+    use_in_the_child(&client);
+    _exit(checks_failed == 0 ? 0 : 1);
+  }
+  CHECK(child > 0 && waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  CHECK_CODE(conformance_echo_u8(&client, 8, TW_FOREVER, &result, &error), TW_OK);
+  tw_reply_release(&result.reply);
+  close_client(&client);
+}
+
+/* ---- Threads ---------------------------------------------------------------------------------- */
+
+static void *call_many_times(void *argument) {
+  const conformance_client *instance = (const conformance_client *)argument;
+  conformance_client mine;
+  conformance_echo_u64_result result;
+  tw_error error;
+  uint64_t i;
+  REQUIRE_OK(conformance_client_attach(instance, 1, &mine, &error), error);
+  for (i = 0; i < 2000; i++) {
+    REQUIRE_OK(conformance_echo_u64(&mine, i, TW_FOREVER, &result, &error), error);
+    CHECK(result.ok == i);
+  }
+  close_client(&mine);
+  return NULL;
+}
+
+static void two_threads_call_one_instance_through_a_port_each(void) {
+  conformance_client instance = open_client(1);
+  pthread_t threads[2];
+  conformance_counters_result result;
+  tw_error error;
+  int i;
+  for (i = 0; i < 2; i++) {
+    pthread_create(&threads[i], NULL, call_many_times, &instance);
+  }
+  for (i = 0; i < 2; i++) {
+    pthread_join(threads[i], NULL);
+  }
+  /* Closing what was attached left the instance alone. */
+  CHECK_CODE(conformance_counters(&instance, TW_FOREVER, &result, &error), TW_OK);
+  close_client(&instance);
+}
+
+static void *submit_many_times(void *argument) {
+  const conformance_client *client = (const conformance_client *)argument;
+  tw_error error;
+  uint64_t i;
+  for (i = 0; i < 500; i++) {
+    REQUIRE_OK(conformance_echo_u64_submit(client, i, TW_FOREVER, i, NULL, &error), error);
+  }
+  return NULL;
+}
+
+static void two_threads_submit_on_one_port_that_a_third_reaps(void) {
+  conformance_client client = open_client(1000);
+  pthread_t threads[2];
+  uint64_t sum = 0;
+  tw_error error;
+  int i;
+  for (i = 0; i < 2; i++) {
+    pthread_create(&threads[i], NULL, submit_many_times, &client);
+  }
+  for (i = 0; i < 1000; i++) {
+    tw_completion completion = next_completion(&client);
+    conformance_echo_u64_result result;
+    uint64_t token = completion.token;
+    CHECK_CODE(conformance_echo_u64_read(&client, &completion, &result, &error), TW_OK);
+    CHECK(result.ok == token);
+    sum += token;
+  }
+  CHECK(sum == 2 * (499 * 500 / 2));
+  for (i = 0; i < 2; i++) {
+    pthread_join(threads[i], NULL);
+  }
+  close_client(&client);
+}
+
+int main(int argc, char **argv) {
+  open_library(argc, argv);
+  RUN(a_full_port_is_overloaded_at_submit_and_takes_more_once_reaped);
+  RUN(a_batch_beyond_the_capacity_is_accepted_in_part);
+  RUN(a_capacity_out_of_range_is_refused);
+  RUN(the_eventfd_is_readable_once_armed_and_completed);
+  RUN(a_wait_ends_at_its_deadline);
+  RUN(something_else_under_way_is_said_by_a_blocking_call);
+  RUN(closing_a_port_wakes_who_waits_on_it);
+  RUN(closing_a_client_ends_its_calls_as_cancelled);
+  RUN(a_closed_client_says_so_and_closes_twice);
+  RUN(a_completion_outlives_its_port);
+  RUN(a_handle_of_another_kind_is_refused_everywhere);
+  RUN(a_null_pointer_is_refused_by_every_function);
+  RUN(a_child_is_told_that_it_was_forked_and_opens_its_own);
+  RUN(two_threads_call_one_instance_through_a_port_each);
+  RUN(two_threads_submit_on_one_port_that_a_third_reaps);
+  return done("ports");
+}

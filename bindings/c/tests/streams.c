@@ -1,0 +1,216 @@
+/* Streams of the conformance library, read as batch views. */
+#include "host.h"
+
+static conformance_client client;
+
+static conformance_u64_stream numbers(uint64_t first, uint64_t count, uint64_t deadline_ns) {
+  conformance_count_result result;
+  tw_error error;
+  REQUIRE_OK(conformance_count(&client, first, count, deadline_ns, &result, &error), error);
+  tw_reply_release(&result.reply);
+  return result.ok;
+}
+
+static conformance_u64_stream endless(void) {
+  conformance_endless_result result;
+  tw_error error;
+  REQUIRE_OK(conformance_endless(&client, TW_FOREVER, &result, &error), error);
+  tw_reply_release(&result.reply);
+  return result.ok;
+}
+
+/* ---- Reading ---------------------------------------------------------------------------------- */
+
+static void numbers_come_in_order_and_the_end_is_closed(void) {
+  conformance_u64_stream stream = numbers(5, 20000, TW_FOREVER);
+  conformance_u64_batch batch;
+  tw_error error;
+  uint64_t next = 5;
+  uint32_t code;
+  uint32_t i;
+  while ((code = conformance_u64_stream_acquire(&stream, 100, TW_FOREVER, &batch, &error)) ==
+         TW_OK) {
+    CHECK(batch.tw.count >= 1 && batch.tw.count <= 100);
+    CHECK(batch.tw.first_seq == next - 5 && batch.tw.lost_before == 0 && batch.tw.gap_reason == 0);
+    for (i = 0; i < batch.tw.count; i++) {
+      CHECK(*conformance_u64_batch_at(&batch, i) == next);
+      next++;
+    }
+    CHECK_CODE(conformance_u64_stream_release(&stream, batch.tw.count, &error), TW_OK);
+  }
+  CHECK_CODE(code, TW_CLOSED);
+  CHECK(batch.tw.ended == 1 && next == 20005);
+  /* The end stays the end. */
+  CHECK_CODE(conformance_u64_stream_acquire(&stream, 1, TW_FOREVER, &batch, &error), TW_CLOSED);
+  CHECK_CODE(conformance_u64_stream_close(&stream, &error), TW_OK);
+  CHECK_CODE(conformance_u64_stream_close(&stream, &error), TW_OK);
+}
+
+static void records_have_their_text_and_lists_in_place(void) {
+  conformance_items_result result;
+  conformance_item_batch batch;
+  tw_error error;
+  uint64_t next = 0;
+  uint32_t code;
+  uint32_t i;
+  REQUIRE_OK(conformance_items(&client, 1000, TW_FOREVER, &result, &error), error);
+  while ((code = conformance_item_stream_acquire(&result.ok, 64, TW_FOREVER, &batch, &error)) ==
+         TW_OK) {
+    for (i = 0; i < batch.tw.count; i++, next++) {
+      const conformance_item *item = conformance_item_batch_at(&batch, i);
+      char name[32];
+      tw_bytes blob;
+      snprintf(name, sizeof(name), "item %u", (unsigned)next);
+      CHECK(item->number == next);
+      CHECK(tw_text_equal(conformance_item_name(batch.tw.base, item), tw_text_of(name)));
+      CHECK(conformance_item_tags(batch.tw.base, item).count == next % 3);
+      CHECK(conformance_item_blob(batch.tw.base, item, &blob) == (next % 2 == 0));
+    }
+    CHECK(batch.tw.size >= (uint64_t)batch.tw.count * batch.tw.stride);
+    CHECK_CODE(conformance_item_stream_release(&result.ok, batch.tw.count, &error), TW_OK);
+  }
+  CHECK_CODE(code, TW_CLOSED);
+  CHECK(next == 1000);
+  CHECK_CODE(conformance_item_stream_close(&result.ok, &error), TW_OK);
+}
+
+static void a_batch_is_given_back_in_parts(void) {
+  conformance_u64_stream stream = numbers(0, 1000, TW_FOREVER);
+  conformance_u64_batch batch;
+  conformance_u64_batch other;
+  tw_error error;
+  uint64_t first;
+  sleep_ms(20); /* so that there are several */
+  REQUIRE_OK(conformance_u64_stream_acquire(&stream, 10, TW_FOREVER, &batch, &error), error);
+  CHECK(batch.tw.count == 10);
+  CHECK_CODE(conformance_u64_stream_release(&stream, 4, &error), TW_OK);
+  CHECK(*conformance_u64_batch_at(&batch, 9) == 9);
+  /* One batch at a time; no more than it has. */
+  CHECK_CODE(conformance_u64_stream_acquire(&stream, 1, TW_FOREVER, &other, &error), TW_ARGUMENT);
+  CHECK_CODE(conformance_u64_stream_release(&stream, 7, &error), TW_ARGUMENT);
+  CHECK_CODE(conformance_u64_stream_release(&stream, 6, &error), TW_OK);
+  CHECK_CODE(conformance_u64_stream_release(&stream, 1, &error), TW_ARGUMENT);
+  REQUIRE_OK(conformance_u64_stream_acquire(&stream, 1, TW_FOREVER, &batch, &error), error);
+  first = *conformance_u64_batch_at(&batch, 0);
+  CHECK(first == 10 && batch.tw.first_seq == 10);
+  CHECK_CODE(conformance_u64_stream_acquire(&stream, 0, 0, &other, &error), TW_ARGUMENT);
+  CHECK_CODE(conformance_u64_stream_close(&stream, &error), TW_OK);
+}
+
+static void only_the_newest_comes_where_the_policy_says_so_and_the_rest_is_counted(void) {
+  conformance_latest_result result;
+  conformance_u64_batch batch;
+  tw_error error;
+  uint64_t delivered = 0;
+  uint64_t lost = 0;
+  uint64_t last = 0;
+  uint32_t code;
+  REQUIRE_OK(conformance_latest(&client, 10000, TW_FOREVER, &result, &error), error);
+  sleep_ms(20);
+  while ((code = conformance_u64_stream_acquire(&result.ok, 8, TW_FOREVER, &batch, &error)) ==
+         TW_OK) {
+    CHECK((batch.tw.gap_reason == TW_GAP_CONFLATED) == (batch.tw.lost_before > 0));
+    CHECK(batch.tw.first_seq == delivered + lost + batch.tw.lost_before);
+    lost += batch.tw.lost_before;
+    delivered += batch.tw.count;
+    last = *conformance_u64_batch_at(&batch, batch.tw.count - 1);
+    CHECK_CODE(conformance_u64_stream_release(&result.ok, batch.tw.count, &error), TW_OK);
+  }
+  CHECK_CODE(code, TW_CLOSED);
+  CHECK(last == 9999 && delivered + lost == 10000);
+  CHECK_CODE(conformance_u64_stream_close(&result.ok, &error), TW_OK);
+}
+
+/* ---- Ends before the end ---------------------------------------------------------------------- */
+
+static void a_stream_that_is_closed_in_the_middle_stops_its_writer(void) {
+  conformance_u64_stream stream = endless();
+  conformance_u64_stream copy = stream;
+  conformance_u64_batch batch;
+  tw_error error;
+  CHECK(running_becomes(&client, 1));
+  REQUIRE_OK(conformance_u64_stream_acquire(&stream, 7, TW_FOREVER, &batch, &error), error);
+  CHECK_CODE(conformance_u64_stream_close(&stream, &error), TW_OK); /* with the batch open */
+  CHECK(running_becomes(&client, 0));
+  CHECK_CODE(conformance_u64_stream_release(&copy, 1, &error), TW_STALE);
+  CHECK_CODE(conformance_u64_stream_acquire(&copy, 1, TW_FOREVER, &batch, &error), TW_STALE);
+  CHECK_CODE(conformance_u64_stream_close(&copy, &error), TW_STALE);
+}
+
+static void a_stream_that_nobody_takes_is_closed_with_its_completion(void) {
+  tw_completion completion;
+  tw_error error;
+  REQUIRE_OK(conformance_endless_submit(&client, TW_FOREVER, 0, NULL, &error), error);
+  completion = next_completion(&client);
+  CHECK_CODE(completion.code, TW_OK);
+  CHECK(running_becomes(&client, 1));
+  client.tw.table->release(&completion);
+  CHECK(running_becomes(&client, 0));
+}
+
+/* Reads to the end; gives the ending, and how many came before it. */
+static uint32_t drain(conformance_u64_stream *stream, uint64_t *count, tw_error *error) {
+  conformance_u64_batch batch;
+  uint32_t code;
+  *count = 0;
+  while ((code = conformance_u64_stream_acquire(stream, 256, TW_FOREVER, &batch, error)) == TW_OK) {
+    *count += batch.tw.count;
+    REQUIRE_OK(conformance_u64_stream_release(stream, batch.tw.count, error), *error);
+  }
+  CHECK(batch.tw.ended == 1);
+  return code;
+}
+
+static void a_panic_in_the_middle_comes_after_what_was_written(void) {
+  conformance_breaks_result result;
+  tw_error error;
+  uint64_t count;
+  /* More than the stream holds: before it was read from, that is after the answer, nothing breaks. */
+  REQUIRE_OK(conformance_breaks(&client, 20000, TW_FOREVER, &result, &error), error);
+  CHECK_CODE(drain(&result.ok, &count, &error), TW_GUEST_PANICKED);
+  CHECK(count == 20000);
+  CHECK_CODE(conformance_u64_stream_close(&result.ok, &error), TW_OK);
+}
+
+static void the_deadline_of_a_call_holds_for_its_stream(void) {
+  conformance_endless_result result;
+  tw_error error;
+  uint64_t count;
+  uint64_t deadline = tw_after(&client.tw, 50 * MILLISECOND);
+  REQUIRE_OK(conformance_endless(&client, deadline, &result, &error), error);
+  CHECK_CODE(drain(&result.ok, &count, &error), TW_TIMED_OUT);
+  CHECK(count > 0 && client.tw.table->now() >= deadline);
+  CHECK_CODE(conformance_u64_stream_close(&result.ok, &error), TW_OK);
+  CHECK(running_becomes(&client, 0));
+}
+
+static void closing_the_client_ends_its_stream_and_leaves_the_batch(void) {
+  conformance_client other = open_client(1);
+  conformance_endless_result result;
+  conformance_u64_batch batch;
+  tw_error error;
+  uint64_t count;
+  REQUIRE_OK(conformance_endless(&other, TW_FOREVER, &result, &error), error);
+  REQUIRE_OK(conformance_u64_stream_acquire(&result.ok, 5, TW_FOREVER, &batch, &error), error);
+  close_client(&other);
+  CHECK(*conformance_u64_batch_at(&batch, 0) == 0);
+  CHECK_CODE(conformance_u64_stream_release(&result.ok, batch.tw.count, &error), TW_OK);
+  CHECK_CODE(drain(&result.ok, &count, &error), TW_CANCELLED);
+  CHECK_CODE(conformance_u64_stream_close(&result.ok, &error), TW_OK);
+}
+
+int main(int argc, char **argv) {
+  open_library(argc, argv);
+  client = open_client(16);
+  RUN(numbers_come_in_order_and_the_end_is_closed);
+  RUN(records_have_their_text_and_lists_in_place);
+  RUN(a_batch_is_given_back_in_parts);
+  RUN(only_the_newest_comes_where_the_policy_says_so_and_the_rest_is_counted);
+  RUN(a_stream_that_is_closed_in_the_middle_stops_its_writer);
+  RUN(a_stream_that_nobody_takes_is_closed_with_its_completion);
+  RUN(a_panic_in_the_middle_comes_after_what_was_written);
+  RUN(the_deadline_of_a_call_holds_for_its_stream);
+  RUN(closing_the_client_ends_its_stream_and_leaves_the_batch);
+  close_client(&client);
+  return done("streams");
+}

@@ -1,0 +1,58 @@
+"""Typed calls and streams between languages, in one process.
+
+This is the generic package: it opens a service library, and `thalweg gen` writes a
+package of pure, typed Python over it for each service. What a user meets of it are the
+exceptions, and the streams, batches and views that calls return.
+"""
+
+from thalweg._client import AsyncClient, AsyncResource, Client, Resource
+from thalweg._errors import (
+    BadArgument,
+    Cancelled,
+    Closed,
+    Error,
+    Forked,
+    GuestLost,
+    GuestPanicked,
+    Interrupted,
+    Overloaded,
+    ServiceError,
+    ShutDown,
+    Stale,
+    TimedOut,
+    VersionMismatch,
+    WouldPark,
+)
+from thalweg._native import ABI, AsyncStream, Batch, Stream, View, __version__
+from thalweg._results import Err, Ok, Some
+
+__all__ = [
+    "ABI",
+    "AsyncClient",
+    "AsyncResource",
+    "AsyncStream",
+    "BadArgument",
+    "Batch",
+    "Cancelled",
+    "Client",
+    "Closed",
+    "Err",
+    "Error",
+    "Forked",
+    "GuestLost",
+    "GuestPanicked",
+    "Interrupted",
+    "Ok",
+    "Overloaded",
+    "Resource",
+    "ServiceError",
+    "ShutDown",
+    "Some",
+    "Stale",
+    "Stream",
+    "TimedOut",
+    "VersionMismatch",
+    "View",
+    "WouldPark",
+    "__version__",
+]

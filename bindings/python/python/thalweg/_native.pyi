@@ -1,0 +1,314 @@
+import enum
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from types import TracebackType
+from typing import Any, Final, Generic, Self, TypeAlias, TypeVar, final, overload
+
+from thalweg._results import Err, Ok, Some
+
+_T = TypeVar("_T")
+_T_co = TypeVar("_T_co", covariant=True)
+_E = TypeVar("_E")
+_V = TypeVar("_V")
+_V_co = TypeVar("_V_co", covariant=True)
+_A_co = TypeVar("_A_co", covariant=True)
+_R = TypeVar("_R", bound=Resource)
+_F = TypeVar("_F", bound=enum.Flag)
+_N = TypeVar("_N", bound=enum.Enum)
+
+__version__: Final[str]
+ABI: Final[int]
+"""The number of the table's shape that this package speaks."""
+
+# What users meet.
+
+class Client:
+    """A client. Generated classes derive from it, by way of `thalweg.Client`."""
+
+    @classmethod
+    def _open(cls, package: Package, path: str | os.PathLike[str], /) -> Self: ...
+    def close(self) -> None:
+        """Closes the client.
+
+        Its instance of the service is dropped; its calls and streams end as cancelled. Closing
+        twice is fine.
+        """
+    @property
+    def closed(self) -> bool:
+        """Was it closed?"""
+    @property
+    def library(self) -> os.PathLike[str]:
+        """The library's file, as it was opened first."""
+
+class Resource:
+    """An object on the service's side. Generated classes derive from it."""
+
+    def close(self) -> None:
+        """Gives the object back to the service. Closing twice is fine."""
+    @property
+    def closed(self) -> bool:
+        """Was it closed, or given away?"""
+
+@final
+class Stream(Generic[_T_co, _V_co]):
+    """A stream for sync code; iterating gives objects. One reader at a time."""
+
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> _T_co: ...
+    def batches(
+        self, max: int = 256, timeout: float | None = None
+    ) -> Iterator[Batch[_T_co, _V_co]]:
+        """The stream batch by batch, of at most `max` records each.
+
+        Waiting for one longer than `timeout` seconds raises `TimedOut`; the iteration may go on
+        after that. The next batch releases the one before.
+        """
+    def close(self) -> None:
+        """Ends the stream here: its writers see it and stop; an open batch's views raise."""
+    @property
+    def closed(self) -> bool:
+        """Was it closed, or has it ended?"""
+    @property
+    def lost(self) -> int:
+        """Records lost so far: overtaken by newer ones, where the policy is `latest`."""
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> None: ...
+
+@final
+class AsyncStream(Generic[_T_co, _V_co]):
+    """A stream for asyncio; `async for` gives objects. One reader at a time."""
+
+    def __aiter__(self) -> Self: ...
+    def __anext__(self) -> Awaitable[_T_co]: ...
+    def batches(self, max: int = 256) -> AsyncIterator[Batch[_T_co, _V_co]]:
+        """The stream batch by batch, of at most `max` records each.
+
+        The next batch releases the one before.
+        """
+    def close(self) -> None:
+        """Ends the stream here: its writers see it and stop; an open batch's views raise."""
+    def aclose(self) -> Awaitable[None]:
+        """`close()`, for `contextlib.aclosing`. It does not wait."""
+    @property
+    def closed(self) -> bool:
+        """Was it closed, or has it ended?"""
+    @property
+    def lost(self) -> int:
+        """Records lost so far: overtaken by newer ones, where the policy is `latest`."""
+    def __aenter__(self) -> Awaitable[Self]: ...
+    def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> Awaitable[None]: ...
+
+@final
+class Batch(Generic[_T_co, _V_co]):
+    """Records in the library's memory, until they are released.
+
+    Iterating gives views, whose fields are read when they are asked for; a view of a released
+    batch raises `Closed`.
+    """
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: int, /) -> _V_co: ...
+    def __iter__(self) -> Iterator[_V_co]: ...
+    def objects(self) -> list[_T_co]:
+        """All records as objects, made at once; they outlive the batch."""
+    def release(self) -> None:
+        """Gives the memory back. Releasing twice is fine."""
+    @property
+    def released(self) -> bool:
+        """Was it released?"""
+    @property
+    def first_seq(self) -> int:
+        """Number of the first record, counted from 0 at the stream's beginning."""
+    @property
+    def lost_before(self) -> int:
+        """Records lost right before the first one."""
+    @property
+    def gap_reason(self) -> int:
+        """Why they were lost: `TW_GAP_*` of `thalweg.h`; 0 where nothing was."""
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> None: ...
+
+class View(Generic[_T_co]):
+    """A record read in place. Generated classes derive from it."""
+
+    __slots__ = ()
+
+    def copy(self) -> _T_co:
+        """The record as an object of its own, which outlives the batch."""
+
+# What generated code uses: `thalweg.layout`.
+
+@final
+class Kind(Generic[_T_co]):
+    """How a type lies in messages."""
+
+BOOL: Final[Kind[bool]]
+U8: Final[Kind[int]]
+U16: Final[Kind[int]]
+U32: Final[Kind[int]]
+U64: Final[Kind[int]]
+S8: Final[Kind[int]]
+S16: Final[Kind[int]]
+S32: Final[Kind[int]]
+S64: Final[Kind[int]]
+F32: Final[Kind[float]]
+F64: Final[Kind[float]]
+CHAR: Final[Kind[str]]
+STRING: Final[Kind[str]]
+BYTES: Final[Kind[bytes]]
+BORROW: Final[Kind[Resource]]
+OWN: Final[Kind[Resource]]
+
+def list_of(element: Kind[_T], /) -> Kind[list[_T]]: ...
+def option(
+    payload: Kind[_T], size: int, align: int, offset: int
+) -> Kind[_T | None]: ...
+def nested_option(
+    payload: Kind[_T], size: int, align: int, offset: int
+) -> Kind[Some[_T] | None]: ...
+@overload
+def result(
+    ok: Kind[_T], error: Kind[_E], size: int, align: int, offset: int
+) -> Kind[Ok[_T] | Err[_E]]: ...
+@overload
+def result(
+    ok: Kind[_T], error: None, size: int, align: int, offset: int
+) -> Kind[Ok[_T] | Err[None]]: ...
+@overload
+def result(
+    ok: None, error: Kind[_E], size: int, align: int, offset: int
+) -> Kind[Ok[None] | Err[_E]]: ...
+@overload
+def result(
+    ok: None, error: None, size: int, align: int, offset: int
+) -> Kind[Ok[None] | Err[None]]: ...
+def tuple_of(size: int, align: int, *items: tuple[int, Kind[Any]]) -> Kind[Any]: ...
+def record(
+    cls: type[_T], size: int, align: int, *fields: tuple[str, int, Kind[Any]]
+) -> Kind[_T]: ...
+def variant(
+    size: int,
+    align: int,
+    tag_size: int,
+    offset: int,
+    *cases: tuple[type[Any], Kind[Any] | None],
+) -> Kind[Any]: ...
+def enumeration(cls: type[_N], size: int, /) -> Kind[_N]: ...
+def flags(cls: type[_F], size: int, /) -> Kind[_F]: ...
+
+@final
+class Field(Generic[_T_co]):
+    """A field of a view."""
+
+    @overload
+    def __get__(self, view: None, cls: type[Any], /) -> Self: ...
+    @overload
+    def __get__(self, view: View[Any], cls: type[Any], /) -> _T_co: ...
+
+def field(offset: int, kind: Kind[_T]) -> Field[_T]: ...
+
+_Params: TypeAlias = tuple[int, Sequence[tuple[str, int, Kind[Any]]]]
+_Hashes: TypeAlias = tuple[int, int, int, int]
+
+@final
+class Package:
+    """A package of WIT and its methods, in the order of their numbers."""
+
+    def __init__(self, name: str, version: str, layout: int) -> None: ...
+    @overload
+    def method(
+        self,
+        name: str,
+        hashes: _Hashes,
+        params: _Params,
+        ok: Kind[_T],
+        error: Kind[Any] | None = None,
+        error_class: Callable[..., BaseException] | None = None,
+    ) -> Method[_T, _T]: ...
+    @overload
+    def method(
+        self,
+        name: str,
+        hashes: _Hashes,
+        params: _Params,
+        ok: None,
+        error: Kind[Any] | None = None,
+        error_class: Callable[..., BaseException] | None = None,
+    ) -> Method[None, None]: ...
+    @overload
+    def stream_method(
+        self,
+        name: str,
+        hashes: _Hashes,
+        params: _Params,
+        element: Kind[_T],
+        view: type[_V],
+        error: Kind[Any] | None = None,
+        error_class: Callable[..., BaseException] | None = None,
+    ) -> Method[Stream[_T, _V], AsyncStream[_T, _V]]: ...
+    @overload
+    def stream_method(
+        self,
+        name: str,
+        hashes: _Hashes,
+        params: _Params,
+        element: Kind[_T],
+        view: None,
+        error: Kind[Any] | None = None,
+        error_class: Callable[..., BaseException] | None = None,
+    ) -> Method[Stream[_T, _T], AsyncStream[_T, _T]]: ...
+    def resource_method(
+        self,
+        name: str,
+        hashes: _Hashes,
+        params: _Params,
+        error: Kind[Any] | None = None,
+        error_class: Callable[..., BaseException] | None = None,
+    ) -> Method[Resource, Resource]: ...
+
+@final
+class Method(Generic[_T_co, _A_co]):
+    """A method; `timeout` is in seconds."""
+
+    def message(self, *arguments: object) -> bytes:
+        """The message that a call with `arguments` would carry."""
+    def call(
+        self, of: Client | Resource, timeout: float | None, /, *arguments: object
+    ) -> _T_co: ...
+    def start(
+        self, of: Client | Resource, timeout: float | None, /, *arguments: object
+    ) -> Awaitable[_A_co]: ...
+    def make(
+        self,
+        cls: type[_R],
+        of: Client | Resource,
+        timeout: float | None,
+        /,
+        *arguments: object,
+    ) -> _R: ...
+    def start_make(
+        self,
+        cls: type[_R],
+        of: Client | Resource,
+        timeout: float | None,
+        /,
+        *arguments: object,
+    ) -> Awaitable[_R]: ...

@@ -1,0 +1,264 @@
+//! A stream as asyncio reads it. Waiting arms the stream on the running loop's port.
+
+use std::sync::Arc;
+
+use pyo3::exceptions::PyStopAsyncIteration;
+use pyo3::prelude::*;
+use pyo3::types::{PyTuple, PyType};
+
+use crate::awaitable::{self, Polled, Step};
+use crate::batch::Batch;
+use crate::gil::GilCell;
+use crate::loop_port::LoopPort;
+use crate::raw_type;
+use crate::reader::{Acquired, Reader};
+use crate::stream::{BATCH, Buffer, check_max};
+
+/// Records that a reader takes before others on the loop get a turn, although more are there: a batch of the usual
+/// size, so a turn of the loop is paid once in that many records.
+const FAIR: u32 = BATCH;
+
+/// A stream that is read with `async for`. One reader at a time.
+#[pyclass(frozen, weakref, module = "thalweg")]
+pub struct AsyncStream {
+    reader: Arc<Reader>,
+    buffer: Buffer,
+    /// Records taken since the loop had a turn.
+    taken: GilCell<u32>,
+    /// Where the stream was armed last. It stays armed when a wait is cancelled, and the next wait uses that.
+    armed: GilCell<Option<Armed>>,
+}
+
+/// A stream's place on a loop's port, until the port is closed or the stream dropped.
+struct Armed {
+    port: Arc<LoopPort>,
+    token: u64,
+}
+
+impl Drop for Armed {
+    fn drop(&mut self) {
+        if self.port.is_open() {
+            self.port.give_up(self.token);
+        }
+    }
+}
+
+impl AsyncStream {
+    /// A stream over `reader`.
+    pub fn new(reader: Reader) -> Self {
+        Self {
+            reader: Arc::new(reader),
+            buffer: Buffer::default(),
+            taken: GilCell::new(0),
+            armed: GilCell::new(None),
+        }
+    }
+
+    /// A future of the running loop that is done when the stream has something; `None`: it has now.
+    fn wait<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let (event_loop, port) = LoopPort::of_running_loop(py, self.reader.handle.library)?;
+        // An arming that nothing came of yet still stands.
+        let standing = self
+            .armed
+            .take(py)
+            .filter(|armed| Arc::ptr_eq(&armed.port, &port));
+        let standing = standing.filter(|armed| port.arrived(armed.token).is_none());
+        let (armed, ready) = match standing {
+            Some(armed) => (armed, false),
+            None => {
+                let armed = Armed {
+                    token: port.reserve(),
+                    port: Arc::clone(&port),
+                };
+                let ready = self.reader.arm(py, port.port, armed.token)?;
+                (armed, ready)
+            }
+        };
+        if ready {
+            return Ok(None);
+        }
+        let future = port.future(&event_loop, armed.token);
+        self.armed.set(py, Some(armed));
+        future.map(Some)
+    }
+}
+
+#[pymethods]
+impl AsyncStream {
+    fn __aiter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __anext__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        match slf.get().buffer.pop() {
+            Some(object) => awaitable::new(slf.py(), Box::new(Ready(Some(object)))),
+            None => awaitable::new(slf.py(), Box::new(Next::new(slf, BATCH, What::Object))),
+        }
+    }
+
+    /// The stream batch by batch, of at most `max` records each.
+    #[pyo3(signature = (max=BATCH))]
+    fn batches(slf: &Bound<'_, Self>, max: u32) -> PyResult<AsyncBatches> {
+        Ok(AsyncBatches {
+            stream: slf.clone().unbind(),
+            max: check_max(max)?,
+        })
+    }
+
+    /// Ends the stream here: its writers see it and stop; an open batch's views raise. Closing twice is fine.
+    fn close(&self, py: Python<'_>) {
+        self.reader.close(py);
+        self.buffer.clear();
+    }
+
+    /// `close()`, for `contextlib.aclosing`. It does not wait.
+    fn aclose<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.close(py);
+        awaitable::new(py, Box::new(Ready(Some(py.None()))))
+    }
+
+    /// Was it closed, or has it ended?
+    #[getter]
+    fn closed(&self) -> bool {
+        self.reader.handle.is_closed()
+    }
+
+    /// Records lost so far: overtaken by newer ones, where the stream's policy is `latest`.
+    #[getter]
+    fn lost(&self, py: Python<'_>) -> u64 {
+        self.reader.lost(py)
+    }
+
+    fn __aenter__<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        awaitable::new(py, Box::new(Ready(Some(slf.into_any().unbind()))))
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __aexit__<'py>(
+        &self,
+        py: Python<'py>,
+        _exception: &Bound<'py, PyTuple>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.aclose(py)
+    }
+
+    #[classmethod]
+    fn __class_getitem__<'py>(
+        cls: &Bound<'py, PyType>,
+        item: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        raw_type::generic_alias(cls, item)
+    }
+}
+
+/// An async iterator over a stream's batches. The next one releases the one before.
+#[pyclass(frozen, module = "thalweg._native")]
+pub struct AsyncBatches {
+    stream: Py<AsyncStream>,
+    max: u32,
+}
+
+#[pymethods]
+impl AsyncBatches {
+    fn __aiter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __anext__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        awaitable::new(
+            py,
+            Box::new(Next::new(self.stream.bind(py), self.max, What::Batch)),
+        )
+    }
+}
+
+/// A step that is done at once.
+struct Ready(Option<Py<PyAny>>);
+
+impl Step for Ready {
+    fn poll<'py>(&mut self, py: Python<'py>) -> PyResult<Polled<'py>> {
+        Ok(Polled::Done(
+            self.0.take().unwrap_or_else(|| py.None()).into_bound(py),
+        ))
+    }
+}
+
+#[derive(Clone, Copy)]
+enum What {
+    Object,
+    Batch,
+}
+
+/// The step that waits for the next object or batch.
+struct Next {
+    stream: Py<AsyncStream>,
+    max: u32,
+    what: What,
+    /// It is the one who reads.
+    began: bool,
+}
+
+impl Next {
+    fn new(stream: &Bound<'_, AsyncStream>, max: u32, what: What) -> Self {
+        Self {
+            stream: stream.clone().unbind(),
+            max,
+            what,
+            began: false,
+        }
+    }
+}
+
+impl Step for Next {
+    fn poll<'py>(&mut self, py: Python<'py>) -> PyResult<Polled<'py>> {
+        let stream = self.stream.clone_ref(py);
+        let AsyncStream {
+            reader,
+            buffer,
+            taken,
+            ..
+        } = stream.get();
+        if !self.began {
+            reader.begin(py)?;
+            self.began = true;
+        }
+        loop {
+            if let What::Object = self.what
+                && let Some(object) = buffer.pop()
+            {
+                return Ok(Polled::Done(object.into_bound(py)));
+            }
+            if taken.get(py) >= FAIR {
+                taken.set(py, 0);
+                return Ok(Polled::Turn);
+            }
+            match reader.acquire(py, self.max, 0)? {
+                Acquired::End => return Err(PyStopAsyncIteration::new_err(())),
+                Acquired::WouldPark => {
+                    taken.set(py, 0);
+                    if let Some(future) = stream.get().wait(py)? {
+                        return Ok(Polled::Wait(future));
+                    }
+                }
+                Acquired::Batch(raw, serial) => {
+                    let batch = Batch::new(py, Arc::clone(reader), raw, serial)?;
+                    taken.set(py, taken.get(py) + batch.count());
+                    match self.what {
+                        What::Batch => return Ok(Polled::Done(Bound::new(py, batch)?.into_any())),
+                        What::Object => buffer.fill(py, &batch)?,
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Next {
+    fn drop(&mut self) {
+        if self.began {
+            // Not while the interpreter shuts down, when nobody can read any more.
+            Python::try_attach(|py| self.stream.get().reader.end(py));
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Clients and resources: handles that generated classes derive from.
+
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+use pyo3::types::PyType;
+use thalweg_capi::abi::{TW_OK, TwHandle};
+
+use crate::errors;
+use crate::gil::GilCell;
+use crate::handle::Owned;
+use crate::library::Library;
+use crate::package::Package;
+use crate::resource::Resource;
+
+/// What a new client or resource is made of, on its way through the class's `__new__`. Only this module and
+/// [`crate::resource`] make one, so nobody else makes a client or resource.
+#[pyclass(frozen, module = "thalweg._native")]
+pub struct Seed(pub GilCell<Option<Owned>>);
+
+impl Seed {
+    /// Calls `class` with a seed of `handle` and `more`.
+    pub fn grow<'py>(
+        class: &Bound<'py, PyType>,
+        handle: Owned,
+        client: Option<&Bound<'py, Client>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let seed = Bound::new(class.py(), Self(GilCell::new(Some(handle))))?;
+        match client {
+            Some(client) => class.call1((seed, client)),
+            None => class.call1((seed,)),
+        }
+    }
+
+    /// Takes the handle out.
+    pub fn open(&self, py: Python<'_>) -> PyResult<Owned> {
+        self.0
+            .take(py)
+            .ok_or_else(|| errors::argument(py, "the seed is spent"))
+    }
+}
+
+/// A client: an instance of the service of its own. Generated classes derive from it.
+#[pyclass(frozen, subclass, weakref, module = "thalweg._native")]
+pub struct Client {
+    handle: Owned,
+}
+
+impl Client {
+    /// Its handle.
+    pub fn handle(&self) -> &Owned {
+        &self.handle
+    }
+}
+
+#[pymethods]
+impl Client {
+    #[new]
+    fn new(seed: &Bound<'_, Seed>) -> PyResult<Self> {
+        Ok(Self {
+            handle: seed.get().open(seed.py())?,
+        })
+    }
+
+    /// Opens `path` as a library of `package` and makes a client of it.
+    #[classmethod]
+    fn _open<'py>(
+        cls: &Bound<'py, PyType>,
+        package: &Bound<'py, Package>,
+        path: PathBuf,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = cls.py();
+        let library = package.get().open(py, &path)?;
+        let (mut client, mut error) = (0, errors::blank());
+        let table = library.table;
+        // SAFETY: both pointers are ours.
+        let code = py.detach(|| unsafe { (table.client_open)(&raw mut client, &raw mut error) });
+        if code != TW_OK {
+            return Err(errors::from_table(py, code, &error));
+        }
+        Seed::grow(cls, Owned::new(library, client, "the client"), None)
+    }
+
+    /// Closes the client: its instance of the service is dropped, its calls and streams end as cancelled. Closing
+    /// twice is fine.
+    fn close(&self, py: Python<'_>) {
+        if let Some(client) = self.handle.take() {
+            let table = self.handle.library.table;
+            // SAFETY: a handle is a number; a stale one is an error of the table.
+            py.detach(|| unsafe { (table.client_close)(client, std::ptr::null_mut()) });
+        }
+    }
+
+    /// Was it closed?
+    #[getter]
+    fn closed(&self) -> bool {
+        self.handle.is_closed()
+    }
+
+    /// The library's file, as it was opened first.
+    #[getter]
+    fn library(&self) -> PathBuf {
+        self.handle.library.path.clone()
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        if let Some(client) = self.handle.take() {
+            // SAFETY: see `close`. A client's close posts to the core and does not wait.
+            unsafe { (self.handle.library.table.client_close)(client, std::ptr::null_mut()) };
+        }
+    }
+}
+
+/// The client that a call goes to.
+pub struct Caller<'py> {
+    /// The object.
+    pub client: Bound<'py, Client>,
+    /// Its library.
+    pub library: &'static Library,
+    /// Its number.
+    pub number: TwHandle,
+}
+
+impl<'py> Caller<'py> {
+    /// `of` is a client, or a resource: then the client that made it. `method` is of the package with the hash `layout`.
+    ///
+    /// # Errors
+    /// `TypeError` where it is neither, `thalweg.BadArgument` where it is of another package.
+    pub fn of(of: &Bound<'py, PyAny>, method: &str, layout: u64) -> PyResult<Self> {
+        let py = of.py();
+        let client = match of.cast::<Client>() {
+            Ok(client) => client.clone(),
+            Err(_) => of.cast::<Resource>()?.get().client().bind(py).clone(),
+        };
+        let handle = client.get().handle();
+        let library = handle.library;
+        if library.table.layout != layout {
+            let text = format!(
+                "{method}: a client of another package ({})",
+                library.path.display()
+            );
+            return Err(errors::argument(py, &text));
+        }
+        Ok(Self {
+            library,
+            number: handle.number(py)?,
+            client,
+        })
+    }
+}

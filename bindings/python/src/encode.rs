@@ -1,0 +1,450 @@
+//! From values of Python to a message.
+
+use std::ffi::c_int;
+
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyList, PyString, PyTuple};
+
+use crate::kind::{Field, Kind, Labels, Record, Shape};
+use crate::message;
+use crate::resource::Resource;
+use crate::results::Wrappers;
+
+/// A value that does not fit, and where: the innermost part of the path first.
+struct Unfit {
+    error: PyErr,
+    path: Vec<String>,
+}
+
+impl From<PyErr> for Unfit {
+    fn from(error: PyErr) -> Self {
+        Self {
+            error,
+            path: Vec::new(),
+        }
+    }
+}
+
+impl Unfit {
+    fn within(mut self, part: impl Into<String>) -> Self {
+        self.path.push(part.into());
+        self
+    }
+
+    /// The exception: of the same class, its text headed by the path, as in `options.globs[2]: expected str`.
+    fn raise(self, py: Python<'_>, call: &str) -> PyErr {
+        let mut place = String::new();
+        for part in self.path.iter().rev() {
+            if !place.is_empty() && !part.starts_with('[') {
+                place.push('.');
+            }
+            place.push_str(part);
+        }
+        let text = format!("{call}: {place}: {}", self.error.value(py));
+        if self.error.is_instance_of::<PyOverflowError>(py) {
+            PyOverflowError::new_err(text)
+        } else if self.error.is_instance_of::<PyValueError>(py) {
+            PyValueError::new_err(text)
+        } else if self.error.is_instance_of::<PyTypeError>(py) {
+            PyTypeError::new_err(text)
+        } else {
+            self.error
+        }
+    }
+}
+
+/// Writes one message of arguments.
+pub struct Encoder<'a, 'py> {
+    py: Python<'py>,
+    buffer: &'a mut Vec<u8>,
+    handles: u32,
+    moved: Vec<Bound<'py, Resource>>,
+}
+
+/// Encodes `arguments` as the record `fields` into `buffer`. Gives back the resources that the call takes away; they
+/// are still open, so that a call that is not accepted leaves them.
+///
+/// # Errors
+/// `TypeError`, `OverflowError` or `ValueError` that names `call` and the path of the value.
+pub fn arguments<'py>(
+    py: Python<'py>,
+    call: &str,
+    fields: &[Field],
+    layout: (u64, u32),
+    arguments: &Bound<'py, PyTuple>,
+    buffer: &mut Vec<u8>,
+) -> PyResult<Vec<Bound<'py, Resource>>> {
+    if arguments.len() != fields.len() {
+        return Err(PyTypeError::new_err(format!(
+            "{call}: {} arguments, expected {}",
+            arguments.len(),
+            fields.len()
+        )));
+    }
+    let handles = fields
+        .iter()
+        .filter(|field| matches!(field.kind.shape, Shape::Borrow | Shape::Own))
+        .count();
+    let handles =
+        u32::try_from(handles).map_err(|_| PyOverflowError::new_err("too many handles"))?;
+    let root = message::begin(buffer, layout.0, handles, layout.1);
+    let mut encoder = Encoder {
+        py,
+        buffer,
+        handles: 0,
+        moved: Vec::new(),
+    };
+    for (field, value) in fields.iter().zip(arguments.iter_borrowed()) {
+        encoder
+            .value(&field.kind, &value, root + field.offset)
+            .map_err(|unfit| unfit.within(field.name.to_string()).raise(py, call))?;
+    }
+    let moved = encoder.moved;
+    if message::finish(buffer) {
+        Ok(moved)
+    } else {
+        Err(PyOverflowError::new_err(format!(
+            "{call}: the arguments are longer than 2 GiB"
+        )))
+    }
+}
+
+impl<'py> Encoder<'_, 'py> {
+    /// Writes `value` at `at`, which lies in a zeroed part of the buffer; its tails go to the end.
+    fn value(&mut self, kind: &Kind, value: &Bound<'py, PyAny>, at: u32) -> Result<(), Unfit> {
+        match &kind.shape {
+            Shape::Bool => {
+                let value = value
+                    .cast::<PyBool>()
+                    .map_err(|_| self.unfit(kind, value))?;
+                self.put(at, &[u8::from(value.is_true())]);
+            }
+            Shape::U8 | Shape::U16 | Shape::U32 | Shape::U64 => self.unsigned(kind, value, at)?,
+            Shape::S8 | Shape::S16 | Shape::S32 | Shape::S64 => self.signed(kind, value, at)?,
+            Shape::F32 => {
+                let wide = self.float(kind, value)?;
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    reason = "that is what f32 is; overflow is checked"
+                )]
+                let narrow = wide as f32;
+                if narrow.is_infinite() && wide.is_finite() {
+                    return Err(PyOverflowError::new_err(format!("{wide} does not fit f32")).into());
+                }
+                self.put(at, &narrow.to_le_bytes());
+            }
+            Shape::F64 => {
+                let value = self.float(kind, value)?;
+                self.put(at, &value.to_le_bytes());
+            }
+            Shape::Char => {
+                let text = self.text(kind, value)?;
+                let mut chars = text.chars();
+                let (Some(only), None) = (chars.next(), chars.next()) else {
+                    return Err(PyValueError::new_err(format!(
+                        "expected one character, got {text:?}"
+                    ))
+                    .into());
+                };
+                self.put(at, &u32::from(only).to_le_bytes());
+            }
+            Shape::String => {
+                let text = self.text(kind, value)?;
+                self.tail_bytes(text.as_bytes(), at)?;
+            }
+            Shape::Bytes => self.bytes(kind, value, at)?,
+            Shape::List(element) => self.list(kind, element, value, at)?,
+            Shape::Option {
+                payload,
+                offset,
+                wrapped,
+            } => {
+                if !value.is_none() {
+                    self.put(at, &[1]);
+                    if *wrapped {
+                        let class = Wrappers::of(self.py)?.some.bind(self.py);
+                        if !value.is_instance(class)? {
+                            return Err(self.unfit(kind, value));
+                        }
+                        self.value(payload, &value.getattr("value")?, at + offset)?;
+                    } else {
+                        self.value(payload, value, at + offset)?;
+                    }
+                }
+            }
+            Shape::Result { ok, error, offset } => {
+                let wrappers = Wrappers::of(self.py)?;
+                let (tag, payload) = if value.is_instance(wrappers.ok.bind(self.py))? {
+                    (0, ok)
+                } else if value.is_instance(wrappers.err.bind(self.py))? {
+                    (1, error)
+                } else {
+                    return Err(self.unfit(kind, value));
+                };
+                self.put(at, &[tag]);
+                if let Some(payload) = payload {
+                    self.value(payload, &value.getattr("value")?, at + offset)
+                        .map_err(|unfit| unfit.within("value"))?;
+                }
+            }
+            Shape::Tuple(items) => {
+                let tuple = value
+                    .cast::<PyTuple>()
+                    .map_err(|_| self.unfit(kind, value))?;
+                if tuple.len() != items.len() {
+                    return Err(PyTypeError::new_err(format!(
+                        "expected a tuple of {}, got one of {}",
+                        items.len(),
+                        tuple.len()
+                    ))
+                    .into());
+                }
+                for (place, ((offset, item), value)) in
+                    items.iter().zip(tuple.iter_borrowed()).enumerate()
+                {
+                    self.value(item, &value, at + offset)
+                        .map_err(|unfit| unfit.within(format!("[{place}]")))?;
+                }
+            }
+            Shape::Record(record) => self.record(kind, record, value, at)?,
+            Shape::Variant {
+                tag_size,
+                offset,
+                cases,
+            } => {
+                for (tag, case) in cases.iter().enumerate() {
+                    if value.is_instance(case.class.bind(self.py))? {
+                        self.put(at, &tag.to_le_bytes()[..*tag_size as usize]);
+                        if let Some(payload) = &case.payload {
+                            let name = if case.slot.is_some() {
+                                "value"
+                            } else {
+                                "payload"
+                            };
+                            self.value(payload, &value.getattr(name)?, at + offset)
+                                .map_err(|unfit| unfit.within(name))?;
+                        }
+                        return Ok(());
+                    }
+                }
+                return Err(self.unfit(kind, value));
+            }
+            Shape::Enum(labels) => self.label(kind, labels, value, at)?,
+            Shape::Flags { class, .. } => {
+                if !value.is_instance(class.bind(self.py))? {
+                    return Err(self.unfit(kind, value));
+                }
+                let bits = value
+                    .getattr("value")?
+                    .call_method1("to_bytes", (kind.size, "little"))?;
+                let bits = bits
+                    .cast::<PyBytes>()
+                    .map_err(PyErr::from)?
+                    .as_bytes()
+                    .to_vec();
+                self.put(at, &bits);
+            }
+            Shape::Borrow | Shape::Own => {
+                let resource = value
+                    .cast::<Resource>()
+                    .map_err(|_| self.unfit(kind, value))?;
+                let number = resource.get().handle().number(self.py)?;
+                self.put(message::handle_at(self.handles), &number.to_le_bytes());
+                let place = self.handles;
+                self.put(at, &place.to_le_bytes());
+                self.handles += 1;
+                if matches!(kind.shape, Shape::Own) {
+                    self.moved.push(resource.clone());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn unfit(&self, kind: &Kind, value: &Bound<'py, PyAny>) -> Unfit {
+        let got = value
+            .get_type()
+            .name()
+            .map_or_else(|_| "?".to_owned(), |name| name.to_string());
+        PyTypeError::new_err(format!("expected {}, got {got}", kind.expected(self.py))).into()
+    }
+
+    fn put(&mut self, at: u32, bytes: &[u8]) {
+        let at = at as usize;
+        self.buffer[at..at + bytes.len()].copy_from_slice(bytes);
+    }
+
+    /// Adds a zeroed tail of `length` bytes and notes it, with `count`, in the slice at `at`.
+    fn tail(&mut self, length: usize, align: u32, count: usize, at: u32) -> Result<u32, Unfit> {
+        let start = self.buffer.len().next_multiple_of(align as usize);
+        let (Ok(offset), Ok(count), Some(end)) = (
+            i32::try_from(start),
+            u32::try_from(count),
+            start
+                .checked_add(length)
+                .filter(|end| i32::try_from(*end).is_ok()),
+        ) else {
+            return Err(PyOverflowError::new_err("the message grows beyond 2 GiB").into());
+        };
+        self.buffer.resize(end, 0);
+        self.put(at, &offset.to_le_bytes());
+        self.put(at + 4, &count.to_le_bytes());
+        Ok(offset.cast_unsigned())
+    }
+
+    fn tail_bytes(&mut self, bytes: &[u8], at: u32) -> Result<(), Unfit> {
+        if !bytes.is_empty() {
+            let offset = self.tail(bytes.len(), 1, bytes.len(), at)?;
+            self.put(offset, bytes);
+        }
+        Ok(())
+    }
+
+    fn unsigned(&mut self, kind: &Kind, value: &Bound<'py, PyAny>, at: u32) -> Result<(), Unfit> {
+        let value = self.integer(kind, value)?;
+        // SAFETY: an int, alive.
+        let number = unsafe { ffi::PyLong_AsUnsignedLongLong(value.as_ptr()) };
+        let failed = number == u64::MAX && PyErr::take(self.py).is_some();
+        let bits = kind.size * 8;
+        if failed || (bits < 64 && number >> bits != 0) {
+            return Err(PyOverflowError::new_err(format!("{value} does not fit u{bits}")).into());
+        }
+        self.put(at, &number.to_le_bytes()[..kind.size as usize]);
+        Ok(())
+    }
+
+    fn signed(&mut self, kind: &Kind, value: &Bound<'py, PyAny>, at: u32) -> Result<(), Unfit> {
+        let value = self.integer(kind, value)?;
+        let mut overflow: c_int = 0;
+        // SAFETY: an int, alive; `overflow` is ours.
+        let number =
+            unsafe { ffi::PyLong_AsLongLongAndOverflow(value.as_ptr(), &raw mut overflow) };
+        let bits = kind.size * 8;
+        let unused = 64 - bits;
+        if overflow != 0 || (number << unused) >> unused != number {
+            return Err(PyOverflowError::new_err(format!("{value} does not fit s{bits}")).into());
+        }
+        self.put(at, &number.to_le_bytes()[..kind.size as usize]);
+        Ok(())
+    }
+
+    fn integer<'v>(
+        &self,
+        kind: &Kind,
+        value: &'v Bound<'py, PyAny>,
+    ) -> Result<&'v Bound<'py, PyInt>, Unfit> {
+        value.cast::<PyInt>().map_err(|_| self.unfit(kind, value))
+    }
+
+    fn float(&self, kind: &Kind, value: &Bound<'py, PyAny>) -> Result<f64, Unfit> {
+        if !value.is_instance_of::<PyFloat>() && !value.is_instance_of::<PyInt>() {
+            return Err(self.unfit(kind, value));
+        }
+        Ok(value.extract::<f64>()?)
+    }
+
+    fn text<'v>(&self, kind: &Kind, value: &'v Bound<'py, PyAny>) -> Result<&'v str, Unfit> {
+        let text = value
+            .cast::<PyString>()
+            .map_err(|_| self.unfit(kind, value))?;
+        Ok(text.to_str()?)
+    }
+
+    fn bytes(&mut self, kind: &Kind, value: &Bound<'py, PyAny>, at: u32) -> Result<(), Unfit> {
+        if let Ok(bytes) = value.cast::<PyBytes>() {
+            return self.tail_bytes(bytes.as_bytes(), at);
+        }
+        let buffer = PyBuffer::<u8>::get(value).map_err(|_| self.unfit(kind, value))?;
+        let copy = buffer.to_vec(self.py)?;
+        self.tail_bytes(&copy, at)
+    }
+
+    fn list(
+        &mut self,
+        kind: &Kind,
+        element: &Kind,
+        value: &Bound<'py, PyAny>,
+        at: u32,
+    ) -> Result<(), Unfit> {
+        // A str is a sequence of str, and a list of strings is never meant by it.
+        if value.is_instance_of::<PyString>() || value.is_instance_of::<PyBytes>() {
+            return Err(self.unfit(kind, value));
+        }
+        // A copy, because encoding an element can run code that changes the list.
+        let items = match value.cast::<PyTuple>() {
+            Ok(tuple) => tuple.clone(),
+            Err(_) => match value.cast::<PyList>() {
+                Ok(list) => list.to_tuple(),
+                Err(_) => {
+                    let length = value.len().map_err(|_| self.unfit(kind, value))?;
+                    let items = (0..length)
+                        .map(|place| value.get_item(place))
+                        .collect::<PyResult<Vec<_>>>();
+                    PyTuple::new(self.py, items.map_err(|_| self.unfit(kind, value))?)?
+                }
+            },
+        };
+        if items.is_empty() {
+            return Ok(());
+        }
+        let count = items.len();
+        if element.size == 0 {
+            return match u32::try_from(count) {
+                Ok(count) if count <= message::MAX_EMPTY_ELEMENTS => {
+                    self.put(at + 4, &count.to_le_bytes());
+                    Ok(())
+                }
+                _ => {
+                    Err(PyOverflowError::new_err(format!("{count} elements without a size")).into())
+                }
+            };
+        }
+        let Some(length) = count.checked_mul(element.size as usize) else {
+            return Err(PyOverflowError::new_err("the message grows beyond 2 GiB").into());
+        };
+        let start = self.tail(length, element.align, count, at)?;
+        let mut place = start;
+        for (index, item) in items.iter_borrowed().enumerate() {
+            self.value(element, &item, place)
+                .map_err(|unfit| unfit.within(format!("[{index}]")))?;
+            place += element.size;
+        }
+        Ok(())
+    }
+
+    fn record(
+        &mut self,
+        kind: &Kind,
+        record: &Record,
+        value: &Bound<'py, PyAny>,
+        at: u32,
+    ) -> Result<(), Unfit> {
+        if !value.is_instance(record.class.bind(self.py))? {
+            return Err(self.unfit(kind, value));
+        }
+        for field in &record.fields {
+            let part = value.getattr(field.name.bind(self.py))?;
+            self.value(&field.kind, &part, at + field.offset)
+                .map_err(|unfit| unfit.within(field.name.to_string()))?;
+        }
+        Ok(())
+    }
+
+    fn label(
+        &mut self,
+        kind: &Kind,
+        labels: &Labels,
+        value: &Bound<'py, PyAny>,
+        at: u32,
+    ) -> Result<(), Unfit> {
+        let place = labels
+            .places
+            .get(&(value.as_ptr() as usize))
+            .ok_or_else(|| self.unfit(kind, value))?;
+        self.put(at, &place.to_le_bytes()[..kind.size as usize]);
+        Ok(())
+    }
+}

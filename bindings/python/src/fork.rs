@@ -1,0 +1,30 @@
+//! Which process a handle belongs to.
+//!
+//! Loading the package starts nothing. A child of `fork()` has the parent's handles and none of its threads, so
+//! every handle remembers the epoch it was made in and is refused in another. The core does the same behind the
+//! table; this side needs it too, for what it keeps per thread and per loop, and so that a finalizer in the child
+//! calls nothing.
+
+use std::sync::Once;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+static EPOCH: AtomicU32 = AtomicU32::new(0);
+
+/// How many forks lie between the first process that loaded the package and this one.
+pub fn epoch() -> u32 {
+    EPOCH.load(Ordering::Relaxed)
+}
+
+/// Has every child of this process count one more. Also those that C code forks.
+pub fn watch() {
+    static ONCE: Once = Once::new();
+    extern "C" fn in_child() {
+        EPOCH.fetch_add(1, Ordering::Relaxed);
+    }
+    ONCE.call_once(|| {
+        // SAFETY: the handler touches one atomic, which is async-signal-safe, and lives as long as the process:
+        // an extension module is never unloaded.
+        let status = unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+        assert!(status == 0, "pthread_atfork: no memory at import");
+    });
+}

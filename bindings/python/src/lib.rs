@@ -1,0 +1,65 @@
+//! The generic Python package: opens a library of Thalweg, calls it, reads its streams.
+//!
+//! It knows the table of `thalweg.h` and nothing of any service; a generated package describes its types and methods
+//! once, when it is imported (`describe`), and from then on a call is one native function.
+//!
+//! | concern | file |
+//! | --- | --- |
+//! | a library, and handles of it | `library`, `handle`, `client`, `resource` |
+//! | one process, one interpreter | `fork`, `interpreter`, `gil` |
+//! | from values to messages and back | `describe`, `kind`, `encode`, `decode`, `message`, `results` |
+//! | calls | `package`, `method`, `completion`; sync: `thread_port`; asyncio: `loop_port`, `pending_call`, `awaitable` |
+//! | streams | `reader`, `batch`, `view`; sync: `stream`; asyncio: `async_stream` |
+
+mod async_stream;
+mod awaitable;
+mod batch;
+mod client;
+mod completion;
+mod decode;
+mod describe;
+mod encode;
+mod errors;
+mod fork;
+mod gil;
+mod handle;
+mod interpreter;
+mod kind;
+mod library;
+mod loop_port;
+mod message;
+mod method;
+mod package;
+mod pending_call;
+mod raw_type;
+mod reader;
+mod resource;
+mod results;
+mod stream;
+mod thread_port;
+mod view;
+
+use pyo3::prelude::*;
+
+/// The native half of `thalweg`.
+#[pymodule(gil_used = true)]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    interpreter::claim(py)?;
+    fork::watch();
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("ABI", thalweg_capi::abi::TW_ABI)?;
+    describe::register(module)?;
+    module.add_function(wrap_pyfunction!(view::field, module)?)?;
+    module.add("View", view::class(py)?)?;
+    module.add("Field", view::field_class(py)?)?;
+    module.add("Awaitable", awaitable::class(py)?)?;
+    module.add_class::<package::Package>()?;
+    module.add_class::<method::Method>()?;
+    module.add_class::<client::Client>()?;
+    module.add_class::<resource::Resource>()?;
+    module.add_class::<stream::Stream>()?;
+    module.add_class::<async_stream::AsyncStream>()?;
+    module.add_class::<batch::Batch>()?;
+    Ok(())
+}

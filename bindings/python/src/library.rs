@@ -1,0 +1,180 @@
+//! Opening a service library and refusing one that does not fit.
+//!
+//! A library is loaded once, with `RTLD_NOW | RTLD_LOCAL`, and never unloaded: its runtime has threads. What
+//! stands behind the table is constant for the life of the process, so a [`Library`] is handed round as `&'static`.
+
+use std::ffi::{CStr, c_char};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use pyo3::exceptions::PyOSError;
+use pyo3::prelude::*;
+use thalweg_capi::abi::{TW_ABI, TW_LIBRARY_SYMBOL, TwLibraryFunction, TwMethod, TwTable};
+
+use crate::errors;
+
+/// One opened library.
+pub struct Library {
+    /// Its table; checked for this side's shape.
+    pub table: &'static TwTable,
+    /// As it was named when it was opened first.
+    pub path: PathBuf,
+}
+
+/// What a generated package expects of its library.
+pub struct Expected<'a> {
+    /// `thalweg:search`.
+    pub package: &'a str,
+    /// `0.1.0`.
+    pub version: &'a str,
+    /// Hash over all methods.
+    pub layout: u64,
+    /// Name and the four hashes of each method.
+    pub methods: &'a [(String, [u64; 4])],
+}
+
+/// Every library of this process by its table. Locked with the GIL held and never across code of Python, so
+/// `os.fork()` cannot find it locked.
+static OPENED: Mutex<Vec<&'static Library>> = Mutex::new(Vec::new());
+
+/// Loads the library at `path` and checks it against what the generated package `expects`.
+///
+/// # Errors
+/// `OSError` where the loader fails, `thalweg.VersionMismatch` where the two do not fit; it names both.
+pub fn open(py: Python<'_>, path: &Path, expected: &Expected<'_>) -> PyResult<&'static Library> {
+    let table = load(py, path)?;
+    check(table, path, expected).map_err(|text| errors::version(py, &text))?;
+    let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = opened
+        .iter()
+        .find(|library| std::ptr::eq(library.table, table))
+    {
+        return Ok(known);
+    }
+    let library: &'static Library = Box::leak(Box::new(Library {
+        table,
+        path: path.to_owned(),
+    }));
+    opened.push(library);
+    Ok(library)
+}
+
+/// The table of the library at `path`, of this side's shape.
+fn load(py: Python<'_>, path: &Path) -> PyResult<&'static TwTable> {
+    use libloading::os::unix::{Library as Loaded, RTLD_LOCAL, RTLD_NOW};
+    let name = path.to_owned();
+    // SAFETY: loading runs the library's initialisers. That is what opening a service means; nothing but the
+    // caller's choice of file can make it sound.
+    let loaded = py
+        .detach(|| unsafe { Loaded::open(Some(&name), RTLD_NOW | RTLD_LOCAL) })
+        .map_err(|error| PyOSError::new_err(format!("cannot load {}: {error}", path.display())))?;
+    let loaded = std::mem::ManuallyDrop::new(loaded);
+    // SAFETY: the symbol has this type in every Thalweg library: the name is ours.
+    let function = unsafe { loaded.get::<TwLibraryFunction>(TW_LIBRARY_SYMBOL.to_bytes_with_nul()) }.map_err(|_| {
+        errors::version(
+            py,
+            &format!(
+                "{} is not a Thalweg library: it does not export tw_library; this package speaks ABI {TW_ABI}",
+                path.display()
+            ),
+        )
+    })?;
+    // SAFETY: the function takes any number and returns a table that lives as long as the process.
+    let table = unsafe { function(TW_ABI) };
+    if table.is_null() {
+        return Err(errors::version(
+            py,
+            &format!("{}: tw_library returned no table", path.display()),
+        ));
+    }
+    // SAFETY: not null, and the first five fields never move, whatever the library's ABI is.
+    let (abi, size, package, version) = unsafe {
+        (
+            (*table).abi,
+            (*table).size,
+            text((*table).package),
+            text((*table).version),
+        )
+    };
+    if abi != TW_ABI || (size as usize) < size_of::<TwTable>() {
+        return Err(errors::version(
+            py,
+            &format!(
+                "{}: library {package} {version} speaks ABI {abi} (a table of {size} bytes), \
+                 this package speaks ABI {TW_ABI} ({} bytes)",
+                path.display(),
+                size_of::<TwTable>()
+            ),
+        ));
+    }
+    // SAFETY: the ABI and the size are this side's, so the whole table is there; it is constant.
+    Ok(unsafe { &*table })
+}
+
+/// Why the library behind `table` does not fit `expected`, naming both.
+fn check(table: &TwTable, path: &Path, expected: &Expected<'_>) -> Result<(), String> {
+    // SAFETY: strings of a table are NUL-terminated and constant.
+    let (package, version) = unsafe { (text(table.package), text(table.version)) };
+    let both = |why: &str| {
+        format!(
+            "{}: the library is {package} {version} (layout {:016x}), this package was generated for {} {} (layout \
+             {:016x}): {why}",
+            path.display(),
+            table.layout,
+            expected.package,
+            expected.version,
+            expected.layout
+        )
+    };
+    if package != expected.package {
+        return Err(both("another package"));
+    }
+    if version != expected.version {
+        return Err(both("another version"));
+    }
+    let methods = methods(table);
+    for (place, (name, hashes)) in expected.methods.iter().enumerate() {
+        let Some(method) = methods.get(place) else {
+            return Err(both(&format!("the library has no {name}")));
+        };
+        // SAFETY: as above.
+        let theirs = unsafe { text(method.name) };
+        if &theirs != name {
+            return Err(both(&format!(
+                "method {place} is {theirs} there and {name} here"
+            )));
+        }
+        let parts = ["parameters", "result", "error", "element"];
+        let there = [method.params, method.ok, method.error, method.element];
+        if let Some(part) = (0..4).find(|part| there[*part] != hashes[*part]) {
+            return Err(both(&format!("the {} of {name} differ", parts[part])));
+        }
+    }
+    if methods.len() != expected.methods.len() || table.layout != expected.layout {
+        return Err(both("the methods differ"));
+    }
+    Ok(())
+}
+
+/// The table's methods.
+fn methods(table: &TwTable) -> &[TwMethod] {
+    if table.methods.is_null() {
+        return &[];
+    }
+    // SAFETY: a table has `method_count` methods in a row, constant as itself.
+    unsafe { std::slice::from_raw_parts(table.methods, table.method_count as usize) }
+}
+
+/// A string of the table.
+///
+/// # Safety
+/// `from` is null or NUL-terminated.
+unsafe fn text(from: *const c_char) -> String {
+    if from.is_null() {
+        return String::from("(nothing)");
+    }
+    // SAFETY: the caller's promise.
+    unsafe { CStr::from_ptr(from) }
+        .to_string_lossy()
+        .into_owned()
+}

@@ -1,0 +1,339 @@
+//! asyncio: one port per running loop and library, watched by the loop itself.
+//!
+//! 1. The loop watches the port's eventfd (`add_reader`); its callback is the bound method [`LoopReader::turn`]. There
+//!    is no helper thread.
+//! 2. The port is armed when it is made, and a turn ends armed or with the fd readable, so every completion brings a
+//!    turn. A turn takes at most [`BUDGET`] completions, so that a flood starves nobody on the loop.
+//! 3. Whoever waits has a slot; its number and generation are the token that the core carries. A slot that is given up
+//!    gets another generation, so a late completion finds nobody and is released.
+//! 4. The only reference to the reader is the loop's. When the loop closes, it drops its callbacks, and with the last
+//!    reference to the reader the port is closed: its calls end, and nothing is called any more. A loop that is dropped
+//!    without being closed is collected with its reader: the reader shows the collector the futures that it holds.
+
+use std::os::fd::RawFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use thalweg_capi::abi::{TW_OK, TW_WOULD_PARK, TwHandle};
+
+use crate::completion::Completion;
+use crate::library::Library;
+use crate::{errors, fork};
+
+/// Calls of one loop that may be unreaped at once. The core sets this many places of some 100 bytes aside when the port is
+/// opened, so the table's limit, 65,536, would cost every loop 6 MB; beyond it a call is `Overloaded`.
+const CAPACITY: u32 = 16_384;
+
+/// Completions that one turn of the loop takes.
+const BUDGET: usize = 256;
+
+/// Completions that one reap takes.
+const REAP: usize = 16;
+
+/// A port that a loop watches.
+pub struct LoopPort {
+    /// Whose.
+    pub library: &'static Library,
+    /// Its number.
+    pub port: TwHandle,
+    epoch: u32,
+    /// The loop's address; valid as identity while the port is open, because the loop holds the reader.
+    loop_at: usize,
+    closed: AtomicBool,
+    /// Locked with the GIL held and never across code of Python.
+    slots: Mutex<Slots>,
+}
+
+#[derive(Default)]
+struct Slots {
+    all: Vec<Slot>,
+    free: Vec<u32>,
+}
+
+#[derive(Default)]
+struct Slot {
+    generation: u32,
+    arrived: Option<Completion>,
+    future: Option<Py<PyAny>>,
+}
+
+/// The ports of this process's loops.
+static PORTS: Mutex<Vec<Weak<LoopPort>>> = Mutex::new(Vec::new());
+
+fn running_loop(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    static GET: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    GET.get_or_try_init(py, || {
+        Ok::<_, PyErr>(py.import("asyncio")?.getattr("get_running_loop")?.unbind())
+    })?
+    .bind(py)
+    .call0()
+}
+
+impl LoopPort {
+    /// The running loop, and its port of `library`.
+    ///
+    /// # Errors
+    /// `RuntimeError` where no loop runs.
+    pub fn of_running_loop<'py>(
+        py: Python<'py>,
+        library: &'static Library,
+    ) -> PyResult<(Bound<'py, PyAny>, Arc<Self>)> {
+        let event_loop = running_loop(py)?;
+        let loop_at = event_loop.as_ptr() as usize;
+        let known = ports().iter().filter_map(Weak::upgrade).find(|port| {
+            port.loop_at == loop_at && std::ptr::eq(port.library, library) && port.is_open()
+        });
+        let port = match known {
+            Some(port) => port,
+            None => Self::open(&event_loop, library)?,
+        };
+        Ok((event_loop, port))
+    }
+
+    fn open(event_loop: &Bound<'_, PyAny>, library: &'static Library) -> PyResult<Arc<Self>> {
+        let py = event_loop.py();
+        let (mut port, mut error) = (0, errors::blank());
+        // SAFETY: both pointers are ours.
+        let code = unsafe { (library.table.port_open)(CAPACITY, &raw mut port, &raw mut error) };
+        if code != TW_OK {
+            return Err(errors::from_table(py, code, &error));
+        }
+        let this = Arc::new(Self {
+            library,
+            port,
+            epoch: fork::epoch(),
+            loop_at: event_loop.as_ptr() as usize,
+            closed: AtomicBool::new(false),
+            slots: Mutex::default(),
+        });
+        // From here on dropping the reader closes the port.
+        let reader = Bound::new(
+            py,
+            LoopReader {
+                port: Arc::clone(&this),
+            },
+        )?;
+        let mut fd: RawFd = -1;
+        // SAFETY: as above.
+        let code = unsafe { (library.table.port_fd)(port, &raw mut fd, &raw mut error) };
+        if code != TW_OK {
+            return Err(errors::from_table(py, code, &error));
+        }
+        let turn = reader.getattr(intern!(py, "turn"))?;
+        event_loop.call_method1(intern!(py, "add_reader"), (fd, &turn))?;
+        if this.arm(py)? {
+            event_loop.call_method1(intern!(py, "call_soon"), (turn,))?;
+        }
+        let mut ports = ports();
+        ports.retain(|port| port.strong_count() > 0);
+        ports.push(Arc::downgrade(&this));
+        Ok(this)
+    }
+
+    /// Neither its loop was closed, nor is this a child of its process.
+    pub fn is_open(&self) -> bool {
+        !self.closed.load(Ordering::Relaxed) && self.epoch == fork::epoch()
+    }
+
+    /// A token for something to wait for.
+    pub fn reserve(&self) -> u64 {
+        let mut slots = self.slots();
+        let place = slots.free.pop().unwrap_or_else(|| {
+            slots.all.push(Slot::default());
+            // As many as unreaped calls and waiting streams: far below 2^32.
+            u32::try_from(slots.all.len() - 1).expect("fewer than 2^32 waiting at once")
+        });
+        token(place, slots.all[place as usize].generation)
+    }
+
+    /// Gives `token` back; what arrives for it from now on is released.
+    pub fn give_up(&self, token: u64) {
+        let place = place(token);
+        let dropped = {
+            let mut slots = self.slots();
+            let slot = &mut slots.all[place];
+            let dropped = (slot.arrived.take(), slot.future.take());
+            slot.generation = slot.generation.wrapping_add(1);
+            #[expect(clippy::cast_possible_truncation, reason = "the token's low half")]
+            slots.free.push(place as u32);
+            dropped
+        };
+        drop(dropped);
+    }
+
+    /// What arrived for `token`.
+    pub fn arrived(&self, token: u64) -> Option<Completion> {
+        self.slots().all[place(token)].arrived.take()
+    }
+
+    /// A future of `event_loop`, whose port this is, that is done when something arrives for `token`.
+    pub fn future<'py>(
+        &self,
+        event_loop: &Bound<'py, PyAny>,
+        token: u64,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let create = intern!(event_loop.py(), "create_future");
+        let future = event_loop.call_method0(create)?;
+        let before = self.slots().all[place(token)]
+            .future
+            .replace(future.clone().unbind());
+        drop(before);
+        Ok(future)
+    }
+
+    /// Arms the port. True: there is something to reap, and it is not armed.
+    fn arm(&self, py: Python<'_>) -> PyResult<bool> {
+        let (mut ready, mut error) = (0, errors::blank());
+        // SAFETY: both pointers are ours.
+        let code =
+            unsafe { (self.library.table.port_arm)(self.port, &raw mut ready, &raw mut error) };
+        if code == TW_OK {
+            Ok(ready != 0)
+        } else {
+            Err(errors::from_table(py, code, &error))
+        }
+    }
+
+    /// Reaps up to `max` completions and wakes who waits for them. How many there were.
+    fn reap(&self, py: Python<'_>, max: usize) -> PyResult<usize> {
+        let mut reaped = [Completion::blank(); REAP];
+        let max = max.min(REAP);
+        let (mut count, mut error) = (0, errors::blank());
+        let code = {
+            let table = self.library.table;
+            #[expect(clippy::cast_possible_truncation, reason = "at most REAP")]
+            let max = max as u32;
+            // SAFETY: room for REAP; the rest is ours.
+            unsafe {
+                (table.port_reap)(
+                    self.port,
+                    reaped.as_mut_ptr(),
+                    max,
+                    &raw mut count,
+                    &raw mut error,
+                )
+            }
+        };
+        if code != TW_OK && code != TW_WOULD_PARK {
+            return Err(errors::from_table(py, code, &error));
+        }
+        for raw in &reaped[..count as usize] {
+            let completion = Completion::new(self.library, *raw);
+            if let Some(future) = self.deliver(completion) {
+                // A future that was cancelled meanwhile refuses; its task unwinds and gives the slot up.
+                let _refused = future
+                    .bind(py)
+                    .call_method1(intern!(py, "set_result"), (py.None(),));
+                future.drop_ref(py);
+            }
+        }
+        Ok(count as usize)
+    }
+
+    /// Puts a completion into its slot; the future that waits there comes back. One whose slot was given up is released.
+    fn deliver(&self, completion: Completion) -> Option<Py<PyAny>> {
+        let token = completion.token();
+        let mut slots = self.slots();
+        let slot = slots.all.get_mut(place(token))?;
+        if slot.generation != generation(token) {
+            return None;
+        }
+        slot.arrived = Some(completion);
+        slot.future.take()
+    }
+
+    fn close(&self) {
+        if self.closed.swap(true, Ordering::Relaxed) || self.epoch != fork::epoch() {
+            return;
+        }
+        // SAFETY: opened by `open`, closed once.
+        unsafe { (self.library.table.port_close)(self.port, std::ptr::null_mut()) };
+        let dropped: Vec<_> = {
+            let mut slots = self.slots();
+            slots
+                .all
+                .iter_mut()
+                .map(|slot| (slot.arrived.take(), slot.future.take()))
+                .collect()
+        };
+        drop(dropped);
+    }
+
+    fn slots(&self) -> MutexGuard<'_, Slots> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn ports() -> MutexGuard<'static, Vec<Weak<LoopPort>>> {
+    PORTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn token(place: u32, generation: u32) -> u64 {
+    (u64::from(generation) << 32) | u64::from(place)
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the low half")]
+fn place(token: u64) -> usize {
+    token as u32 as usize
+}
+
+fn generation(token: u64) -> u32 {
+    (token >> 32) as u32
+}
+
+/// The loop's end of a port. Only the loop holds it: see rule 4.
+#[pyclass(frozen, weakref, module = "thalweg._native")]
+pub struct LoopReader {
+    port: Arc<LoopPort>,
+}
+
+#[pymethods]
+impl LoopReader {
+    /// The loop saw the fd readable.
+    fn turn(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let py = slf.py();
+        let port = &slf.get().port;
+        let mut left = BUDGET;
+        let mut armed_once = false;
+        while left > 0 {
+            let reaped = port.reap(py, left)?;
+            left -= reaped;
+            if reaped < REAP && left > 0 {
+                if !port.arm(py)? {
+                    return Ok(());
+                }
+                armed_once = true;
+            }
+        }
+        // The fd is still readable, unless an attempt to arm has reset it.
+        if armed_once {
+            let turn = slf.getattr(intern!(py, "turn"))?;
+            running_loop(py)?.call_method1(intern!(py, "call_soon"), (turn,))?;
+        }
+        Ok(())
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // The collector runs where Python allocates, never inside the lock.
+        if let Ok(slots) = self.port.slots.try_lock() {
+            for future in slots.all.iter().filter_map(|slot| slot.future.as_ref()) {
+                visit.call(future)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn __clear__(&self) {
+        self.port.close();
+    }
+}
+
+impl Drop for LoopReader {
+    fn drop(&mut self) {
+        self.port.close();
+    }
+}

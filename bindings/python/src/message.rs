@@ -1,0 +1,120 @@
+//! Messages: the header and the region that readers may touch. See `thalweg.h`, "Messages".
+
+/// Most elements of a list whose elements have no size.
+pub const MAX_EMPTY_ELEMENTS: u32 = 65_536;
+
+/// What is wrong with bytes that came from a library.
+#[derive(Clone, Copy, Debug)]
+pub struct Malformed(pub &'static str);
+
+/// Memory of a message or of a batch. Offsets in it count from `base`; every read is checked against `size`.
+///
+/// It holds raw pointers, not a slice, because a batch's memory has other parts that the service writes meanwhile.
+#[derive(Clone, Copy)]
+pub struct Region {
+    base: *const u8,
+    size: usize,
+}
+
+impl Region {
+    /// The region of `size` bytes from `base`.
+    ///
+    /// # Safety
+    /// The bytes that a reader is led to (by offsets in the region) stay readable and unwritten for as long as the
+    /// region is used; `size` bytes from `base` lie in one object.
+    pub unsafe fn new(base: *const u8, size: usize) -> Self {
+        Self {
+            base,
+            size: if base.is_null() { 0 } else { size },
+        }
+    }
+
+    /// `length` bytes at `at`. Valid as long as the region's memory is.
+    pub fn bytes(&self, at: u32, length: usize) -> Result<&[u8], Malformed> {
+        let at = at as usize;
+        match at.checked_add(length) {
+            Some(end) if end <= self.size => {
+                // SAFETY: within `size` bytes from `base`, which `new`'s caller promised.
+                Ok(unsafe { std::slice::from_raw_parts(self.base.add(at), length) })
+            }
+            _ => Err(Malformed("an offset leads outside")),
+        }
+    }
+
+    /// `N` bytes at `at`, to make a number of.
+    pub fn array<const N: usize>(&self, at: u32) -> Result<[u8; N], Malformed> {
+        let bytes = self.bytes(at, N)?;
+        let mut array = [0; N];
+        array.copy_from_slice(bytes);
+        Ok(array)
+    }
+
+    /// A little-endian `u32`.
+    pub fn u32(&self, at: u32) -> Result<u32, Malformed> {
+        self.array(at).map(u32::from_le_bytes)
+    }
+
+    /// How far `pointer` lies behind the base.
+    pub fn offset_of(&self, pointer: *const u8) -> Option<u32> {
+        let distance = (pointer as usize).checked_sub(self.base as usize)?;
+        u32::try_from(distance)
+            .ok()
+            .filter(|_| distance <= self.size)
+    }
+}
+
+/// Checks a message's header and says where its root is.
+pub fn root(message: Region, layout: u64, root_size: u32) -> Result<u32, Malformed> {
+    if message.u32(0)? as usize != message.size {
+        return Err(Malformed("its size is not the one it says"));
+    }
+    // The low half is what the header holds.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the header holds the hash's low half"
+    )]
+    let low = layout as u32;
+    if message.u32(4)? != low {
+        return Err(Malformed("another layout"));
+    }
+    let handles = message.u32(8)?;
+    let at = message.u32(12)?;
+    if u64::from(at) != u64::from(handles) * 8 + u64::from(handle_at(0)) {
+        return Err(Malformed("its root is not behind its handles"));
+    }
+    message.bytes(at, root_size as usize)?;
+    Ok(at)
+}
+
+/// Begins a message of `layout` in `buffer`: header, zeroed room for `handles` handles and for a root of `root_size`
+/// bytes. Returns the root's offset.
+pub fn begin(buffer: &mut Vec<u8>, layout: u64, handles: u32, root_size: u32) -> u32 {
+    buffer.clear();
+    let at = handle_at(handles);
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the header holds the hash's low half"
+    )]
+    let low = layout as u32;
+    for word in [0, low, handles, at] {
+        buffer.extend_from_slice(&word.to_le_bytes());
+    }
+    buffer.resize(at as usize + root_size as usize, 0);
+    at
+}
+
+/// Where handle number `place` stands; for the number of handles, where the root does.
+pub const fn handle_at(place: u32) -> u32 {
+    16 + 8 * place
+}
+
+/// Writes the size into the header of a finished message. False: it is too long (2^31 - 1 bytes).
+pub fn finish(buffer: &mut [u8]) -> bool {
+    match i32::try_from(buffer.len()) {
+        Ok(size) => {
+            buffer[..4].copy_from_slice(&size.to_le_bytes());
+            true
+        }
+        Err(_) => false,
+    }
+}

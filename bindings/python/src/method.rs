@@ -1,0 +1,307 @@
+//! Calls: arguments in, one of the endings out.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple, PyType};
+use thalweg_capi::abi::{TW_ERROR, TW_FOREVER, TW_OK};
+
+use crate::async_stream::AsyncStream;
+use crate::client::{Caller, Client, Seed};
+use crate::completion::Completion;
+use crate::decode::{Decoder, Undecodable};
+use crate::handle::Owned;
+use crate::kind::{Field, Kind};
+use crate::library::Library;
+use crate::message;
+use crate::pending_call::{self, PendingCall};
+use crate::raw_type;
+use crate::reader::Reader;
+use crate::resource::Resource;
+use crate::stream::Stream;
+use crate::thread_port::ThreadPort;
+use crate::{awaitable, encode, errors};
+
+/// Layout hashes of a method's messages, and of its package.
+#[derive(Clone, Copy)]
+pub struct Hashes {
+    pub package: u64,
+    pub params: u64,
+    pub ok: u64,
+    pub error: u64,
+}
+
+/// What a call gives when it ends well.
+pub enum Outcome {
+    Nothing,
+    Value(Arc<Kind>),
+    Stream {
+        element: Arc<Kind>,
+        view: Option<Arc<Py<PyType>>>,
+    },
+    Resource,
+}
+
+/// Which of the two faces a stream gets.
+#[derive(Clone, Copy)]
+pub enum Face {
+    Sync,
+    Async,
+}
+
+/// A method of a package.
+#[pyclass(frozen, module = "thalweg.layout")]
+pub struct Method {
+    pub number: u32,
+    pub name: String,
+    pub fields: Vec<Field>,
+    pub params_size: u32,
+    pub outcome: Outcome,
+    pub error: Option<Arc<Kind>>,
+    pub error_class: Option<Py<PyType>>,
+    pub hashes: Hashes,
+}
+
+thread_local! {
+    /// The arguments of the call that is being made; its memory is used again and again.
+    static ARGUMENTS: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Memory that a thread keeps for arguments; a longer message's is freed.
+const KEPT_BYTES: usize = 64 * 1024;
+
+#[pymethods]
+impl Method {
+    /// Calls and waits.
+    #[pyo3(signature = (of, timeout, *arguments))]
+    fn call<'py>(
+        &self,
+        of: &Bound<'py, PyAny>,
+        timeout: Option<f64>,
+        arguments: &Bound<'py, PyTuple>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (client, completion) = self.run(of, timeout, arguments)?;
+        self.finish(completion, &client, None, Face::Sync)
+    }
+
+    /// Calls and waits; the resource that comes back is a `cls`.
+    #[pyo3(signature = (cls, of, timeout, *arguments))]
+    fn make<'py>(
+        &self,
+        cls: &Bound<'py, PyType>,
+        of: &Bound<'py, PyAny>,
+        timeout: Option<f64>,
+        arguments: &Bound<'py, PyTuple>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (client, completion) = self.run(of, timeout, arguments)?;
+        self.finish(completion, &client, Some(cls), Face::Sync)
+    }
+
+    /// Calls; what comes back is awaited on the running loop.
+    #[pyo3(signature = (of, timeout, *arguments))]
+    fn start<'py>(
+        slf: &Bound<'py, Self>,
+        of: &Bound<'py, PyAny>,
+        timeout: Option<f64>,
+        arguments: &Bound<'py, PyTuple>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        Self::begin(slf, of, timeout, arguments, None)
+    }
+
+    /// Calls; what comes back is awaited on the running loop and gives a `cls`.
+    #[pyo3(signature = (cls, of, timeout, *arguments))]
+    fn start_make<'py>(
+        slf: &Bound<'py, Self>,
+        cls: &Bound<'py, PyType>,
+        of: &Bound<'py, PyAny>,
+        timeout: Option<f64>,
+        arguments: &Bound<'py, PyTuple>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        Self::begin(slf, of, timeout, arguments, Some(cls))
+    }
+
+    /// The message that a call with `arguments` would carry, for tools and tests of the format.
+    #[pyo3(signature = (*arguments))]
+    fn message<'py>(&self, arguments: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyBytes>> {
+        let py = arguments.py();
+        let mut buffer = Vec::new();
+        let layout = (self.hashes.params, self.params_size);
+        encode::arguments(py, &self.name, &self.fields, layout, arguments, &mut buffer)?;
+        Ok(PyBytes::new(py, &buffer))
+    }
+
+    #[classmethod]
+    fn __class_getitem__<'py>(
+        cls: &Bound<'py, PyType>,
+        item: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        raw_type::generic_alias(cls, item)
+    }
+}
+
+impl Method {
+    fn run<'py>(
+        &self,
+        of: &Bound<'py, PyAny>,
+        timeout: Option<f64>,
+        arguments: &Bound<'py, PyTuple>,
+    ) -> PyResult<(Bound<'py, Client>, Completion)> {
+        let py = of.py();
+        let caller = Caller::of(of, &self.name, self.hashes.package)?;
+        let port = ThreadPort::of(py, caller.library)?;
+        let deadline = deadline(caller.library, timeout)?;
+        let completion = self.with_message(py, arguments, |message| {
+            port.call(py, caller.number, self.number, message, deadline)
+        })?;
+        Ok((caller.client, completion))
+    }
+
+    fn begin<'py>(
+        slf: &Bound<'py, Self>,
+        of: &Bound<'py, PyAny>,
+        timeout: Option<f64>,
+        arguments: &Bound<'py, PyTuple>,
+        class: Option<&Bound<'py, PyType>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let this = slf.get();
+        let caller = Caller::of(of, &this.name, this.hashes.package)?;
+        let deadline = deadline(caller.library, timeout)?;
+        let ticket = this.with_message(py, arguments, |message| {
+            pending_call::submit(py, &caller, this.number, message, deadline)
+        })?;
+        let call = PendingCall::new(
+            ticket,
+            slf.clone().unbind(),
+            caller.client.unbind(),
+            class.cloned().map(Bound::unbind),
+        );
+        awaitable::new(py, Box::new(call))
+    }
+
+    /// Encodes the arguments and hands them to `submit`; on success the resources among them that the call takes
+    /// are given away.
+    fn with_message<'py, T>(
+        &self,
+        py: Python<'py>,
+        arguments: &Bound<'py, PyTuple>,
+        submit: impl FnOnce(&[u8]) -> PyResult<T>,
+    ) -> PyResult<T> {
+        // Taken out, not borrowed: encoding and waiting can run code that calls on this thread.
+        let mut buffer = ARGUMENTS.take();
+        let layout = (self.hashes.params, self.params_size);
+        let given =
+            encode::arguments(py, &self.name, &self.fields, layout, arguments, &mut buffer)?;
+        let done = submit(&buffer)?;
+        for resource in given {
+            resource.get().handle().take();
+        }
+        if buffer.capacity() <= KEPT_BYTES {
+            ARGUMENTS.set(buffer);
+        }
+        Ok(done)
+    }
+
+    /// The value or the exception of a call that ended. A resource becomes a `class`.
+    pub fn finish<'py>(
+        &self,
+        mut completion: Completion,
+        client: &Bound<'py, Client>,
+        class: Option<&Bound<'py, PyType>>,
+        face: Face,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = client.py();
+        match completion.code() {
+            TW_OK => {}
+            TW_ERROR => return Err(self.service_error(py, &completion)),
+            code => {
+                return Err(errors::ended(
+                    py,
+                    code,
+                    &completion.message(),
+                    completion.retryable(),
+                ));
+            }
+        }
+        let library = client.get().handle().library;
+        match &self.outcome {
+            Outcome::Nothing => Ok(py.None().into_bound(py)),
+            Outcome::Value(kind) => self.decode(py, &completion, kind, self.hashes.ok),
+            Outcome::Stream { element, view } => {
+                let stream = self.take_handle(py, &mut completion)?;
+                let owned = Owned::new(library, stream, "the stream");
+                let reader = Reader::new(owned, &self.name, Arc::clone(element), view.clone());
+                Ok(match face {
+                    Face::Sync => Bound::new(py, Stream::new(reader))?.into_any(),
+                    Face::Async => Bound::new(py, AsyncStream::new(reader))?.into_any(),
+                })
+            }
+            Outcome::Resource => {
+                let resource = self.take_handle(py, &mut completion)?;
+                let owned = Owned::new(library, resource, "the resource");
+                let plain = py.get_type::<Resource>();
+                Seed::grow(class.unwrap_or(&plain), owned, Some(client))
+            }
+        }
+    }
+
+    fn take_handle(&self, py: Python<'_>, completion: &mut Completion) -> PyResult<u64> {
+        let data = completion.data();
+        let place = message::root(data, self.hashes.ok, 4)
+            .and_then(|root| data.u32(root))
+            .map_err(|malformed| Undecodable::from(malformed).raise(py, &self.name))?;
+        completion.take_handle(py, place)
+    }
+
+    fn decode<'py>(
+        &self,
+        py: Python<'py>,
+        completion: &Completion,
+        kind: &Kind,
+        hash: u64,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let data = completion.data();
+        let value = || {
+            let root = message::root(data, hash, kind.size)?;
+            Decoder::whole(py, data, root.saturating_add(kind.size)).value(kind, root)
+        };
+        value().map_err(|undecodable| undecodable.raise(py, &self.name))
+    }
+
+    fn service_error(&self, py: Python<'_>, completion: &Completion) -> PyErr {
+        let payload = match &self.error {
+            Some(kind) => match self.decode(py, completion, kind, self.hashes.error) {
+                Ok(payload) => payload,
+                Err(error) => return error,
+            },
+            None => py.None().into_bound(py),
+        };
+        let class = self.error_class.as_ref().map(|class| class.bind(py));
+        errors::service(py, payload, class, completion.retryable())
+    }
+}
+
+/// The deadline `timeout` seconds from now; `None` and infinity: none.
+///
+/// # Errors
+/// `ValueError` for NaN.
+pub fn deadline(library: &Library, timeout: Option<f64>) -> PyResult<u64> {
+    let Some(seconds) = timeout else {
+        return Ok(TW_FOREVER);
+    };
+    if seconds.is_nan() {
+        return Err(PyValueError::new_err("timeout is not a number"));
+    }
+    // SAFETY: no arguments, any thread.
+    let now = unsafe { (library.table.now)() };
+    // The cast saturates: below 0 is now, infinity is none. 0 would mean none to `submit`, and now is never 0.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "saturates on purpose"
+    )]
+    let nanoseconds = (seconds * 1e9) as u64;
+    Ok(now.max(1).saturating_add(nanoseconds))
+}

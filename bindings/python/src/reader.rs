@@ -1,0 +1,311 @@
+//! One stream and its open batch: what both faces of a stream share.
+//!
+//! 1. A stream has at most one open batch. Acquiring the next releases it; so do `release`, leaving `with`, closing the
+//!    stream, and the end of the batch object.
+//! 2. A batch is known by its serial number. A view may read only while its batch's serial is the open one, which is
+//!    checked at each access with the GIL held.
+//! 3. Decoding a value with parts can run other code (the garbage collector's finalizers), and that code may release
+//!    the batch or close the stream. So decoding *pins* the batch: its memory goes back when the last pin is gone.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::types::PyType;
+use thalweg_capi::abi::{
+    TW_CLOSED, TW_INTERRUPTED, TW_OK, TW_TIMED_OUT, TW_WOULD_PARK, TwBatch, TwError, TwHandle,
+    TwTable,
+};
+
+use crate::errors;
+use crate::gil::GilCell;
+use crate::handle::Owned;
+use crate::kind::Kind;
+
+/// A stream's reader.
+pub struct Reader {
+    /// The stream.
+    pub handle: Owned,
+    /// The method that it came from, for messages.
+    pub name: String,
+    /// Its records.
+    pub element: Arc<Kind>,
+    /// The class of views of a record; `None`: batches give values.
+    pub view: Option<Arc<Py<PyType>>>,
+    /// The open batch; 0: there is none.
+    open: GilCell<u64>,
+    /// Its records.
+    count: GilCell<u32>,
+    last_serial: GilCell<u64>,
+    pins: GilCell<u32>,
+    /// The stream is to be closed, or its batch released, when the last pin is gone.
+    after_pins: GilCell<AfterPins>,
+    /// A thread or a task waits in here.
+    reading: GilCell<bool>,
+    lost: GilCell<u64>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AfterPins {
+    Nothing,
+    Release,
+    Close(TwHandle),
+}
+
+/// What asking for a batch gave.
+pub enum Acquired {
+    /// The batch, and its serial number.
+    Batch(TwBatch, u64),
+    /// The stream has ended well, or was closed on this side.
+    End,
+    /// Nothing there now.
+    WouldPark,
+}
+
+/// Keeps the open batch's memory; see rule 3.
+pub struct Pin<'a, 'py> {
+    reader: &'a Reader,
+    py: Python<'py>,
+}
+
+impl Reader {
+    /// A reader of `handle`, a stream of `element` that `name` returned.
+    pub fn new(
+        handle: Owned,
+        name: &str,
+        element: Arc<Kind>,
+        view: Option<Arc<Py<PyType>>>,
+    ) -> Self {
+        Self {
+            handle,
+            name: name.to_owned(),
+            element,
+            view,
+            open: GilCell::new(0),
+            count: GilCell::new(0),
+            last_serial: GilCell::new(0),
+            pins: GilCell::new(0),
+            after_pins: GilCell::new(AfterPins::Nothing),
+            reading: GilCell::new(false),
+            lost: GilCell::new(0),
+        }
+    }
+
+    /// Is `serial` the open batch?
+    pub fn is_open(&self, py: Python<'_>, serial: u64) -> bool {
+        self.open.get(py) == serial
+    }
+
+    /// Records that were lost so far.
+    pub fn lost(&self, py: Python<'_>) -> u64 {
+        self.lost.get(py)
+    }
+
+    /// One reader at a time, from here to [`Self::end`].
+    ///
+    /// # Errors
+    /// `thalweg.BadArgument` where somebody else reads now.
+    pub fn begin(&self, py: Python<'_>) -> PyResult<()> {
+        if self.reading.replace(py, true) {
+            return Err(errors::argument(
+                py,
+                &format!("{}: somebody else reads this stream now", self.name),
+            ));
+        }
+        Ok(())
+    }
+
+    /// The one who began reads no more.
+    pub fn end(&self, py: Python<'_>) {
+        self.reading.set(py, false);
+    }
+
+    /// Asks `port` for a completion with `token` as soon as [`Self::acquire`] has something. True: it has now.
+    pub fn arm(&self, py: Python<'_>, port: TwHandle, token: u64) -> PyResult<bool> {
+        let stream = self.handle.number(py)?;
+        let (mut ready, mut error) = (0, errors::blank());
+        let table = self.handle.library.table;
+        // SAFETY: the pointers are ours; a closed or stale handle is an error of the table.
+        let code =
+            unsafe { (table.stream_arm)(stream, port, token, &raw mut ready, &raw mut error) };
+        if code == TW_OK {
+            Ok(ready != 0)
+        } else {
+            Err(errors::from_table(py, code, &error))
+        }
+    }
+
+    /// Asks for at most `max` records, and waits until `deadline_ns` with the GIL released; 0 does not wait.
+    ///
+    /// # Errors
+    /// How the stream ended, `thalweg.TimedOut`, and what a signal handler raised; then the stream is closed.
+    pub fn acquire(&self, py: Python<'_>, max: u32, deadline_ns: u64) -> PyResult<Acquired> {
+        self.release(py, self.open.get(py));
+        if self.handle.is_closed() {
+            return Ok(Acquired::End);
+        }
+        let stream = self.handle.number(py)?;
+        if self.pins.get(py) > 0 {
+            return Err(errors::argument(
+                py,
+                &format!("{}: a batch is being read", self.name),
+            ));
+        }
+        let table = self.handle.library.table;
+        loop {
+            if deadline_ns != 0
+                && let Err(raised) = py.check_signals()
+            {
+                self.close(py);
+                return Err(raised);
+            }
+            let (mut batch, mut error) = (blank(), errors::blank());
+            let mut acquire = || batch.acquire(table, stream, max, deadline_ns, &mut error);
+            let code = if deadline_ns == 0 {
+                acquire()
+            } else {
+                py.detach(acquire)
+            };
+            let batch = batch.0;
+            return match code {
+                TW_OK => Ok(self.opened(py, batch)),
+                TW_INTERRUPTED => continue,
+                _ if batch.ended == 0 && code == TW_WOULD_PARK => Ok(Acquired::WouldPark),
+                _ if batch.ended == 0 && code == TW_TIMED_OUT => {
+                    Err(errors::from_table(py, code, &error))
+                }
+                _ if self.handle.is_closed() => Ok(Acquired::End),
+                _ => {
+                    self.close(py);
+                    if code == TW_CLOSED {
+                        Ok(Acquired::End)
+                    } else {
+                        Err(errors::from_table(py, code, &error))
+                    }
+                }
+            };
+        }
+    }
+
+    fn opened(&self, py: Python<'_>, batch: TwBatch) -> Acquired {
+        let serial = self.last_serial.get(py) + 1;
+        self.last_serial.set(py, serial);
+        if self.handle.is_closed() {
+            // Closed by another thread while this one came back: the memory may be gone.
+            return Acquired::End;
+        }
+        self.open.set(py, serial);
+        self.count.set(py, batch.count);
+        self.lost.set(py, self.lost.get(py) + batch.lost_before);
+        Acquired::Batch(batch, serial)
+    }
+
+    /// Releases the batch `serial`, if it is the open one. Its views are invalid from here on.
+    pub fn release(&self, py: Python<'_>, serial: u64) {
+        if serial == 0 || self.open.get(py) != serial {
+            return;
+        }
+        self.open.set(py, 0);
+        if self.pins.get(py) > 0 {
+            if self.after_pins.get(py) == AfterPins::Nothing {
+                self.after_pins.set(py, AfterPins::Release);
+            }
+        } else if let Ok(stream) = self.handle.number(py) {
+            self.release_all(py, stream);
+        }
+    }
+
+    fn release_all(&self, py: Python<'_>, stream: TwHandle) {
+        // SAFETY: a handle is a number; a stream that was closed meanwhile has no batch to release.
+        unsafe {
+            (self.handle.library.table.stream_release)(
+                stream,
+                self.count.get(py),
+                std::ptr::null_mut(),
+            )
+        };
+    }
+
+    /// Closes the stream; the open batch is invalid from here on. Closing twice is fine.
+    pub fn close(&self, py: Python<'_>) {
+        self.open.set(py, 0);
+        if let Some(stream) = self.handle.take() {
+            if self.pins.get(py) > 0 {
+                self.after_pins.set(py, AfterPins::Close(stream));
+            } else {
+                self.close_handle(stream);
+            }
+        }
+    }
+
+    fn close_handle(&self, stream: TwHandle) {
+        // SAFETY: a handle is a number; a stale one is an error of the table. Closing posts and does not wait.
+        unsafe { (self.handle.library.table.stream_close)(stream, std::ptr::null_mut()) };
+    }
+
+    /// Keeps the open batch's memory until what comes back is dropped.
+    pub fn pin<'a, 'py>(&'a self, py: Python<'py>) -> Pin<'a, 'py> {
+        self.pins.set(py, self.pins.get(py) + 1);
+        Pin { reader: self, py }
+    }
+}
+
+impl Drop for Pin<'_, '_> {
+    fn drop(&mut self) {
+        let (reader, py) = (self.reader, self.py);
+        let pins = reader.pins.get(py) - 1;
+        reader.pins.set(py, pins);
+        if pins == 0 {
+            match reader.after_pins.replace(py, AfterPins::Nothing) {
+                AfterPins::Nothing => {}
+                AfterPins::Release => {
+                    if let Ok(stream) = reader.handle.number(py) {
+                        reader.release_all(py, stream);
+                    }
+                }
+                AfterPins::Close(stream) => reader.close_handle(stream),
+            }
+        }
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        if let Some(stream) = self.handle.take() {
+            self.close_handle(stream);
+        }
+    }
+}
+
+/// A batch for the table to fill; `Send`, so that it can be filled with the GIL released.
+struct Blank(TwBatch);
+
+// SAFETY: a batch is numbers and pointers into the library's memory; it belongs to no thread.
+unsafe impl Send for Blank {}
+
+impl Blank {
+    fn acquire(
+        &mut self,
+        table: &TwTable,
+        stream: TwHandle,
+        max: u32,
+        deadline_ns: u64,
+        error: &mut TwError,
+    ) -> u32 {
+        // SAFETY: the pointers are ours; a closed or stale handle is an error of the table.
+        unsafe { (table.stream_acquire)(stream, max, deadline_ns, &raw mut self.0, error) }
+    }
+}
+
+fn blank() -> Blank {
+    Blank(TwBatch {
+        base: std::ptr::null(),
+        slots: std::ptr::null(),
+        count: 0,
+        stride: 0,
+        first_seq: 0,
+        lost_before: 0,
+        gap_reason: 0,
+        ended: 0,
+        size: 0,
+    })
+}

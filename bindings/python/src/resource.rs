@@ -1,0 +1,64 @@
+//! Resources: objects on the service's side. Generated classes derive from [`Resource`].
+
+use pyo3::prelude::*;
+use thalweg_capi::abi::TwHandle;
+
+use crate::client::{Client, Seed};
+use crate::handle::Owned;
+
+/// A resource of a client, which it keeps open.
+#[pyclass(frozen, subclass, weakref, module = "thalweg._native")]
+pub struct Resource {
+    handle: Owned,
+    client: Py<Client>,
+}
+
+impl Resource {
+    /// Its handle.
+    pub fn handle(&self) -> &Owned {
+        &self.handle
+    }
+
+    /// The client that it came from.
+    pub fn client(&self) -> &Py<Client> {
+        &self.client
+    }
+
+    fn drop_handle(&self, resource: TwHandle) {
+        // SAFETY: a handle is a number; a stale one is an error of the table. Dropping posts to the core and does
+        // not wait.
+        unsafe { (self.handle.library.table.resource_drop)(resource, std::ptr::null_mut()) };
+    }
+}
+
+#[pymethods]
+impl Resource {
+    #[new]
+    fn new(seed: &Bound<'_, Seed>, client: &Bound<'_, Client>) -> PyResult<Self> {
+        Ok(Self {
+            handle: seed.get().open(seed.py())?,
+            client: client.clone().unbind(),
+        })
+    }
+
+    /// Gives the resource back to the service. Closing twice is fine.
+    fn close(&self) {
+        if let Some(resource) = self.handle.take() {
+            self.drop_handle(resource);
+        }
+    }
+
+    /// Was it closed, or given away?
+    #[getter]
+    fn closed(&self) -> bool {
+        self.handle.is_closed()
+    }
+}
+
+impl Drop for Resource {
+    fn drop(&mut self) {
+        if let Some(resource) = self.handle.take() {
+            self.drop_handle(resource);
+        }
+    }
+}

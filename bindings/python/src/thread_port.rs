@@ -1,0 +1,193 @@
+//! Sync calls: each thread has one port per library, made at its first call and closed when it ends.
+//!
+//! A wait runs Python's signal handlers, and a handler may call on the same thread. So a port has any number of
+//! waiting calls, nested like the frames that wait, and a wait that reaps another's completion keeps it for the other.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use pyo3::prelude::*;
+use thalweg_capi::abi::{TW_FOREVER, TW_INTERRUPTED, TW_OK, TW_TIMED_OUT, TwHandle, TwSubmission};
+
+use crate::completion::Completion;
+use crate::library::Library;
+use crate::{errors, fork};
+
+/// Calls of one thread that may be unreaped at once: the waiting ones, and cancelled ones until they are reaped.
+const CAPACITY: u32 = 64;
+
+/// How many completions one reap takes.
+const REAP: usize = 4;
+
+thread_local! {
+    static PORTS: RefCell<Vec<Rc<ThreadPort>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// This thread's port of one library.
+pub struct ThreadPort {
+    library: &'static Library,
+    epoch: u32,
+    port: TwHandle,
+    last_token: Cell<u64>,
+    waiting: RefCell<Vec<u64>>,
+    kept: RefCell<Vec<Completion>>,
+}
+
+impl ThreadPort {
+    /// The calling thread's port of `library`.
+    pub fn of(py: Python<'_>, library: &'static Library) -> PyResult<Rc<Self>> {
+        let here = fork::epoch();
+        let known = PORTS.with_borrow(|ports| {
+            let mine = |port: &&Rc<Self>| std::ptr::eq(port.library, library) && port.epoch == here;
+            ports.iter().find(mine).map(Rc::clone)
+        });
+        if let Some(port) = known {
+            return Ok(port);
+        }
+        let (mut port, mut error) = (0, errors::blank());
+        // SAFETY: both pointers are ours.
+        let code = unsafe { (library.table.port_open)(CAPACITY, &raw mut port, &raw mut error) };
+        if code != TW_OK {
+            return Err(errors::from_table(py, code, &error));
+        }
+        let port = Rc::new(Self {
+            library,
+            epoch: here,
+            port,
+            last_token: Cell::new(0),
+            waiting: RefCell::default(),
+            kept: RefCell::default(),
+        });
+        PORTS.with_borrow_mut(|ports| {
+            ports.retain(|port| port.epoch == here);
+            ports.push(Rc::clone(&port));
+        });
+        Ok(port)
+    }
+
+    /// Submits one call and waits for its end with the GIL released.
+    ///
+    /// # Errors
+    /// What `submit` refuses with, and what a signal handler raised; then the call is cancelled.
+    pub fn call(
+        &self,
+        py: Python<'_>,
+        client: TwHandle,
+        method: u32,
+        arguments: &[u8],
+        deadline_ns: u64,
+    ) -> PyResult<Completion> {
+        let token = self.last_token.get() + 1;
+        self.last_token.set(token);
+        let mut submission = TwSubmission {
+            token,
+            client,
+            method,
+            flags: 0,
+            args: arguments.as_ptr(),
+            args_size: arguments.len() as u64,
+            deadline_ns,
+            call: 0,
+        };
+        submit(py, self.library, self.port, &mut submission)?;
+        self.waiting.borrow_mut().push(token);
+        let ended = self.wait(py, token);
+        self.waiting
+            .borrow_mut()
+            .retain(|waiting| *waiting != token);
+        if ended.is_err() {
+            // SAFETY: a stale call is an error of the table, and its words are of no use here.
+            unsafe { (self.library.table.cancel)(submission.call, std::ptr::null_mut()) };
+        }
+        ended
+    }
+
+    fn wait(&self, py: Python<'_>, token: u64) -> PyResult<Completion> {
+        loop {
+            // A signal that came before the GIL is released would be seen only when the call has ended.
+            py.check_signals()?;
+            let mut error = errors::blank();
+            let (table, port) = (self.library.table, self.port);
+            // SAFETY: the port is this thread's and open; `error` is ours.
+            let code = py.detach(|| unsafe { (table.port_wait)(port, TW_FOREVER, &raw mut error) });
+            match code {
+                TW_OK | TW_INTERRUPTED | TW_TIMED_OUT => {}
+                _ => return Err(errors::from_table(py, code, &error)),
+            }
+            if let Some(completion) = self.reap(py, token)? {
+                return Ok(completion);
+            }
+        }
+    }
+
+    /// Reaps what is there: the completion of `token` comes back, another's that waits is kept, the rest were
+    /// cancelled and are released.
+    fn reap(&self, py: Python<'_>, token: u64) -> PyResult<Option<Completion>> {
+        loop {
+            let mut reaped = [Completion::blank(); REAP];
+            let (mut count, mut error) = (0, errors::blank());
+            // SAFETY: room for REAP; the rest is ours.
+            let code = unsafe {
+                (self.library.table.port_reap)(
+                    self.port,
+                    reaped.as_mut_ptr(),
+                    REAP as u32,
+                    &raw mut count,
+                    &raw mut error,
+                )
+            };
+            if code != TW_OK && count == 0 {
+                // Nothing to reap is said so, or as a status.
+                return match code {
+                    thalweg_capi::abi::TW_WOULD_PARK => Ok(self.kept(token)),
+                    _ => Err(errors::from_table(py, code, &error)),
+                };
+            }
+            for raw in &reaped[..count as usize] {
+                let completion = Completion::new(self.library, *raw);
+                if self.waiting.borrow().contains(&completion.token()) {
+                    self.kept.borrow_mut().push(completion);
+                }
+            }
+            if (count as usize) < REAP {
+                return Ok(self.kept(token));
+            }
+        }
+    }
+
+    fn kept(&self, token: u64) -> Option<Completion> {
+        let mut kept = self.kept.borrow_mut();
+        let place = kept
+            .iter()
+            .position(|completion| completion.token() == token)?;
+        Some(kept.swap_remove(place))
+    }
+}
+
+impl Drop for ThreadPort {
+    fn drop(&mut self) {
+        self.kept.borrow_mut().clear();
+        if self.epoch == fork::epoch() {
+            // SAFETY: opened by `of`, closed only here; runs without the GIL when the thread ends.
+            unsafe { (self.library.table.port_close)(self.port, std::ptr::null_mut()) };
+        }
+    }
+}
+
+/// Submits one call on `port`.
+pub fn submit(
+    py: Python<'_>,
+    library: &'static Library,
+    port: TwHandle,
+    submission: &mut TwSubmission,
+) -> PyResult<()> {
+    let (mut accepted, mut error) = (0, errors::blank());
+    // SAFETY: one submission, whose arguments are copied before the call returns; the rest is ours.
+    let code =
+        unsafe { (library.table.submit)(port, submission, 1, &raw mut accepted, &raw mut error) };
+    if accepted == 1 {
+        Ok(())
+    } else {
+        Err(errors::from_table(py, code, &error))
+    }
+}

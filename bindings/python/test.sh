@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Tests of the Python package, against the search and the conformance library.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+target=${CARGO_TARGET_DIR:-$PWD/target}
+export CARGO_TARGET_DIR=$target
+bindings/python/build.sh
+cargo build --quiet --locked -p thalweg-search -p thalweg-conformance
+
+# A panic that a test asks for says so in one line.
+export RUST_BACKTRACE=0 PYTHONDONTWRITEBYTECODE=1
+export THALWEG_TEST_LIBRARIES=$target/debug
+exec .venv/bin/python -m pytest "$@"

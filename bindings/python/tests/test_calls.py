@@ -1,0 +1,173 @@
+"""Sync calls: values, errors, deadlines, panics, threads."""
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import thalweg
+from thalweg_conformance import Conformance, Counter, Failure, FailureAt, FailureCode
+from thalweg_conformance.types import FailureUnknown, Point
+from thalweg_search import Search, SearchError, SearchErrorDirectory, SearchErrorPattern
+
+
+def test_a_value_comes_back(search: Search, tree: Path) -> None:
+    assert search.count("needle", str(tree)) == 7
+
+
+def test_a_typed_error_is_an_exception(search: Search, tree: Path) -> None:
+    with pytest.raises(SearchErrorPattern) as caught:
+        search.count("(", str(tree))
+    assert isinstance(caught.value, SearchError)
+    assert isinstance(caught.value, thalweg.ServiceError)
+    assert caught.value.code == 1
+    assert not caught.value.retryable
+    assert "(" in caught.value.payload
+    with pytest.raises(SearchErrorDirectory):
+        search.count("a", str(tree / "missing"))
+
+
+def test_each_case_of_an_error(service: Conformance) -> None:
+    for error in (FailureUnknown(), FailureCode(7), FailureAt(("here", Point(1, -2)))):
+        with pytest.raises(Failure) as caught:
+            service.fail(error)
+        assert caught.value == error
+        with pytest.raises(Failure) as caught:
+            service.fail_later(error)
+        assert caught.value == error
+    assert service.fail(None) == 7
+
+
+def test_an_error_without_a_payload(service: Conformance) -> None:
+    service.fail_bare(False)
+    with pytest.raises(thalweg.ServiceError) as caught:
+        service.fail_bare(True)
+    assert caught.value.payload is None
+
+
+def test_a_call_that_takes_too_long(service: Conformance) -> None:
+    begin = time.monotonic()
+    with pytest.raises(thalweg.TimedOut) as caught:
+        service.never(timeout=0.05)
+    assert 0.04 < time.monotonic() - begin < 5
+    assert isinstance(caught.value, TimeoutError)
+    assert caught.value.code == 3
+
+
+def test_a_timeout_that_is_over(service: Conformance) -> None:
+    for timeout in (0, -1.0):
+        with pytest.raises(TimeoutError):
+            service.never(timeout=timeout)
+    with pytest.raises(ValueError, match="not a number"):
+        service.never(timeout=float("nan"))
+    assert service.sleep(1, timeout=float("inf")) == 1
+
+
+def test_a_panic_ends_that_call_only(service: Conformance) -> None:
+    for panic in (service.panic, service.panic_later):
+        with pytest.raises(thalweg.GuestPanicked, match="out of cheese") as caught:
+            panic("out of cheese")
+        assert caught.value.code == 5
+        assert service.echo_u32(3) == 3
+
+
+def test_a_resource(service: Conformance) -> None:
+    with service.counter(3) as counter:
+        assert counter.add(4) == 7
+        assert counter.value_later() == 7
+        assert list(counter.steps(3)) == [8, 9, 10]
+        assert service.counters() == 1
+    assert counter.closed
+    with pytest.raises(thalweg.Closed):
+        counter.value()
+
+
+def test_a_resource_is_dropped_with_its_object(service: Conformance) -> None:
+    counter = service.counter(1)
+    assert service.counters() == 1
+    del counter
+    assert service.counters() == 0
+
+
+def test_a_resource_that_is_given_away(service: Conformance) -> None:
+    counter = service.counter(5)
+    assert service.counter_finish(counter) == 5
+    assert counter.closed
+    with pytest.raises(thalweg.Closed):
+        service.counter_finish(counter)
+
+
+def test_a_resource_of_another_client(
+    service: Conformance, conformance_library: str
+) -> None:
+    with Conformance.open(conformance_library) as other:
+        mine, other_one = service.counter(1), other.counter(2)
+        with pytest.raises(thalweg.Error) as caught:
+            service.counter_sum(mine, other_one)
+        assert caught.value.code in (9, 10)
+        assert other_one.value() == 2
+
+
+def test_a_resource_of_another_kind(service: Conformance) -> None:
+    even = service.even(4)
+    with pytest.raises(thalweg.BadArgument):
+        service.counter_finish(even)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="resource"):
+        service.counter_finish(3)  # type: ignore[arg-type]
+
+
+def test_a_borrowed_resource_stays(service: Conformance) -> None:
+    left, right = service.counter(1), service.counter(2)
+    total = service.counter_sum(left, right)
+    assert isinstance(total, Counter)
+    assert (left.value(), right.value(), total.value()) == (1, 2, 3)
+
+
+def test_threads_call_one_client_at_once(service: Conformance) -> None:
+    def call(number: int) -> bool:
+        return all(
+            service.echo_u64(number * 1000 + i) == number * 1000 + i for i in range(200)
+        )
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(call, range(16)))
+
+
+def test_a_waiting_call_lets_other_threads_run(service: Conformance) -> None:
+    ticks = 0
+    done = threading.Event()
+
+    def tick() -> None:
+        nonlocal ticks
+        while not done.is_set():
+            ticks += 1
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    service.sleep(200)
+    done.set()
+    thread.join()
+    assert ticks > 20
+
+
+def test_closing_the_client_ends_a_call_of_another_thread(
+    conformance_library: str,
+) -> None:
+    client = Conformance.open(conformance_library)
+    ended: list[BaseException] = []
+
+    def call() -> None:
+        try:
+            client.never()
+        except thalweg.Error as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    time.sleep(0.05)
+    client.close()
+    thread.join(5)
+    assert not thread.is_alive()
+    assert [type(error) for error in ended] == [thalweg.Cancelled]

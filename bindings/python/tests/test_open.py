@@ -1,0 +1,112 @@
+"""Opening a library, and refusing one that does not fit."""
+
+import gc
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import thalweg
+from thalweg_conformance import Conformance
+from thalweg_search import Search
+
+Make = Callable[..., str]
+
+
+def refused(library: str) -> str:
+    with pytest.raises(thalweg.VersionMismatch) as caught:
+        Search.open(library)
+    assert caught.value.code == 11
+    return str(caught.value)
+
+
+def test_a_library_of_another_version_names_both(make_fake: Make) -> None:
+    text = refused(make_fake("other_version", '-DFAKE_VERSION="0.2.0"'))
+    assert "thalweg:search 0.2.0" in text
+    assert "thalweg:search 0.1.0" in text
+
+
+def test_a_library_of_another_package_names_both(make_fake: Make) -> None:
+    text = refused(make_fake("other_package", '-DFAKE_PACKAGE="thalweg:find"'))
+    assert "thalweg:find 0.1.0" in text
+    assert "thalweg:search 0.1.0" in text
+
+
+def test_a_real_library_of_another_package(conformance_library: str) -> None:
+    assert "thalweg:conformance 0.1.0" in refused(conformance_library)
+
+
+def test_a_library_of_another_abi_names_both(make_fake: Make) -> None:
+    text = refused(make_fake("other_abi", "-DFAKE_ABI=7"))
+    assert "ABI 7" in text
+    assert f"ABI {thalweg.ABI}" in text
+
+
+def test_a_table_that_is_too_small(make_fake: Make) -> None:
+    assert "64 bytes" in refused(make_fake("small", "-DFAKE_SIZE=64"))
+
+
+def test_another_layout_says_what_differs(make_fake: Make) -> None:
+    text = refused(make_fake("other_layout"))
+    assert "parameters of search.[constructor]query" in text
+
+
+def test_no_table(make_fake: Make) -> None:
+    assert "no table" in refused(make_fake("no_table", "-DFAKE_NO_TABLE"))
+
+
+def test_a_library_that_is_none(make_fake: Make) -> None:
+    text = refused(make_fake("no_symbol", "-DFAKE_NO_SYMBOL"))
+    assert "tw_library" in text
+
+
+def test_a_file_that_is_missing_or_no_library(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match=r"missing\.so"):
+        Search.open(tmp_path / "missing.so")
+    (tmp_path / "text.so").write_text("no library")
+    with pytest.raises(OSError, match=r"text\.so"):
+        Search.open(tmp_path / "text.so")
+
+
+def test_a_closed_client_refuses_calls(search_library: str) -> None:
+    client = Search.open(search_library)
+    assert not client.closed
+    client.close()
+    client.close()
+    assert client.closed
+    with pytest.raises(thalweg.Closed) as caught:
+        client.escape("a")
+    assert caught.value.code == 8
+
+
+def test_with_closes_the_client(search_library: str) -> None:
+    with Search.open(search_library) as client:
+        assert client.escape("a.b") == r"a\.b"
+    assert client.closed
+
+
+def test_a_client_cannot_be_made_by_hand() -> None:
+    with pytest.raises(TypeError):
+        Search()
+
+
+def test_a_client_is_closed_when_it_is_dropped(conformance_library: str) -> None:
+    with Conformance.open(conformance_library) as other:
+        client = Conformance.open(conformance_library)
+        counter = client.counter(1)
+        gone = weakref.ref(client)
+        del client
+        assert gone() is not None, "a resource keeps its client"
+        assert counter.value() == 1
+        del counter
+        gc.collect()
+        assert gone() is None
+        assert other.echo_u8(1) == 1
+
+
+def test_the_wrong_client_is_refused(search: Search, service: Conformance) -> None:
+    from thalweg_search._methods import COUNT
+
+    with pytest.raises(thalweg.BadArgument, match=r"search\.count.*conformance"):
+        COUNT.call(service, None, "a", "b")
+    assert search.escape("a") == "a"

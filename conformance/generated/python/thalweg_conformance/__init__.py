@@ -1,0 +1,64 @@
+# Written by `thalweg gen` from thalweg:conformance@0.1.0. Do not edit.
+"""What every language must do alike: each value type there and back, streams, resources, and every way in which a
+call can end.
+"""
+
+from .aio import AsyncConformance, AsyncCounter, AsyncEven
+from .client import Conformance, Counter, Even
+from .types import (
+    Color,
+    Days,
+    Failure,
+    FailureAt,
+    FailureCode,
+    FailureUnknown,
+    Item,
+    Keywords,
+    Names,
+    Nested,
+    Point,
+    Rights,
+    Scalars,
+    Shape,
+    ShapeCircle,
+    ShapeLabel,
+    ShapeLine,
+    ShapeNothing,
+    ShapePolygon,
+    ShapeStatic,
+    Spot,
+    Wide,
+)
+from .views import ItemView
+
+__all__ = [
+    "AsyncConformance",
+    "AsyncCounter",
+    "AsyncEven",
+    "Color",
+    "Conformance",
+    "Counter",
+    "Days",
+    "Even",
+    "Failure",
+    "FailureAt",
+    "FailureCode",
+    "FailureUnknown",
+    "Item",
+    "ItemView",
+    "Keywords",
+    "Names",
+    "Nested",
+    "Point",
+    "Rights",
+    "Scalars",
+    "Shape",
+    "ShapeCircle",
+    "ShapeLabel",
+    "ShapeLine",
+    "ShapeNothing",
+    "ShapePolygon",
+    "ShapeStatic",
+    "Spot",
+    "Wide",
+]

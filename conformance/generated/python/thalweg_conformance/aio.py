@@ -1,0 +1,514 @@
+# Written by `thalweg gen` from thalweg:conformance@0.1.0. Do not edit.
+"""The client of thalweg:conformance@0.1.0 for asyncio."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import Self
+
+import thalweg
+
+from . import _methods
+from .types import (
+    Color,
+    Days,
+    Failure,
+    Item,
+    Keywords,
+    Names,
+    Nested,
+    Point,
+    Rights,
+    Scalars,
+    Shape,
+    Spot,
+    Wide,
+)
+from .views import ItemView
+
+
+class AsyncCounter(thalweg.AsyncResource):
+    """A number that is kept."""
+
+    __slots__ = ()
+
+    async def add(self, amount: int, *, timeout: float | None = None) -> int:
+        """Adds, and says what it is then."""
+        return await _methods.COUNTER_ADD.start(self, timeout, self, amount)
+
+    async def value(self, *, timeout: float | None = None) -> int:
+        """What it is."""
+        return await _methods.COUNTER_VALUE.start(self, timeout, self)
+
+    async def value_later(self, *, timeout: float | None = None) -> int:
+        """The same as an `async func`."""
+        return await _methods.COUNTER_VALUE_LATER.start(self, timeout, self)
+
+    async def steps(
+        self,
+        count: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.AsyncStream[int, int]:
+        """What it was after each of the last additions, `count` of them made now, of 1 each."""
+        return await _methods.COUNTER_STEPS.start(self, timeout, self, count)
+
+
+class AsyncEven(thalweg.AsyncResource):
+    """A resource whose constructor can fail."""
+
+    __slots__ = ()
+
+    async def half(self, *, timeout: float | None = None) -> int:
+        """Half of it."""
+        return await _methods.EVEN_HALF.start(self, timeout, self)
+
+
+class AsyncConformance(thalweg.AsyncClient):
+    """What every language must do alike: each value type there and back, streams, resources, and every way in which a
+    call can end.
+
+    A client has an instance of the service of its own. Every call takes `timeout`, in
+    seconds, and raises `thalweg.TimedOut` when it is over.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def open(cls, path: str | PathLike[str]) -> Self:
+        """Opens the library at `path` and makes a client of it.
+
+        Raises `OSError` where it cannot be loaded and `thalweg.VersionMismatch` where it does
+        not fit this package.
+        """
+        return cls._open(_methods.PACKAGE, path)
+
+    async def echo_bool(self, value: bool, *, timeout: float | None = None) -> bool:
+        """Calls `conformance.echo-bool`."""
+        return await _methods.ECHO_BOOL.start(self, timeout, value)
+
+    async def echo_u8(self, value: int, *, timeout: float | None = None) -> int:
+        """Calls `conformance.echo-u8`."""
+        return await _methods.ECHO_U8.start(self, timeout, value)
+
+    async def echo_u16(self, value: int, *, timeout: float | None = None) -> int:
+        """Calls `conformance.echo-u16`."""
+        return await _methods.ECHO_U16.start(self, timeout, value)
+
+    async def echo_u32(self, value: int, *, timeout: float | None = None) -> int:
+        """Calls `conformance.echo-u32`."""
+        return await _methods.ECHO_U32.start(self, timeout, value)
+
+    async def echo_u64(self, value: int, *, timeout: float | None = None) -> int:
+        """Calls `conformance.echo-u64`."""
+        return await _methods.ECHO_U64.start(self, timeout, value)
+
+    async def echo_s8(self, value: int, *, timeout: float | None = None) -> int:
+        """Calls `conformance.echo-s8`."""
+        return await _methods.ECHO_S8.start(self, timeout, value)
+
+    async def echo_s16(self, value: int, *, timeout: float | None = None) -> int:
+        """Calls `conformance.echo-s16`."""
+        return await _methods.ECHO_S16.start(self, timeout, value)
+
+    async def echo_s32(self, value: int, *, timeout: float | None = None) -> int:
+        """Calls `conformance.echo-s32`."""
+        return await _methods.ECHO_S32.start(self, timeout, value)
+
+    async def echo_s64(self, value: int, *, timeout: float | None = None) -> int:
+        """Calls `conformance.echo-s64`."""
+        return await _methods.ECHO_S64.start(self, timeout, value)
+
+    async def echo_f32(self, value: float, *, timeout: float | None = None) -> float:
+        """Calls `conformance.echo-f32`."""
+        return await _methods.ECHO_F32.start(self, timeout, value)
+
+    async def echo_f64(self, value: float, *, timeout: float | None = None) -> float:
+        """Calls `conformance.echo-f64`."""
+        return await _methods.ECHO_F64.start(self, timeout, value)
+
+    async def echo_char(self, value: str, *, timeout: float | None = None) -> str:
+        """Calls `conformance.echo-char`."""
+        return await _methods.ECHO_CHAR.start(self, timeout, value)
+
+    async def echo_string(self, value: str, *, timeout: float | None = None) -> str:
+        """Calls `conformance.echo-string`."""
+        return await _methods.ECHO_STRING.start(self, timeout, value)
+
+    async def echo_bytes(
+        self,
+        value: bytes | bytearray | memoryview,
+        *,
+        timeout: float | None = None,
+    ) -> bytes:
+        """Calls `conformance.echo-bytes`."""
+        return await _methods.ECHO_BYTES.start(self, timeout, value)
+
+    async def echo_bools(
+        self,
+        value: Sequence[bool],
+        *,
+        timeout: float | None = None,
+    ) -> list[bool]:
+        """Calls `conformance.echo-bools`."""
+        return await _methods.ECHO_BOOLS.start(self, timeout, value)
+
+    async def echo_numbers(
+        self,
+        value: Sequence[int],
+        *,
+        timeout: float | None = None,
+    ) -> list[int]:
+        """Calls `conformance.echo-numbers`."""
+        return await _methods.ECHO_NUMBERS.start(self, timeout, value)
+
+    async def echo_floats(
+        self,
+        value: Sequence[float],
+        *,
+        timeout: float | None = None,
+    ) -> list[float]:
+        """Calls `conformance.echo-floats`."""
+        return await _methods.ECHO_FLOATS.start(self, timeout, value)
+
+    async def echo_strings(
+        self,
+        value: Sequence[str],
+        *,
+        timeout: float | None = None,
+    ) -> list[str]:
+        """Calls `conformance.echo-strings`."""
+        return await _methods.ECHO_STRINGS.start(self, timeout, value)
+
+    async def echo_grid(
+        self,
+        value: Sequence[Sequence[int]],
+        *,
+        timeout: float | None = None,
+    ) -> list[list[int]]:
+        """Calls `conformance.echo-grid`."""
+        return await _methods.ECHO_GRID.start(self, timeout, value)
+
+    async def echo_points(
+        self,
+        value: Sequence[Point],
+        *,
+        timeout: float | None = None,
+    ) -> list[Point]:
+        """Calls `conformance.echo-points`."""
+        return await _methods.ECHO_POINTS.start(self, timeout, value)
+
+    async def echo_option(
+        self,
+        value: str | None,
+        *,
+        timeout: float | None = None,
+    ) -> str | None:
+        """Calls `conformance.echo-option`."""
+        return await _methods.ECHO_OPTION.start(self, timeout, value)
+
+    async def echo_option_twice(
+        self,
+        value: thalweg.Some[int | None] | None,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.Some[int | None] | None:
+        """Calls `conformance.echo-option-twice`."""
+        return await _methods.ECHO_OPTION_TWICE.start(self, timeout, value)
+
+    async def echo_result(
+        self,
+        value: tuple[thalweg.Ok[int] | thalweg.Err[str]],
+        *,
+        timeout: float | None = None,
+    ) -> tuple[thalweg.Ok[int] | thalweg.Err[str]]:
+        """Calls `conformance.echo-result`."""
+        return await _methods.ECHO_RESULT.start(self, timeout, value)
+
+    async def echo_result_ok(
+        self,
+        value: Sequence[thalweg.Ok[int] | thalweg.Err[None]],
+        *,
+        timeout: float | None = None,
+    ) -> list[thalweg.Ok[int] | thalweg.Err[None]]:
+        """Calls `conformance.echo-result-ok`."""
+        return await _methods.ECHO_RESULT_OK.start(self, timeout, value)
+
+    async def echo_result_error(
+        self,
+        value: Sequence[thalweg.Ok[None] | thalweg.Err[str]],
+        *,
+        timeout: float | None = None,
+    ) -> list[thalweg.Ok[None] | thalweg.Err[str]]:
+        """Calls `conformance.echo-result-error`."""
+        return await _methods.ECHO_RESULT_ERROR.start(self, timeout, value)
+
+    async def echo_result_bare(
+        self,
+        value: Sequence[thalweg.Ok[None] | thalweg.Err[None]],
+        *,
+        timeout: float | None = None,
+    ) -> list[thalweg.Ok[None] | thalweg.Err[None]]:
+        """Calls `conformance.echo-result-bare`."""
+        return await _methods.ECHO_RESULT_BARE.start(self, timeout, value)
+
+    async def echo_tuple(
+        self,
+        value: tuple[int, str, float, str | None],
+        *,
+        timeout: float | None = None,
+    ) -> tuple[int, str, float, str | None]:
+        """Calls `conformance.echo-tuple`."""
+        return await _methods.ECHO_TUPLE.start(self, timeout, value)
+
+    async def echo_point(self, value: Point, *, timeout: float | None = None) -> Point:
+        """Calls `conformance.echo-point`."""
+        return await _methods.ECHO_POINT.start(self, timeout, value)
+
+    async def echo_spot(self, value: Point, *, timeout: float | None = None) -> Spot:
+        """Calls `conformance.echo-spot`."""
+        return await _methods.ECHO_SPOT.start(self, timeout, value)
+
+    async def echo_scalars(
+        self,
+        value: Scalars,
+        *,
+        timeout: float | None = None,
+    ) -> Scalars:
+        """Calls `conformance.echo-scalars`."""
+        return await _methods.ECHO_SCALARS.start(self, timeout, value)
+
+    async def echo_nested(
+        self,
+        value: Nested,
+        *,
+        timeout: float | None = None,
+    ) -> Nested:
+        """Calls `conformance.echo-nested`."""
+        return await _methods.ECHO_NESTED.start(self, timeout, value)
+
+    async def echo_keywords(
+        self,
+        value: Keywords,
+        *,
+        timeout: float | None = None,
+    ) -> Keywords:
+        """Calls `conformance.echo-keywords`."""
+        return await _methods.ECHO_KEYWORDS.start(self, timeout, value)
+
+    async def echo_shape(self, value: Shape, *, timeout: float | None = None) -> Shape:
+        """Calls `conformance.echo-shape`."""
+        return await _methods.ECHO_SHAPE.start(self, timeout, value)
+
+    async def echo_shapes(
+        self,
+        value: Sequence[Shape],
+        *,
+        timeout: float | None = None,
+    ) -> list[Shape]:
+        """Calls `conformance.echo-shapes`."""
+        return await _methods.ECHO_SHAPES.start(self, timeout, value)
+
+    async def echo_color(self, value: Color, *, timeout: float | None = None) -> Color:
+        """Calls `conformance.echo-color`."""
+        return await _methods.ECHO_COLOR.start(self, timeout, value)
+
+    async def echo_colors(
+        self,
+        value: Sequence[Color],
+        *,
+        timeout: float | None = None,
+    ) -> list[Color]:
+        """Calls `conformance.echo-colors`."""
+        return await _methods.ECHO_COLORS.start(self, timeout, value)
+
+    async def echo_rights(
+        self,
+        value: Rights,
+        *,
+        timeout: float | None = None,
+    ) -> Rights:
+        """Calls `conformance.echo-rights`."""
+        return await _methods.ECHO_RIGHTS.start(self, timeout, value)
+
+    async def echo_days(self, value: Days, *, timeout: float | None = None) -> Days:
+        """Calls `conformance.echo-days`."""
+        return await _methods.ECHO_DAYS.start(self, timeout, value)
+
+    async def echo_wide(self, value: Wide, *, timeout: float | None = None) -> Wide:
+        """Calls `conformance.echo-wide`."""
+        return await _methods.ECHO_WIDE.start(self, timeout, value)
+
+    async def echo_names(
+        self,
+        value: Sequence[str],
+        *,
+        timeout: float | None = None,
+    ) -> Names:
+        """Calls `conformance.echo-names`."""
+        return await _methods.ECHO_NAMES.start(self, timeout, value)
+
+    async def echo_failure(
+        self,
+        value: Failure,
+        *,
+        timeout: float | None = None,
+    ) -> Failure:
+        """Calls `conformance.echo-failure`."""
+        return await _methods.ECHO_FAILURE.start(self, timeout, value)
+
+    async def several(
+        self,
+        type_: int,
+        match_: str,
+        list: Sequence[int],
+        bool: Point | None,
+        *,
+        timeout: float | None = None,
+    ) -> tuple[int, str, list[int], Point | None]:
+        """Several parameters, keywords among them."""
+        return await _methods.SEVERAL.start(self, timeout, type_, match_, list, bool)
+
+    async def nothing(self, *, timeout: float | None = None) -> None:
+        """No parameter, no result."""
+        return await _methods.NOTHING.start(self, timeout)
+
+    async def count(
+        self,
+        first: int,
+        count: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.AsyncStream[int, int]:
+        """`count` numbers from `first` on."""
+        return await _methods.COUNT.start(self, timeout, first, count)
+
+    async def items(
+        self,
+        count: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.AsyncStream[Item, ItemView]:
+        """`count` items: number i, name `item i`, i % 3 tags, a blob where i is even.
+
+        Raises `Failure`.
+        """
+        return await _methods.ITEMS.start(self, timeout, count)
+
+    async def latest(
+        self,
+        count: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.AsyncStream[int, int]:
+        """`count` numbers from 0 on, as fast as it goes; a slow reader gets the newest."""
+        return await _methods.LATEST.start(self, timeout, count)
+
+    async def breaks(
+        self,
+        after: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.AsyncStream[int, int]:
+        """`after` numbers from 0 on, then the service panics in the middle of the stream."""
+        return await _methods.BREAKS.start(self, timeout, after)
+
+    async def endless(
+        self,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.AsyncStream[int, int]:
+        """Numbers without an end, until the stream is closed or the call's client goes."""
+        return await _methods.ENDLESS.start(self, timeout)
+
+    async def running(self, *, timeout: float | None = None) -> int:
+        """How many of the streams of `endless` still run."""
+        return await _methods.RUNNING.start(self, timeout)
+
+    async def fail(self, how: Failure | None, *, timeout: float | None = None) -> int:
+        """Fails as it is told to; succeeds with 7 where it is told nothing.
+
+        Raises `Failure`.
+        """
+        return await _methods.FAIL.start(self, timeout, how)
+
+    async def fail_later(
+        self,
+        how: Failure | None,
+        *,
+        timeout: float | None = None,
+    ) -> int:
+        """The same as an `async func`.
+
+        Raises `Failure`.
+        """
+        return await _methods.FAIL_LATER.start(self, timeout, how)
+
+    async def fail_bare(self, fails: bool, *, timeout: float | None = None) -> None:
+        """Neither side has anything in it.
+
+        Raises `thalweg.ServiceError`.
+        """
+        return await _methods.FAIL_BARE.start(self, timeout, fails)
+
+    async def panic(self, message: str, *, timeout: float | None = None) -> int:
+        """Panics with this message."""
+        return await _methods.PANIC.start(self, timeout, message)
+
+    async def panic_later(self, message: str, *, timeout: float | None = None) -> int:
+        """Panics with this message in an actor of its own."""
+        return await _methods.PANIC_LATER.start(self, timeout, message)
+
+    async def never(self, *, timeout: float | None = None) -> None:
+        """Never ends, until it is cancelled."""
+        return await _methods.NEVER.start(self, timeout)
+
+    async def sleep(self, milliseconds: int, *, timeout: float | None = None) -> int:
+        """Ends after so many milliseconds with that number."""
+        return await _methods.SLEEP.start(self, timeout, milliseconds)
+
+    async def counter(
+        self,
+        start: int,
+        *,
+        timeout: float | None = None,
+    ) -> AsyncCounter:
+        """Begins at `start`."""
+        return await _methods.COUNTER.start_make(AsyncCounter, self, timeout, start)
+
+    async def counter_sum(
+        self,
+        left: AsyncCounter,
+        right: AsyncCounter,
+        *,
+        timeout: float | None = None,
+    ) -> AsyncCounter:
+        """A new one: the sum of both."""
+        return await _methods.COUNTER_SUM.start_make(
+            AsyncCounter,
+            self,
+            timeout,
+            left,
+            right,
+        )
+
+    async def counter_finish(
+        self,
+        counter: AsyncCounter,
+        *,
+        timeout: float | None = None,
+    ) -> int:
+        """Ends it and says what it was."""
+        return await _methods.COUNTER_FINISH.start(self, timeout, counter)
+
+    async def even(self, value: int, *, timeout: float | None = None) -> AsyncEven:
+        """Fails where `value` is odd.
+
+        Raises `Failure`.
+        """
+        return await _methods.EVEN.start_make(AsyncEven, self, timeout, value)
+
+    async def counters(self, *, timeout: float | None = None) -> int:
+        """How many counters live."""
+        return await _methods.COUNTERS.start(self, timeout)

@@ -1,0 +1,469 @@
+# Written by `thalweg gen` from thalweg:conformance@0.1.0. Do not edit.
+"""The client of thalweg:conformance@0.1.0 for sync code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import Self
+
+import thalweg
+
+from . import _methods
+from .types import (
+    Color,
+    Days,
+    Failure,
+    Item,
+    Keywords,
+    Names,
+    Nested,
+    Point,
+    Rights,
+    Scalars,
+    Shape,
+    Spot,
+    Wide,
+)
+from .views import ItemView
+
+
+class Counter(thalweg.Resource):
+    """A number that is kept."""
+
+    __slots__ = ()
+
+    def add(self, amount: int, *, timeout: float | None = None) -> int:
+        """Adds, and says what it is then."""
+        return _methods.COUNTER_ADD.call(self, timeout, self, amount)
+
+    def value(self, *, timeout: float | None = None) -> int:
+        """What it is."""
+        return _methods.COUNTER_VALUE.call(self, timeout, self)
+
+    def value_later(self, *, timeout: float | None = None) -> int:
+        """The same as an `async func`."""
+        return _methods.COUNTER_VALUE_LATER.call(self, timeout, self)
+
+    def steps(
+        self,
+        count: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.Stream[int, int]:
+        """What it was after each of the last additions, `count` of them made now, of 1 each."""
+        return _methods.COUNTER_STEPS.call(self, timeout, self, count)
+
+
+class Even(thalweg.Resource):
+    """A resource whose constructor can fail."""
+
+    __slots__ = ()
+
+    def half(self, *, timeout: float | None = None) -> int:
+        """Half of it."""
+        return _methods.EVEN_HALF.call(self, timeout, self)
+
+
+class Conformance(thalweg.Client):
+    """What every language must do alike: each value type there and back, streams, resources, and every way in which a
+    call can end.
+
+    A client has an instance of the service of its own. Every call takes `timeout`, in
+    seconds, and raises `thalweg.TimedOut` when it is over.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def open(cls, path: str | PathLike[str]) -> Self:
+        """Opens the library at `path` and makes a client of it.
+
+        Raises `OSError` where it cannot be loaded and `thalweg.VersionMismatch` where it does
+        not fit this package.
+        """
+        return cls._open(_methods.PACKAGE, path)
+
+    def echo_bool(self, value: bool, *, timeout: float | None = None) -> bool:
+        """Calls `conformance.echo-bool`."""
+        return _methods.ECHO_BOOL.call(self, timeout, value)
+
+    def echo_u8(self, value: int, *, timeout: float | None = None) -> int:
+        """Calls `conformance.echo-u8`."""
+        return _methods.ECHO_U8.call(self, timeout, value)
+
+    def echo_u16(self, value: int, *, timeout: float | None = None) -> int:
+        """Calls `conformance.echo-u16`."""
+        return _methods.ECHO_U16.call(self, timeout, value)
+
+    def echo_u32(self, value: int, *, timeout: float | None = None) -> int:
+        """Calls `conformance.echo-u32`."""
+        return _methods.ECHO_U32.call(self, timeout, value)
+
+    def echo_u64(self, value: int, *, timeout: float | None = None) -> int:
+        """Calls `conformance.echo-u64`."""
+        return _methods.ECHO_U64.call(self, timeout, value)
+
+    def echo_s8(self, value: int, *, timeout: float | None = None) -> int:
+        """Calls `conformance.echo-s8`."""
+        return _methods.ECHO_S8.call(self, timeout, value)
+
+    def echo_s16(self, value: int, *, timeout: float | None = None) -> int:
+        """Calls `conformance.echo-s16`."""
+        return _methods.ECHO_S16.call(self, timeout, value)
+
+    def echo_s32(self, value: int, *, timeout: float | None = None) -> int:
+        """Calls `conformance.echo-s32`."""
+        return _methods.ECHO_S32.call(self, timeout, value)
+
+    def echo_s64(self, value: int, *, timeout: float | None = None) -> int:
+        """Calls `conformance.echo-s64`."""
+        return _methods.ECHO_S64.call(self, timeout, value)
+
+    def echo_f32(self, value: float, *, timeout: float | None = None) -> float:
+        """Calls `conformance.echo-f32`."""
+        return _methods.ECHO_F32.call(self, timeout, value)
+
+    def echo_f64(self, value: float, *, timeout: float | None = None) -> float:
+        """Calls `conformance.echo-f64`."""
+        return _methods.ECHO_F64.call(self, timeout, value)
+
+    def echo_char(self, value: str, *, timeout: float | None = None) -> str:
+        """Calls `conformance.echo-char`."""
+        return _methods.ECHO_CHAR.call(self, timeout, value)
+
+    def echo_string(self, value: str, *, timeout: float | None = None) -> str:
+        """Calls `conformance.echo-string`."""
+        return _methods.ECHO_STRING.call(self, timeout, value)
+
+    def echo_bytes(
+        self,
+        value: bytes | bytearray | memoryview,
+        *,
+        timeout: float | None = None,
+    ) -> bytes:
+        """Calls `conformance.echo-bytes`."""
+        return _methods.ECHO_BYTES.call(self, timeout, value)
+
+    def echo_bools(
+        self,
+        value: Sequence[bool],
+        *,
+        timeout: float | None = None,
+    ) -> list[bool]:
+        """Calls `conformance.echo-bools`."""
+        return _methods.ECHO_BOOLS.call(self, timeout, value)
+
+    def echo_numbers(
+        self,
+        value: Sequence[int],
+        *,
+        timeout: float | None = None,
+    ) -> list[int]:
+        """Calls `conformance.echo-numbers`."""
+        return _methods.ECHO_NUMBERS.call(self, timeout, value)
+
+    def echo_floats(
+        self,
+        value: Sequence[float],
+        *,
+        timeout: float | None = None,
+    ) -> list[float]:
+        """Calls `conformance.echo-floats`."""
+        return _methods.ECHO_FLOATS.call(self, timeout, value)
+
+    def echo_strings(
+        self,
+        value: Sequence[str],
+        *,
+        timeout: float | None = None,
+    ) -> list[str]:
+        """Calls `conformance.echo-strings`."""
+        return _methods.ECHO_STRINGS.call(self, timeout, value)
+
+    def echo_grid(
+        self,
+        value: Sequence[Sequence[int]],
+        *,
+        timeout: float | None = None,
+    ) -> list[list[int]]:
+        """Calls `conformance.echo-grid`."""
+        return _methods.ECHO_GRID.call(self, timeout, value)
+
+    def echo_points(
+        self,
+        value: Sequence[Point],
+        *,
+        timeout: float | None = None,
+    ) -> list[Point]:
+        """Calls `conformance.echo-points`."""
+        return _methods.ECHO_POINTS.call(self, timeout, value)
+
+    def echo_option(
+        self,
+        value: str | None,
+        *,
+        timeout: float | None = None,
+    ) -> str | None:
+        """Calls `conformance.echo-option`."""
+        return _methods.ECHO_OPTION.call(self, timeout, value)
+
+    def echo_option_twice(
+        self,
+        value: thalweg.Some[int | None] | None,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.Some[int | None] | None:
+        """Calls `conformance.echo-option-twice`."""
+        return _methods.ECHO_OPTION_TWICE.call(self, timeout, value)
+
+    def echo_result(
+        self,
+        value: tuple[thalweg.Ok[int] | thalweg.Err[str]],
+        *,
+        timeout: float | None = None,
+    ) -> tuple[thalweg.Ok[int] | thalweg.Err[str]]:
+        """Calls `conformance.echo-result`."""
+        return _methods.ECHO_RESULT.call(self, timeout, value)
+
+    def echo_result_ok(
+        self,
+        value: Sequence[thalweg.Ok[int] | thalweg.Err[None]],
+        *,
+        timeout: float | None = None,
+    ) -> list[thalweg.Ok[int] | thalweg.Err[None]]:
+        """Calls `conformance.echo-result-ok`."""
+        return _methods.ECHO_RESULT_OK.call(self, timeout, value)
+
+    def echo_result_error(
+        self,
+        value: Sequence[thalweg.Ok[None] | thalweg.Err[str]],
+        *,
+        timeout: float | None = None,
+    ) -> list[thalweg.Ok[None] | thalweg.Err[str]]:
+        """Calls `conformance.echo-result-error`."""
+        return _methods.ECHO_RESULT_ERROR.call(self, timeout, value)
+
+    def echo_result_bare(
+        self,
+        value: Sequence[thalweg.Ok[None] | thalweg.Err[None]],
+        *,
+        timeout: float | None = None,
+    ) -> list[thalweg.Ok[None] | thalweg.Err[None]]:
+        """Calls `conformance.echo-result-bare`."""
+        return _methods.ECHO_RESULT_BARE.call(self, timeout, value)
+
+    def echo_tuple(
+        self,
+        value: tuple[int, str, float, str | None],
+        *,
+        timeout: float | None = None,
+    ) -> tuple[int, str, float, str | None]:
+        """Calls `conformance.echo-tuple`."""
+        return _methods.ECHO_TUPLE.call(self, timeout, value)
+
+    def echo_point(self, value: Point, *, timeout: float | None = None) -> Point:
+        """Calls `conformance.echo-point`."""
+        return _methods.ECHO_POINT.call(self, timeout, value)
+
+    def echo_spot(self, value: Point, *, timeout: float | None = None) -> Spot:
+        """Calls `conformance.echo-spot`."""
+        return _methods.ECHO_SPOT.call(self, timeout, value)
+
+    def echo_scalars(self, value: Scalars, *, timeout: float | None = None) -> Scalars:
+        """Calls `conformance.echo-scalars`."""
+        return _methods.ECHO_SCALARS.call(self, timeout, value)
+
+    def echo_nested(self, value: Nested, *, timeout: float | None = None) -> Nested:
+        """Calls `conformance.echo-nested`."""
+        return _methods.ECHO_NESTED.call(self, timeout, value)
+
+    def echo_keywords(
+        self,
+        value: Keywords,
+        *,
+        timeout: float | None = None,
+    ) -> Keywords:
+        """Calls `conformance.echo-keywords`."""
+        return _methods.ECHO_KEYWORDS.call(self, timeout, value)
+
+    def echo_shape(self, value: Shape, *, timeout: float | None = None) -> Shape:
+        """Calls `conformance.echo-shape`."""
+        return _methods.ECHO_SHAPE.call(self, timeout, value)
+
+    def echo_shapes(
+        self,
+        value: Sequence[Shape],
+        *,
+        timeout: float | None = None,
+    ) -> list[Shape]:
+        """Calls `conformance.echo-shapes`."""
+        return _methods.ECHO_SHAPES.call(self, timeout, value)
+
+    def echo_color(self, value: Color, *, timeout: float | None = None) -> Color:
+        """Calls `conformance.echo-color`."""
+        return _methods.ECHO_COLOR.call(self, timeout, value)
+
+    def echo_colors(
+        self,
+        value: Sequence[Color],
+        *,
+        timeout: float | None = None,
+    ) -> list[Color]:
+        """Calls `conformance.echo-colors`."""
+        return _methods.ECHO_COLORS.call(self, timeout, value)
+
+    def echo_rights(self, value: Rights, *, timeout: float | None = None) -> Rights:
+        """Calls `conformance.echo-rights`."""
+        return _methods.ECHO_RIGHTS.call(self, timeout, value)
+
+    def echo_days(self, value: Days, *, timeout: float | None = None) -> Days:
+        """Calls `conformance.echo-days`."""
+        return _methods.ECHO_DAYS.call(self, timeout, value)
+
+    def echo_wide(self, value: Wide, *, timeout: float | None = None) -> Wide:
+        """Calls `conformance.echo-wide`."""
+        return _methods.ECHO_WIDE.call(self, timeout, value)
+
+    def echo_names(
+        self,
+        value: Sequence[str],
+        *,
+        timeout: float | None = None,
+    ) -> Names:
+        """Calls `conformance.echo-names`."""
+        return _methods.ECHO_NAMES.call(self, timeout, value)
+
+    def echo_failure(self, value: Failure, *, timeout: float | None = None) -> Failure:
+        """Calls `conformance.echo-failure`."""
+        return _methods.ECHO_FAILURE.call(self, timeout, value)
+
+    def several(
+        self,
+        type_: int,
+        match_: str,
+        list: Sequence[int],
+        bool: Point | None,
+        *,
+        timeout: float | None = None,
+    ) -> tuple[int, str, list[int], Point | None]:
+        """Several parameters, keywords among them."""
+        return _methods.SEVERAL.call(self, timeout, type_, match_, list, bool)
+
+    def nothing(self, *, timeout: float | None = None) -> None:
+        """No parameter, no result."""
+        return _methods.NOTHING.call(self, timeout)
+
+    def count(
+        self,
+        first: int,
+        count: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.Stream[int, int]:
+        """`count` numbers from `first` on."""
+        return _methods.COUNT.call(self, timeout, first, count)
+
+    def items(
+        self,
+        count: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.Stream[Item, ItemView]:
+        """`count` items: number i, name `item i`, i % 3 tags, a blob where i is even.
+
+        Raises `Failure`.
+        """
+        return _methods.ITEMS.call(self, timeout, count)
+
+    def latest(
+        self,
+        count: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.Stream[int, int]:
+        """`count` numbers from 0 on, as fast as it goes; a slow reader gets the newest."""
+        return _methods.LATEST.call(self, timeout, count)
+
+    def breaks(
+        self,
+        after: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.Stream[int, int]:
+        """`after` numbers from 0 on, then the service panics in the middle of the stream."""
+        return _methods.BREAKS.call(self, timeout, after)
+
+    def endless(self, *, timeout: float | None = None) -> thalweg.Stream[int, int]:
+        """Numbers without an end, until the stream is closed or the call's client goes."""
+        return _methods.ENDLESS.call(self, timeout)
+
+    def running(self, *, timeout: float | None = None) -> int:
+        """How many of the streams of `endless` still run."""
+        return _methods.RUNNING.call(self, timeout)
+
+    def fail(self, how: Failure | None, *, timeout: float | None = None) -> int:
+        """Fails as it is told to; succeeds with 7 where it is told nothing.
+
+        Raises `Failure`.
+        """
+        return _methods.FAIL.call(self, timeout, how)
+
+    def fail_later(self, how: Failure | None, *, timeout: float | None = None) -> int:
+        """The same as an `async func`.
+
+        Raises `Failure`.
+        """
+        return _methods.FAIL_LATER.call(self, timeout, how)
+
+    def fail_bare(self, fails: bool, *, timeout: float | None = None) -> None:
+        """Neither side has anything in it.
+
+        Raises `thalweg.ServiceError`.
+        """
+        return _methods.FAIL_BARE.call(self, timeout, fails)
+
+    def panic(self, message: str, *, timeout: float | None = None) -> int:
+        """Panics with this message."""
+        return _methods.PANIC.call(self, timeout, message)
+
+    def panic_later(self, message: str, *, timeout: float | None = None) -> int:
+        """Panics with this message in an actor of its own."""
+        return _methods.PANIC_LATER.call(self, timeout, message)
+
+    def never(self, *, timeout: float | None = None) -> None:
+        """Never ends, until it is cancelled."""
+        return _methods.NEVER.call(self, timeout)
+
+    def sleep(self, milliseconds: int, *, timeout: float | None = None) -> int:
+        """Ends after so many milliseconds with that number."""
+        return _methods.SLEEP.call(self, timeout, milliseconds)
+
+    def counter(self, start: int, *, timeout: float | None = None) -> Counter:
+        """Begins at `start`."""
+        return _methods.COUNTER.make(Counter, self, timeout, start)
+
+    def counter_sum(
+        self,
+        left: Counter,
+        right: Counter,
+        *,
+        timeout: float | None = None,
+    ) -> Counter:
+        """A new one: the sum of both."""
+        return _methods.COUNTER_SUM.make(Counter, self, timeout, left, right)
+
+    def counter_finish(self, counter: Counter, *, timeout: float | None = None) -> int:
+        """Ends it and says what it was."""
+        return _methods.COUNTER_FINISH.call(self, timeout, counter)
+
+    def even(self, value: int, *, timeout: float | None = None) -> Even:
+        """Fails where `value` is odd.
+
+        Raises `Failure`.
+        """
+        return _methods.EVEN.make(Even, self, timeout, value)
+
+    def counters(self, *, timeout: float | None = None) -> int:
+        """How many counters live."""
+        return _methods.COUNTERS.call(self, timeout)

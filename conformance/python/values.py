@@ -1,0 +1,97 @@
+"""What JSON says, as the values of Python that generated code takes and gives.
+
+What is expected where is read from the generated annotations.
+"""
+
+import dataclasses
+import enum
+import functools
+import operator
+import struct
+import types
+import typing
+from collections.abc import Sequence
+from typing import Any
+
+import thalweg
+
+
+def value(hint: Any, given: Any) -> Any:
+    """What `given`, as JSON has it, is in Python where `hint` is expected."""
+    if isinstance(given, dict) and "repeat" in given:
+        if typing.get_origin(hint) in (list, Sequence):
+            given = [given["repeat"]] * given["count"]
+        else:
+            given = given["repeat"] * given["count"]
+    origin, parts = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (types.UnionType, typing.Union):
+        if type(None) in parts:
+            rest = functools.reduce(
+                operator.or_, (p for p in parts if p is not type(None))
+            )
+            return None if given is None else value(rest, given["some"])
+        if bytes in parts:
+            return bytes.fromhex(given)
+        if "case" in given:
+            part = next(
+                part
+                for part in parts
+                if part.__name__.endswith(class_name(given["case"]))
+            )
+            return case(part, given)
+        name, inner = next(iter(given.items()))
+        wrapper = thalweg.Ok if name == "ok" else thalweg.Err
+        part = next(part for part in parts if typing.get_origin(part) is wrapper)
+        return wrapper(value(typing.get_args(part)[0], inner))
+    if origin is thalweg.Some:
+        return thalweg.Some(value(parts[0], given))
+    if origin is tuple:
+        return tuple(value(part, item) for part, item in zip(parts, given, strict=True))
+    if origin in (list, Sequence):
+        return [value(parts[0], item) for item in given]
+    if hint is bytes:
+        return bytes.fromhex(given)
+    if hint is int:
+        return int(given)
+    if hint is float:
+        bits = bytes.fromhex(given[2:])
+        return struct.unpack(">f" if len(bits) == 4 else ">d", bits)[0]
+    if isinstance(hint, type) and issubclass(hint, enum.Flag):
+        return hint(sum(hint[constant(name)].value for name in given))
+    if isinstance(hint, type) and issubclass(hint, enum.Enum):
+        return hint(given)
+    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
+        hints = typing.get_type_hints(hint)
+        return hint(
+            **{name: value(hints[name], given[kebab(name, given)]) for name in hints}
+        )
+    if isinstance(hint, type) and issubclass(hint, thalweg.ServiceError):
+        part = next(
+            part
+            for part in hint.__subclasses__()
+            if part.__name__.endswith(class_name(given["case"]))
+        )
+        return case(part, given)
+    return given
+
+
+def case(part: Any, given: dict[str, Any]) -> Any:
+    """A variant's case: a class with one attribute, or none."""
+    hints = typing.get_type_hints(part)
+    hint = hints.get("value", hints.get("payload"))
+    return part(value(hint, given["value"])) if "value" in given else part()
+
+
+def class_name(name: str) -> str:
+    return "".join(part.capitalize() for part in name.replace("_", "-").split("-"))
+
+
+def constant(name: str) -> str:
+    return name.replace("-", "_").upper()
+
+
+def kebab(name: str, given: dict[str, Any]) -> str:
+    """The name in WIT: without what escapes a keyword."""
+    return next(
+        key for key in given if key.replace("-", "_") in (name, name.rstrip("_"))
+    )

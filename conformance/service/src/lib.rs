@@ -1,0 +1,11 @@
+//! The service that every language's bindings are tested with: see `conformance/README.md`.
+
+#[path = "../../generated/rust/conformance.rs"]
+pub mod conformance;
+
+mod library;
+mod resources;
+mod service;
+
+pub use resources::{EvenNumber, KeptNumber};
+pub use service::Echo;

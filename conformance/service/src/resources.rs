@@ -1,0 +1,78 @@
+//! The resources.
+
+use crate::conformance::{Counter, Even};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use thalweg::{Call, StreamReader, Task};
+
+/// A counter, counted among those that live.
+#[derive(Debug)]
+pub struct KeptNumber {
+    value: Arc<AtomicU64>,
+    living: Arc<AtomicU32>,
+}
+
+impl KeptNumber {
+    /// Begins at `start`; one more in `living`.
+    pub fn new(start: u64, living: &Arc<AtomicU32>) -> Self {
+        living.fetch_add(1, Ordering::Relaxed);
+        KeptNumber {
+            value: Arc::new(AtomicU64::new(start)),
+            living: Arc::clone(living),
+        }
+    }
+
+    /// What it is now.
+    pub fn now(&self) -> u64 {
+        self.value.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for KeptNumber {
+    fn drop(&mut self) {
+        self.living.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Counter for KeptNumber {
+    fn add(&self, _: &Call, amount: u64) -> u64 {
+        self.value
+            .fetch_add(amount, Ordering::Relaxed)
+            .wrapping_add(amount)
+    }
+
+    fn value(&self, _: &Call) -> u64 {
+        self.now()
+    }
+
+    fn value_later(self: Arc<Self>, _: &Call) -> Task<u64> {
+        Task::new(move |_| self.now())
+    }
+
+    fn steps(&self, call: &Call, count: u32) -> StreamReader<u64> {
+        let (writer, reader) = call.stream();
+        let value = Arc::clone(&self.value);
+        call.spawn(move |_| {
+            for _ in 0..count {
+                let now = value.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+                if writer.send(&now).is_err() {
+                    return;
+                }
+            }
+        });
+        reader
+    }
+}
+
+/// An even number.
+#[derive(Debug)]
+pub struct EvenNumber {
+    /// Half of it.
+    pub half: u32,
+}
+
+impl Even for EvenNumber {
+    fn half(&self, _: &Call) -> u32 {
+        self.half
+    }
+}

@@ -1,0 +1,244 @@
+//! The functions that belong to no resource.
+
+use crate::conformance::{
+    Color, Conformance, Days, Failure, Item, Keywords, Names, Nested, Point, Rights, Scalars,
+    Shape, Spot, Wide,
+};
+use crate::{EvenNumber, KeptNumber};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+use thalweg::queue::clock;
+use thalweg::runtime::wait;
+use thalweg::{Call, StreamReader, Task};
+
+/// How often what waits looks whether it was cancelled. Only a service of tests may wait so.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// The service. Each instance counts for itself.
+#[derive(Debug, Default)]
+pub struct Echo {
+    counters: Arc<AtomicU32>,
+    running: Arc<AtomicU32>,
+}
+
+/// One more for as long as it lives.
+struct Running(Arc<AtomicU32>);
+
+impl Running {
+    fn new(count: &Arc<AtomicU32>) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Running(Arc::clone(count))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A stream of `numbers` that ends with them, or when nobody reads it.
+fn numbers(call: &Call, numbers: impl Iterator<Item = u64> + Send + 'static) -> StreamReader<u64> {
+    let (writer, reader) = call.stream();
+    call.spawn(move |_| {
+        for number in numbers {
+            if writer.send(&number).is_err() {
+                return;
+            }
+        }
+    });
+    reader
+}
+
+fn failing(how: Option<Failure>) -> Result<u64, Failure> {
+    how.map_or(Ok(7), Err)
+}
+
+/// Waits in an actor until `deadline`, in ns of the clock, or until the call is to stop.
+fn wait_until(call: &Call, deadline: u64) {
+    while call.check().is_ok() && clock::now() < deadline {
+        wait::park(Some(deadline.min(clock::deadline(LOOK))));
+    }
+}
+
+/// Functions that give back what they are given.
+macro_rules! echo {
+    ($($name:ident: $ty:ty,)*) => {
+        $(fn $name(&mut self, _: &Call, value: $ty) -> $ty {
+            value
+        })*
+    };
+}
+
+impl Conformance for Echo {
+    type Counter = KeptNumber;
+    type Even = EvenNumber;
+
+    echo! {
+        echo_bool: bool,
+        echo_u8: u8,
+        echo_u16: u16,
+        echo_u32: u32,
+        echo_u64: u64,
+        echo_s8: i8,
+        echo_s16: i16,
+        echo_s32: i32,
+        echo_s64: i64,
+        echo_f32: f32,
+        echo_f64: f64,
+        echo_char: char,
+        echo_string: String,
+        echo_bytes: Vec<u8>,
+        echo_bools: Vec<bool>,
+        echo_numbers: Vec<i64>,
+        echo_floats: Vec<f64>,
+        echo_strings: Vec<String>,
+        echo_grid: Vec<Vec<i32>>,
+        echo_points: Vec<Point>,
+        echo_option: Option<String>,
+        echo_option_twice: Option<Option<u32>>,
+        echo_result: (Result<u64, String>,),
+        echo_result_ok: Vec<Result<u32, ()>>,
+        echo_result_error: Vec<Result<(), String>>,
+        echo_result_bare: Vec<Result<(), ()>>,
+        echo_tuple: (u8, String, f64, Option<char>),
+        echo_point: Point,
+        echo_spot: Spot,
+        echo_scalars: Scalars,
+        echo_nested: Nested,
+        echo_keywords: Keywords,
+        echo_shape: Shape,
+        echo_shapes: Vec<Shape>,
+        echo_color: Color,
+        echo_colors: Vec<Color>,
+        echo_rights: Rights,
+        echo_days: Days,
+        echo_wide: Wide,
+        echo_names: Names,
+        echo_failure: Failure,
+    }
+
+    fn several(
+        &mut self,
+        _: &Call,
+        r#type: u8,
+        r#match: String,
+        list: Vec<u16>,
+        bool: Option<Point>,
+    ) -> (u8, String, Vec<u16>, Option<Point>) {
+        (r#type, r#match, list, bool)
+    }
+
+    fn nothing(&mut self, _: &Call) {}
+
+    fn count(&mut self, call: &Call, first: u64, count: u64) -> StreamReader<u64> {
+        numbers(call, first..first.saturating_add(count))
+    }
+
+    fn items(&mut self, _: &Call, count: u64) -> Task<Result<StreamReader<Item>, Failure>> {
+        Task::new(move |call| {
+            let (writer, reader) = call.stream();
+            call.spawn(move |_| {
+                for number in 0..count {
+                    let tags = (0..number % 3).map(|tag| format!("tag {tag}")).collect();
+                    let blob = number
+                        .is_multiple_of(2)
+                        .then(|| vec![number as u8; (number % 7) as usize]);
+                    let item = Item {
+                        number,
+                        name: format!("item {number}"),
+                        tags,
+                        blob,
+                    };
+                    if writer.send(&item).is_err() {
+                        return;
+                    }
+                }
+            });
+            Ok(reader)
+        })
+    }
+
+    fn latest(&mut self, call: &Call, count: u64) -> StreamReader<u64> {
+        numbers(call, 0..count)
+    }
+
+    fn breaks(&mut self, call: &Call, after: u64) -> StreamReader<u64> {
+        let breaking =
+            (0..=after).inspect(move |number| assert!(*number < after, "broken after {after}"));
+        numbers(call, breaking)
+    }
+
+    fn endless(&mut self, call: &Call) -> StreamReader<u64> {
+        let running = Running::new(&self.running);
+        numbers(call, (0..).inspect(move |_| _ = &running))
+    }
+
+    fn running(&mut self, _: &Call) -> u32 {
+        self.running.load(Ordering::Relaxed)
+    }
+
+    fn fail(&mut self, _: &Call, how: Option<Failure>) -> Result<u64, Failure> {
+        failing(how)
+    }
+
+    fn fail_later(&mut self, _: &Call, how: Option<Failure>) -> Task<Result<u64, Failure>> {
+        Task::new(move |_| failing(how))
+    }
+
+    fn fail_bare(&mut self, _: &Call, fails: bool) -> Result<(), ()> {
+        if fails { Err(()) } else { Ok(()) }
+    }
+
+    fn panic(&mut self, _: &Call, message: String) -> u32 {
+        panic!("{message}")
+    }
+
+    fn panic_later(&mut self, _: &Call, message: String) -> Task<u32> {
+        Task::new(move |_| panic!("{message}"))
+    }
+
+    fn never(&mut self, _: &Call) -> Task<()> {
+        Task::new(|call| wait_until(call, u64::MAX))
+    }
+
+    fn sleep(&mut self, _: &Call, milliseconds: u32) -> Task<u32> {
+        Task::new(move |call| {
+            wait_until(
+                call,
+                clock::deadline(Duration::from_millis(milliseconds.into())),
+            );
+            milliseconds
+        })
+    }
+
+    fn counter(&mut self, _: &Call, start: u64) -> KeptNumber {
+        KeptNumber::new(start, &self.counters)
+    }
+
+    fn counter_sum(
+        &mut self,
+        _: &Call,
+        left: Arc<KeptNumber>,
+        right: Arc<KeptNumber>,
+    ) -> KeptNumber {
+        KeptNumber::new(left.now().wrapping_add(right.now()), &self.counters)
+    }
+
+    fn counter_finish(&mut self, _: &Call, counter: Arc<KeptNumber>) -> u64 {
+        counter.now()
+    }
+
+    fn even(&mut self, _: &Call, value: u32) -> Result<EvenNumber, Failure> {
+        if value.is_multiple_of(2) {
+            Ok(EvenNumber { half: value / 2 })
+        } else {
+            Err(Failure::Code(value))
+        }
+    }
+
+    fn counters(&mut self, _: &Call) -> u32 {
+        self.counters.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,192 @@
+//! The functions by their names, with the types that the scenarios leave to the language.
+
+use crate::values::{Json, same};
+use crate::{Runner, Verdict, check_bytes, expect, finish, read};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::time::Duration;
+use thalweg::wire::Encode;
+use thalweg_conformance::conformance::*;
+
+/// A function that gives back its parameter: `v` is the value, and after `=` it stands as the client takes it.
+macro_rules! echoes {
+    ($name:ident, $step:ident, $client:ident, $v:ident; $($function:ident: $ty:ty = $given:expr,)*) => {
+        $(if $name == stringify!($function).replace('_', "-") {
+            let $v = <$ty>::read(&$step["params"][0]);
+            let method = method($name);
+            check_bytes($step, "arguments", &(&$v,), PACKAGE.methods[method].params)?;
+            return finish($step, method, $client.$function($given), |came| compare($step, method, came));
+        })*
+    };
+}
+
+fn compare<T: Json + Encode>(step: &Value, method: usize, came: T) -> Verdict {
+    expect(
+        "ok",
+        came.show(),
+        step.get("ok").is_none_or(|expected| same(&came, expected)),
+    )?;
+    check_bytes(step, "reply", &came, PACKAGE.methods[method].ok)
+}
+
+fn keep<R>(kept: &mut HashMap<String, R>, name: &str, made: R) -> Verdict {
+    kept.insert(name.to_owned(), made);
+    Ok(())
+}
+
+/// The name of the resource that is parameter `i`.
+fn resource(step: &Value, i: usize) -> &str {
+    step["params"][i]["resource"]
+        .as_str()
+        .expect("a resource's name")
+}
+
+/// A function's number.
+fn method(name: &str) -> usize {
+    let full = format!("conformance.{name}");
+    PACKAGE
+        .methods
+        .iter()
+        .position(|method| method.name == full)
+        .unwrap_or_else(|| panic!("no function {name}"))
+}
+
+impl Runner {
+    /// Makes the call of one step.
+    pub(crate) fn call(&mut self, step: &Value) -> Verdict {
+        let name = step["call"].as_str().expect("a function's name");
+        let timeout = step["timeout_ms"]
+            .as_u64()
+            .map_or(Duration::MAX, Duration::from_millis);
+        let c = if timeout < Duration::MAX {
+            self.client.with_timeout(timeout)
+        } else {
+            self.client.clone()
+        };
+        echoes!(name, step, c, v;
+            echo_bool: bool = v, echo_u8: u8 = v, echo_u16: u16 = v, echo_u32: u32 = v, echo_u64: u64 = v,
+            echo_s8: i8 = v, echo_s16: i16 = v, echo_s32: i32 = v, echo_s64: i64 = v, echo_f32: f32 = v,
+            echo_f64: f64 = v, echo_char: char = v, echo_string: String = &v, echo_bytes: Vec<u8> = &v,
+            echo_bools: Vec<bool> = &v, echo_numbers: Vec<i64> = &v, echo_floats: Vec<f64> = &v,
+            echo_strings: Vec<String> = &v, echo_grid: Vec<Vec<i32>> = &v, echo_points: Vec<Point> = &v,
+            echo_option: Option<String> = &v, echo_option_twice: Option<Option<u32>> = v,
+            echo_result: (Result<u64, String>,) = &v, echo_result_ok: Vec<Result<u32, ()>> = &v,
+            echo_result_error: Vec<Result<(), String>> = &v, echo_result_bare: Vec<Result<(), ()>> = &v,
+            echo_tuple: (u8, String, f64, Option<char>) = &v, echo_point: Point = v, echo_spot: Point = v,
+            echo_scalars: Scalars = v, echo_nested: Nested = &v, echo_keywords: Keywords = &v, echo_shape: Shape = &v,
+            echo_shapes: Vec<Shape> = &v, echo_color: Color = v, echo_colors: Vec<Color> = &v, echo_rights: Rights = v,
+            echo_days: Days = v, echo_wide: Wide = v, echo_names: Vec<String> = &v, echo_failure: Failure = &v,
+        );
+
+        let method = method(name);
+        let number = |i: usize| u64::read(&step["params"][i]);
+        let text = || String::read(&step["params"][0]);
+        let failure = || Option::<Failure>::read(&step["params"][0]);
+        let counter = |i: usize| &self.counters[resource(step, i)];
+        let bind = step["bind"].as_str().unwrap_or_default();
+        match name {
+            "several" => {
+                let (a, b, l, o) = <(u8, String, Vec<u16>, Option<Point>)>::read(&step["params"]);
+                finish(step, method, c.several(a, &b, &l, o), |came| {
+                    compare(step, method, came)
+                })
+            }
+            "nothing" => finish(step, method, c.nothing(), |came| {
+                compare(step, method, came)
+            }),
+            "count" => finish(step, method, c.count(number(0), number(1)), |stream| {
+                read(step, stream)
+            }),
+            "items" => finish(step, method, c.items(number(0)), |stream| {
+                read(step, stream)
+            }),
+            "latest" => finish(step, method, c.latest(number(0)), |stream| {
+                read(step, stream)
+            }),
+            "breaks" => finish(step, method, c.breaks(number(0)), |stream| {
+                read(step, stream)
+            }),
+            "endless" => finish(step, method, c.endless(), |stream| read(step, stream)),
+            "running" => finish(step, method, c.running(), |came| {
+                compare(step, method, came)
+            }),
+            "counters" => finish(step, method, c.counters(), |came| {
+                compare(step, method, came)
+            }),
+            "fail" => finish(step, method, c.fail(&failure()), |came| {
+                compare(step, method, came)
+            }),
+            "fail-later" => finish(step, method, c.fail_later(&failure()), |came| {
+                compare(step, method, came)
+            }),
+            "fail-bare" => {
+                let fails = bool::read(&step["params"][0]);
+                finish(step, method, c.fail_bare(fails), |came| {
+                    compare(step, method, came)
+                })
+            }
+            "panic" => finish(step, method, c.panic(&text()), |came| {
+                compare(step, method, came)
+            }),
+            "panic-later" => finish(step, method, c.panic_later(&text()), |came| {
+                compare(step, method, came)
+            }),
+            "never" => finish(step, method, c.never(), |came| compare(step, method, came)),
+            "sleep" => {
+                let ms = u32::read(&step["params"][0]);
+                finish(step, method, c.sleep(ms), |came| {
+                    compare(step, method, came)
+                })
+            }
+            "[constructor]counter" => {
+                let start = number(0);
+                finish(step, method, c.counter(start), |made| {
+                    keep(&mut self.counters, bind, made)
+                })
+            }
+            "[method]counter.add" => finish(step, method, counter(0).add(number(1)), |came| {
+                compare(step, method, came)
+            }),
+            "[method]counter.value" => finish(step, method, counter(0).value(), |came| {
+                compare(step, method, came)
+            }),
+            "[method]counter.value-later" => {
+                finish(step, method, counter(0).value_later(), |came| {
+                    compare(step, method, came)
+                })
+            }
+            "[method]counter.steps" => {
+                let count = u32::read(&step["params"][1]);
+                finish(step, method, counter(0).steps(count), |stream| {
+                    read(step, stream)
+                })
+            }
+            "[static]counter.sum" => {
+                let sum = c.counter_sum(counter(0), counter(1));
+                finish(step, method, sum, |made| {
+                    keep(&mut self.counters, bind, made)
+                })
+            }
+            "[static]counter.finish" => {
+                let given = self
+                    .counters
+                    .remove(resource(step, 0))
+                    .expect("a counter of this name");
+                finish(step, method, c.counter_finish(given), |came| {
+                    compare(step, method, came)
+                })
+            }
+            "[constructor]even" => {
+                let value = u32::read(&step["params"][0]);
+                finish(step, method, c.even(value), |made| {
+                    keep(&mut self.evens, bind, made)
+                })
+            }
+            "[method]even.half" => {
+                let half = self.evens[resource(step, 0)].half();
+                finish(step, method, half, |came| compare(step, method, came))
+            }
+            other => Err(format!("the runner does not know {other}")),
+        }
+    }
+}

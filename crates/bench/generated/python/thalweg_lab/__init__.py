@@ -1,0 +1,9 @@
+# Written by `thalweg gen` from thalweg:lab@0.1.0. Do not edit.
+"""What the lab measures: calls that do nothing, and a stream that costs nothing to produce."""
+
+from .aio import AsyncLab
+from .client import Lab
+from .types import Match
+from .views import MatchView
+
+__all__ = ["AsyncLab", "Lab", "Match", "MatchView"]

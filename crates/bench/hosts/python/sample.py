@@ -1,0 +1,40 @@
+"""The line protocol of the lab (src/child.rs), and blocks of operations that are timed one by one."""
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from time import perf_counter_ns
+
+__all__ = ["Paced", "answer", "commands", "perf_counter_ns", "ready"]
+
+
+def ready() -> None:
+    """Says that the program can take samples."""
+    answer({"ready": True})
+
+
+def answer(value: object) -> None:
+    """Answers the line that was asked."""
+    sys.stdout.write(json.dumps(value) + "\n")
+    sys.stdout.flush()
+
+
+def commands() -> Iterator[tuple[str, list[int]]]:
+    """The lines that are asked: a command and its numbers."""
+    for line in sys.stdin:
+        command, *numbers = line.split()
+        yield command, [int(number) for number in numbers]
+
+
+class Paced:
+    """How a block runs: so many operations, after some that do not count, each after a pause."""
+
+    def __init__(self, numbers: list[int]) -> None:
+        self.count, self.uncounted, pause_us = numbers
+        self.pause = pause_us / 1e6
+
+    def wait(self) -> None:
+        """The pause before an operation, if there is one."""
+        if self.pause:
+            time.sleep(self.pause)

@@ -1,0 +1,11 @@
+//! The service that the lab measures calls and streams with. Its interface is `crates/bench/wit/lab.wit`.
+
+#[path = "../../generated/rust/lab.rs"]
+pub mod lab;
+
+mod content;
+mod library;
+mod service;
+
+pub use content::{Content, Contents, checksum};
+pub use service::LabService;

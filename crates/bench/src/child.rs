@@ -1,0 +1,151 @@
+//! Programs of other languages as sides: a long-lived child that takes one sample a line.
+//!
+//! The lab writes a command and its numbers as one line (`call 1000 0`), the program takes that sample, timed by itself,
+//! and answers one line of JSON. Its first line, without being asked, says that it has opened its library:
+//! `{"ready": true}`. Between samples it waits on standard input and costs nothing, so that samples of
+//! programs in different languages can be interleaved. It ends when its input does.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::placement::Placement;
+use crate::problem::Problem;
+
+/// A running program of one host language.
+#[derive(Debug)]
+pub struct HostProgram {
+    name: String,
+    child: Child,
+    // `None` once it was told to end.
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+}
+
+#[derive(Deserialize)]
+struct Ready {
+    ready: bool,
+}
+
+impl HostProgram {
+    /// Starts `command` at `placement` and waits until it is ready. `name` is for messages.
+    ///
+    /// # Errors
+    /// It cannot be started, or does not say that it is ready.
+    pub fn start(name: &str, mut command: Command, placement: Placement) -> Result<Self, Problem> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = placement.spawn(&mut command)?;
+        let input = child.stdin.take();
+        let output = child.stdout.take().expect("its output was just piped");
+        let mut program = Self {
+            name: name.to_owned(),
+            child,
+            input,
+            output: BufReader::new(output),
+        };
+        match program.answer::<Ready>()? {
+            Ready { ready: true } => Ok(program),
+            Ready { ready: false } => Err(program.problem("says that it is not ready")),
+        }
+    }
+
+    /// Has it take one sample.
+    ///
+    /// # Errors
+    /// It died, or answered something else than was asked for.
+    pub fn ask<A: DeserializeOwned>(&mut self, line: &str) -> Result<A, Problem> {
+        let written = self.input.as_mut().map(|input| writeln!(input, "{line}"));
+        match written {
+            Some(Ok(())) => self.answer(),
+            _ => Err(self.problem(&format!("is gone before `{line}`"))),
+        }
+    }
+
+    /// Its process id.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Ends its input and waits for it.
+    ///
+    /// # Errors
+    /// It did not end well: a crash while closing is a failed run, too.
+    pub fn finish(mut self) -> Result<(), Problem> {
+        drop(self.input.take());
+        let status = self.child.wait().map_err(Problem::io(self.name.clone()))?;
+        if status.success() {
+            Ok(())
+        } else {
+            Err(self.problem(&format!("ended with {status}")))
+        }
+    }
+
+    fn answer<A: DeserializeOwned>(&mut self) -> Result<A, Problem> {
+        let mut line = String::new();
+        match self.output.read_line(&mut line) {
+            Ok(0) => Err(self.problem("ended without an answer; what it said is above")),
+            Ok(_) => serde_json::from_str(&line)
+                .map_err(|error| self.problem(&format!("answered `{}`: {error}", line.trim_end()))),
+            Err(error) => Err(Problem::Io(self.name.clone(), error)),
+        }
+    }
+
+    fn problem(&self, what: &str) -> Problem {
+        Problem::Host(format!("{} {what}", self.name))
+    }
+}
+
+impl Drop for HostProgram {
+    /// A program whose run failed is ended at once: nobody will ask it again.
+    fn drop(&mut self) {
+        if self.input.take().is_some() {
+            // Both fail only where it has ended already.
+            let _ = self.child.kill();
+        }
+        let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Result<HostProgram, Problem> {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        HostProgram::start("shell", command, Placement::Free)
+    }
+
+    #[test]
+    fn a_program_answers_line_by_line_and_ends_with_its_input() {
+        let script = r#"echo '{"ready": true}'; while read a b; do echo "[$b, 1]"; done"#;
+        let mut program = shell(script).unwrap();
+        assert_eq!(program.ask::<Vec<u32>>("x 7").unwrap(), [7, 1]);
+        assert_eq!(program.ask::<Vec<u32>>("x 8").unwrap(), [8, 1]);
+        program.finish().unwrap();
+    }
+
+    #[test]
+    fn a_program_that_dies_is_a_problem_with_its_name() {
+        let mut program = shell(r#"echo '{"ready": true}'; read a; exit 3"#).unwrap();
+        let problem = program.ask::<Vec<u32>>("x").unwrap_err().to_string();
+        assert!(
+            problem.contains("shell ended without an answer"),
+            "{problem}"
+        );
+        let failed = shell(r#"echo '{"ready": true}'; read a; exit 3"#)
+            .unwrap()
+            .finish();
+        assert!(failed.unwrap_err().to_string().contains("exit status: 3"));
+    }
+
+    #[test]
+    fn a_program_that_never_gets_ready_is_a_problem() {
+        assert!(shell("exit 0").is_err());
+        assert!(shell(r#"echo '{"ready": false}'; read a"#).is_err());
+        assert!(shell("echo cannot open the library").is_err());
+    }
+}

@@ -1,0 +1,150 @@
+//! The runner: sides take turns, so that the machine's mood hits all of them alike.
+//!
+//! 1. Whatever a side needs is set up before the first round; nothing of it is timed.
+//! 2. Every side runs its warm-up in turn; warm-up samples are thrown away.
+//! 3. A round takes one sample of each side, one right after the other. Even rounds go first to last, odd rounds last to
+//!    first: A B, B A, A B, .. so that neither side always finds the other's caches.
+//! 4. No sample is thrown away after that: an outlier is a fact about the pair.
+//!
+//! A side times itself, because only it knows where its set-up ends: by the wall clock
+//! (`CLOCK_MONOTONIC`, which [`std::time::Instant`] reads on Linux), never by a thread's processor time, which
+//! a blocked caller does not spend.
+
+use crate::problem::Problem;
+
+/// One of the things that are compared: takes one sample a call.
+pub struct Side<'a, S> {
+    sample: Box<dyn FnMut() -> Result<S, Problem> + 'a>,
+}
+
+impl<S> std::fmt::Debug for Side<'_, S> {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        to.write_str("Side")
+    }
+}
+
+impl<'a, S> Side<'a, S> {
+    /// A side whose next sample `sample` takes.
+    pub fn new(sample: impl FnMut() -> Result<S, Problem> + 'a) -> Self {
+        Self {
+            sample: Box::new(sample),
+        }
+    }
+}
+
+/// How often.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// Samples of each side before the first round that counts.
+    pub warm_up: usize,
+    /// Samples of each side that count.
+    pub rounds: usize,
+}
+
+/// Takes the samples; what comes back holds one list a side, in the order of `sides`, and the
+/// samples at one place in those lists are of one round.
+///
+/// `step` is called after each sample, warm-up included, outside of any timer.
+///
+/// # Errors
+/// The first problem that a side reports; what was measured before it is lost.
+pub fn interleave<S>(
+    sides: &mut [Side<'_, S>],
+    plan: Plan,
+    mut step: impl FnMut(),
+) -> Result<Vec<Vec<S>>, Problem> {
+    for _ in 0..plan.warm_up {
+        for side in &mut *sides {
+            (side.sample)()?;
+            step();
+        }
+    }
+    let mut taken: Vec<Vec<S>> = sides
+        .iter()
+        .map(|_| Vec::with_capacity(plan.rounds))
+        .collect();
+    for round in 0..plan.rounds {
+        for place in 0..sides.len() {
+            let index = if round % 2 == 0 {
+                place
+            } else {
+                sides.len() - 1 - place
+            };
+            taken[index].push((sides[index].sample)()?);
+            step();
+        }
+    }
+    Ok(taken)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    fn order_of(names: &[char], plan: Plan) -> (String, usize, Vec<Vec<usize>>) {
+        let calls = RefCell::new(String::new());
+        let mut sides: Vec<Side<'_, usize>> = names
+            .iter()
+            .map(|name| {
+                let calls = &calls;
+                Side::new(move || {
+                    calls.borrow_mut().push(*name);
+                    Ok(calls.borrow().len())
+                })
+            })
+            .collect();
+        let mut steps = 0;
+        let taken = interleave(&mut sides, plan, || steps += 1).unwrap();
+        drop(sides);
+        (calls.into_inner(), steps, taken)
+    }
+
+    #[test]
+    fn two_sides_take_turns_and_swap_who_goes_first() {
+        let (calls, steps, taken) = order_of(
+            &['A', 'B'],
+            Plan {
+                warm_up: 1,
+                rounds: 4,
+            },
+        );
+        assert_eq!(calls, "ABABBAABBA");
+        assert_eq!(steps, 10);
+        // Samples are numbered in the order they were taken: each lands in its round's place.
+        assert_eq!(taken, [[3, 6, 7, 10], [4, 5, 8, 9]]);
+    }
+
+    #[test]
+    fn four_sides_go_forth_and_back() {
+        let (calls, _, _) = order_of(
+            &['A', 'B', 'C', 'D'],
+            Plan {
+                warm_up: 0,
+                rounds: 2,
+            },
+        );
+        assert_eq!(calls, "ABCDDCBA");
+    }
+
+    #[test]
+    fn a_side_that_fails_ends_the_run() {
+        let mut sides = [
+            Side::new(|| Ok(())),
+            Side::new(|| Err(Problem::Check("counts differ".to_owned()))),
+        ];
+        let failed = interleave(
+            &mut sides,
+            Plan {
+                warm_up: 0,
+                rounds: 5,
+            },
+            || (),
+        );
+        assert_eq!(
+            failed.unwrap_err().to_string(),
+            "check failed: counts differ"
+        );
+    }
+}

@@ -1,0 +1,35 @@
+//! The lab: workloads that measure Thalweg against its peers, in the same run, interleaved.
+//!
+//! What is quoted is a ratio. A workload takes its samples A B B A A B .. ([`interleave`]), the ratio is formed
+//! pair by pair and comes with an interval ([`statistics`]), latencies come from a histogram
+//! ([`latency`]), and everything that a reader needs to judge the figure stands in one JSON document
+//! ([`report`]): the host, the tools, the knobs, the commit, and what each workload checked.
+//!
+//! The lab is a crate apart, that nothing depends on: none of its peers ever reaches a user.
+//!
+//! | module | what it knows |
+//! | --- | --- |
+//! | [`command`] | the command line: `list`, `run` |
+//! | [`workloads`] | one file a workload, and the list of them |
+//! | [`interleave`], [`statistics`], [`latency`] | how a figure is taken |
+//! | [`judgement`], [`report`], [`table`], [`csv`] | what is said about it, and how it is written |
+//! | [`machine`], [`tools`] | on what it was measured, with what |
+//! | [`child`], [`hosts`], [`placement`], [`rust_host`] | the programs of other languages, and where they run |
+
+pub mod child;
+pub mod command;
+pub mod csv;
+pub mod hosts;
+pub mod interleave;
+pub mod judgement;
+pub mod lab;
+pub mod latency;
+pub mod machine;
+pub mod placement;
+pub mod problem;
+pub mod report;
+pub mod rust_host;
+pub mod statistics;
+pub mod table;
+pub mod tools;
+pub mod workloads;

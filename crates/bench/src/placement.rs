@@ -1,0 +1,140 @@
+//! Where a host's program runs: on one processor, on two, or as the machine allows.
+
+use std::process::{Child, Command};
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use crate::problem::Problem;
+
+/// Which processors a program may use. It is pinned before its first instruction, so that the library it
+/// opens sees no other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// One processor for all of its threads.
+    OneCpu,
+    /// Two.
+    TwoCpus,
+    /// All that this process may use.
+    Free,
+}
+
+impl Placement {
+    /// As `params` spells it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OneCpu => "one_cpu",
+            Self::TwoCpus => "two_cpus",
+            Self::Free => "free",
+        }
+    }
+
+    /// Whether there are enough processors for it.
+    #[must_use]
+    pub fn possible(self) -> bool {
+        allowed().len() >= self.wanted().unwrap_or(1)
+    }
+
+    fn wanted(self) -> Option<usize> {
+        match self {
+            Self::OneCpu => Some(1),
+            Self::TwoCpus => Some(2),
+            Self::Free => None,
+        }
+    }
+
+    /// Starts `command` there: this thread goes there first, and its child inherits the place.
+    ///
+    /// # Errors
+    /// The kernel refuses the place, or the program cannot be started.
+    pub fn spawn(self, command: &mut Command) -> Result<Child, Problem> {
+        let program = command.get_program().to_string_lossy().into_owned();
+        let spawn = |command: &mut Command| {
+            command
+                .spawn()
+                .map_err(Problem::io(format!("cannot start {program}")))
+        };
+        let Some(wanted) = self.wanted() else {
+            return spawn(command);
+        };
+        let here = sched_getaffinity(None).map_err(|errno| affinity_problem(errno.into()))?;
+        let mut there = CpuSet::new();
+        // The last ones: the first take most of the machine's interrupts.
+        for cpu in allowed().into_iter().rev().take(wanted) {
+            there.set(cpu);
+        }
+        sched_setaffinity(None, &there).map_err(|errno| affinity_problem(errno.into()))?;
+        let child = spawn(command);
+        sched_setaffinity(None, &here).map_err(|errno| affinity_problem(errno.into()))?;
+        child
+    }
+}
+
+fn affinity_problem(error: std::io::Error) -> Problem {
+    Problem::Io("cannot choose processors".to_owned(), error)
+}
+
+/// The processors that this thread may use, ascending.
+#[must_use]
+pub fn allowed() -> Vec<usize> {
+    let set = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
+    (0..CpuSet::MAX_CPU)
+        .filter(|cpu| set.is_set(*cpu))
+        .collect()
+}
+
+/// Writes an ascending list as the kernel does: `0-3,8`.
+#[must_use]
+pub fn ranges(cpus: &[usize]) -> String {
+    let mut text: Vec<String> = Vec::new();
+    let mut rest = cpus;
+    while let Some(&first) = rest.first() {
+        let run = rest
+            .iter()
+            .zip(first..)
+            .take_while(|(cpu, wanted)| *cpu == wanted)
+            .count();
+        let last = rest[run - 1];
+        text.push(if run == 1 {
+            format!("{first}")
+        } else {
+            format!("{first}-{last}")
+        });
+        rest = &rest[run..];
+    }
+    text.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Stdio;
+
+    use super::*;
+
+    #[test]
+    fn lists_are_written_as_the_kernel_writes_them() {
+        assert_eq!(ranges(&[0, 1, 2, 3, 8]), "0-3,8");
+        assert_eq!(ranges(&[5]), "5");
+        assert_eq!(ranges(&[]), "");
+    }
+
+    #[test]
+    fn a_pinned_program_sees_one_processor_and_this_thread_keeps_its_own() {
+        let before = allowed();
+        let mut command = Command::new("cat");
+        command.arg("/proc/self/status").stdout(Stdio::piped());
+        let output = Placement::OneCpu
+            .spawn(&mut command)
+            .unwrap()
+            .wait_with_output()
+            .unwrap();
+        let status = String::from_utf8(output.stdout).unwrap();
+        let line = status
+            .lines()
+            .find(|line| line.starts_with("Cpus_allowed_list:"))
+            .unwrap();
+        let list = line.split_whitespace().nth(1).unwrap();
+        assert_eq!(list, before.last().unwrap().to_string());
+        assert_eq!(allowed(), before);
+    }
+}

@@ -1,0 +1,72 @@
+//! The Rust host program: this binary again, taking one sample a line like the programs of other languages.
+
+use std::env;
+use std::io::{self, BufRead, Write};
+use std::process::Command;
+
+use thalweg::Failure;
+use thalweg_lab::LabService;
+use thalweg_lab::lab::LabClient;
+
+use crate::problem::Problem;
+
+mod bare;
+mod block;
+mod reading;
+
+/// How to start it.
+///
+/// # Errors
+/// This program's own file cannot be found.
+pub fn command() -> Result<Command, Problem> {
+    let exe = env::current_exe().map_err(Problem::io("cannot find this program's own file"))?;
+    let mut command = Command::new(exe);
+    command.arg("host");
+    Ok(command)
+}
+
+/// Serves standard input until it ends. The lines are those of [`crate::workloads::lab_hosts`].
+///
+/// # Errors
+/// A line that is no command, or a call that did not go as it must.
+pub fn serve() -> Result<(), Problem> {
+    let lab = LabClient::start(|| LabService).map_err(failed)?;
+    let bare = bare::Bare::start()?;
+    let mut arrays = reading::Arrays::default();
+    answer("{\"ready\": true}")?;
+    for line in io::stdin().lock().lines() {
+        let line = line.map_err(Problem::io("standard input"))?;
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let text = match words.as_slice() {
+            ["nop", numbers @ ..] => block::timed(numbers, || lab.nop().wait().map_err(ended))?,
+            ["nop-async", numbers @ ..] => {
+                block::timed(numbers, || lab.nop_async().wait().map_err(ended))?
+            }
+            ["bare", numbers @ ..] => block::timed(numbers, || bare.call())?,
+            ["views", count] => reading::views(&lab, block::number(count)?)?,
+            ["objects", count] => reading::objects(&lab, block::number(count)?)?,
+            ["array", count] => arrays.whole(&lab, block::number(count)?)?,
+            ["kept", count] => arrays.kept(&lab, block::number(count)?)?,
+            ["verify", count] => reading::verify(&lab, block::number(count)?)?,
+            _ => return Err(Problem::Host(format!("not a command: {line}"))),
+        };
+        answer(&text)?;
+    }
+    bare.stop()
+}
+
+fn answer(text: &str) -> Result<(), Problem> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{text}")
+        .and_then(|()| out.flush())
+        .map_err(Problem::io("standard output"))
+}
+
+/// A call or a stream that ended otherwise than well.
+fn failed(failure: Failure) -> Problem {
+    Problem::Check(failure.to_string())
+}
+
+fn ended<E: std::fmt::Debug>(error: thalweg::CallError<E>) -> Problem {
+    Problem::Check(format!("a call ended with {error:?}"))
+}

@@ -1,0 +1,150 @@
+//! A run as a person reads it: one Markdown table.
+
+use std::fmt::Write;
+
+use crate::report::{Report, Row, Winner};
+
+/// Columns of the table.
+const HEAD: [&str; 8] = [
+    "workload",
+    "params",
+    "subject",
+    "peer",
+    "ratio (95 %)",
+    "p50 / p99",
+    "target",
+    "verdict",
+];
+
+/// The rows of `report` as a Markdown table, columns padded so that it also reads as plain text.
+#[must_use]
+pub fn markdown(report: &Report) -> String {
+    let mut lines = vec![HEAD.map(str::to_owned)];
+    lines.extend(report.results.iter().map(cells));
+    let widths: Vec<usize> = (0..HEAD.len())
+        .map(|column| {
+            lines
+                .iter()
+                .map(|line| line[column].chars().count())
+                .max()
+                .unwrap_or(0)
+        })
+        .collect();
+    let mut text = String::new();
+    for (number, line) in lines.iter().enumerate() {
+        text.push('|');
+        for (cell, width) in line.iter().zip(&widths) {
+            write!(text, " {cell:<width$} |").expect("a String takes any text");
+        }
+        text.push('\n');
+        if number == 0 {
+            text.push('|');
+            for width in &widths {
+                write!(text, " {} |", "-".repeat(*width)).expect("a String takes any text");
+            }
+            text.push('\n');
+        }
+    }
+    text
+}
+
+fn cells(row: &Row) -> [String; 8] {
+    let params: Vec<String> = row.params.iter().map(|(k, v)| format!("{k}={v}")).collect();
+    let side = |name: &str, value: f64| format!("{name} {}", quantity(value, &row.unit));
+    let latency = |name: &str| row.metrics.get(name).map(|ns| quantity(*ns, "ns"));
+    let target = row.target.as_deref().unwrap_or("-");
+    [
+        row.workload.clone(),
+        params.join(" ").replace('|', "\\|"),
+        side(&row.subject, row.subject_median),
+        match (&row.peer, row.peer_median) {
+            (Some(peer), Some(value)) => side(peer, value),
+            _ => "-".to_owned(),
+        },
+        row.ratio.map_or_else(
+            || "-".to_owned(),
+            |ratio| {
+                let mark = match row.winner {
+                    Some(Winner::Even) => " =",
+                    _ => "",
+                };
+                format!(
+                    "{:.3} ({:.3}-{:.3}){mark}",
+                    ratio.median, ratio.low, ratio.high
+                )
+            },
+        ),
+        match (latency("p50_ns"), latency("p99_ns")) {
+            (Some(p50), Some(p99)) => format!("{p50} / {p99}"),
+            _ => "-".to_owned(),
+        },
+        target.to_owned(),
+        row.verdict.as_deref().unwrap_or("-").to_owned(),
+    ]
+}
+
+/// A value with its unit; times in the largest unit that leaves at least one digit before the point.
+#[must_use]
+pub fn quantity(value: f64, unit: &str) -> String {
+    let ns = match unit {
+        "ns" => value,
+        "s" => value * 1e9,
+        _ => return format!("{value} {unit}"),
+    };
+    let (scaled, unit) = match ns.abs() {
+        ns_abs if ns_abs >= 1e9 => (ns / 1e9, "s"),
+        ns_abs if ns_abs >= 1e6 => (ns / 1e6, "ms"),
+        ns_abs if ns_abs >= 1e3 => (ns / 1e3, "us"),
+        _ => (ns, "ns"),
+    };
+    let digits = if scaled.abs() >= 100.0 { 1 } else { 2 };
+    format!("{scaled:.digits$} {unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::sample;
+
+    #[test]
+    fn times_are_written_in_the_unit_that_suits_them() {
+        assert_eq!(quantity(2_345.0, "ns"), "2.35 us");
+        assert_eq!(quantity(0.0123, "s"), "12.30 ms");
+        assert_eq!(quantity(12.0, "s"), "12.00 s");
+        assert_eq!(quantity(987.6, "ns"), "987.6 ns");
+        assert_eq!(quantity(0.0, "switches"), "0 switches");
+    }
+
+    #[test]
+    fn a_row_shows_both_sides_its_ratio_and_its_verdict() {
+        let text = markdown(&sample());
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 4);
+        assert!(
+            lines
+                .iter()
+                .all(|line| line.chars().count() == lines[0].chars().count())
+        );
+        let row = lines[2];
+        for part in [
+            "workers=2",
+            "thalweg 1.00 s",
+            "direct 2.00 s",
+            "0.500 (0.500-0.500)",
+            "ratio <= 1.05",
+            "passed",
+        ] {
+            assert!(row.contains(part), "{part} in {row}");
+        }
+        assert!(lines[3].contains("0 switches"));
+    }
+
+    #[test]
+    fn a_bar_in_a_pattern_does_not_break_the_table() {
+        let mut report = sample();
+        report.results[0]
+            .params
+            .insert("pattern".to_owned(), "a|b".to_owned());
+        assert!(markdown(&report).contains("pattern=a\\|b"));
+    }
+}

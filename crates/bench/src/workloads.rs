@@ -1,0 +1,120 @@
+//! The workloads: one file each, and the list of them.
+
+pub mod first_calls;
+pub mod idle;
+pub mod lab_hosts;
+pub mod search_overhead;
+pub mod view_read;
+
+use std::fmt::Write;
+
+use crate::lab::Lab;
+use crate::problem::Problem;
+use crate::report::Row;
+
+/// One workload, and what there is to say about it before it runs.
+#[derive(Debug)]
+pub struct Workload {
+    /// Its public name.
+    pub name: &'static str,
+    /// `queue`, `boundary`, `streaming`, `runtime`, `nginx`, `stress` or `endurance`.
+    pub group: &'static str,
+    /// What it measures and why, in one sentence.
+    pub what: &'static str,
+    /// Where the idea comes from.
+    pub source: &'static str,
+    /// What it measures against.
+    pub peers: &'static [&'static str],
+    /// About how long it takes, in seconds.
+    pub seconds: u32,
+    /// Takes the samples, checks them, and gives the rows.
+    pub run: fn(&mut Lab) -> Result<Vec<Row>, Problem>,
+}
+
+/// All of them, in the order in which they run.
+pub static WORKLOADS: &[Workload] = &[
+    search_overhead::WORKLOAD,
+    first_calls::WORKLOAD,
+    view_read::WORKLOAD,
+    idle::WORKLOAD,
+];
+
+/// The workloads of these names, in the list's order; all where none is named.
+///
+/// # Errors
+/// A name that is not there; the message lists those that are.
+pub fn choose(names: &[String]) -> Result<Vec<&'static Workload>, Problem> {
+    if let Some(unknown) = names
+        .iter()
+        .find(|name| WORKLOADS.iter().all(|w| w.name != **name))
+    {
+        let all: Vec<&str> = WORKLOADS.iter().map(|workload| workload.name).collect();
+        return Err(Problem::Usage(format!(
+            "there is no workload `{unknown}`; there is {}",
+            all.join(", ")
+        )));
+    }
+    let wanted = |w: &&Workload| names.is_empty() || names.iter().any(|name| name == w.name);
+    Ok(WORKLOADS.iter().filter(wanted).collect())
+}
+
+/// What `list` prints: a paragraph a workload.
+#[must_use]
+pub fn catalogue() -> String {
+    let mut text = String::new();
+    for workload in WORKLOADS {
+        let Workload {
+            name,
+            group,
+            what,
+            source,
+            peers,
+            seconds,
+            ..
+        } = workload;
+        let peers = if peers.is_empty() {
+            "none".to_owned()
+        } else {
+            peers.join(", ")
+        };
+        writeln!(
+            text,
+            "{name} ({group}, about {seconds} s)\n    {what}\n    from: {source}\n    peers: {peers}"
+        )
+        .expect("a String takes any text");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_name_is_answered_with_those_that_are_there() {
+        let problem = choose(&["idle".to_owned(), "warp".to_owned()]).unwrap_err();
+        assert_eq!(problem.exit_status(), 2);
+        let text = problem.to_string();
+        assert!(
+            text.contains("`warp`") && text.contains("search_overhead"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn no_name_means_all_and_the_order_is_the_lists() {
+        assert_eq!(choose(&[]).unwrap().len(), WORKLOADS.len());
+        let chosen = choose(&["idle".to_owned(), "first_calls".to_owned()]).unwrap();
+        let names: Vec<&str> = chosen.iter().map(|workload| workload.name).collect();
+        assert_eq!(names, ["first_calls", "idle"]);
+    }
+
+    #[test]
+    fn the_catalogue_says_everything_about_each() {
+        let text = catalogue();
+        for workload in WORKLOADS {
+            assert!(text.contains(workload.name) && text.contains(workload.what));
+            assert!(!workload.what.is_empty() && workload.seconds > 0);
+        }
+    }
+}

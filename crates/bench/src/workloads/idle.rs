@@ -1,0 +1,190 @@
+//! `idle`: after work, Thalweg's threads do nothing at all.
+//!
+//! Each host makes calls and reads a stream to its end; then, from outside, the context switches of its threads named
+//! `tw-*` are counted over five seconds. One switch is one too many: it is a timer that polls.
+
+use std::fs;
+use std::thread::sleep;
+use std::time::Duration;
+
+use serde::de::IgnoredAny;
+
+use crate::child::HostProgram;
+use crate::judgement::Target;
+use crate::lab::Lab;
+use crate::placement::Placement;
+use crate::problem::Problem;
+use crate::report::Row;
+use crate::workloads::{Workload, lab_hosts};
+
+/// See the module.
+pub const WORKLOAD: Workload = Workload {
+    name: "idle",
+    group: "boundary",
+    what: "Context switches of Thalweg's own threads in 5 s after work: none, or something polls.",
+    source: "runtimes that wake a hundred times a second to find nothing",
+    peers: &[],
+    seconds: 20,
+    run,
+};
+
+/// Between the last piece of work and the first count: what is on its way to sleep gets there.
+const SETTLE: Duration = Duration::from_millis(500);
+
+/// How long nothing may happen.
+const WATCH: Duration = Duration::from_secs(5);
+
+fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
+    lab_hosts::ALL.iter().map(|host| row(lab, host)).collect()
+}
+
+fn row(lab: &Lab, host: &lab_hosts::LabHost) -> Result<Row, Problem> {
+    lab.begin(&format!("idle {} {}", host.language, host.mode), 2);
+    let command = (host.command)()?;
+    let mut program = HostProgram::start(host.language, command, Placement::Free)?;
+    program.ask::<IgnoredAny>("nop 2000 0 0")?;
+    program.ask::<IgnoredAny>("nop-async 200 0 0")?;
+    program.ask::<IgnoredAny>("views 100000")?;
+    lab.step();
+    sleep(SETTLE);
+    let before = Switches::of(program.id())?;
+    sleep(WATCH);
+    let after = Switches::of(program.id())?;
+    lab.step();
+    program.finish()?;
+
+    if before.threads == 0 || before.switches == 0 {
+        return Err(Problem::Check(format!(
+            "{}: {} threads named tw-* with {} switches: nothing was watched",
+            host.language, before.threads, before.switches
+        )));
+    }
+    if before.threads != after.threads {
+        return Err(Problem::Check(format!(
+            "{}: {} threads named tw-* became {}",
+            host.language, before.threads, after.threads
+        )));
+    }
+    let switched = after.switches - before.switches;
+    let params = [
+        ("language", host.language),
+        ("mode", host.mode),
+        ("seconds", &WATCH.as_secs().to_string()),
+    ];
+    let mut row = Row::new(
+        (WORKLOAD.name, WORKLOAD.group),
+        &params,
+        "switches",
+        ("thalweg", vec![switched as f64]),
+        None,
+    )
+    .checked(format!(
+        "{} threads named tw-* had worked before",
+        before.threads
+    ));
+    row.metrics
+        .insert("context_switches".to_owned(), switched as f64);
+    row.metrics
+        .insert("threads".to_owned(), before.threads as f64);
+    // A count, not a time: it is judged in a quick run, too.
+    Ok(row.held_to(&Target::Metric("context_switches", 0.0), None))
+}
+
+/// What the kernel counted for a process's threads named `tw-*`.
+#[derive(Debug, PartialEq, Eq)]
+struct Switches {
+    threads: usize,
+    /// Voluntary and involuntary, all threads together.
+    switches: u64,
+}
+
+impl Switches {
+    fn of(process: u32) -> Result<Self, Problem> {
+        let folder = format!("/proc/{process}/task");
+        let mut found = Self {
+            threads: 0,
+            switches: 0,
+        };
+        for task in fs::read_dir(&folder).map_err(Problem::io(folder.clone()))? {
+            let task = task
+                .map_err(Problem::io(folder.clone()))?
+                .path()
+                .join("status");
+            // A thread that ended since the folder was read is not idle but gone: the count of threads tells.
+            if let Some(switches) = fs::read_to_string(task).ok().and_then(|s| own(&s)) {
+                found.threads += 1;
+                found.switches += switches;
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The switches in a thread's `status`, if it is one of ours.
+fn own(status: &str) -> Option<u64> {
+    let field = |name: &str| {
+        status
+            .lines()
+            .find_map(|line| Some(line.strip_prefix(name)?.strip_prefix(':')?.trim()))
+    };
+    if !field("Name")?.starts_with("tw-") {
+        return None;
+    }
+    let count = |name| field(name)?.parse::<u64>().ok();
+    Some(count("voluntary_ctxt_switches")? + count("nonvoluntary_ctxt_switches")?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn a_status_counts_both_kinds_and_only_of_our_threads() {
+        let status =
+            "Name:\ttw-worker-0\nvoluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t2\n";
+        assert_eq!(own(status), Some(9));
+        assert_eq!(own(&status.replace("tw-", "my-")), None);
+    }
+
+    #[test]
+    fn a_thread_that_polls_is_seen_and_one_that_waits_is_not() {
+        let (stop, stopped) = mpsc::channel::<()>();
+        let start = |name: &str, body: Box<dyn FnOnce() + Send>| {
+            thread::Builder::new()
+                .name(name.to_owned())
+                .spawn(body)
+                .unwrap()
+        };
+        let waiting = start(
+            "tw-waits",
+            Box::new(move || {
+                let _ = stopped.recv();
+            }),
+        );
+        sleep(Duration::from_millis(50));
+        let first = Switches::of(std::process::id()).unwrap();
+        sleep(Duration::from_millis(100));
+        assert_eq!(Switches::of(std::process::id()).unwrap(), first);
+        assert_eq!(first.threads, 1);
+
+        let (stop_polling, polling_stopped) = mpsc::channel::<()>();
+        let polling = start(
+            "tw-polls",
+            Box::new(move || {
+                let pause = Duration::from_millis(5);
+                while polling_stopped.recv_timeout(pause) == Err(mpsc::RecvTimeoutError::Timeout) {}
+            }),
+        );
+        sleep(Duration::from_millis(50));
+        let busy = Switches::of(std::process::id()).unwrap();
+        assert_eq!(busy.threads, 2);
+        sleep(Duration::from_millis(100));
+        assert!(Switches::of(std::process::id()).unwrap().switches > busy.switches);
+        drop((stop, stop_polling));
+        waiting.join().unwrap();
+        polling.join().unwrap();
+    }
+}

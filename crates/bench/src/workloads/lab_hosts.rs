@@ -1,0 +1,79 @@
+//! The programs that call the lab's own service: one a language and a way of calling.
+//!
+//! All of them take the same lines:
+//!
+//! | line | answer |
+//! | --- | --- |
+//! | `nop COUNT UNCOUNTED PAUSE_US`, also `nop-async` | `{"latencies": [ns, ..]}` of COUNT calls, after UNCOUNTED more |
+//! | `bare COUNT UNCOUNTED PAUSE_US` | the same of two hand-offs through eventfds |
+//! | `views COUNT`, also `objects` | `{"ns", "records", "checksum"}`: COUNT matches of a new stream, read in place or as objects |
+//! | `array COUNT` | the same of a loop over an array |
+//! | `kept COUNT` | the same over an array that stays in the cache |
+
+use std::process::Command;
+
+use crate::problem::Problem;
+use crate::{hosts, rust_host};
+
+/// One program and how it calls.
+#[derive(Debug)]
+pub struct LabHost {
+    /// `c`, `python`, `rust`.
+    pub language: &'static str,
+    /// `blocking`, `sync`, `asyncio`.
+    pub mode: &'static str,
+    /// Builds it, where it has to be, and says how to start it.
+    pub command: fn() -> Result<Command, Problem>,
+}
+
+/// C, through the generated header.
+pub const C: LabHost = LabHost {
+    language: "c",
+    mode: "blocking",
+    command: c,
+};
+/// Python, the blocking client.
+pub const PYTHON: LabHost = LabHost {
+    language: "python",
+    mode: "sync",
+    command: python_sync,
+};
+/// Python, the client on asyncio's loop.
+pub const ASYNCIO: LabHost = LabHost {
+    language: "python",
+    mode: "asyncio",
+    command: python_asyncio,
+};
+/// Rust, the generated client.
+pub const RUST: LabHost = LabHost {
+    language: "rust",
+    mode: "blocking",
+    command: rust_host::command,
+};
+
+/// All of them.
+pub const ALL: [LabHost; 4] = [C, PYTHON, ASYNCIO, RUST];
+
+fn c() -> Result<Command, Problem> {
+    let mut command = Command::new(hosts::c_program("lab_host")?);
+    command.arg(hosts::library("thalweg-lab")?);
+    Ok(command)
+}
+
+fn python_sync() -> Result<Command, Problem> {
+    python("sync")
+}
+
+fn python_asyncio() -> Result<Command, Problem> {
+    python("asyncio")
+}
+
+fn python(mode: &str) -> Result<Command, Problem> {
+    let bare = hosts::c_library("bare")?;
+    let mut command = hosts::python_program("lab_host.py");
+    command
+        .arg(mode)
+        .arg(hosts::library("thalweg-lab")?)
+        .arg(bare);
+    Ok(command)
+}

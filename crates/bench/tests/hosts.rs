@@ -1,0 +1,107 @@
+//! The host programs in Rust and C, line by line. The Python one is run by the lab itself, where its package is installed.
+
+use std::process::Command;
+
+use serde::Deserialize;
+use thalweg_bench::child::HostProgram;
+use thalweg_bench::hosts;
+use thalweg_bench::placement::Placement;
+use thalweg_bench::workloads::view_read::CAPACITY;
+use thalweg_lab::Contents;
+
+#[derive(Deserialize)]
+struct Block {
+    latencies: Vec<u64>,
+}
+
+#[derive(Deserialize)]
+struct Read {
+    ns: u64,
+    records: u64,
+    checksum: u64,
+}
+
+#[derive(Deserialize)]
+struct Verified {
+    records: u64,
+    digest: String,
+}
+
+fn rust() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_thalweg-bench"));
+    command.arg("host");
+    command
+}
+
+fn c() -> Command {
+    let mut command = Command::new(hosts::c_program("lab_host").expect("cc is there"));
+    command.arg(hosts::library("thalweg-lab").expect("cargo builds it with this test"));
+    command
+}
+
+fn answers_every_line(command: Command, placement: Placement, readings: &[&str]) {
+    let mut host = HostProgram::start("host", command, placement).unwrap();
+    for operation in ["nop", "nop-async", "bare"] {
+        let block: Block = host.ask(&format!("{operation} 50 5 0")).unwrap();
+        assert_eq!(block.latencies.len(), 50, "{operation}");
+        assert!(block.latencies.iter().all(|ns| *ns > 0), "{operation}");
+    }
+    let paused: Block = host.ask("nop 3 0 1000").unwrap();
+    assert_eq!(paused.latencies.len(), 3);
+
+    let contents = Contents::new();
+    let count = 2 * CAPACITY + 100;
+    for reading in readings {
+        let read: Read = host.ask(&format!("{reading} {count}")).unwrap();
+        let checksum = if *reading == "kept" {
+            2 * contents.checksum(CAPACITY) + contents.checksum(100)
+        } else {
+            contents.checksum(count)
+        };
+        assert_eq!(
+            (read.records, read.checksum),
+            (count, checksum),
+            "{reading}"
+        );
+        assert!(read.ns > 0, "{reading}");
+    }
+    let verified: Verified = host.ask("verify 1000").unwrap();
+    assert_eq!(verified.records, 1000);
+    assert_eq!(verified.digest, format!("{:016x}", contents.digest(1000)));
+    host.finish().unwrap();
+}
+
+#[test]
+fn rust_answers_every_line() {
+    answers_every_line(
+        rust(),
+        Placement::Free,
+        &["views", "objects", "array", "kept"],
+    );
+}
+
+#[test]
+fn c_answers_every_line() {
+    answers_every_line(c(), Placement::Free, &["views", "array", "kept"]);
+}
+
+#[test]
+fn they_do_so_on_one_processor() {
+    answers_every_line(rust(), Placement::OneCpu, &["views"]);
+    answers_every_line(c(), Placement::OneCpu, &["views"]);
+}
+
+#[test]
+fn a_line_that_is_no_command_ends_them() {
+    for command in [rust(), c()] {
+        let mut host = HostProgram::start("host", command, Placement::Free).unwrap();
+        let problem = host
+            .ask::<Read>("warp 9")
+            .err()
+            .expect("there is no such command");
+        assert!(
+            problem.to_string().contains("ended without an answer"),
+            "{problem}"
+        );
+    }
+}

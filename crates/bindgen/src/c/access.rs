@@ -1,0 +1,175 @@
+//! Accessors: from a slice, an option or a case of a variant to what it holds.
+
+use super::plan::Plan;
+use super::shape::{Form, Member, Shape, ShapeKind, Shapes};
+use super::source::Source;
+
+/// Accessors of all types that come out and are not plain.
+pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {
+    let shapes = &plan.shapes;
+    if !shapes
+        .0
+        .iter()
+        .any(|shape| shape.usage.comes_out && !shape.plain)
+    {
+        return;
+    }
+    out.banner("Accessors");
+    out.docs("", LEGEND);
+    out.blank();
+    for shape in shapes
+        .0
+        .iter()
+        .filter(|shape| shape.usage.comes_out && !shape.plain)
+    {
+        match &shape.kind {
+            ShapeKind::Record(members) => {
+                for member in members.iter().filter(|member| !member.access.is_empty()) {
+                    out.docs("", &member.docs);
+                    accessor(shapes, shape, member, out);
+                }
+            }
+            ShapeKind::Variant { cases, .. } => {
+                for case in cases {
+                    let Some(form) = case.payload else { continue };
+                    out.docs("", &case.docs);
+                    let test = format!("value->tag != {}", case.constant);
+                    let place = format!("value->value.{}", case.name);
+                    conditional(shapes, shape, &case.access, form, &test, &place, out);
+                }
+            }
+            ShapeKind::Option { value, .. } => {
+                conditional(
+                    shapes,
+                    shape,
+                    &shape.get,
+                    *value,
+                    "!value->some",
+                    "value->value",
+                    out,
+                );
+            }
+            ShapeKind::List { element, .. } => {
+                list(shapes, shape, *element, out);
+                if !shape.at.is_empty() {
+                    element_at(shapes, shape, *element, out);
+                }
+            }
+            ShapeKind::Enum(_) | ShapeKind::Flags(_) => {}
+        }
+    }
+}
+
+const LEGEND: &str = "\
+`base` is that of the batch, or of the reply, in which the value lies; what is returned is valid as
+long as that is. An accessor that returns bool fills `*out` where it returns true.";
+
+/// C that turns what lies at `place` into its view. Needs `base` where it is a slice.
+pub(super) fn view(shapes: &Shapes, form: Form, place: &str) -> String {
+    match form {
+        Form::Text => format!("tw_text_view(base, {place})"),
+        Form::Bytes => format!("tw_bytes_view(base, {place})"),
+        Form::Shape(index) if shapes.is_list(form) => {
+            format!("{}(base, {place})", shapes.get(index).get)
+        }
+        _ if shapes.is_struct(form) => format!("&{place}"),
+        _ => place.to_owned(),
+    }
+}
+
+/// "type *" or "type ": what stands before a name.
+fn before(ty: &str) -> String {
+    if ty.ends_with('*') {
+        ty.to_owned()
+    } else {
+        format!("{ty} ")
+    }
+}
+
+/// Of a record's member that is a slice, or an option with one inside.
+fn accessor(shapes: &Shapes, shape: &Shape, member: &Member, out: &mut Source) {
+    let (name, form) = (&member.access, member.form);
+    let place = format!("value->{}", member.name);
+    let parameters = format!("const uint8_t *base, const {} *value", shape.flat);
+    match form {
+        Form::Shape(index) if shapes.is_open_option(form) => {
+            let option = shapes.get(index);
+            let ShapeKind::Option { value, .. } = option.kind else {
+                return;
+            };
+            let ty = before(&shapes.view(value));
+            out.line(&format!(
+                "static inline bool {name}({parameters}, {ty}*out) {{"
+            ));
+            out.line(&format!("  return {}(base, &{place}, out);", option.get));
+        }
+        _ => {
+            let ty = before(&shapes.view(form));
+            out.line(&format!("static inline {ty}{name}({parameters}) {{"));
+            out.line(&format!("  return {};", view(shapes, form, &place)));
+        }
+    }
+    out.line("}");
+    out.blank();
+}
+
+/// Of what is there only if a test fails.
+fn conditional(
+    shapes: &Shapes,
+    shape: &Shape,
+    name: &str,
+    form: Form,
+    absent: &str,
+    place: &str,
+    out: &mut Source,
+) {
+    let ty = before(&shapes.view(form));
+    out.line(&format!(
+        "static inline bool {name}(const uint8_t *base, const {} *value, {ty}*out) {{",
+        shape.flat
+    ));
+    if !shapes.is_slice(form) {
+        out.line("  (void)base;");
+    }
+    out.line(&format!("  if ({absent}) {{"));
+    out.line("    return false;");
+    out.line("  }");
+    out.line(&format!("  *out = {};", view(shapes, form, place)));
+    out.line("  return true;");
+    out.line("}");
+    out.blank();
+}
+
+fn list(shapes: &Shapes, shape: &Shape, element: Form, out: &mut Source) {
+    out.template(
+        "\
+/* What the slice of a `@wit@` refers to. */
+static inline @list@ @view@(const uint8_t *base, tw_slice slice) {
+  @list@ list;
+  list.items = (const @element@ *)tw_at(base, slice);
+  list.count = slice.length;
+  return list;
+}",
+        &[
+            ("wit", &shape.wit),
+            ("list", &shape.flat),
+            ("view", &shape.get),
+            ("element", shapes.flat(element)),
+        ],
+    );
+}
+
+fn element_at(shapes: &Shapes, shape: &Shape, element: Form, out: &mut Source) {
+    out.template(
+        "\
+static inline @element@ @at@(const uint8_t *base, @list@ list, size_t index) {
+  return @view@;
+}",
+        &[
+            ("element", &shapes.view(element)),
+            ("at", &shape.at),
+            ("list", &shape.flat),
+            ("view", &view(shapes, element, "list.items[index]")),
+        ],
+    );
+}

@@ -1,0 +1,395 @@
+//! Tables for the runner of the conformance scenarios in C, which has no reflection: values from JSON, values against
+//! JSON, and one entry a method. They stand on the package's header and on `conformance/c/values.h`.
+//!
+//! For each type that goes in there is `T_from(json, out)`, for each that comes out `T_is(base, view, json)`.
+
+use super::access;
+use super::plan::{Call, Outcome, Passed, Plan};
+use super::shape::{Case, Form, Label, Member, Shape, ShapeKind, Shapes};
+use super::source::Source;
+
+/// The whole file.
+pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {
+    let prefix = plan.names.prefix();
+    let id = format!("{}:{}", plan.package.namespace, plan.package.name);
+    out.line(&format!(
+        "/* Generated from {id} for the conformance runner. Do not edit. */"
+    ));
+    out.line(&format!("#include \"{prefix}.h\""));
+    out.line("#include \"values.h\"");
+    out.blank();
+    for (index, shape) in plan.shapes.0.iter().enumerate() {
+        if shape.usage.goes_in {
+            from(&plan.shapes, index, shape, out);
+        }
+        if shape.usage.comes_out {
+            is(&plan.shapes, index, shape, out);
+        }
+    }
+    for stream in &plan.streams {
+        element(plan, stream.element, &stream.name, out);
+    }
+    for call in &plan.calls {
+        prepare(plan, call, out);
+        read(plan, call, out);
+    }
+    table(plan, out);
+}
+
+/// `u8`, `text`, `conformance_shape`: what the functions for a form begin with.
+fn stem(shapes: &Shapes, form: Form) -> String {
+    match form {
+        Form::Scalar(scalar) => scalar.wit().to_owned(),
+        Form::Text => "text".to_owned(),
+        Form::Bytes => "bytes".to_owned(),
+        Form::Shape(index) => shapes.get(index).flat.clone(),
+    }
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{text}\"")
+}
+
+// ---- From JSON
+
+/// C that fills `place` from `json`.
+fn fill(shapes: &Shapes, form: Form, json: &str, place: &str) -> String {
+    format!("{}_from({json}, &{place});", stem(shapes, form))
+}
+
+fn from(shapes: &Shapes, index: usize, shape: &Shape, out: &mut Source) {
+    let name = stem(shapes, Form::Shape(index));
+    let ty = &shape.input;
+    out.line(&format!(
+        "static inline void {name}_from(const json_t *json, {ty} *out) {{"
+    ));
+    match &shape.kind {
+        ShapeKind::Record(members) => {
+            for (place, member) in members.iter().enumerate() {
+                let json = part(member, place);
+                let place = format!("out->{}", member.name);
+                out.line(&format!("  {}", fill(shapes, member.form, &json, &place)));
+            }
+        }
+        ShapeKind::Variant { cases, .. } => {
+            out.line("  memset(out, 0, sizeof(*out));");
+            for case in cases {
+                out.line(&format!("  if (is_case(json, {})) {{", quoted(&case.wit)));
+                out.line(&format!("    out->tag = {};", case.constant));
+                if let Some(form) = case.payload {
+                    let json = payload(shape, case);
+                    let place = format!("out->value.{}", case.name);
+                    out.line(&format!("    {}", fill(shapes, form, &json, &place)));
+                }
+                out.line("    return;");
+                out.line("  }");
+            }
+            out.line("  not_a_value(json);");
+        }
+        ShapeKind::Enum(labels) => {
+            out.line(&format!(
+                "  *out = ({ty})label_of(json, {});",
+                label_list(labels)
+            ));
+        }
+        ShapeKind::Flags(labels) => {
+            out.line(&format!(
+                "  *out = ({ty})flags_of(json, {});",
+                label_list(labels)
+            ));
+        }
+        ShapeKind::Option { value, .. } => {
+            out.line("  memset(out, 0, sizeof(*out));");
+            out.line("  out->some = !json_is_null(json);");
+            out.line("  if (out->some) {");
+            let inner = fill(
+                shapes,
+                *value,
+                "json_object_get(json, \"some\")",
+                "out->value",
+            );
+            out.line(&format!("    {inner}"));
+            out.line("  }");
+        }
+        ShapeKind::List { element, .. } => {
+            let item = shapes.input(*element);
+            out.line("  size_t index;");
+            out.line("  out->count = item_count(json);");
+            out.line(&format!(
+                "  {item} *items = ({item} *)take(out->count * sizeof(*items));"
+            ));
+            out.line("  for (index = 0; index < out->count; index++) {");
+            out.line(&format!(
+                "    {}",
+                fill(shapes, *element, "item_at(json, index)", "items[index]")
+            ));
+            out.line("  }");
+            out.line("  out->items = items;");
+        }
+    }
+    out.line("}");
+    out.blank();
+}
+
+/// JSON of a record's field, or of a tuple's element.
+fn part(member: &Member, place: usize) -> String {
+    match member.wit.as_str() {
+        "" => format!("json_array_get(json, {place})"),
+        name => format!("json_object_get(json, {})", quoted(name)),
+    }
+}
+
+/// JSON of what a case holds. A result is an object of one member, named by its side.
+fn payload(shape: &Shape, case: &Case) -> String {
+    let key = if shape.named {
+        "value"
+    } else {
+        case.wit.as_str()
+    };
+    format!("json_object_get(json, {})", quoted(key))
+}
+
+/// An array of names, and how many: two arguments.
+fn label_list(labels: &[Label]) -> String {
+    let names: Vec<_> = labels.iter().map(|label| quoted(&label.wit)).collect();
+    format!(
+        "(const char *const[]){{{}}}, {}",
+        names.join(", "),
+        labels.len()
+    )
+}
+
+// ---- Against JSON
+
+/// A condition of C: what `view` gives is what `json` says.
+fn same(shapes: &Shapes, form: Form, view: &str, json: &str) -> String {
+    format!("{}_is(base, {view}, {json})", stem(shapes, form))
+}
+
+fn is(shapes: &Shapes, index: usize, shape: &Shape, out: &mut Source) {
+    let form = Form::Shape(index);
+    let name = stem(shapes, form);
+    let ty = shapes.view(form);
+    let space = if ty.ends_with('*') { "" } else { " " };
+    out.line(&format!(
+        "static inline bool {name}_is(const uint8_t *base, {ty}{space}value, const json_t *json) {{"
+    ));
+    out.line("  (void)base;");
+    match &shape.kind {
+        ShapeKind::Record(members) => {
+            for (place, member) in members.iter().enumerate() {
+                let view = if shapes.is_slice(member.form) {
+                    format!("{}(base, value)", member.access)
+                } else {
+                    access::view(shapes, member.form, &format!("value->{}", member.name))
+                };
+                let condition = same(shapes, member.form, &view, &part(member, place));
+                out.line(&format!("  if (!{condition}) {{"));
+                out.line("    return false;");
+                out.line("  }");
+            }
+            out.line("  return true;");
+        }
+        ShapeKind::Variant { cases, .. } => {
+            for case in cases {
+                out.line(&format!("  if (value->tag == {}) {{", case.constant));
+                let named = format!("is_case(json, {})", quoted(&case.wit));
+                match case.payload {
+                    None => out.line(&format!("    return {named};")),
+                    Some(form) if case.access.is_empty() => {
+                        let place = format!("value->value.{}", case.name);
+                        let view = access::view(shapes, form, &place);
+                        let held = same(shapes, form, &view, &payload(shape, case));
+                        out.line(&format!("    return {named} && {held};"));
+                    }
+                    Some(form) => {
+                        let held = same(shapes, form, "held", &payload(shape, case));
+                        out.line(&format!("    {};", declare(&shapes.view(form), "held")));
+                        out.line(&format!(
+                            "    return {named} && {}(base, value, &held) && {held};",
+                            case.access
+                        ));
+                    }
+                }
+                out.line("  }");
+            }
+            out.line("  return false;");
+        }
+        ShapeKind::Enum(labels) => {
+            out.line(&format!(
+                "  return value == label_of(json, {});",
+                label_list(labels)
+            ));
+        }
+        ShapeKind::Flags(labels) => {
+            out.line(&format!(
+                "  return value == flags_of(json, {});",
+                label_list(labels)
+            ));
+        }
+        ShapeKind::Option { value, .. } => {
+            let json = "json_object_get(json, \"some\")";
+            let (test, view) = if shape.plain {
+                (
+                    "value->some".to_owned(),
+                    access::view(shapes, *value, "value->value"),
+                )
+            } else {
+                out.line(&format!("  {};", declare(&shapes.view(*value), "held")));
+                (
+                    format!("{}(base, value, &held)", shape.get),
+                    "held".to_owned(),
+                )
+            };
+            let held = same(shapes, *value, &view, json);
+            out.line(&format!(
+                "  return {test} ? !json_is_null(json) && {held} : json_is_null(json);"
+            ));
+        }
+        ShapeKind::List { element, .. } => {
+            let view = match shape.at.as_str() {
+                "" => access::view(shapes, *element, "value.items[index]"),
+                at => format!("{at}(base, value, index)"),
+            };
+            let condition = same(shapes, *element, &view, "item_at(json, index)");
+            out.line("  size_t index;");
+            out.line("  bool same = value.count == item_count(json);");
+            out.line("  for (index = 0; same && index < value.count; index++) {");
+            out.line(&format!("    same = {condition};"));
+            out.line("  }");
+            out.line("  return same;");
+        }
+    }
+    out.line("}");
+    out.blank();
+}
+
+fn declare(ty: &str, name: &str) -> String {
+    if ty.ends_with('*') {
+        format!("{ty}{name}")
+    } else {
+        format!("{ty} {name}")
+    }
+}
+
+// ---- Methods
+
+/// A stream's records, whatever they are, for the table.
+fn element(plan: &Plan<'_>, form: Form, name: &str, out: &mut Source) {
+    let shapes = &plan.shapes;
+    let flat = shapes.flat(form);
+    let view = access::view(shapes, form, "(*record)").replace("&(*record)", "record");
+    out.line(&format!(
+        "static inline bool {name}_element_is(const uint8_t *base, const void *place, const json_t *json) {{"
+    ));
+    out.line(&format!("  const {flat} *record = (const {flat} *)place;"));
+    out.line(&format!("  return {};", same(shapes, form, &view, "json")));
+    out.line("}");
+    out.blank();
+}
+
+fn prepare(plan: &Plan<'_>, call: &Call<'_>, out: &mut Source) {
+    out.line(&format!(
+        "static inline uint32_t {}_from(const tw_client *untyped, const given *given, tw_writer *writer, tw_submission *submission, tw_error *error) {{",
+        call.prepare
+    ));
+    out.line(&format!(
+        "  const {} client = {{*untyped}};",
+        plan.fixed.client
+    ));
+    let mut arguments = String::new();
+    for (place, parameter) in call.parameters.iter().enumerate() {
+        let json = format!("json_array_get(given->params, {place})");
+        match parameter.passed {
+            Passed::Handle { resource, .. } => {
+                let ty = &plan.resources[resource].name;
+                out.line(&format!(
+                    "  {ty} a{place} = {{resource_of(given, {json})}};"
+                ));
+                arguments.push_str(&format!("a{place}, "));
+            }
+            Passed::Value(form) => {
+                out.line(&format!("  {} a{place};", plan.shapes.input(form)));
+                out.line(&format!(
+                    "  {}",
+                    fill(&plan.shapes, form, &json, &format!("a{place}"))
+                ));
+                let by = if plan.shapes.is_struct(form) { "&" } else { "" };
+                arguments.push_str(&format!("{by}a{place}, "));
+            }
+        }
+    }
+    if call.parameters.is_empty() {
+        out.line("  (void)given;");
+    }
+    out.line(&format!(
+        "  return {}(&client, {arguments}writer, submission, error);",
+        call.prepare
+    ));
+    out.line("}");
+    out.blank();
+}
+
+fn read(plan: &Plan<'_>, call: &Call<'_>, out: &mut Source) {
+    out.line(&format!(
+        "static inline uint32_t {}_is(const tw_client *untyped, tw_completion *completion, expected *expected, tw_error *error) {{",
+        call.read
+    ));
+    out.line(&format!(
+        "  const {} client = {{*untyped}};",
+        plan.fixed.client
+    ));
+    out.line(&format!("  {} result;", call.result));
+    out.line(&format!(
+        "  uint32_t code = {}(&client, completion, &result, error);",
+        call.read
+    ));
+    out.line("  const uint8_t *base = result.reply.base;");
+    out.line("  (void)base;");
+    out.line("  (void)expected;");
+    out.line("  if (code == TW_OK) {");
+    match call.ok {
+        Outcome::Nothing => {}
+        Outcome::Value(form) => {
+            let same = same(&plan.shapes, form, "result.ok", "expected->ok");
+            out.line(&format!("    expected->agrees = !expected->ok || {same};"));
+        }
+        Outcome::Own(_) | Outcome::Stream(_) => {
+            out.line("    expected->handle = result.ok.tw.handle;");
+        }
+    }
+    if let Some(form) = call.error {
+        let same = same(&plan.shapes, form, "result.error", "expected->error");
+        out.line("  } else if (code == TW_ERROR) {");
+        out.line(&format!(
+            "    expected->agrees = !expected->error || {same};"
+        ));
+    }
+    out.line("  }");
+    out.line("  tw_reply_release(&result.reply);");
+    out.line("  return code;");
+    out.line("}");
+    out.blank();
+}
+
+fn table(plan: &Plan<'_>, out: &mut Source) {
+    let own = format!("{}.", plan.package.interface);
+    out.line("static const method methods[] = {");
+    for call in &plan.calls {
+        let full = &call.function.full_name;
+        let name = quoted(full.strip_prefix(&own).unwrap_or(full));
+        let (element, size) = match call.ok {
+            Outcome::Stream(index) => {
+                let stream = &plan.streams[index];
+                (format!("{}_element_is", stream.name), stream.size)
+            }
+            _ => ("NULL".to_owned(), 0),
+        };
+        out.line(&format!(
+            "    {{{name}, {}_from, {}_is, {element}, {size}}},",
+            call.prepare, call.read
+        ));
+    }
+    out.line("};");
+    out.blank();
+}

@@ -1,0 +1,452 @@
+//! What a header holds: shapes with their names and uses, resources, streams, calls.
+
+use super::collect::{Alias, Collector, wit};
+use super::names::{self, Names};
+use super::shape::{Form, Shape, ShapeKind, Shapes, Usage};
+use crate::Refused;
+use crate::model::{Function, FunctionKind, Package, Position, Type, TypeKind};
+
+/// A parameter.
+pub(super) enum Passed {
+    Value(Form),
+    /// Index into [`Plan::resources`]; and whether the service takes it over.
+    Handle {
+        resource: usize,
+        own: bool,
+    },
+}
+
+pub(super) struct Parameter {
+    pub(super) name: String,
+    pub(super) docs: String,
+    pub(super) passed: Passed,
+    pub(super) offset: u32,
+}
+
+/// The ok side of a result.
+pub(super) enum Outcome {
+    Nothing,
+    Value(Form),
+    /// Index into [`Plan::resources`].
+    Own(usize),
+    /// Index into [`Plan::streams`].
+    Stream(usize),
+}
+
+/// A function, a constructor or a method.
+pub(super) struct Call<'a> {
+    pub(super) function: &'a Function,
+    /// As WIT has it, on one line.
+    pub(super) signature: String,
+    pub(super) method: String,
+    pub(super) blocking: String,
+    pub(super) prepare: String,
+    pub(super) submit: String,
+    pub(super) read: String,
+    pub(super) result: String,
+    pub(super) parameters: Vec<Parameter>,
+    pub(super) ok: Outcome,
+    /// The error's payload, where there is one.
+    pub(super) error: Option<Form>,
+    /// Sizes of the roots.
+    pub(super) ok_size: u32,
+    pub(super) error_size: u32,
+}
+
+pub(super) struct Resource {
+    pub(super) docs: String,
+    pub(super) wit: String,
+    pub(super) name: String,
+    pub(super) close: String,
+}
+
+/// One per type of element.
+pub(super) struct Stream {
+    pub(super) element: Form,
+    /// `search_match_stream`: the functions add `_acquire` and so on.
+    pub(super) name: String,
+    pub(super) batch: String,
+    pub(super) at: String,
+    pub(super) size: u32,
+}
+
+/// The names of what every header has.
+pub(super) struct Fixed {
+    pub(super) package: String,
+    pub(super) version: String,
+    pub(super) layout: String,
+    pub(super) library: String,
+    pub(super) open: String,
+    pub(super) expected: String,
+    pub(super) client: String,
+}
+
+pub(super) struct Plan<'a> {
+    pub(super) package: &'a Package,
+    pub(super) names: Names,
+    pub(super) fixed: Fixed,
+    pub(super) shapes: Shapes,
+    pub(super) aliases: Vec<Alias>,
+    pub(super) resources: Vec<Resource>,
+    pub(super) streams: Vec<Stream>,
+    pub(super) calls: Vec<Call<'a>>,
+}
+
+impl<'a> Plan<'a> {
+    pub(super) fn new(package: &'a Package) -> Result<Self, Refused> {
+        let mut names = Names::new(&package.name);
+        let fixed = Fixed {
+            package: names.constant("package"),
+            version: names.constant("version"),
+            layout: names.constant("layout"),
+            library: names.claim("library"),
+            open: names.claim("open"),
+            expected: names.claim("expected"),
+            client: names.claim("client"),
+        };
+        for made_from_client in ["client_open", "client_attach", "client_close"] {
+            names.claim(made_from_client);
+        }
+        let mut collector = Collector::new(package)?;
+        let mut streams = Vec::new();
+        let mut calls = Vec::new();
+        for function in &package.functions {
+            calls.push(call(package, &mut collector, &mut streams, function)?);
+        }
+        let Collector {
+            mut shapes,
+            mut aliases,
+            ..
+        } = collector;
+        for call in &calls {
+            mark_call(&mut shapes, call, &streams);
+        }
+        let unused = Usage::default();
+        for index in 0..shapes.0.len() {
+            if shapes.get(index).named && shapes.get(index).usage == unused {
+                mark(
+                    &mut shapes,
+                    Form::Shape(index),
+                    Usage {
+                        comes_out: true,
+                        ..unused
+                    },
+                );
+            }
+        }
+        // Who has a name in WIT has the first choice, then what was made up for it.
+        name_shapes(&mut shapes, &mut names, true);
+        for alias in &mut aliases {
+            alias.name = names.claim(&alias.name);
+        }
+        let resources = package.resources.iter().map(|resource| {
+            let stem = names::snake(&resource.name);
+            Resource {
+                docs: resource.docs.clone(),
+                wit: resource.name.clone(),
+                name: names.claim(&stem),
+                close: names.claim(&format!("{stem}_close")),
+            }
+        });
+        let resources = resources.collect();
+        for call in &mut calls {
+            name_call(package, call, &mut names);
+        }
+        name_shapes(&mut shapes, &mut names, false);
+        for stream in &mut streams {
+            let stem = shapes.stem(stream.element);
+            stream.name = names.claim(&format!("{stem}_stream"));
+            stream.batch = names.claim(&format!("{stem}_batch"));
+            stream.at = names.claim(&format!("{stem}_batch_at"));
+            for function in ["acquire", "release", "arm", "close"] {
+                names.claim(&format!("{stem}_stream_{function}"));
+            }
+        }
+        name_accessors(&mut shapes, &mut names);
+        Ok(Plan {
+            package,
+            names,
+            fixed,
+            shapes,
+            aliases,
+            resources,
+            streams,
+            calls,
+        })
+    }
+}
+
+/// Names of the named shapes, or of the others.
+fn name_shapes(shapes: &mut Shapes, names: &mut Names, named: bool) {
+    for shape in &mut shapes.0 {
+        if shape.named != named {
+            continue;
+        }
+        let stem = shape.stem.clone();
+        shape.flat = names.claim(&stem);
+    }
+    for index in 0..shapes.0.len() {
+        if shapes.get(index).named != named {
+            continue;
+        }
+        let same = match shapes.get(index).kind {
+            ShapeKind::List { element, .. } => shapes.is_plain(element),
+            _ => shapes.get(index).plain,
+        };
+        let list = shapes.is_list(Form::Shape(index));
+        let shape = &mut shapes.0[index];
+        let stem = shape.stem.clone();
+        shape.input = if same {
+            shape.flat.clone()
+        } else {
+            names.claim(&format!("{stem}_in"))
+        };
+        shape.write = names.claim(&format!("{stem}_write"));
+        shape.check = names.claim(&format!("{stem}_check"));
+        shape.get = names.claim(&format!("{stem}_{}", if list { "view" } else { "get" }));
+        match &mut shape.kind {
+            ShapeKind::Variant { cases, .. } => {
+                for case in cases {
+                    case.constant = names.constant(&format!("{stem}_{}", names::snake(&case.wit)));
+                }
+            }
+            ShapeKind::Enum(labels) | ShapeKind::Flags(labels) => {
+                for label in labels {
+                    label.constant =
+                        names.constant(&format!("{stem}_{}", names::snake(&label.wit)));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Names of the accessors of all types that come out and are not plain.
+fn name_accessors(shapes: &mut Shapes, names: &mut Names) {
+    for index in 0..shapes.0.len() {
+        let shape = shapes.get(index);
+        if !shape.usage.comes_out || shape.plain {
+            continue;
+        }
+        let has_accessor: Vec<bool> = match &shape.kind {
+            ShapeKind::Record(members) => {
+                let has = |form| shapes.is_slice(form) || shapes.is_open_option(form);
+                members.iter().map(|member| has(member.form)).collect()
+            }
+            ShapeKind::Variant { cases, .. } => {
+                cases.iter().map(|case| case.payload.is_some()).collect()
+            }
+            ShapeKind::List { element, .. } => vec![shapes.is_slice(*element)],
+            _ => continue,
+        };
+        let Shape { stem, kind, at, .. } = &mut shapes.0[index];
+        let mut name = |what: &str| names.claim(&format!("{stem}_{what}"));
+        match kind {
+            ShapeKind::Record(members) => {
+                for (member, _) in members.iter_mut().zip(has_accessor).filter(|(_, has)| *has) {
+                    member.access = name(&member.name);
+                }
+            }
+            ShapeKind::Variant { cases, .. } => {
+                for (case, _) in cases.iter_mut().zip(has_accessor).filter(|(_, has)| *has) {
+                    case.access = name(&case.name);
+                }
+            }
+            _ if has_accessor.contains(&true) => *at = name("at"),
+            _ => {}
+        }
+    }
+}
+
+fn name_call(package: &Package, call: &mut Call<'_>, names: &mut Names) {
+    let function = call.function;
+    let own = names::snake(&function.name);
+    let stem = match function.kind {
+        FunctionKind::Free => own,
+        FunctionKind::Constructor(id) => {
+            format!("{}_new", names::snake(&package.resources[id.0].name))
+        }
+        FunctionKind::Method(id) | FunctionKind::Static(id) => {
+            format!("{}_{own}", names::snake(&package.resources[id.0].name))
+        }
+    };
+    call.method = names.constant(&format!("method_{stem}"));
+    call.blocking = names.claim(&stem);
+    call.prepare = names.claim(&format!("{stem}_prepare"));
+    call.submit = names.claim(&format!("{stem}_submit"));
+    call.read = names.claim(&format!("{stem}_read"));
+    call.result = names.claim(&format!("{stem}_result"));
+}
+
+fn call<'a>(
+    package: &'a Package,
+    collector: &mut Collector<'a>,
+    streams: &mut Vec<Stream>,
+    function: &'a Function,
+) -> Result<Call<'a>, Refused> {
+    let position = &function.position;
+    let mut parameters = Vec::new();
+    for field in &function.params {
+        let passed = match field.ty.kind {
+            TypeKind::Own(id) => Passed::Handle {
+                resource: id.0,
+                own: true,
+            },
+            TypeKind::Borrow(id) => Passed::Handle {
+                resource: id.0,
+                own: false,
+            },
+            _ => Passed::Value(collector.form(&field.ty, position)?),
+        };
+        parameters.push(Parameter {
+            name: names::parameter(&field.name),
+            docs: field.docs.clone(),
+            passed,
+            offset: field.offset,
+        });
+    }
+    let ok = match &function.ok {
+        None => Outcome::Nothing,
+        Some(Type {
+            kind: TypeKind::Own(id),
+            ..
+        }) => Outcome::Own(id.0),
+        Some(Type {
+            kind: TypeKind::Stream(element),
+            ..
+        }) => Outcome::Stream(stream(collector, streams, function, element.as_deref())?),
+        Some(ty) => Outcome::Value(collector.form(ty, position)?),
+    };
+    let payload = function.error.as_ref().and_then(Option::as_ref);
+    let error = match payload {
+        Some(ty) => Some(collector.form(ty, position)?),
+        None => None,
+    };
+    Ok(Call {
+        function,
+        signature: signature(package, function),
+        method: String::new(),
+        blocking: String::new(),
+        prepare: String::new(),
+        submit: String::new(),
+        read: String::new(),
+        result: String::new(),
+        parameters,
+        ok,
+        error,
+        ok_size: function.ok.as_ref().map_or(0, |ty| ty.size),
+        error_size: payload.map_or(0, |ty| ty.size),
+    })
+}
+
+fn stream(
+    collector: &mut Collector<'_>,
+    streams: &mut Vec<Stream>,
+    function: &Function,
+    element: Option<&Type>,
+) -> Result<usize, Refused> {
+    let position: &Position = &function.position;
+    let Some(ty) = element else {
+        return Err(Refused {
+            position: position.clone(),
+            construct: format!("type `stream` in `{}`", function.full_name),
+            reason: "a stream without elements carries nothing; give it an element".to_owned(),
+        });
+    };
+    let form = collector.form(ty, position)?;
+    if let Some(index) = streams.iter().position(|stream| stream.element == form) {
+        return Ok(index);
+    }
+    streams.push(Stream {
+        element: form,
+        name: String::new(),
+        batch: String::new(),
+        at: String::new(),
+        size: ty.size,
+    });
+    Ok(streams.len() - 1)
+}
+
+/// `count: async func(pattern: string, dir: string) -> result<u64, search-error>`
+fn signature(package: &Package, function: &Function) -> String {
+    let params: Vec<_> = function
+        .params
+        .iter()
+        .filter(|field| field.name != "self")
+        .map(|field| format!("{}: {}", field.name, wit(package, &field.ty)))
+        .collect();
+    let ok = function.ok.as_ref().map(|ty| wit(package, ty));
+    let result = match (&ok, &function.error) {
+        (None, None) => String::new(),
+        (Some(ok), None) => format!(" -> {ok}"),
+        (None, Some(None)) => " -> result".to_owned(),
+        (Some(ok), Some(None)) => format!(" -> result<{ok}>"),
+        (ok, Some(Some(error))) => {
+            let ok = ok.as_deref().unwrap_or("_");
+            format!(" -> result<{ok}, {}>", wit(package, error))
+        }
+    };
+    let params = params.join(", ");
+    match function.kind {
+        FunctionKind::Constructor(_) => format!("constructor({params}){result}"),
+        kind => {
+            let is_static = if matches!(kind, FunctionKind::Static(_)) {
+                "static "
+            } else {
+                ""
+            };
+            let is_async = if function.is_async { "async " } else { "" };
+            format!(
+                "{}: {is_static}{is_async}func({params}){result}",
+                function.name
+            )
+        }
+    }
+}
+
+fn mark_call(shapes: &mut Shapes, call: &Call<'_>, streams: &[Stream]) {
+    let goes_in = Usage {
+        goes_in: true,
+        ..Usage::default()
+    };
+    let comes_out = Usage {
+        comes_out: true,
+        ..Usage::default()
+    };
+    let checked = Usage {
+        checked: true,
+        ..comes_out
+    };
+    for parameter in &call.parameters {
+        if let Passed::Value(form) = parameter.passed {
+            mark(shapes, form, goes_in);
+        }
+    }
+    match call.ok {
+        Outcome::Value(form) => mark(shapes, form, checked),
+        Outcome::Stream(index) => mark(shapes, streams[index].element, comes_out),
+        Outcome::Nothing | Outcome::Own(_) => {}
+    }
+    if let Some(form) = call.error {
+        mark(shapes, form, checked);
+    }
+}
+
+/// Notes a use of a form and of all that is in it.
+fn mark(shapes: &mut Shapes, form: Form, usage: Usage) {
+    let Form::Shape(index) = form else { return };
+    let shape = &mut shapes.0[index];
+    shape.usage.goes_in |= usage.goes_in;
+    shape.usage.comes_out |= usage.comes_out;
+    shape.usage.checked |= usage.checked;
+    let inner: Vec<Form> = match &shape.kind {
+        ShapeKind::Record(members) => members.iter().map(|member| member.form).collect(),
+        ShapeKind::Variant { cases, .. } => cases.iter().filter_map(|case| case.payload).collect(),
+        ShapeKind::Enum(_) | ShapeKind::Flags(_) => Vec::new(),
+        ShapeKind::Option { value, .. } => vec![*value],
+        ShapeKind::List { element, .. } => vec![*element],
+    };
+    for form in inner {
+        mark(shapes, form, usage);
+    }
+}

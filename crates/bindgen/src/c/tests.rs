@@ -1,0 +1,269 @@
+//! Packages built by hand: what no WIT file of ours has, and what is refused.
+
+use super::emit;
+use crate::model::{
+    Case, Field, Function, FunctionKind, Hashes, Label, Package, Position, Resource, ResourceId,
+    Type, TypeDef, TypeDefKind, TypeId, TypeKind,
+};
+
+fn position(line: u32) -> Position {
+    Position {
+        file: "test.wit".into(),
+        line,
+        column: 1,
+    }
+}
+
+/// A package under construction, which works out the layouts.
+struct Builder(Package);
+
+impl Builder {
+    fn new(name: &str) -> Self {
+        Builder(Package {
+            namespace: "thalweg".to_owned(),
+            name: name.to_owned(),
+            version: "0.1.0".to_owned(),
+            interface: name.to_owned(),
+            docs: String::new(),
+            types: Vec::new(),
+            resources: Vec::new(),
+            functions: Vec::new(),
+            layout: 7,
+        })
+    }
+
+    /// A type with its canonical size and alignment.
+    fn ty(&self, kind: TypeKind) -> Type {
+        let variant = |payloads: &[Option<Box<Type>>]| {
+            let payloads = || payloads.iter().flatten();
+            let align = payloads().map(|ty| ty.align).max().unwrap_or(1);
+            let size = payloads().map(|ty| ty.size).max().unwrap_or(0);
+            ((align + size).next_multiple_of(align), align)
+        };
+        let (size, align) = match &kind {
+            TypeKind::Bool | TypeKind::U8 | TypeKind::S8 => (1, 1),
+            TypeKind::U16 | TypeKind::S16 => (2, 2),
+            TypeKind::U64 | TypeKind::S64 | TypeKind::F64 => (8, 8),
+            TypeKind::String | TypeKind::List(_) => (8, 4),
+            TypeKind::Option(value) => variant(&[Some(value.clone())]),
+            TypeKind::Result { ok, error } => {
+                let (size, align) = variant(&[ok.clone(), error.clone()]);
+                if ok.is_none() && error.is_none() {
+                    (1, 1)
+                } else {
+                    (size, align)
+                }
+            }
+            TypeKind::Tuple(types) => self.record(types),
+            TypeKind::Named(id) => (self.0.types[id.0].size, self.0.types[id.0].align),
+            _ => (4, 4),
+        };
+        Type { kind, size, align }
+    }
+
+    fn record(&self, types: &[Type]) -> (u32, u32) {
+        let align = types.iter().map(|ty| ty.align).max().unwrap_or(1);
+        let end = types
+            .iter()
+            .fold(0u32, |end, ty| end.next_multiple_of(ty.align) + ty.size);
+        (end.next_multiple_of(align), align)
+    }
+
+    fn fields(&self, fields: Vec<(&str, Type)>) -> (Vec<Field>, (u32, u32)) {
+        let types: Vec<_> = fields.iter().map(|(_, ty)| ty.clone()).collect();
+        let mut end = 0u32;
+        let fields = fields.into_iter().map(|(name, ty)| {
+            let offset = end.next_multiple_of(ty.align);
+            end = offset + ty.size;
+            Field {
+                name: name.to_owned(),
+                docs: String::new(),
+                ty,
+                offset,
+            }
+        });
+        (fields.collect(), self.record(&types))
+    }
+
+    fn define(&mut self, name: &str, kind: TypeDefKind, size: u32, align: u32) -> Type {
+        self.0.types.push(TypeDef {
+            name: name.to_owned(),
+            docs: String::new(),
+            kind,
+            size,
+            align,
+            hash: 1,
+            position: position(self.0.types.len() as u32 + 1),
+        });
+        self.ty(TypeKind::Named(TypeId(self.0.types.len() - 1)))
+    }
+
+    fn define_record(&mut self, name: &str, fields: Vec<(&str, Type)>) -> Type {
+        let (fields, (size, align)) = self.fields(fields);
+        self.define(name, TypeDefKind::Record(fields), size, align)
+    }
+
+    fn function(
+        &mut self,
+        name: &str,
+        params: Vec<(&str, Type)>,
+        ok: Option<Type>,
+    ) -> &mut Function {
+        let (params, params_layout) = self.fields(params);
+        self.0.functions.push(Function {
+            name: name.to_owned(),
+            full_name: format!("{}.{name}", self.0.interface),
+            docs: String::new(),
+            kind: FunctionKind::Free,
+            is_async: false,
+            params,
+            params_layout,
+            ok,
+            error: None,
+            hashes: Hashes {
+                params: 1,
+                ok: 2,
+                error: 3,
+                element: 4,
+            },
+            stream: None,
+            position: position(100),
+        });
+        self.0.functions.last_mut().expect("just pushed")
+    }
+
+    fn header(&self) -> String {
+        emit(&self.0)
+            .expect("nothing in it is refused")
+            .remove(0)
+            .contents
+    }
+
+    fn refusal(&self) -> (u32, String) {
+        let refused = emit(&self.0).expect_err("it has no form in C");
+        (refused.position.line, refused.construct)
+    }
+}
+
+#[test]
+fn names_that_clash_are_told_apart_and_stay_so() {
+    let mut builder = Builder::new("clash");
+    let number = builder.ty(TypeKind::U32);
+    let count = builder.define_record("count", vec![("at", number.clone())]);
+    let client = builder.define_record("client", vec![("class", number.clone())]);
+    builder.function(
+        "count",
+        vec![("error", count), ("new", client)],
+        Some(number),
+    );
+    let header = builder.header();
+    assert!(
+        header.contains("typedef struct clash_client_ {\n  uint32_t class_;"),
+        "{header}"
+    );
+    assert!(header.contains("typedef struct clash_count {"), "{header}");
+    assert!(
+        header.contains("static inline uint32_t clash_count_("),
+        "{header}"
+    );
+    assert!(header.contains("const clash_count *error_,"), "{header}");
+    assert!(header.contains("const clash_client_ *new_,"), "{header}");
+    assert_eq!(header, builder.header());
+}
+
+#[test]
+fn a_future_is_refused_where_it_stands() {
+    let mut builder = Builder::new("bad");
+    let future = builder.ty(TypeKind::Future(None));
+    builder.function("later", vec![], Some(future));
+    assert_eq!(builder.refusal(), (100, "type `future`".to_owned()));
+}
+
+#[test]
+fn a_handle_or_a_stream_inside_a_record_is_refused() {
+    let mut builder = Builder::new("bad");
+    builder.0.resources.push(Resource {
+        name: "query".to_owned(),
+        docs: String::new(),
+        position: position(9),
+    });
+    let own = builder.ty(TypeKind::Own(ResourceId(0)));
+    builder.define_record("holder", vec![("query", own)]);
+    assert_eq!(builder.refusal(), (1, "type `query`".to_owned()));
+
+    let mut builder = Builder::new("bad");
+    let byte = builder.ty(TypeKind::U8);
+    let stream = builder.ty(TypeKind::Stream(Some(Box::new(byte))));
+    let list = builder.ty(TypeKind::List(Box::new(stream)));
+    builder.function("many", vec![], Some(list));
+    assert_eq!(builder.refusal(), (100, "type `stream<u8>`".to_owned()));
+}
+
+#[test]
+fn a_stream_without_elements_is_refused() {
+    let mut builder = Builder::new("bad");
+    let stream = builder.ty(TypeKind::Stream(None));
+    builder.function("ticks", vec![], Some(stream));
+    assert_eq!(
+        builder.refusal(),
+        (100, "type `stream` in `bad.ticks`".to_owned())
+    );
+}
+
+#[test]
+fn what_has_no_members_is_refused() {
+    let mut builder = Builder::new("bad");
+    builder.define("nothing", TypeDefKind::Flags(Vec::new()), 0, 1);
+    assert_eq!(builder.refusal(), (1, "type `nothing`".to_owned()));
+}
+
+#[test]
+fn an_enum_of_256_cases_is_compared_with_nothing() {
+    let mut builder = Builder::new("full");
+    let labels = |count: u32| {
+        (0..count)
+            .map(|i| Label {
+                name: format!("c{i}"),
+                docs: String::new(),
+            })
+            .collect::<Vec<_>>()
+    };
+    let full = builder.define("full", TypeDefKind::Enum(labels(256)), 1, 1);
+    let most = builder.define("most", TypeDefKind::Enum(labels(255)), 1, 1);
+    builder.function("get-full", vec![], Some(full));
+    builder.function("get-most", vec![], Some(most));
+    let header = builder.header();
+    assert!(header.contains("*root < 255"), "{header}");
+    assert!(!header.contains("*root < 256"), "{header}");
+}
+
+#[test]
+fn a_case_is_written_and_checked_by_its_own_payload() {
+    let mut builder = Builder::new("shape");
+    let text = builder.ty(TypeKind::String);
+    let cases = vec![
+        Case {
+            name: "nothing".to_owned(),
+            docs: String::new(),
+            payload: None,
+        },
+        Case {
+            name: "label".to_owned(),
+            docs: String::new(),
+            payload: Some(text),
+        },
+    ];
+    let kind = TypeDefKind::Variant {
+        cases,
+        tag_size: 1,
+        payload_offset: 4,
+    };
+    let figure = builder.define("figure", kind, 12, 4);
+    builder.function("echo", vec![("figure", figure.clone())], Some(figure));
+    let header = builder.header();
+    let write = "  case SHAPE_FIGURE_LABEL:\n    tw_put_text(writer, at + 4, value->value.label);";
+    let check = "  case SHAPE_FIGURE_LABEL:\n    return tw_check_text(reader, value->value.label);";
+    assert!(header.contains(write), "{header}");
+    assert!(header.contains(check), "{header}");
+    assert!(header.contains("    return value->tag < 2;"), "{header}");
+}

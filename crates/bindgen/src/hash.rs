@@ -1,0 +1,127 @@
+//! The texts that layout hashes are made of.
+//!
+//! A text says what a value looks like: `record{path:string,line:u64}`. Aliases are seen through, names are as WIT writes them, and
+//! there are no spaces. Equal texts mean equal layouts with equal names.
+
+use crate::model::{Field, Function, Hashes, Resource, Type, TypeDef, TypeDefKind, TypeKind};
+use thalweg_wire::Shape;
+
+/// FNV-1a 64 of a text.
+pub fn of_text(text: &str) -> u64 {
+    Shape::hash_of(text)
+}
+
+/// Writes types as text, given the named types and resources that they use.
+#[derive(Clone, Copy)]
+pub struct Texts<'a> {
+    /// The named types so far.
+    pub types: &'a [TypeDef],
+    /// All resources.
+    pub resources: &'a [Resource],
+}
+
+impl Texts<'_> {
+    /// A type where it is used.
+    pub fn of_type(self, ty: &Type) -> String {
+        let inner =
+            |ty: &Option<Box<Type>>| ty.as_ref().map_or("_".to_owned(), |ty| self.of_type(ty));
+        match &ty.kind {
+            TypeKind::Bool => "bool".to_owned(),
+            TypeKind::U8 => "u8".to_owned(),
+            TypeKind::U16 => "u16".to_owned(),
+            TypeKind::U32 => "u32".to_owned(),
+            TypeKind::U64 => "u64".to_owned(),
+            TypeKind::S8 => "s8".to_owned(),
+            TypeKind::S16 => "s16".to_owned(),
+            TypeKind::S32 => "s32".to_owned(),
+            TypeKind::S64 => "s64".to_owned(),
+            TypeKind::F32 => "f32".to_owned(),
+            TypeKind::F64 => "f64".to_owned(),
+            TypeKind::Char => "char".to_owned(),
+            TypeKind::String => "string".to_owned(),
+            TypeKind::List(item) => format!("list<{}>", self.of_type(item)),
+            TypeKind::Option(item) => format!("option<{}>", self.of_type(item)),
+            TypeKind::Result { ok, error } => format!("result<{},{}>", inner(ok), inner(error)),
+            TypeKind::Tuple(items) => format!(
+                "tuple<{}>",
+                self.join(items.iter().map(|item| self.of_type(item)))
+            ),
+            TypeKind::Named(id) => self.of_definition(&self.types[id.0].kind),
+            TypeKind::Own(id) => format!("own<{}>", self.resources[id.0].name),
+            TypeKind::Borrow(id) => format!("borrow<{}>", self.resources[id.0].name),
+            TypeKind::Stream(item) => format!("stream<{}>", inner(item)),
+            TypeKind::Future(item) => format!("future<{}>", inner(item)),
+        }
+    }
+
+    /// What a name stands for.
+    pub fn of_definition(self, kind: &TypeDefKind) -> String {
+        match kind {
+            TypeDefKind::Record(fields) => self.of_record(fields),
+            TypeDefKind::Variant { cases, .. } => {
+                let case = |payload: &Option<Type>| {
+                    payload.as_ref().map(|ty| format!("({})", self.of_type(ty)))
+                };
+                let cases = cases
+                    .iter()
+                    .map(|c| format!("{}{}", c.name, case(&c.payload).unwrap_or_default()));
+                format!("variant{{{}}}", self.join(cases))
+            }
+            TypeDefKind::Enum(labels) => format!(
+                "enum{{{}}}",
+                self.join(labels.iter().map(|l| l.name.clone()))
+            ),
+            TypeDefKind::Flags(labels) => format!(
+                "flags{{{}}}",
+                self.join(labels.iter().map(|l| l.name.clone()))
+            ),
+            TypeDefKind::Alias(ty) => self.of_type(ty),
+        }
+    }
+
+    /// A record's fields, or a function's parameters.
+    pub fn of_record(self, fields: &[Field]) -> String {
+        let fields = fields
+            .iter()
+            .map(|field| format!("{}:{}", field.name, self.of_type(&field.ty)));
+        format!("record{{{}}}", self.join(fields))
+    }
+
+    fn join(self, parts: impl Iterator<Item = String>) -> String {
+        parts.collect::<Vec<_>>().join(",")
+    }
+
+    /// The four hashes of a function, as in `tw_method`.
+    pub fn of_function(
+        self,
+        params: &[Field],
+        ok: Option<&Type>,
+        error: Option<&Option<Type>>,
+    ) -> Hashes {
+        let hash = |ty: Option<&Type>| of_text(&ty.map_or("_".to_owned(), |ty| self.of_type(ty)));
+        let element = match ok.map(|ty| &ty.kind) {
+            Some(TypeKind::Stream(item)) => hash(item.as_deref()),
+            _ => 0,
+        };
+        Hashes {
+            params: of_text(&self.of_record(params)),
+            ok: hash(ok),
+            error: error.map_or(0, |payload| hash(payload.as_ref())),
+            element,
+        }
+    }
+}
+
+/// The hash over a whole package: `name params ok error element` of each function, a line each.
+pub fn of_package(functions: &[Function]) -> u64 {
+    let lines = functions.iter().map(|function| {
+        let Hashes {
+            params,
+            ok,
+            error,
+            element,
+        } = function.hashes;
+        format!("{} {params} {ok} {error} {element}", function.full_name)
+    });
+    of_text(&lines.collect::<Vec<_>>().join("\n"))
+}

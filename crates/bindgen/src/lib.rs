@@ -1,0 +1,49 @@
+//! From WIT to typed code: `parse` fills [`model::Package`], one module per language writes it out.
+
+pub mod c;
+pub mod hash;
+pub mod model;
+mod parse;
+pub mod python;
+pub mod rust;
+
+pub use parse::parse;
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// One generated file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// Below the language's output folder.
+    pub path: PathBuf,
+    /// The whole text, ending in a newline.
+    pub contents: String,
+}
+
+/// A construct that a generator cannot write, or that is wrong: file, line, construct, reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// Where it stands.
+    pub position: model::Position,
+    /// What it is, as WIT writes it: "type `future<u32>`".
+    pub construct: String,
+    /// Why, and what to do instead.
+    pub reason: String,
+}
+
+/// ``search.wit:12:5: type `future<u32>`: why, and what to do instead``
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let model::Position { file, line, column } = &self.position;
+        write!(
+            f,
+            "{}:{line}:{column}: {}: {}",
+            file.display(),
+            self.construct,
+            self.reason
+        )
+    }
+}
+
+impl std::error::Error for Refused {}

@@ -1,0 +1,233 @@
+//! What the generators know: one WIT package, with every layout worked out.
+//!
+//! `parse` fills it from WIT and from the `.thalweg.toml` beside it; the emitters read nothing else, so no
+//! language can promise what another does not know.
+
+use std::path::PathBuf;
+
+/// Where a construct stands in its source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// The file, as it was named on the command line.
+    pub file: PathBuf,
+    /// From 1.
+    pub line: u32,
+    /// From 1, in characters.
+    pub column: u32,
+}
+
+/// One package: what one library offers.
+#[derive(Clone, Debug)]
+pub struct Package {
+    /// `thalweg` of `thalweg:search@0.1.0`.
+    pub namespace: String,
+    /// `search` of it.
+    pub name: String,
+    /// `0.1.0` of it; a package without a version is refused.
+    pub version: String,
+    /// Name of the one interface that its world exports.
+    pub interface: String,
+    /// That interface's documentation, lines without comment marks.
+    pub docs: String,
+    /// Named types, each after those it uses. `TypeId` is the place in here.
+    pub types: Vec<TypeDef>,
+    /// Resources. `ResourceId` is the place in here.
+    pub resources: Vec<Resource>,
+    /// Functions, constructors and methods; the place is the method's number.
+    pub functions: Vec<Function>,
+    /// FNV-1a over all functions' names and hashes: `tw_table.layout`.
+    pub layout: u64,
+}
+
+/// Index into [`Package::types`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TypeId(pub usize);
+
+/// Index into [`Package::resources`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ResourceId(pub usize);
+
+/// A type where it is used, with its canonical layout.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Type {
+    /// Which type.
+    pub kind: TypeKind,
+    /// Bytes in place (8 for strings and lists).
+    pub size: u32,
+    /// 1, 2, 4 or 8.
+    pub align: u32,
+}
+
+/// All of WIT's value types.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum TypeKind {
+    Bool,
+    U8,
+    U16,
+    U32,
+    U64,
+    S8,
+    S16,
+    S32,
+    S64,
+    F32,
+    F64,
+    Char,
+    String,
+    List(Box<Type>),
+    Option(Box<Type>),
+    /// Not the top level of a function's result: that is split into `ok` and `error`.
+    Result {
+        ok: Option<Box<Type>>,
+        error: Option<Box<Type>>,
+    },
+    Tuple(Vec<Type>),
+    Named(TypeId),
+    Own(ResourceId),
+    Borrow(ResourceId),
+    Stream(Option<Box<Type>>),
+    Future(Option<Box<Type>>),
+}
+
+/// A named type.
+#[derive(Clone, Debug)]
+pub struct TypeDef {
+    /// As WIT writes it: `search-error`.
+    pub name: String,
+    /// Lines without comment marks; may be empty.
+    pub docs: String,
+    /// What it is.
+    pub kind: TypeDefKind,
+    /// Bytes in place.
+    pub size: u32,
+    /// 1, 2, 4 or 8.
+    pub align: u32,
+    /// FNV-1a 64 of its structure: see [`crate::hash`].
+    pub hash: u64,
+    /// Where it is defined.
+    pub position: Position,
+}
+
+/// The kinds of named types.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub enum TypeDefKind {
+    Record(Vec<Field>),
+    /// The discriminant, of `tag_size` bytes, is at 0; every payload at `payload_offset`.
+    Variant {
+        cases: Vec<Case>,
+        tag_size: u32,
+        payload_offset: u32,
+    },
+    /// A variant without payloads; `size` of the type is the discriminant's.
+    Enum(Vec<Label>),
+    /// Bit i of the little-endian word(s); unused bits are 0. `size` of the type is 1, 2, 4 or 4 n.
+    Flags(Vec<Label>),
+    Alias(Type),
+}
+
+/// A field of a record, or a parameter of a function.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub struct Field {
+    pub name: String,
+    pub docs: String,
+    pub ty: Type,
+    /// From the start of the record.
+    pub offset: u32,
+}
+
+/// A case of a variant.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub struct Case {
+    pub name: String,
+    pub docs: String,
+    pub payload: Option<Type>,
+}
+
+/// A case of an enum, or a flag.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub struct Label {
+    pub name: String,
+    pub docs: String,
+}
+
+/// A resource: an object that stays on the service's side and is named by a handle.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub struct Resource {
+    pub name: String,
+    pub docs: String,
+    pub position: Position,
+}
+
+/// What kind of function, and whose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum FunctionKind {
+    Free,
+    Constructor(ResourceId),
+    /// Its first parameter is `self`, a `Borrow`.
+    Method(ResourceId),
+    Static(ResourceId),
+}
+
+/// A function, a constructor or a method.
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// The last part of its name: `count`, or `query` for a constructor.
+    pub name: String,
+    /// `search.count`, `search.[constructor]query`, `search.[method]query.progress`.
+    pub full_name: String,
+    /// Lines without comment marks; may be empty.
+    pub docs: String,
+    /// Whose.
+    pub kind: FunctionKind,
+    /// `async func`.
+    pub is_async: bool,
+    /// Laid out as one record.
+    pub params: Vec<Field>,
+    /// Size and alignment of that record.
+    pub params_layout: (u32, u32),
+    /// The result; the ok side where the result is a `result`. `None`: nothing.
+    pub ok: Option<Type>,
+    /// `Some` where the result is a `result`; the inner `None` is `result<T>` with no error payload.
+    pub error: Option<Option<Type>>,
+    /// Layout hashes of params, ok, error payload and stream element, as in `tw_method`.
+    pub hashes: Hashes,
+    /// The policy of the stream that it returns, if it returns one.
+    pub stream: Option<StreamOptions>,
+    /// Where it is declared.
+    pub position: Position,
+}
+
+/// See `tw_method` in the C header. 0: there is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[allow(missing_docs)]
+pub struct Hashes {
+    pub params: u64,
+    pub ok: u64,
+    pub error: u64,
+    pub element: u64,
+}
+
+/// From the `.thalweg.toml`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamOptions {
+    /// What happens when the reader is slow.
+    pub policy: Policy,
+    /// Records in flight, 64 to 1,048,576; 8,192 where nothing is said.
+    pub capacity: u32,
+}
+
+/// What happens when the reader is slow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// The writer waits.
+    Block,
+    /// A newer record replaces the one that waits; counted.
+    Latest,
+}

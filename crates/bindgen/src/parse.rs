@@ -1,0 +1,163 @@
+//! From WIT and its `.thalweg.toml` to [`Package`].
+//!
+//! `wit-parser` reads the grammar and works the sizes out. What is added here is what Thalweg asks of a package, each with
+//! the place where it is missing: a version, one world that exports one interface, no imports, and none of the constructs that no
+//! generator can write.
+
+mod functions;
+mod policy;
+mod sources;
+mod types;
+
+use crate::Refused;
+use crate::hash;
+use crate::model::Package;
+use sources::Sources;
+use std::path::Path;
+use types::Types;
+use wit_parser::{InterfaceId, PackageId, Resolve, WorldItem, WorldKey};
+
+/// Reads a package: one `.wit` file, or a directory of them with its `deps`, and the `<package>.thalweg.toml` beside it.
+///
+/// # Errors
+/// The first construct that is wrong, or that no generator can write. A file that cannot be read is named as such, at its first line.
+pub fn parse(path: &Path) -> Result<Package, Refused> {
+    let mut sources = Sources::read(path)?;
+    let (resolve, id) = sources.resolve()?;
+    let package = &resolve.packages[id];
+    let Some(version) = &package.name.version else {
+        let construct = format!("package `{}`", package.name);
+        return Err(sources.package_refused(
+            construct,
+            "it has no version: write `@0.1.0` after its name",
+        ));
+    };
+    let (interface_name, interface_id) = exported_interface(&sources, &resolve, id)?;
+    let interface = &resolve.interfaces[interface_id];
+
+    let mut types = Types::new(&sources, &resolve, interface_id)?;
+    for id in interface.types.values() {
+        types.define(*id)?;
+    }
+    let mut functions = Vec::new();
+    for function in interface.functions.values() {
+        functions.push(functions::convert(&mut types, &interface_name, function)?);
+    }
+    let Types {
+        defs, resources, ..
+    } = types;
+    policy::apply(
+        &sources,
+        &package.name.name,
+        &interface_name,
+        &resources,
+        &mut functions,
+    )?;
+    Ok(Package {
+        namespace: package.name.namespace.clone(),
+        name: package.name.name.clone(),
+        version: version.to_string(),
+        interface: interface_name,
+        docs: interface.docs.contents.clone().unwrap_or_default(),
+        layout: hash::of_package(&functions),
+        types: defs,
+        resources,
+        functions,
+    })
+}
+
+/// The one interface that the one world exports, with its name.
+fn exported_interface(
+    sources: &Sources,
+    resolve: &Resolve,
+    package: PackageId,
+) -> Result<(String, InterfaceId), Refused> {
+    let mut worlds = resolve.packages[package]
+        .worlds
+        .values()
+        .map(|id| &resolve.worlds[*id]);
+    let Some(world) = worlds.next() else {
+        let construct = format!("package `{}`", resolve.packages[package].name);
+        return Err(sources.package_refused(
+            construct,
+            "it has no world: write `world library { export NAME; }`",
+        ));
+    };
+    if let Some(other) = worlds.next() {
+        let construct = format!("world `{}`", other.name);
+        return Err(sources.refused(
+            other.span,
+            construct,
+            "a package has one world; this is a second one",
+        ));
+    }
+
+    for (key, item) in &world.imports {
+        let refuse = |construct: String| {
+            let reason =
+                "a service imports nothing; only an interface that has types alone may be used";
+            let span = if item.span().is_known() {
+                item.span()
+            } else {
+                world.span
+            };
+            Err(sources.refused(span, construct, reason))
+        };
+        match item {
+            WorldItem::Interface { id, .. } => {
+                let interface = &resolve.interfaces[*id];
+                let is_resource =
+                    |id| matches!(resolve.types[id].kind, wit_parser::TypeDefKind::Resource);
+                if !interface.functions.is_empty()
+                    || interface.types.values().any(|id| is_resource(*id))
+                {
+                    return refuse(format!("import of `{}`", resolve.name_world_key(key)));
+                }
+            }
+            WorldItem::Function(function) => {
+                return refuse(format!("import of `{}`", function.name));
+            }
+            WorldItem::Type { .. } => {
+                return refuse(format!("import of `{}`", resolve.name_world_key(key)));
+            }
+        }
+    }
+
+    let mut exported = None;
+    for (key, item) in &world.exports {
+        let name = resolve.name_world_key(key);
+        let WorldItem::Interface { id, span, .. } = item else {
+            let reason = "a world exports one interface; put functions and types into it";
+            return Err(sources.refused(item.span(), format!("export of `{name}`"), reason));
+        };
+        if exported.is_some() {
+            let reason = "a world exports one interface; this is a second one";
+            return Err(sources.refused(*span, format!("export of `{name}`"), reason));
+        }
+        let interface = &resolve.interfaces[*id];
+        if interface.package != Some(package) {
+            let reason = "it belongs to another package; a service exports an interface of its own";
+            return Err(sources.refused(*span, format!("export of `{name}`"), reason));
+        }
+        if interface.functions.is_empty() {
+            return Err(sources.refused(
+                *span,
+                format!("export of `{name}`"),
+                "it has no function",
+            ));
+        }
+        let name = match key {
+            WorldKey::Name(name) => name.clone(),
+            WorldKey::Interface(_) => interface.name.clone().unwrap_or(name),
+        };
+        exported = Some((name, *id));
+    }
+    exported.ok_or_else(|| {
+        let construct = format!("world `{}`", world.name);
+        sources.refused(
+            world.span,
+            construct,
+            "it exports no interface: write `export NAME;`",
+        )
+    })
+}

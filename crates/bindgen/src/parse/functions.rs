@@ -1,0 +1,126 @@
+//! Functions, constructors and methods.
+
+use super::types::{MAX_TUPLE, Types};
+use crate::Refused;
+use crate::hash::Texts;
+use crate::model::{Function, FunctionKind, Policy, ResourceId, StreamOptions, Type, TypeKind};
+
+/// What a stream gets where the `.thalweg.toml` says nothing.
+const UNSAID: StreamOptions = StreamOptions {
+    policy: Policy::Block,
+    capacity: 8_192,
+};
+
+/// Converts one function of the interface.
+pub fn convert(
+    types: &mut Types<'_>,
+    interface: &str,
+    function: &wit_parser::Function,
+) -> Result<Function, Refused> {
+    let sources = types.sources;
+    let refuse = |reason: &str| {
+        Err(sources.refused(
+            function.span,
+            format!("function `{}`", function.name),
+            reason,
+        ))
+    };
+    let kind = kind(types, function);
+    let Some(kind) = kind else {
+        return refuse("getters and setters are not supported: write a method");
+    };
+    if function.params.len() > MAX_TUPLE {
+        return refuse(&format!(
+            "a function has at most {MAX_TUPLE} parameters: use a record"
+        ));
+    }
+
+    let params = function
+        .params
+        .iter()
+        .map(|p| (p.name.clone(), String::new(), p.ty, p.span))
+        .collect();
+    let params = types.fields(params, Types::outermost)?;
+    for (field, param) in params.iter().zip(&function.params) {
+        if let TypeKind::Stream(_) = field.ty.kind {
+            let reason = "a stream may only be the whole result of a function, or its ok side";
+            return Err(sources.refused(param.span, types.construct(&param.ty), reason));
+        }
+    }
+    let params_layout = types.record_layout(function.params.iter().map(|param| &param.ty));
+
+    let (ok, error) = result(types, function)?;
+    if let Some(TypeKind::Borrow(_)) = ok.as_ref().map(|ty| &ty.kind) {
+        return refuse(
+            "it returns a borrowed resource, and there is nobody to give it back: return the resource",
+        );
+    }
+    let hashes = Texts {
+        types: &types.defs,
+        resources: &types.resources,
+    }
+    .of_function(&params, ok.as_ref(), error.as_ref());
+    let stream = matches!(
+        ok,
+        Some(Type {
+            kind: TypeKind::Stream(_),
+            ..
+        })
+    )
+    .then_some(UNSAID);
+    Ok(Function {
+        name: match kind {
+            FunctionKind::Constructor(ResourceId(id)) => types.resources[id].name.clone(),
+            _ => function.item_name().to_owned(),
+        },
+        full_name: format!("{interface}.{}", function.name),
+        docs: function.docs.contents.clone().unwrap_or_default(),
+        kind,
+        is_async: function.kind.is_async(),
+        params,
+        params_layout,
+        ok,
+        error,
+        hashes,
+        stream,
+        position: sources.position(function.span),
+    })
+}
+
+/// `None`: an accessor.
+fn kind(types: &Types<'_>, function: &wit_parser::Function) -> Option<FunctionKind> {
+    use wit_parser::FunctionKind as Kind;
+    let resource = |id| types.resource_of(id);
+    Some(match function.kind {
+        Kind::Freestanding | Kind::AsyncFreestanding => FunctionKind::Free,
+        Kind::Constructor(id) => FunctionKind::Constructor(resource(id)),
+        Kind::Method(id) | Kind::AsyncMethod(id) => FunctionKind::Method(resource(id)),
+        Kind::Static(id) | Kind::AsyncStatic(id) => FunctionKind::Static(resource(id)),
+        _ => return None,
+    })
+}
+
+/// The ok side and the error side: see [`Function::ok`] and [`Function::error`].
+type Sides = (Option<Type>, Option<Option<Type>>);
+
+fn result(types: &mut Types<'_>, function: &wit_parser::Function) -> Result<Sides, Refused> {
+    let Some(ty) = function.result else {
+        return Ok((None, None));
+    };
+    // A name may stand for the `result`.
+    let mut inner = ty;
+    while let wit_parser::Type::Id(id) = inner {
+        match &types.resolve.types[id].kind {
+            wit_parser::TypeDefKind::Type(target) => inner = *target,
+            wit_parser::TypeDefKind::Result(result) => {
+                let span = types.resolve.types[id].span;
+                let (ok, error) = (result.ok, result.err);
+                let ok = ok.map(|ty| types.outermost(&ty, span)).transpose()?;
+                let error = error.map(|ty| types.value(&ty, span)).transpose()?;
+                return Ok((ok, Some(error)));
+            }
+            _ => break,
+        }
+    }
+    Ok((Some(types.outermost(&ty, function.span)?), None))
+}

@@ -1,0 +1,179 @@
+//! What WIT cannot say: `<package>.thalweg.toml`.
+//!
+//! Keys are `interface.function`, or `interface.resource.method`. Nothing in it is ignored: an unknown key is an error at its line.
+
+use super::sources::{Sources, position_of};
+use crate::Refused;
+use crate::model::{Function, FunctionKind, Policy, Resource};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use toml_edit::{Document, Item, TableLike};
+
+/// Records in flight that may be asked for, as [`StreamOptions`](crate::model::StreamOptions) promises.
+const CAPACITY: std::ops::RangeInclusive<i64> = 64..=1_048_576;
+
+/// Reads the package's policy file, if there is one, and writes what it says into `functions`.
+pub fn apply(
+    sources: &Sources,
+    package: &str,
+    interface: &str,
+    resources: &[Resource],
+    functions: &mut [Function],
+) -> Result<(), Refused> {
+    let Some((path, text)) = sources.policy(package)? else {
+        return Ok(());
+    };
+    let document = match Document::parse(text.as_str()) {
+        Ok(document) => document,
+        Err(error) => {
+            let at = error.span().map_or(0, |span| span.start);
+            return Err(Refused {
+                position: position_of(path.clone(), &text, at),
+                construct: "file".to_owned(),
+                reason: format!("it is not TOML: {}", error.message()),
+            });
+        }
+    };
+    let mut file = PolicyFile {
+        path: &path,
+        text: &text,
+        interface,
+        resources,
+        functions,
+    };
+    file.table(&[], document.as_table())
+}
+
+struct PolicyFile<'a> {
+    path: &'a Path,
+    text: &'a str,
+    interface: &'a str,
+    resources: &'a [Resource],
+    functions: &'a mut [Function],
+}
+
+impl PolicyFile<'_> {
+    fn refused(&self, span: Option<Range<usize>>, key: &[&str], reason: &str) -> Refused {
+        let at = span.map_or(0, |span| span.start);
+        Refused {
+            position: position_of(PathBuf::from(self.path), self.text, at),
+            construct: format!("key `{}`", key.join(".")),
+            reason: reason.to_owned(),
+        }
+    }
+
+    /// A table whose key so far is `above`: the file, the interface, or a resource.
+    fn table(&mut self, above: &[&str], table: &dyn TableLike) -> Result<(), Refused> {
+        for (name, item) in table.iter() {
+            let key = [above, &[name]].concat();
+            let span = table
+                .key(name)
+                .and_then(toml_edit::Key::span)
+                .or_else(|| item.span());
+            let function = self
+                .functions
+                .iter()
+                .position(|function| self.key_of(function) == key);
+            let is_above = match key.as_slice() {
+                [interface] => *interface == self.interface,
+                [_, resource] => self.resources.iter().any(|r| r.name == *resource),
+                _ => false,
+            };
+            if function.is_none() && !is_above {
+                let known: Vec<_> = self.streams().collect();
+                let known = if known.is_empty() {
+                    "no function here returns a stream".to_owned()
+                } else {
+                    known.join(", ")
+                };
+                return Err(self.refused(
+                    span,
+                    &key,
+                    &format!("there is no such function; known: {known}"),
+                ));
+            }
+            let Some(inner) = item.as_table_like() else {
+                return Err(self.refused(
+                    span,
+                    &key,
+                    "it must be a table, with `policy` and `capacity` in it",
+                ));
+            };
+            match function {
+                Some(index) => self.options(&key, index, span, inner)?,
+                None => self.table(&key, inner)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// `search.matches`, `search.query.progress`.
+    fn key_of<'f>(&'f self, function: &'f Function) -> Vec<&'f str> {
+        match function.kind {
+            FunctionKind::Free => vec![self.interface, &function.name],
+            FunctionKind::Constructor(_) => Vec::new(),
+            FunctionKind::Method(id) | FunctionKind::Static(id) => {
+                vec![self.interface, &self.resources[id.0].name, &function.name]
+            }
+        }
+    }
+
+    fn streams(&self) -> impl Iterator<Item = String> {
+        self.functions
+            .iter()
+            .filter(|f| f.stream.is_some())
+            .map(|f| format!("`{}`", self.key_of(f).join(".")))
+    }
+
+    fn options(
+        &mut self,
+        key: &[&str],
+        index: usize,
+        span: Option<Range<usize>>,
+        table: &dyn TableLike,
+    ) -> Result<(), Refused> {
+        let Some(mut options) = self.functions[index].stream else {
+            return Err(self.refused(
+                span,
+                key,
+                "the function returns no stream, and only a stream has options",
+            ));
+        };
+        for (name, item) in table.iter() {
+            let key = [key, &[name]].concat();
+            let key_span = table.key(name).and_then(toml_edit::Key::span);
+            match name {
+                "policy" => options.policy = self.policy(&key, item)?,
+                "capacity" => options.capacity = self.capacity(&key, item)?,
+                _ => {
+                    return Err(self.refused(
+                        key_span,
+                        &key,
+                        "unknown; known: `policy`, `capacity`",
+                    ));
+                }
+            }
+        }
+        self.functions[index].stream = Some(options);
+        Ok(())
+    }
+
+    fn policy(&self, key: &[&str], item: &Item) -> Result<Policy, Refused> {
+        match item.as_str() {
+            Some("block") => Ok(Policy::Block),
+            Some("latest") => Ok(Policy::Latest),
+            _ => Err(self.refused(item.span(), key, "it must be \"block\" or \"latest\"")),
+        }
+    }
+
+    fn capacity(&self, key: &[&str], item: &Item) -> Result<u32, Refused> {
+        match item.as_integer() {
+            Some(capacity) if CAPACITY.contains(&capacity) => Ok(capacity as u32),
+            _ => {
+                let (least, most) = (CAPACITY.start(), CAPACITY.end());
+                let reason = format!("it must be a number of records, {least} to {most}");
+                Err(self.refused(item.span(), key, &reason))
+            }
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! The files that were read, and places in them.
+
+use crate::Refused;
+use crate::model::Position;
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use wit_parser::{PackageId, Resolve, SourceMap, Span, UnresolvedPackageGroup};
+
+/// All files of a package, by the names under which errors speak of them.
+pub struct Sources {
+    /// The `.wit` files of the package itself, sorted.
+    main: Vec<PathBuf>,
+    /// The packages in `deps`, each with its files.
+    deps: Vec<Vec<PathBuf>>,
+    /// Where the `.thalweg.toml` stands.
+    folder: PathBuf,
+    /// The package is one file, beside which others may stand.
+    single: bool,
+    texts: HashMap<PathBuf, String>,
+    /// Knows in which file a span lies, once everything is resolved.
+    spans: SourceMap,
+}
+
+impl Sources {
+    /// Reads one file, or all files of a directory.
+    pub fn read(path: &Path) -> Result<Self, Refused> {
+        let mut sources = Sources {
+            main: Vec::new(),
+            deps: Vec::new(),
+            folder: path.parent().unwrap_or(Path::new("")).to_owned(),
+            single: !path.is_dir(),
+            texts: HashMap::new(),
+            spans: SourceMap::new(),
+        };
+        if !sources.single {
+            sources.folder = path.to_owned();
+            sources.main = wit_files(path)?;
+            if sources.main.is_empty() {
+                return Err(unreadable(path, "directory", "it has no .wit file"));
+            }
+            let deps = path.join("deps");
+            if deps.is_dir() {
+                for entry in entries(&deps)? {
+                    let files = if entry.is_dir() {
+                        wit_files(&entry)?
+                    } else {
+                        wit_only(entry)
+                    };
+                    if !files.is_empty() {
+                        sources.deps.push(files);
+                    }
+                }
+            }
+        } else {
+            sources.main = vec![path.to_owned()];
+        }
+        for file in sources.main.iter().chain(sources.deps.iter().flatten()) {
+            let text = fs::read_to_string(file).map_err(|error| {
+                unreadable(file, "file", &format!("it cannot be read: {error}"))
+            })?;
+            sources.texts.insert(file.clone(), text);
+        }
+        Ok(sources)
+    }
+
+    /// Has `wit-parser` read all of it.
+    pub fn resolve(&mut self) -> Result<(Resolve, PackageId), Refused> {
+        let main = self.group(&self.main)?;
+        let deps = self
+            .deps
+            .iter()
+            .map(|files| self.group(files))
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut resolve = Resolve {
+            all_features: true,
+            ..Resolve::default()
+        };
+        let result = resolve.push_groups(main, deps);
+        self.spans = resolve.source_map.clone();
+        match result {
+            Ok(id) => Ok((resolve, id)),
+            Err(error) => {
+                let kind = error.kind();
+                Err(self.refused(
+                    kind.span(),
+                    "package".to_owned(),
+                    &one_line(&kind.to_string()),
+                ))
+            }
+        }
+    }
+
+    fn group(&self, files: &[PathBuf]) -> Result<UnresolvedPackageGroup, Refused> {
+        let mut map = SourceMap::new();
+        for file in files {
+            map.push(file, self.texts[file].as_str());
+        }
+        map.parse().map_err(|(map, error)| {
+            let kind = error.kind();
+            let construct = match map.resolve_span(kind.span()) {
+                Some(at) if !at.range.is_empty() => {
+                    let text = &self.texts[Path::new(at.path)][at.range];
+                    format!("`{}`", text.lines().next().unwrap_or_default().trim())
+                }
+                _ => "end of file".to_owned(),
+            };
+            self.refused_in(&map, kind.span(), construct, &one_line(&kind.to_string()))
+        })
+    }
+
+    /// A refusal of what stands at `span`.
+    pub fn refused(&self, span: Span, construct: String, reason: &str) -> Refused {
+        self.refused_in(&self.spans, span, construct, reason)
+    }
+
+    /// A refusal of the package as a whole, at its declaration.
+    pub fn package_refused(&self, construct: String, reason: &str) -> Refused {
+        let declared = |file: &&PathBuf| {
+            let text = &self.texts[file.as_path()];
+            text.lines()
+                .position(|line| line.starts_with("package "))
+                .map(|line| ((*file).clone(), line as u32 + 1))
+        };
+        let (file, line) = self
+            .main
+            .iter()
+            .find_map(|file| declared(&file))
+            .unwrap_or_else(|| (self.main[0].clone(), 1));
+        Refused {
+            position: Position {
+                file,
+                line,
+                column: 1,
+            },
+            construct,
+            reason: reason.to_owned(),
+        }
+    }
+
+    fn refused_in(&self, map: &SourceMap, span: Span, construct: String, reason: &str) -> Refused {
+        Refused {
+            position: self.position_in(map, span),
+            construct,
+            reason: reason.to_owned(),
+        }
+    }
+
+    /// Where `span` begins.
+    pub fn position(&self, span: Span) -> Position {
+        self.position_in(&self.spans, span)
+    }
+
+    fn position_in(&self, map: &SourceMap, span: Span) -> Position {
+        match map.resolve_span(span) {
+            Some(at) => {
+                let file = PathBuf::from(at.path);
+                let text = self.texts.get(&file).map_or("", String::as_str);
+                position_of(file, text, at.range.start)
+            }
+            None => Position {
+                file: self.main[0].clone(),
+                line: 1,
+                column: 1,
+            },
+        }
+    }
+
+    /// The policy file of the package `name`, if there is one, with its text.
+    pub fn policy(&self, name: &str) -> Result<Option<(PathBuf, String)>, Refused> {
+        let own = format!("{name}.thalweg.toml");
+        for entry in entries(&self.folder)? {
+            let file_name = entry
+                .file_name()
+                .and_then(|name| name.to_str())
+                .unwrap_or_default()
+                .to_owned();
+            let Some(stem) = file_name.strip_suffix(".thalweg.toml") else {
+                continue;
+            };
+            let of_another = self.single && self.folder.join(format!("{stem}.wit")).is_file();
+            if file_name != own && !of_another {
+                let reason = format!("it belongs to no package here; the one for this is {own}");
+                return Err(unreadable(&entry, "file", &reason));
+            }
+        }
+        let path = self.folder.join(own);
+        match fs::read_to_string(&path) {
+            Ok(text) => Ok(Some((path, text))),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(unreadable(
+                &path,
+                "file",
+                &format!("it cannot be read: {error}"),
+            )),
+        }
+    }
+}
+
+/// The place of the byte at `offset` of a file's text.
+pub fn position_of(file: PathBuf, text: &str, offset: usize) -> Position {
+    let before = text.get(..offset).unwrap_or(text);
+    let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+    Position {
+        file,
+        line: before.matches('\n').count() as u32 + 1,
+        column: before[line_start..].chars().count() as u32 + 1,
+    }
+}
+
+/// A refusal of a file as a whole.
+fn unreadable(path: &Path, construct: &str, reason: &str) -> Refused {
+    Refused {
+        position: Position {
+            file: path.to_owned(),
+            line: 1,
+            column: 1,
+        },
+        construct: construct.to_owned(),
+        reason: reason.to_owned(),
+    }
+}
+
+/// What a directory holds, sorted; `""` is the current one.
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, Refused> {
+    let read = if folder.as_os_str().is_empty() {
+        fs::read_dir(".")
+    } else {
+        fs::read_dir(folder)
+    };
+    let list = |read: fs::ReadDir| {
+        read.map(|entry| entry.map(|entry| folder.join(entry.file_name())))
+            .collect::<Result<Vec<_>, _>>()
+    };
+    let mut paths = read
+        .and_then(list)
+        .map_err(|error| unreadable(folder, "directory", &format!("it cannot be read: {error}")))?;
+    paths.sort();
+    Ok(paths)
+}
+
+fn wit_files(folder: &Path) -> Result<Vec<PathBuf>, Refused> {
+    Ok(entries(folder)?.into_iter().flat_map(wit_only).collect())
+}
+
+fn wit_only(path: PathBuf) -> Vec<PathBuf> {
+    let is_wit = path.extension().is_some_and(|extension| extension == "wit") && path.is_file();
+    if is_wit { vec![path] } else { Vec::new() }
+}
+
+/// `wit-parser` breaks some messages into lines.
+fn one_line(message: &str) -> String {
+    message
+        .lines()
+        .map(str::trim)
+        .collect::<Vec<_>>()
+        .join("; ")
+}

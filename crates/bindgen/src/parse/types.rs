@@ -1,0 +1,521 @@
+//! Types: converted, laid out, hashed, and refused where no generator can write them.
+
+use super::sources::Sources;
+use crate::Refused;
+use crate::hash::{self, Texts};
+use crate::model::{
+    Case, Field, Label, Resource, ResourceId, Type, TypeDef, TypeDefKind, TypeId, TypeKind,
+};
+use std::collections::HashMap;
+use thalweg_wire::MAX_DEPTH;
+use wit_parser::{Handle, InterfaceId, Resolve, SizeAlign, Span, TypeOwner};
+
+/// Most fields of a tuple and parameters of a function: the Rust standard library's traits for tuples end there.
+pub const MAX_TUPLE: usize = 12;
+
+/// Longest text of a type's structure, in bytes. A few lines of records that use one another twice can stand for any number of
+/// fields; this is where a type is too large to be meant.
+const MAX_TEXT: usize = 65_536;
+
+/// Converts types, and collects the named ones in the order of their use.
+pub struct Types<'a> {
+    pub sources: &'a Sources,
+    pub resolve: &'a Resolve,
+    sizes: SizeAlign,
+    interface: InterfaceId,
+    pub defs: Vec<TypeDef>,
+    pub resources: Vec<Resource>,
+    defined: HashMap<wit_parser::TypeId, TypeId>,
+    resource_ids: HashMap<wit_parser::TypeId, ResourceId>,
+    /// How deep each of `defs` is nested.
+    depths: Vec<u32>,
+}
+
+impl<'a> Types<'a> {
+    /// Begins with the resources, which types may name before they are declared.
+    pub fn new(
+        sources: &'a Sources,
+        resolve: &'a Resolve,
+        interface: InterfaceId,
+    ) -> Result<Self, Refused> {
+        let mut sizes = SizeAlign::default();
+        if let Err(error) = sizes.fill(resolve) {
+            return Err(sources.package_refused("package".to_owned(), &error.to_string()));
+        }
+        let mut types = Types {
+            sources,
+            resolve,
+            sizes,
+            interface,
+            defs: Vec::new(),
+            resources: Vec::new(),
+            defined: HashMap::new(),
+            resource_ids: HashMap::new(),
+            depths: Vec::new(),
+        };
+        for (name, id) in &resolve.interfaces[interface].types {
+            let def = &resolve.types[*id];
+            if matches!(def.kind, wit_parser::TypeDefKind::Resource) {
+                types
+                    .resource_ids
+                    .insert(*id, ResourceId(types.resources.len()));
+                types.resources.push(Resource {
+                    name: name.clone(),
+                    docs: def.docs.contents.clone().unwrap_or_default(),
+                    position: sources.position(def.span),
+                });
+            }
+        }
+        Ok(types)
+    }
+
+    /// Converts a named type after those that it uses. Resources have none: `None`.
+    pub fn define(&mut self, id: wit_parser::TypeId) -> Result<Option<TypeId>, Refused> {
+        if let Some(defined) = self.defined.get(&id) {
+            return Ok(Some(*defined));
+        }
+        let resolve = self.resolve;
+        let def = &resolve.types[id];
+        let name = def.name.clone().expect("only named types are defined");
+        if let wit_parser::TypeDefKind::Resource = def.kind {
+            if def.owner != TypeOwner::Interface(self.interface) {
+                let reason =
+                    "it belongs to another interface; a resource is declared where it is exported";
+                return Err(self
+                    .sources
+                    .refused(def.span, format!("resource `{name}`"), reason));
+            }
+            return Ok(None);
+        }
+        // `use other.{name}` stands for the type itself.
+        if let wit_parser::TypeDefKind::Type(wit_parser::Type::Id(target)) = def.kind {
+            let target_def = &resolve.types[target];
+            if target_def.owner != def.owner && target_def.name.as_ref() == Some(&name) {
+                let defined = self.define(target)?;
+                if let Some(defined) = defined {
+                    self.defined.insert(id, defined);
+                }
+                return Ok(defined);
+            }
+        }
+
+        let kind = self.definition(id)?;
+        let depth = self.definition_depth(&kind);
+        let text = Texts {
+            types: &self.defs,
+            resources: &self.resources,
+        }
+        .of_definition(&kind);
+        let construct = || format!("type `{name}`");
+        if depth > MAX_DEPTH {
+            let reason =
+                format!("it is nested {depth} deep; {MAX_DEPTH} is the most that a message holds");
+            return Err(self.sources.refused(def.span, construct(), &reason));
+        }
+        if text.len() > MAX_TEXT {
+            let reason = "with everything that it uses it has too many parts";
+            return Err(self.sources.refused(def.span, construct(), reason));
+        }
+        if self.defs.iter().any(|other| other.name == name)
+            || self.resources.iter().any(|other| other.name == name)
+        {
+            let reason = "another type of this name, from another interface, is in use already";
+            return Err(self.sources.refused(def.span, construct(), reason));
+        }
+        let (size, align) = self.layout(&wit_parser::Type::Id(id));
+        let defined = TypeId(self.defs.len());
+        self.defined.insert(id, defined);
+        self.depths.push(depth);
+        self.defs.push(TypeDef {
+            name,
+            docs: def.docs.contents.clone().unwrap_or_default(),
+            kind,
+            size,
+            align,
+            hash: hash::of_text(&text),
+            position: self.sources.position(def.span),
+        });
+        Ok(Some(defined))
+    }
+
+    fn definition(&mut self, id: wit_parser::TypeId) -> Result<TypeDefKind, Refused> {
+        let resolve = self.resolve;
+        let def = &resolve.types[id];
+        let docs = |docs: &wit_parser::Docs| docs.contents.clone().unwrap_or_default();
+        Ok(match &def.kind {
+            wit_parser::TypeDefKind::Record(record) => {
+                let fields = record
+                    .fields
+                    .iter()
+                    .map(|f| (f.name.clone(), docs(&f.docs), f.ty, f.span));
+                TypeDefKind::Record(self.fields(fields.collect(), Self::value)?)
+            }
+            wit_parser::TypeDefKind::Variant(variant) => {
+                let mut cases = Vec::new();
+                for case in &variant.cases {
+                    let payload = case
+                        .ty
+                        .as_ref()
+                        .map(|ty| self.value(ty, case.span))
+                        .transpose()?;
+                    cases.push(Case {
+                        name: case.name.clone(),
+                        docs: docs(&case.docs),
+                        payload,
+                    });
+                }
+                let payloads = variant.cases.iter().map(|case| case.ty.as_ref());
+                let payload_offset = self
+                    .sizes
+                    .payload_offset(variant.tag(), payloads)
+                    .size_wasm32() as u32;
+                let tag_size = match variant.tag() {
+                    wit_parser::Int::U8 => 1,
+                    wit_parser::Int::U16 => 2,
+                    wit_parser::Int::U32 => 4,
+                    wit_parser::Int::U64 => 8,
+                };
+                TypeDefKind::Variant {
+                    cases,
+                    tag_size,
+                    payload_offset,
+                }
+            }
+            wit_parser::TypeDefKind::Enum(cases) => {
+                let labels = cases.cases.iter().map(|c| Label {
+                    name: c.name.clone(),
+                    docs: docs(&c.docs),
+                });
+                TypeDefKind::Enum(labels.collect())
+            }
+            wit_parser::TypeDefKind::Flags(flags) => {
+                let labels = flags.flags.iter().map(|f| Label {
+                    name: f.name.clone(),
+                    docs: docs(&f.docs),
+                });
+                TypeDefKind::Flags(labels.collect())
+            }
+            wit_parser::TypeDefKind::Type(ty) => TypeDefKind::Alias(self.value(ty, def.span)?),
+            _ => TypeDefKind::Alias(self.anonymous(id, def.span)?),
+        })
+    }
+
+    /// Fields one after the other, each converted by `convert`.
+    pub fn fields(
+        &mut self,
+        fields: Vec<(String, String, wit_parser::Type, Span)>,
+        convert: fn(&mut Self, &wit_parser::Type, Span) -> Result<Type, Refused>,
+    ) -> Result<Vec<Field>, Refused> {
+        let offsets = self
+            .sizes
+            .field_offsets(fields.iter().map(|(_, _, ty, _)| ty));
+        let offsets: Vec<u32> = offsets
+            .into_iter()
+            .map(|(offset, _)| offset.size_wasm32() as u32)
+            .collect();
+        fields
+            .into_iter()
+            .zip(offsets)
+            .map(|((name, docs, ty, span), offset)| {
+                Ok(Field {
+                    name,
+                    docs,
+                    ty: convert(self, &ty, span)?,
+                    offset,
+                })
+            })
+            .collect()
+    }
+
+    /// Size and alignment of these types as a record.
+    pub fn record_layout<'t>(
+        &self,
+        types: impl IntoIterator<Item = &'t wit_parser::Type>,
+    ) -> (u32, u32) {
+        let info = self.sizes.record(types);
+        (
+            info.size.size_wasm32() as u32,
+            info.align.align_wasm32() as u32,
+        )
+    }
+
+    fn layout(&self, ty: &wit_parser::Type) -> (u32, u32) {
+        (
+            self.sizes.size(ty).size_wasm32() as u32,
+            self.sizes.align(ty).align_wasm32() as u32,
+        )
+    }
+
+    /// A type in a place where resources and streams may stand: a parameter, or the whole result.
+    pub fn outermost(&mut self, ty: &wit_parser::Type, span: Span) -> Result<Type, Refused> {
+        if let wit_parser::Type::Id(id) = ty {
+            let def = &self.resolve.types[*id];
+            let kind = match &def.kind {
+                _ if def.name.is_some() => None,
+                wit_parser::TypeDefKind::Handle(Handle::Own(id)) => {
+                    Some(TypeKind::Own(self.resource(*id, def.span)?))
+                }
+                wit_parser::TypeDefKind::Handle(Handle::Borrow(id)) => {
+                    Some(TypeKind::Borrow(self.resource(*id, def.span)?))
+                }
+                wit_parser::TypeDefKind::Stream(None) => {
+                    let reason = "a stream has elements: `stream<u8>`";
+                    return Err(self.sources.refused(def.span, self.construct(ty), reason));
+                }
+                wit_parser::TypeDefKind::Stream(Some(element)) => Some(TypeKind::Stream(Some(
+                    Box::new(self.value(element, def.span)?),
+                ))),
+                _ => None,
+            };
+            if let Some(kind) = kind {
+                let (size, align) = self.layout(ty);
+                return Ok(Type { kind, size, align });
+            }
+        }
+        self.value(ty, span)
+    }
+
+    /// A type that is a value all through: no resource, no stream.
+    pub fn value(&mut self, ty: &wit_parser::Type, span: Span) -> Result<Type, Refused> {
+        let kind = match ty {
+            wit_parser::Type::Bool => TypeKind::Bool,
+            wit_parser::Type::U8 => TypeKind::U8,
+            wit_parser::Type::U16 => TypeKind::U16,
+            wit_parser::Type::U32 => TypeKind::U32,
+            wit_parser::Type::U64 => TypeKind::U64,
+            wit_parser::Type::S8 => TypeKind::S8,
+            wit_parser::Type::S16 => TypeKind::S16,
+            wit_parser::Type::S32 => TypeKind::S32,
+            wit_parser::Type::S64 => TypeKind::S64,
+            wit_parser::Type::F32 => TypeKind::F32,
+            wit_parser::Type::F64 => TypeKind::F64,
+            wit_parser::Type::Char => TypeKind::Char,
+            wit_parser::Type::String => TypeKind::String,
+            wit_parser::Type::ErrorContext => {
+                let reason =
+                    "error contexts are not supported: use a string, or a variant of your own";
+                return Err(self.sources.refused(span, self.construct(ty), reason));
+            }
+            wit_parser::Type::Id(id) => {
+                if self.resolve.types[*id].name.is_none() {
+                    return self.anonymous(*id, span);
+                }
+                match self.define(*id)? {
+                    Some(id) => TypeKind::Named(id),
+                    None => {
+                        let reason =
+                            "an alias of a resource is not supported: use the resource's own name";
+                        return Err(self.sources.refused(span, self.construct(ty), reason));
+                    }
+                }
+            }
+        };
+        let (size, align) = self.layout(ty);
+        Ok(Type { kind, size, align })
+    }
+
+    /// A type without a name, or what a name stands for.
+    fn anonymous(&mut self, id: wit_parser::TypeId, span: Span) -> Result<Type, Refused> {
+        let resolve = self.resolve;
+        let def = &resolve.types[id];
+        // `own<r>` that was written as `r` has no place of its own.
+        let span = if def.name.is_none() && def.span.is_known() {
+            def.span
+        } else {
+            span
+        };
+        let refuse = |types: &Self, reason: &str| {
+            Err(types.sources.refused(span, types.construct_of(def), reason))
+        };
+        let kind = match &def.kind {
+            wit_parser::TypeDefKind::List(item) => {
+                TypeKind::List(Box::new(self.value(item, span)?))
+            }
+            wit_parser::TypeDefKind::Option(item) => {
+                TypeKind::Option(Box::new(self.value(item, span)?))
+            }
+            wit_parser::TypeDefKind::Result(result) => {
+                let mut side = |ty: &Option<wit_parser::Type>| {
+                    ty.as_ref()
+                        .map(|ty| self.value(ty, span).map(Box::new))
+                        .transpose()
+                };
+                TypeKind::Result {
+                    ok: side(&result.ok)?,
+                    error: side(&result.err)?,
+                }
+            }
+            wit_parser::TypeDefKind::Tuple(tuple) if tuple.types.len() > MAX_TUPLE => {
+                return refuse(
+                    self,
+                    &format!("a tuple has at most {MAX_TUPLE} fields: use a record"),
+                );
+            }
+            wit_parser::TypeDefKind::Tuple(tuple) => TypeKind::Tuple(
+                tuple
+                    .types
+                    .iter()
+                    .map(|ty| self.value(ty, span))
+                    .collect::<Result<_, _>>()?,
+            ),
+            wit_parser::TypeDefKind::Map(..) => {
+                return refuse(self, "maps are not supported: use `list<tuple<K, V>>`");
+            }
+            wit_parser::TypeDefKind::FixedLengthList(..) => {
+                return refuse(
+                    self,
+                    "lists of a fixed length are not supported: use a tuple, or a list",
+                );
+            }
+            wit_parser::TypeDefKind::Future(_) => {
+                return refuse(self, "futures are not supported: an `async func` is one");
+            }
+            wit_parser::TypeDefKind::Stream(_) => {
+                return refuse(
+                    self,
+                    "a stream may only be the whole result of a function, or its ok side",
+                );
+            }
+            wit_parser::TypeDefKind::Handle(_) => {
+                let reason = "a resource may only be a parameter, or the whole result of a function or its ok side";
+                return refuse(self, reason);
+            }
+            _ => return refuse(self, "this construct is not supported"),
+        };
+        let (size, align) = self.layout(&wit_parser::Type::Id(id));
+        let ty = Type { kind, size, align };
+        let depth = self.depth(&ty);
+        if depth > MAX_DEPTH {
+            return refuse(
+                self,
+                &format!("it is nested {depth} deep; {MAX_DEPTH} is the most that a message holds"),
+            );
+        }
+        Ok(ty)
+    }
+
+    /// The resource whose function this is.
+    pub fn resource_of(&self, id: wit_parser::TypeId) -> ResourceId {
+        self.resource_ids[&id]
+    }
+
+    fn resource(&self, id: wit_parser::TypeId, span: Span) -> Result<ResourceId, Refused> {
+        let mut id = id;
+        while let wit_parser::TypeDefKind::Type(wit_parser::Type::Id(target)) =
+            self.resolve.types[id].kind
+        {
+            id = target;
+        }
+        self.resource_ids.get(&id).copied().ok_or_else(|| {
+            let name = self.resolve.types[id].name.clone().unwrap_or_default();
+            let reason =
+                "it belongs to another interface; a resource is declared where it is exported";
+            self.sources
+                .refused(span, format!("resource `{name}`"), reason)
+        })
+    }
+
+    fn depth(&self, ty: &Type) -> u32 {
+        let deepest = |types: &mut dyn Iterator<Item = &Type>| {
+            types.map(|ty| self.depth(ty)).max().unwrap_or(0) + 1
+        };
+        match &ty.kind {
+            TypeKind::List(item) | TypeKind::Option(item) => {
+                deepest(&mut [item.as_ref()].into_iter())
+            }
+            TypeKind::Result { ok, error } => deepest(&mut ok.iter().chain(error).map(Box::as_ref)),
+            TypeKind::Tuple(items) => deepest(&mut items.iter()),
+            TypeKind::Named(id) => self.depths[id.0],
+            _ => 0,
+        }
+    }
+
+    fn definition_depth(&self, kind: &TypeDefKind) -> u32 {
+        match kind {
+            TypeDefKind::Record(fields) => {
+                fields.iter().map(|f| self.depth(&f.ty)).max().unwrap_or(0) + 1
+            }
+            TypeDefKind::Variant { cases, .. } => {
+                cases
+                    .iter()
+                    .filter_map(|c| c.payload.as_ref())
+                    .map(|ty| self.depth(ty))
+                    .max()
+                    .unwrap_or(0)
+                    + 1
+            }
+            TypeDefKind::Enum(_) | TypeDefKind::Flags(_) => 0,
+            TypeDefKind::Alias(ty) => self.depth(ty),
+        }
+    }
+
+    /// How an error names a type.
+    pub fn construct(&self, ty: &wit_parser::Type) -> String {
+        format!("type `{}`", self.wit_text(ty))
+    }
+
+    fn construct_of(&self, def: &wit_parser::TypeDef) -> String {
+        format!("type `{}`", self.wit_text_of(def))
+    }
+
+    /// A type as WIT writes it.
+    fn wit_text(&self, ty: &wit_parser::Type) -> String {
+        let text = match ty {
+            wit_parser::Type::Bool => "bool",
+            wit_parser::Type::U8 => "u8",
+            wit_parser::Type::U16 => "u16",
+            wit_parser::Type::U32 => "u32",
+            wit_parser::Type::U64 => "u64",
+            wit_parser::Type::S8 => "s8",
+            wit_parser::Type::S16 => "s16",
+            wit_parser::Type::S32 => "s32",
+            wit_parser::Type::S64 => "s64",
+            wit_parser::Type::F32 => "f32",
+            wit_parser::Type::F64 => "f64",
+            wit_parser::Type::Char => "char",
+            wit_parser::Type::String => "string",
+            wit_parser::Type::ErrorContext => "error-context",
+            wit_parser::Type::Id(id) => {
+                let def = &self.resolve.types[*id];
+                return def.name.clone().unwrap_or_else(|| self.wit_text_of(def));
+            }
+        };
+        text.to_owned()
+    }
+
+    fn wit_text_of(&self, def: &wit_parser::TypeDef) -> String {
+        use wit_parser::TypeDefKind as Kind;
+        let one = |word: &str, ty: &Option<wit_parser::Type>| match ty {
+            Some(ty) => format!("{word}<{}>", self.wit_text(ty)),
+            None => word.to_owned(),
+        };
+        match &def.kind {
+            Kind::List(item) => format!("list<{}>", self.wit_text(item)),
+            Kind::FixedLengthList(item, count) => format!("list<{}, {count}>", self.wit_text(item)),
+            Kind::Map(key, value) => {
+                format!("map<{}, {}>", self.wit_text(key), self.wit_text(value))
+            }
+            Kind::Option(item) => format!("option<{}>", self.wit_text(item)),
+            Kind::Future(item) => one("future", item),
+            Kind::Stream(item) => one("stream", item),
+            Kind::Tuple(tuple) => {
+                let items: Vec<_> = tuple.types.iter().map(|ty| self.wit_text(ty)).collect();
+                format!("tuple<{}>", items.join(", "))
+            }
+            Kind::Result(result) => {
+                let side = |ty: &Option<wit_parser::Type>| {
+                    ty.as_ref().map_or("_".to_owned(), |ty| self.wit_text(ty))
+                };
+                format!("result<{}, {}>", side(&result.ok), side(&result.err))
+            }
+            Kind::Handle(Handle::Own(id)) => self.wit_text(&wit_parser::Type::Id(*id)),
+            Kind::Handle(Handle::Borrow(id)) => {
+                format!("borrow<{}>", self.wit_text(&wit_parser::Type::Id(*id)))
+            }
+            other => def
+                .name
+                .clone()
+                .unwrap_or_else(|| other.as_str().to_owned()),
+        }
+    }
+}

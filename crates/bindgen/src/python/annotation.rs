@@ -1,0 +1,121 @@
+//! Types as annotations say them.
+
+use super::client::Face;
+use super::plan::Plan;
+use crate::model::{Type, TypeDefKind, TypeKind};
+
+/// Where a type stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// A parameter takes anything that will do: any sequence, any buffer.
+    Parameter,
+    /// A field, a result or a payload is what the codec makes.
+    Value,
+}
+
+/// The annotation of a value of `ty`.
+pub(super) fn of(plan: &Plan<'_>, ty: &Type, place: Place) -> String {
+    match &ty.kind {
+        TypeKind::Bool => "bool".into(),
+        TypeKind::U8
+        | TypeKind::U16
+        | TypeKind::U32
+        | TypeKind::U64
+        | TypeKind::S8
+        | TypeKind::S16
+        | TypeKind::S32
+        | TypeKind::S64 => "int".into(),
+        TypeKind::F32 | TypeKind::F64 => "float".into(),
+        TypeKind::Char | TypeKind::String => "str".into(),
+        TypeKind::List(element) if is_byte(plan, element) => match place {
+            Place::Parameter => "bytes | bytearray | memoryview".into(),
+            Place::Value => "bytes".into(),
+        },
+        TypeKind::List(element) => {
+            let list = if place == Place::Parameter {
+                "Sequence"
+            } else {
+                "list"
+            };
+            format!("{list}[{}]", of(plan, element, place))
+        }
+        TypeKind::Option(payload) if can_be_none(plan, payload) => {
+            format!("thalweg.Some[{}] | None", of(plan, payload, place))
+        }
+        TypeKind::Option(payload) => format!("{} | None", of(plan, payload, place)),
+        TypeKind::Result { ok, error } => {
+            let side = |side: &Option<Box<Type>>| {
+                side.as_ref()
+                    .map_or("None".into(), |side| of(plan, side, place))
+            };
+            format!("thalweg.Ok[{}] | thalweg.Err[{}]", side(ok), side(error))
+        }
+        TypeKind::Tuple(items) if items.is_empty() => "tuple[()]".into(),
+        TypeKind::Tuple(items) => {
+            let items: Vec<String> = items.iter().map(|item| of(plan, item, place)).collect();
+            format!("tuple[{}]", items.join(", "))
+        }
+        TypeKind::Named(id) => {
+            let (def, planned) = plan.type_of(*id);
+            // An alias of a list takes any sequence where it is a parameter, which its own name does not say.
+            match &def.kind {
+                TypeDefKind::Alias(target) if place == Place::Parameter => of(plan, target, place),
+                _ => planned.class.clone(),
+            }
+        }
+        // The plan has refused what is left.
+        TypeKind::Own(_) | TypeKind::Borrow(_) | TypeKind::Stream(_) | TypeKind::Future(_) => {
+            "object".into()
+        }
+    }
+}
+
+/// The annotation of a parameter.
+pub(super) fn parameter(plan: &Plan<'_>, ty: &Type, face: Face) -> String {
+    match &ty.kind {
+        TypeKind::Own(id) | TypeKind::Borrow(id) => resource(plan, id.0, face).to_owned(),
+        _ => of(plan, ty, Place::Parameter),
+    }
+}
+
+/// The annotation of what a call gives.
+pub(super) fn result(plan: &Plan<'_>, ok: Option<&Type>, face: Face) -> String {
+    match ok.map(|ok| (&ok.kind, ok)) {
+        None => "None".into(),
+        Some((TypeKind::Own(id), _)) => resource(plan, id.0, face).to_owned(),
+        Some((TypeKind::Stream(Some(element)), _)) => {
+            let stream = if face == Face::Sync {
+                "Stream"
+            } else {
+                "AsyncStream"
+            };
+            let object = of(plan, element, Place::Value);
+            let view = view(plan, element).unwrap_or_else(|| object.clone());
+            format!("thalweg.{stream}[{object}, {view}]")
+        }
+        Some((_, ok)) => of(plan, ok, Place::Value),
+    }
+}
+
+/// The class of views of `element`, where it has one.
+pub(super) fn view(plan: &Plan<'_>, element: &Type) -> Option<String> {
+    match plan.resolve(element).kind {
+        TypeKind::Named(id) => plan.type_of(id).1.view.clone(),
+        _ => None,
+    }
+}
+
+fn resource<'p>(plan: &'p Plan<'_>, place: usize, face: Face) -> &'p str {
+    let (sync, aio) = &plan.resources[place];
+    if face == Face::Sync { sync } else { aio }
+}
+
+/// `u8`, or an alias of it.
+pub(super) fn is_byte(plan: &Plan<'_>, ty: &Type) -> bool {
+    plan.resolve(ty).kind == TypeKind::U8
+}
+
+/// Its value can be `None`, so an option of it needs a wrapper.
+pub(super) fn can_be_none(plan: &Plan<'_>, ty: &Type) -> bool {
+    matches!(plan.resolve(ty).kind, TypeKind::Option(_))
+}

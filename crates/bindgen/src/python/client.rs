@@ -1,0 +1,253 @@
+//! `client.py` and `aio.py`: the client, and a class for each resource.
+
+use std::collections::BTreeSet;
+
+use super::annotation;
+use super::names::{self, Names};
+use super::plan::Plan;
+use super::source::{Doc, Source};
+use super::views::mentions;
+use crate::model::{Function, FunctionKind, ResourceId, TypeDefKind, TypeKind};
+
+/// For whom a class is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Face {
+    Sync,
+    Async,
+}
+
+pub(super) fn emit(plan: &Plan<'_>, face: Face) -> Source {
+    let mut body = Source::new(plan);
+    let start = body.len();
+    for place in 0..plan.package.resources.len() {
+        resource(plan, place, face, &mut body);
+    }
+    client(plan, face, &mut body);
+    let body = body.tail(start);
+
+    let mut out = Source::new(plan);
+    let whom = if face == Face::Sync {
+        "sync code"
+    } else {
+        "asyncio"
+    };
+    out.docstring(0, &format!("The client of {} for {whom}.", plan.id()));
+    out.blank();
+    out.line(0, "from __future__ import annotations");
+    out.blank();
+    if mentions(&body, "builtins") {
+        out.line(0, "import builtins");
+    }
+    if mentions(&body, "Sequence") {
+        out.line(0, "from collections.abc import Sequence");
+    }
+    out.line(0, "from os import PathLike");
+    out.line(0, "from typing import Self");
+    out.blank();
+    out.line(0, "import thalweg");
+    out.blank();
+    out.line(0, "from . import _methods");
+    let local = |names: Vec<String>| {
+        names
+            .into_iter()
+            .filter(|name| mentions(&body, name))
+            .collect::<Vec<_>>()
+    };
+    out.import(".types", &local(plan.type_names()));
+    out.import(".views", &local(plan.view_names()));
+    out.append(&body);
+    out
+}
+
+fn pick(pair: &(String, String), face: Face) -> &str {
+    if face == Face::Sync { &pair.0 } else { &pair.1 }
+}
+
+fn resource(plan: &Plan<'_>, place: usize, face: Face, out: &mut Source) {
+    let resource = &plan.package.resources[place];
+    let base = if face == Face::Sync {
+        "Resource"
+    } else {
+        "AsyncResource"
+    };
+    out.gap();
+    out.line(
+        0,
+        &format!(
+            "class {}(thalweg.{base}):",
+            pick(&plan.resources[place], face)
+        ),
+    );
+    let docs = if resource.docs.trim().is_empty() {
+        format!("The service's resource `{}`.", resource.name)
+    } else {
+        resource.docs.clone()
+    };
+    out.docstring(1, &docs);
+    out.blank();
+    out.line(1, "__slots__ = ()");
+    let mine = FunctionKind::Method(ResourceId(place));
+    let all = plan.package.functions.iter().zip(&plan.methods);
+    let of_this = all.filter(|(function, _)| function.kind == mine);
+    let named = of_this.map(|(function, constant)| (function, constant, function.name.clone()));
+    methods(plan, named.collect(), face, out);
+}
+
+/// A method of a class.
+struct Named<'p> {
+    function: &'p Function,
+    constant: &'p str,
+    name: String,
+}
+
+/// Names the methods of a class, and writes them.
+fn methods(plan: &Plan<'_>, all: Vec<(&Function, &String, String)>, face: Face, out: &mut Source) {
+    let mut taken = Names::default();
+    let all: Vec<Named<'_>> = all
+        .into_iter()
+        .map(|(function, constant, name)| Named {
+            function,
+            constant,
+            name: taken.claim(names::method(&name)),
+        })
+        .collect();
+    let own = all.iter().map(|method| method.name.clone()).collect();
+    for named in &all {
+        method(plan, named, &own, face, out);
+    }
+}
+
+fn client(plan: &Plan<'_>, face: Face, out: &mut Source) {
+    let base = if face == Face::Sync {
+        "Client"
+    } else {
+        "AsyncClient"
+    };
+    out.gap();
+    out.line(
+        0,
+        &format!("class {}(thalweg.{base}):", pick(&plan.client, face)),
+    );
+    let mut docs = plan.package.docs.trim().to_owned();
+    if !docs.is_empty() {
+        docs.push_str("\n\n");
+    }
+    docs.push_str(
+        "A client has an instance of the service of its own. Every call takes `timeout`, in\n\
+         seconds, and raises `thalweg.TimedOut` when it is over.",
+    );
+    out.docstring(1, &docs);
+    out.blank();
+    out.line(1, "__slots__ = ()");
+    out.blank();
+    out.line(1, "@classmethod");
+    out.line(1, "def open(cls, path: str | PathLike[str]) -> Self:");
+    out.docstring(
+        2,
+        "Opens the library at `path` and makes a client of it.\n\n\
+         Raises `OSError` where it cannot be loaded and `thalweg.VersionMismatch` where it does\n\
+         not fit this package.",
+    );
+    out.line(2, "return cls._open(_methods.PACKAGE, path)");
+    let resources = &plan.package.resources;
+    let all = plan.package.functions.iter().zip(&plan.methods);
+    let named = all.filter_map(|(function, constant)| {
+        let name = match function.kind {
+            FunctionKind::Method(_) => return None,
+            FunctionKind::Free => function.name.clone(),
+            FunctionKind::Constructor(id) => resources[id.0].name.clone(),
+            FunctionKind::Static(id) => format!("{}-{}", resources[id.0].name, function.name),
+        };
+        Some((function, constant, name))
+    });
+    methods(plan, named.collect(), face, out);
+}
+
+/// Writes one method of a class that has the names `own`.
+fn method(
+    plan: &Plan<'_>,
+    named: &Named<'_>,
+    own: &BTreeSet<String>,
+    face: Face,
+    out: &mut Source,
+) {
+    let Named {
+        function,
+        constant,
+        name,
+    } = named;
+    let is_method = matches!(function.kind, FunctionKind::Method(_));
+    let params = &function.params[usize::from(is_method)..];
+    let mut signature = vec![Doc::from("self")];
+    let mut arguments = vec![Doc::from("self"), "timeout".into()];
+    if is_method {
+        arguments.push("self".into());
+    }
+    let mut taken = Names::default();
+    for param in params {
+        let name = taken.claim(names::parameter(&param.name));
+        let annotation = annotation::parameter(plan, &param.ty, face);
+        let annotation = names::within(&annotation, own);
+        signature.push(format!("{name}: {annotation}").into());
+        arguments.push(name.into());
+    }
+    let timeout = names::within("timeout: float | None = None", own);
+    signature.extend(["*".into(), timeout.into()]);
+    let result = annotation::result(plan, function.ok.as_ref(), face);
+    let result = names::within(&result, own);
+    let (def, wait, verb) = match face {
+        Face::Sync => ("def", "return ", "call"),
+        Face::Async => ("async def", "return await ", "start"),
+    };
+    out.blank();
+    out.definition(
+        1,
+        &format!("{def} {name}("),
+        signature,
+        &format!(") -> {result}:"),
+    );
+    out.docstring(2, &docs(plan, function, face));
+    let verb = match function.ok.as_ref().map(|ok| &ok.kind) {
+        Some(TypeKind::Own(id)) => {
+            arguments.insert(0, pick(&plan.resources[id.0], face).into());
+            if face == Face::Sync {
+                "make"
+            } else {
+                "start_make"
+            }
+        }
+        _ => verb,
+    };
+    out.statement(
+        2,
+        &Doc::call(&format!("{wait}_methods.{constant}.{verb}"), arguments),
+    );
+}
+
+/// The function's documentation, and what it raises.
+fn docs(plan: &Plan<'_>, function: &Function, face: Face) -> String {
+    let mut docs = function.docs.trim().to_owned();
+    if docs.is_empty() {
+        docs = match function.kind {
+            FunctionKind::Constructor(id) => {
+                format!("A new `{}`.", pick(&plan.resources[id.0], face))
+            }
+            _ => format!("Calls `{}`.", function.full_name),
+        };
+    }
+    let raised = match &function.error {
+        None => return docs,
+        Some(Some(error)) => match plan.resolve(error).kind {
+            TypeKind::Named(id) => {
+                let (def, planned) = plan.type_of(id);
+                match &def.kind {
+                    TypeDefKind::Variant { .. } => planned.class.clone(),
+                    _ => planned.exception.clone().unwrap_or_default(),
+                }
+            }
+            _ => "thalweg.ServiceError".into(),
+        },
+        Some(None) => "thalweg.ServiceError".into(),
+    };
+    format!("{docs}\n\nRaises `{raised}`.")
+}

@@ -1,0 +1,148 @@
+//! `_methods.py`: the package and its methods, in the order of their numbers.
+
+use super::annotation::{self, Place};
+use super::client::Face;
+use super::layout::{self, Spelling};
+use super::names;
+use super::plan::Plan;
+use super::source::{Doc, Source};
+use super::views::mentions;
+use crate::model::{Function, Type, TypeDefKind, TypeKind};
+
+pub(super) fn emit(plan: &Plan<'_>) -> Source {
+    let mut body = Source::new(plan);
+    let start = body.len();
+    body.blank();
+    let package = plan.package;
+    let name = format!("\"{}:{}\"", package.namespace, package.name);
+    let version = format!("\"{}\"", package.version);
+    let arguments = vec![name.into(), version.into(), hex(package.layout).into()];
+    body.assign("PACKAGE", None, &Doc::call("layout.Package", arguments));
+    for (function, constant) in package.functions.iter().zip(&plan.methods) {
+        body.blank();
+        let (annotation, value) = method(plan, function);
+        body.assign(constant, annotation, &value);
+    }
+    let body = body.tail(start);
+
+    let mut out = Source::new(plan);
+    out.docstring(0, &format!("What {} can be asked.", plan.id()));
+    out.blank();
+    if body.contains("thalweg.") {
+        out.line(0, "import thalweg");
+    }
+    out.line(0, "from thalweg import layout");
+    let local = |names: Vec<String>| {
+        names
+            .into_iter()
+            .filter(|name| mentions(&body, name))
+            .collect::<Vec<_>>()
+    };
+    let (types, views) = (local(plan.type_names()), local(plan.view_names()));
+    let layouts = mentions(&body, "_layout");
+    if layouts || !types.is_empty() || !views.is_empty() {
+        out.blank();
+    }
+    if layouts {
+        out.line(0, "from . import _layout");
+    }
+    out.import(".types", &types);
+    out.import(".views", &views);
+    out.append(&body);
+    out
+}
+
+/// As ruff writes a number.
+fn hex(number: u64) -> String {
+    format!("0x{number:016X}")
+}
+
+fn method(plan: &Plan<'_>, function: &Function) -> (Option<Doc>, Doc) {
+    let hashes = function.hashes;
+    let hashes = [hashes.params, hashes.ok, hashes.error, hashes.element];
+    let hashes = hashes.map(|hash| {
+        if hash == 0 {
+            "0".into()
+        } else {
+            Doc::from(hex(hash))
+        }
+    });
+    let params = function
+        .params
+        .iter()
+        .map(|param| {
+            let name = format!("\"{}\"", names::parameter(&param.name));
+            let kind = layout::named(plan, &param.ty, Spelling::Elsewhere);
+            Doc::Tuple(vec![name.into(), param.offset.to_string().into(), kind])
+        })
+        .collect();
+    let mut items = vec![
+        Doc::from(format!("\"{}\"", function.full_name)),
+        Doc::Tuple(hashes.into()),
+        Doc::Tuple(vec![
+            function.params_layout.0.to_string().into(),
+            Doc::Tuple(params),
+        ]),
+    ];
+    let mut annotation = None;
+    let head = match function.ok.as_ref().map(|ok| (ok, &ok.kind)) {
+        Some((_, TypeKind::Own(_))) => "PACKAGE.resource_method",
+        Some((ok, TypeKind::Stream(Some(element)))) => {
+            items.push(layout::named(plan, element, Spelling::Elsewhere));
+            items.push(annotation::view(plan, element).map_or("None".into(), Doc::from));
+            if has_tuple(plan, element) {
+                let faces = [Face::Sync, Face::Async]
+                    .map(|face| annotation::result(plan, Some(ok), face).into());
+                annotation = Some(Doc::Group {
+                    open: "layout.Method[".into(),
+                    items: faces.into(),
+                    close: "]",
+                });
+            }
+            "PACKAGE.stream_method"
+        }
+        Some((ok, _)) => {
+            items.push(layout::named(plan, ok, Spelling::Elsewhere));
+            if has_tuple(plan, ok) {
+                let value = annotation::of(plan, ok, Place::Value);
+                let both = vec![value.as_str().into(), value.as_str().into()];
+                annotation = Some(Doc::Group {
+                    open: "layout.Method[".into(),
+                    items: both,
+                    close: "]",
+                });
+            }
+            "PACKAGE.method"
+        }
+        None => {
+            items.push("None".into());
+            "PACKAGE.method"
+        }
+    };
+    if let Some(Some(error)) = &function.error {
+        items.push(layout::named(plan, error, Spelling::Elsewhere));
+        if let TypeKind::Named(id) = plan.resolve(error).kind {
+            let (def, planned) = plan.type_of(id);
+            // A variant's cases are exceptions themselves.
+            if let Some(exception) = &planned.exception
+                && !matches!(def.kind, TypeDefKind::Variant { .. })
+            {
+                items.push(exception.as_str().into());
+            }
+        }
+    }
+    (annotation, Doc::call(head, items))
+}
+
+/// A checker cannot infer the kind of a tuple.
+fn has_tuple(plan: &Plan<'_>, ty: &Type) -> bool {
+    match &plan.resolve(ty).kind {
+        TypeKind::Tuple(_) => true,
+        TypeKind::List(inner) | TypeKind::Option(inner) => has_tuple(plan, inner),
+        TypeKind::Result { ok, error } => [ok, error]
+            .into_iter()
+            .flatten()
+            .any(|side| has_tuple(plan, side)),
+        _ => false,
+    }
+}

@@ -1,0 +1,313 @@
+//! What is decided before anything is written: every name, which types are exceptions, which have views, and what is
+//! refused.
+
+use std::collections::BTreeSet;
+
+use super::client::Face;
+use super::names::{self, Names};
+use crate::Refused;
+use crate::model::{
+    Case, Function, FunctionKind, Package, Position, Type, TypeDef, TypeDefKind, TypeId, TypeKind,
+};
+
+/// A package and its names in Python.
+pub(super) struct Plan<'a> {
+    pub(super) package: &'a Package,
+    /// The folder, which is the package's name in Python: `thalweg_search`.
+    pub(super) folder: String,
+    /// Of each type.
+    pub(super) types: Vec<Planned>,
+    /// Classes of each resource: sync, async.
+    pub(super) resources: Vec<(String, String)>,
+    /// Classes of the client: sync, async.
+    pub(super) client: (String, String),
+    /// The constant in `_methods.py` for each function.
+    pub(super) methods: Vec<String>,
+}
+
+/// A named type's names.
+pub(super) struct Planned {
+    /// The class, the alias, or the union of a variant's classes.
+    pub(super) class: String,
+    /// Of a variant: its cases' classes.
+    pub(super) cases: Vec<String>,
+    /// The constant in `_layout.py`.
+    pub(super) constant: String,
+    /// The view's class, where a stream carries it.
+    pub(super) view: Option<String>,
+    /// The exception's class, where it is the payload of an error: for a variant the base of its cases, which is `class`.
+    pub(super) exception: Option<String>,
+}
+
+impl<'a> Plan<'a> {
+    pub(super) fn new(package: &'a Package) -> Result<Self, Refused> {
+        for def in &package.types {
+            check_def(def)?;
+        }
+        for function in &package.functions {
+            check_function(function)?;
+        }
+        let (raised, streamed) = uses(package);
+        let mut classes = Names::default();
+        let mut constants = Names::default();
+        let mut types = Vec::new();
+        for (place, def) in package.types.iter().enumerate() {
+            let class = classes.claim(names::class(&def.name));
+            let cases = match &def.kind {
+                TypeDefKind::Variant { cases, .. } => cases
+                    .iter()
+                    .map(|case| classes.claim(format!("{class}{}", names::class(&case.name))))
+                    .collect(),
+                _ => Vec::new(),
+            };
+            let is_variant = matches!(def.kind, TypeDefKind::Variant { .. });
+            let exception = raised.contains(&place).then(|| {
+                if is_variant {
+                    class.clone()
+                } else {
+                    classes.claim(format!("{class}Exception"))
+                }
+            });
+            let view = streamed
+                .contains(&place)
+                .then(|| classes.claim(format!("{class}View")));
+            let constant = constants.claim(names::constant(&def.name));
+            types.push(Planned {
+                class,
+                cases,
+                constant,
+                view,
+                exception,
+            });
+        }
+        let mut pair = |name: &str| {
+            let class = names::class(name);
+            (
+                classes.claim(class.clone()),
+                classes.claim(format!("Async{class}")),
+            )
+        };
+        let resources = package
+            .resources
+            .iter()
+            .map(|resource| pair(&resource.name))
+            .collect();
+        let client = pair(&package.interface);
+        let mut constants = Names::default();
+        constants.claim("PACKAGE".into());
+        let methods = package
+            .functions
+            .iter()
+            .map(|function| constants.claim(names::constant(&method_stem(package, function))))
+            .collect();
+        Ok(Self {
+            package,
+            folder: format!("{}_{}", package.namespace, package.name).replace('-', "_"),
+            types,
+            resources,
+            client,
+            methods,
+        })
+    }
+
+    /// `thalweg:search@0.1.0`.
+    pub(super) fn id(&self) -> String {
+        let Package {
+            namespace,
+            name,
+            version,
+            ..
+        } = self.package;
+        format!("{namespace}:{name}@{version}")
+    }
+
+    /// The definition and the names behind `id`.
+    pub(super) fn type_of(&self, id: TypeId) -> (&'a TypeDef, &Planned) {
+        (&self.package.types[id.0], &self.types[id.0])
+    }
+
+    /// `ty`, or what it is an alias of.
+    pub(super) fn resolve<'t>(&self, ty: &'t Type) -> &'t Type
+    where
+        'a: 't,
+    {
+        resolve(self.package, ty)
+    }
+
+    pub(super) fn has_types(&self) -> bool {
+        !self.types.is_empty()
+    }
+
+    pub(super) fn has_views(&self) -> bool {
+        self.types.iter().any(|planned| planned.view.is_some())
+    }
+
+    /// The classes of `client.py` or `aio.py`.
+    pub(super) fn class_names(&self, face: Face) -> Vec<String> {
+        let all = self.resources.iter().chain([&self.client]);
+        all.map(|(sync, aio)| if face == Face::Sync { sync } else { aio })
+            .cloned()
+            .collect()
+    }
+
+    /// What `types.py` defines.
+    pub(super) fn type_names(&self) -> Vec<String> {
+        let mut names = BTreeSet::new();
+        for planned in &self.types {
+            names.insert(planned.class.clone());
+            names.extend(planned.cases.iter().cloned());
+            names.extend(planned.exception.clone());
+        }
+        names.into_iter().collect()
+    }
+
+    /// What `views.py` defines.
+    pub(super) fn view_names(&self) -> Vec<String> {
+        self.types
+            .iter()
+            .filter_map(|planned| planned.view.clone())
+            .collect()
+    }
+}
+
+fn resolve<'a>(package: &'a Package, ty: &'a Type) -> &'a Type {
+    match &ty.kind {
+        TypeKind::Named(id) => match &package.types[id.0].kind {
+            TypeDefKind::Alias(target) => resolve(package, target),
+            _ => ty,
+        },
+        _ => ty,
+    }
+}
+
+/// `query-progress` of a method, `count` of a free function.
+fn method_stem(package: &Package, function: &Function) -> String {
+    match function.kind {
+        FunctionKind::Free | FunctionKind::Constructor(_) => function.name.clone(),
+        FunctionKind::Method(resource) | FunctionKind::Static(resource) => {
+            format!("{}-{}", package.resources[resource.0].name, function.name)
+        }
+    }
+}
+
+/// The types that are an error's payload, and the records that a stream carries.
+fn uses(package: &Package) -> (BTreeSet<usize>, BTreeSet<usize>) {
+    let (mut raised, mut streamed) = (BTreeSet::new(), BTreeSet::new());
+    for function in &package.functions {
+        if let Some(Some(error)) = &function.error
+            && let TypeKind::Named(id) = resolve(package, error).kind
+        {
+            raised.insert(id.0);
+        }
+        if let Some(Type {
+            kind: TypeKind::Stream(Some(element)),
+            ..
+        }) = &function.ok
+            && let TypeKind::Named(id) = resolve(package, element).kind
+            && let TypeDefKind::Record(_) = package.types[id.0].kind
+        {
+            streamed.insert(id.0);
+        }
+    }
+    (raised, streamed)
+}
+
+fn refused(position: &Position, construct: &str, reason: &str) -> Refused {
+    Refused {
+        position: position.clone(),
+        construct: construct.to_owned(),
+        reason: reason.to_owned(),
+    }
+}
+
+fn check_function(function: &Function) -> Result<(), Refused> {
+    let at = &function.position;
+    for param in &function.params {
+        match &param.ty.kind {
+            TypeKind::Own(_) | TypeKind::Borrow(_) => {}
+            TypeKind::Stream(_) => {
+                let construct = format!(
+                    "parameter `{}` of `{}`, a stream",
+                    param.name, function.name
+                );
+                return Err(refused(
+                    at,
+                    &construct,
+                    "a host has nothing to write a stream with: return one",
+                ));
+            }
+            _ => check_value(&param.ty, at)?,
+        }
+    }
+    match function.ok.as_ref().map(|ok| &ok.kind) {
+        Some(TypeKind::Own(_)) => {}
+        Some(TypeKind::Stream(Some(element))) => check_value(element, at)?,
+        Some(TypeKind::Stream(None)) => {
+            let construct = format!("result of `{}`, a stream without elements", function.name);
+            return Err(refused(
+                at,
+                &construct,
+                "there is nothing to iterate over: give it an element type",
+            ));
+        }
+        _ => {
+            if let Some(ok) = &function.ok {
+                check_value(ok, at)?;
+            }
+        }
+    }
+    match &function.error {
+        Some(Some(error)) => check_value(error, at),
+        _ => Ok(()),
+    }
+}
+
+fn check_def(def: &TypeDef) -> Result<(), Refused> {
+    let at = &def.position;
+    match &def.kind {
+        TypeDefKind::Record(fields) => fields
+            .iter()
+            .try_for_each(|field| check_value(&field.ty, at)),
+        TypeDefKind::Variant { cases, .. } => {
+            let payload = |case: &Case| {
+                case.payload
+                    .as_ref()
+                    .map_or(Ok(()), |payload| check_value(payload, at))
+            };
+            cases.iter().try_for_each(payload)
+        }
+        TypeDefKind::Enum(_) | TypeDefKind::Flags(_) => Ok(()),
+        TypeDefKind::Alias(target) => check_value(target, at),
+    }
+}
+
+/// Refuses what cannot be inside a value.
+fn check_value(ty: &Type, at: &Position) -> Result<(), Refused> {
+    let both = |parts: [&Option<Box<Type>>; 2]| {
+        parts
+            .into_iter()
+            .flatten()
+            .try_for_each(|part| check_value(part, at))
+    };
+    match &ty.kind {
+        TypeKind::List(inner) | TypeKind::Option(inner) => check_value(inner, at),
+        TypeKind::Result { ok, error } => both([ok, error]),
+        TypeKind::Tuple(items) => items.iter().try_for_each(|item| check_value(item, at)),
+        TypeKind::Own(_) | TypeKind::Borrow(_) => Err(refused(
+            at,
+            "a resource inside a value",
+            "a handle can be a parameter or a whole result: pass it beside the value",
+        )),
+        TypeKind::Stream(_) => Err(refused(
+            at,
+            "a stream inside a value",
+            "a stream can be a whole result: return it by a function of its own",
+        )),
+        TypeKind::Future(_) => Err(refused(
+            at,
+            "type `future`",
+            "an `async func` is what is awaited: return the value from one",
+        )),
+        _ => Ok(()),
+    }
+}

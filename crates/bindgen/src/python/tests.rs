@@ -1,0 +1,232 @@
+//! What the emitter refuses, and how it spells what the packages of the repository do not have.
+
+use std::path::PathBuf;
+
+use super::emit;
+use crate::Refused;
+use crate::model::{
+    Case, Field, Function, FunctionKind, Hashes, Label, Package, Position, Type, TypeDef,
+    TypeDefKind, TypeId, TypeKind,
+};
+
+fn ty(kind: TypeKind, size: u32, align: u32) -> Type {
+    Type { kind, size, align }
+}
+
+fn string() -> Type {
+    ty(TypeKind::String, 8, 4)
+}
+
+fn field(name: &str, ty: Type) -> Field {
+    Field {
+        name: name.into(),
+        docs: String::new(),
+        ty,
+        offset: 0,
+    }
+}
+
+fn position() -> Position {
+    Position {
+        file: PathBuf::from("a.wit"),
+        line: 3,
+        column: 5,
+    }
+}
+
+fn def(name: &str, kind: TypeDefKind) -> TypeDef {
+    TypeDef {
+        name: name.into(),
+        docs: String::new(),
+        kind,
+        size: 8,
+        align: 4,
+        hash: 1,
+        position: position(),
+    }
+}
+
+fn function(name: &str, params: Vec<Field>, ok: Option<Type>) -> Function {
+    Function {
+        name: name.into(),
+        full_name: format!("thing.{name}"),
+        docs: String::new(),
+        kind: FunctionKind::Free,
+        is_async: false,
+        params,
+        params_layout: (8, 4),
+        ok,
+        error: None,
+        hashes: Hashes::default(),
+        stream: None,
+        position: position(),
+    }
+}
+
+fn package(types: Vec<TypeDef>, functions: Vec<Function>) -> Package {
+    Package {
+        namespace: "a".into(),
+        name: "b-c".into(),
+        version: "1.2.3".into(),
+        interface: "thing".into(),
+        docs: String::new(),
+        types,
+        resources: Vec::new(),
+        functions,
+        layout: 0xabc,
+    }
+}
+
+fn file(package: &Package, name: &str) -> String {
+    let outputs = emit(package).expect("nothing in it is refused");
+    let path = PathBuf::from("a_b_c").join(name);
+    let output = outputs.into_iter().find(|output| output.path == path);
+    output.expect("a file of that name").contents
+}
+
+fn refusal(types: Vec<TypeDef>, functions: Vec<Function>) -> Refused {
+    emit(&package(types, functions)).expect_err("it is refused")
+}
+
+#[test]
+fn a_future_is_refused_with_its_place() {
+    let future = ty(TypeKind::Future(None), 4, 4);
+    let refused = refusal(vec![], vec![function("f", vec![], Some(future))]);
+    assert_eq!(refused.position, position());
+    assert!(refused.construct.contains("future"), "{refused}");
+}
+
+#[test]
+fn a_stream_is_refused_where_a_host_has_none() {
+    let stream = |element| ty(TypeKind::Stream(element), 4, 4);
+    let some = Some(Box::new(string()));
+    let as_parameter = vec![field("in", stream(some.clone()))];
+    let refused = refusal(vec![], vec![function("f", as_parameter, None)]);
+    assert!(
+        refused.construct.contains("parameter `in` of `f`"),
+        "{refused}"
+    );
+    let refused = refusal(vec![], vec![function("f", vec![], Some(stream(None)))]);
+    assert!(refused.construct.contains("without elements"), "{refused}");
+    let list = ty(TypeKind::List(Box::new(stream(some))), 8, 4);
+    let refused = refusal(vec![], vec![function("f", vec![], Some(list))]);
+    assert!(
+        refused.construct.contains("stream inside a value"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn a_resource_inside_a_record_is_refused() {
+    let own = ty(TypeKind::Own(crate::model::ResourceId(0)), 4, 4);
+    let record = TypeDefKind::Record(vec![field("r", own)]);
+    let refused = refusal(vec![def("holder", record)], vec![]);
+    assert!(
+        refused.construct.contains("resource inside a value"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn an_error_that_is_no_variant_is_wrapped_in_an_exception() {
+    let labels = ["missing", "io-error"].map(|name| Label {
+        name: name.into(),
+        docs: String::new(),
+    });
+    let mut fails = function("f", vec![], None);
+    fails.error = Some(Some(ty(TypeKind::Named(TypeId(0)), 1, 1)));
+    let package = package(
+        vec![def("code", TypeDefKind::Enum(labels.into()))],
+        vec![fails],
+    );
+    let types = file(&package, "types.py");
+    assert!(types.contains("class Code(enum.Enum):"), "{types}");
+    assert!(types.contains("    IO_ERROR = \"io-error\"\n"), "{types}");
+    assert!(
+        types.contains("class CodeException(thalweg.ServiceError):"),
+        "{types}"
+    );
+    assert!(types.contains("    payload: Code\n"), "{types}");
+    let methods = file(&package, "_methods.py");
+    assert!(
+        methods.contains("None, _layout.CODE, CodeException)"),
+        "{methods}"
+    );
+    assert!(file(&package, "client.py").contains("Raises `CodeException`."));
+}
+
+#[test]
+fn a_union_that_is_too_long_for_a_line_is_wrapped() {
+    let cases = ["first", "second", "third", "fourth"].map(|name| Case {
+        name: format!("the-{name}-of-them"),
+        docs: String::new(),
+        payload: Some(string()),
+    });
+    let variant = TypeDefKind::Variant {
+        cases: cases.into(),
+        tag_size: 1,
+        payload_offset: 4,
+    };
+    let types = file(&package(vec![def("choice", variant)], vec![]), "types.py");
+    let expected = "Choice: TypeAlias = (\n    ChoiceTheFirstOfThem\n    | ChoiceTheSecondOfThem\n    \
+                    | ChoiceTheThirdOfThem\n    | ChoiceTheFourthOfThem\n)\n";
+    assert!(types.contains(expected), "{types}");
+}
+
+#[test]
+fn documentation_that_python_would_misread_is_kept_apart() {
+    let mut says = function("f", vec![], None);
+    for (docs, expected) in [
+        ("Says \"no\"", "        \"\"\"Says \"no\" \"\"\"\n"),
+        ("A \\d pattern", "        r\"\"\"A \\d pattern\"\"\"\n"),
+        (
+            "Three \"\"\" of them",
+            "        \"\"\"Three ''' of them\"\"\"\n",
+        ),
+        (
+            "First.\n\nSecond.  ",
+            "        \"\"\"First.\n\n        Second.\n        \"\"\"\n",
+        ),
+    ] {
+        says.docs = docs.into();
+        let client = file(&package(vec![], vec![says.clone()]), "client.py");
+        assert!(client.contains(expected), "{client}");
+    }
+}
+
+#[test]
+fn two_names_that_become_one_stay_two() {
+    let empty = || TypeDefKind::Record(vec![field("x", string())]);
+    let cases = vec![Case {
+        name: "b".into(),
+        docs: String::new(),
+        payload: None,
+    }];
+    let variant = TypeDefKind::Variant {
+        cases,
+        tag_size: 1,
+        payload_offset: 1,
+    };
+    let package = package(vec![def("a-b", empty()), def("a", variant)], vec![]);
+    let types = file(&package, "types.py");
+    assert!(types.contains("class AB:"), "{types}");
+    assert!(types.contains("class AB_:"), "{types}");
+    assert!(types.contains("A: TypeAlias = AB_\n"), "{types}");
+}
+
+#[test]
+fn what_a_package_does_not_have_has_no_file() {
+    let package = package(vec![], vec![function("f", vec![], None)]);
+    let names: Vec<_> = emit(&package)
+        .expect("nothing in it is refused")
+        .into_iter()
+        .map(|output| output.path)
+        .collect();
+    assert!(
+        !names
+            .iter()
+            .any(|path| path.ends_with("types.py") || path.ends_with("views.py"))
+    );
+    assert!(names.iter().any(|path| path.ends_with("py.typed")));
+    assert_eq!(emit(&package), emit(&package));
+}

@@ -1,0 +1,92 @@
+//! `views.py`: records read in place.
+
+use super::annotation::{self, Place};
+use super::layout::{self, Spelling};
+use super::names;
+use super::plan::Plan;
+use super::source::{Doc, Source};
+use crate::model::TypeDefKind;
+
+pub(super) fn emit(plan: &Plan<'_>) -> Source {
+    let mut body = Source::new(plan);
+    let start = body.len();
+    let mut used = Vec::new();
+    for (def, planned) in plan.package.types.iter().zip(&plan.types) {
+        let (Some(view), TypeDefKind::Record(fields)) = (&planned.view, &def.kind) else {
+            continue;
+        };
+        used.push(planned.class.clone());
+        body.gap();
+        body.line(
+            0,
+            &format!("class {view}(thalweg.View[{}]):", planned.class),
+        );
+        body.docstring(
+            1,
+            &format!(
+                "A `{}` in a batch. Its fields raise once that is released.",
+                planned.class
+            ),
+        );
+        body.blank();
+        body.line(1, "__slots__ = ()");
+        body.blank();
+        let own = fields
+            .iter()
+            .map(|field| names::field(&field.name))
+            .collect();
+        for field in fields {
+            let value = layout::named(plan, &field.ty, Spelling::InClass);
+            let annotation = annotation::of(plan, &field.ty, Place::Value);
+            let annotation = names::within(&annotation, &own);
+            let annotation = format!("thalweg.layout.Field[{annotation}]");
+            let call = Doc::call(
+                "thalweg.layout.field",
+                vec![field.offset.to_string().into(), value],
+            );
+            body.assign_in(
+                1,
+                &names::field(&field.name),
+                Some(annotation.into()),
+                &call,
+            );
+            body.docstring(1, &field.docs);
+        }
+    }
+    let body = body.tail(start);
+    let names: Vec<String> = plan
+        .type_names()
+        .into_iter()
+        .filter(|name| mentions(&body, name))
+        .collect();
+    let mut out = Source::new(plan);
+    out.docstring(
+        0,
+        &format!("Records of {} as batches of a stream give them.", plan.id()),
+    );
+    out.blank();
+    out.line(0, "from __future__ import annotations");
+    out.blank();
+    if mentions(&body, "builtins") {
+        out.line(0, "import builtins");
+        out.blank();
+    }
+    out.line(0, "import thalweg.layout");
+    out.blank();
+    if mentions(&body, "_layout") {
+        out.line(0, "from . import _layout");
+    }
+    out.import(".types", &names);
+    out.append(&body);
+    out
+}
+
+/// Does `text` use the identifier `name`, outside of docstrings?
+pub(super) fn mentions(text: &str, name: &str) -> bool {
+    let part = |letter: char| letter.is_alphanumeric() || letter == '_';
+    text.match_indices(name).any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + name.len()..].chars().next();
+        !before.is_some_and(|letter| part(letter) || letter == '`') && !after.is_some_and(part)
+    })
+}

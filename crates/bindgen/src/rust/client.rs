@@ -1,0 +1,175 @@
+//! The typed client, and one per resource.
+
+use super::names::{camel, in_client, param};
+use super::types::{self, owned};
+use super::{docs, line};
+use crate::model::{Function, FunctionKind, Package, ResourceId, Type, TypeKind};
+
+/// All clients.
+pub fn clients(out: &mut String, package: &Package) {
+    let name = camel(&package.interface);
+    line(
+        out,
+        &format!(
+            "
+            /// Calls an instance of its own of the service. Clones share the instance; the last one to go closes it.
+            #[derive(Clone, Debug)]
+            pub struct {name}Client {{
+                client: port::Client,
+            }}
+
+            impl {name}Client {{
+                /// Starts an instance of what `make` makes, in this process; it is made anew after a panic.
+                ///
+                /// # Errors
+                /// The runtime could not be started.
+                pub fn start<S: {name}>(make: impl Fn() -> S + Send + 'static) -> Result<Self, port::Failure> {{
+                    let client = port::Client::start(move || {name}Server::new(make()))?;
+                    Ok(Self {{ client }})
+                }}
+
+                /// Closes the instance now, for all clones: calls and streams end as cancelled, resources are stale.
+                pub fn close(&self) {{
+                    self.client.close();
+                }}
+
+                /// The same instance; each of the calls must end within `timeout`.
+                #[must_use]
+                pub fn with_timeout(&self, timeout: std::time::Duration) -> Self {{
+                    Self {{ client: self.client.with_timeout(timeout) }}
+                }}
+                "
+        ),
+    );
+    for (number, function) in package.functions.iter().enumerate() {
+        if !matches!(function.kind, FunctionKind::Method(_)) {
+            method(out, package, number, function, "self.client");
+        }
+    }
+    line(out, "}");
+
+    for (id, resource) in package.resources.iter().enumerate() {
+        let name = camel(&resource.name);
+        line(out, "");
+        docs(
+            out,
+            &resource.docs,
+            &format!("WIT's resource `{}`.", resource.name),
+        );
+        line(
+            out,
+            &format!(
+                "///
+                /// It lives in the service; dropping this closes it.
+                #[derive(Debug)]
+                pub struct {name}Client {{
+                    own: port::Own,
+                    timeout: Option<std::time::Duration>,
+                }}
+
+                impl {name}Client {{
+                    fn new(own: port::Own) -> Self {{
+                        Self {{ own, timeout: None }}
+                    }}
+
+                    fn client(&self) -> port::Client {{
+                        let client = self.own.client();
+                        match self.timeout {{
+                            Some(timeout) => client.with_timeout(timeout),
+                            None => client,
+                        }}
+                    }}
+
+                    /// From now on each of its calls must end within `timeout`.
+                    #[must_use]
+                    pub fn with_timeout(mut self, timeout: std::time::Duration) -> Self {{
+                        self.timeout = Some(timeout);
+                        self
+                    }}
+                    "
+            ),
+        );
+        for (number, function) in package.functions.iter().enumerate() {
+            if function.kind == FunctionKind::Method(ResourceId(id)) {
+                method(out, package, number, function, "self.client()");
+            }
+        }
+        line(out, "}");
+    }
+}
+
+fn method(out: &mut String, package: &Package, number: usize, function: &Function, client: &str) {
+    let params = match function.kind {
+        FunctionKind::Method(_) => &function.params[1..],
+        _ => &function.params[..],
+    };
+    let declared: String = params
+        .iter()
+        .map(|field| {
+            let ty = match field.ty.kind {
+                TypeKind::Own(id) => format!("{}Client", camel(&package.resources[id.0].name)),
+                TypeKind::Borrow(id) => format!("&{}Client", camel(&package.resources[id.0].name)),
+                _ => types::param(package, &field.ty),
+            };
+            format!(", {}: {ty}", param(&field.name))
+        })
+        .collect();
+    let passed = params.iter().map(|field| {
+        let name = param(&field.name);
+        match field.ty.kind {
+            TypeKind::Own(_) => format!("{name}.own.into_handle()"),
+            TypeKind::Borrow(_) => format!("{name}.own.handle()"),
+            _ => name,
+        }
+    });
+    let own =
+        matches!(function.kind, FunctionKind::Method(_)).then(|| "self.own.handle()".to_owned());
+    let passed = types::tuple(own.into_iter().chain(passed));
+
+    let (ok, read) = match function.ok.as_ref() {
+        None => ("()".to_owned(), "reply.value::<()>()".to_owned()),
+        Some(Type {
+            kind: TypeKind::Own(id),
+            ..
+        }) => {
+            let name = format!("{}Client", camel(&package.resources[id.0].name));
+            let read = format!("reply.own().map({name}::new)");
+            (name, read)
+        }
+        Some(Type {
+            kind: TypeKind::Stream(Some(element)),
+            ..
+        }) => {
+            let element = owned(package, element);
+            (
+                format!("port::StreamReader<{element}>"),
+                format!("reply.stream::<{element}>()"),
+            )
+        }
+        Some(ty) => {
+            let ty = owned(package, ty);
+            let read = format!("reply.value::<{ty}>()");
+            (ty, read)
+        }
+    };
+    let error = match &function.error {
+        None => "port::NoError".to_owned(),
+        Some(None) => "()".to_owned(),
+        Some(Some(ty)) => owned(package, ty),
+    };
+    docs(
+        out,
+        &function.docs,
+        &format!("WIT's `{}`.", function.full_name),
+    );
+    line(
+        out,
+        &format!(
+            "pub fn {}(&self{declared}) -> port::Pending<{ok}, {error}> {{
+                {client}.call({number}, &{passed}, |reply| {read})
+            }}
+            ",
+            in_client(package, function)
+        ),
+    );
+}

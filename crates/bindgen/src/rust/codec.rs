@@ -1,0 +1,164 @@
+//! Named types: their declarations, and how they are written, checked and read.
+
+mod fields;
+mod labels;
+mod shapes;
+
+use super::names::camel;
+use super::types::{self, owned};
+use super::{docs, has_view, hex, line};
+use crate::model::{Package, Type, TypeDef, TypeDefKind};
+
+/// Writes one named type.
+pub fn definition(out: &mut String, package: &Package, id: usize, def: &TypeDef) {
+    match &def.kind {
+        TypeDefKind::Record(record) => fields::record(out, package, id, def, record),
+        TypeDefKind::Variant {
+            cases,
+            tag_size,
+            payload_offset,
+        } => {
+            fields::variant(out, package, id, def, cases, *tag_size, *payload_offset);
+        }
+        TypeDefKind::Enum(cases) => labels::enumeration(out, package, def, cases),
+        TypeDefKind::Flags(flags) => labels::flags(out, package, def, flags),
+        TypeDefKind::Alias(ty) => {
+            line(out, "");
+            docs(out, &def.docs, &format!("WIT's `{}`.", def.name));
+            line(
+                out,
+                &format!("pub type {} = {};", camel(&def.name), owned(package, ty)),
+            );
+            return;
+        }
+    }
+    let name = camel(&def.name);
+    line(
+        out,
+        &format!(
+            "
+            // What the generators for the other languages know this type by.
+            const _: () = assert!(<{name} as wire::Decode>::HASH == {});",
+            hex(def.hash)
+        ),
+    );
+    if package
+        .functions
+        .iter()
+        .any(|function| is_error(package, function.error.as_ref(), id))
+    {
+        fields::error(out, package, def);
+    }
+}
+
+/// Whether the named type `id` is this error payload.
+fn is_error(package: &Package, error: Option<&Option<Type>>, id: usize) -> bool {
+    let payload = error
+        .and_then(Option::as_ref)
+        .map(|ty| types::seen_through(package, ty));
+    payload.is_some_and(|ty| ty.kind == crate::model::TypeKind::Named(crate::model::TypeId(id)))
+}
+
+/// The derives of an owned type.
+fn derives(package: &Package, id: usize) -> String {
+    let ty = Type {
+        kind: crate::model::TypeKind::Named(crate::model::TypeId(id)),
+        size: 0,
+        align: 1,
+    };
+    let copy = if types::plain_definition(package, id) {
+        "Copy, "
+    } else {
+        ""
+    };
+    let eq = if types::has_float(package, &ty) {
+        ""
+    } else {
+        ", Eq, Hash"
+    };
+    format!("#[derive(Clone, {copy}Debug, PartialEq{eq})]")
+}
+
+/// `at + 8`, or `at`.
+fn place(offset: u32) -> String {
+    if offset == 0 {
+        "at".to_owned()
+    } else {
+        format!("at + {offset}")
+    }
+}
+
+/// `impl wire::Decode`, around the four functions in `body`.
+struct Layout<'a> {
+    package: &'a Package,
+    id: usize,
+    depth: u32,
+}
+
+impl Layout<'_> {
+    /// The constants and the view's type; the caller goes on with the functions and closes the brace.
+    fn begin(&self, out: &mut String) {
+        let def = &self.package.types[self.id];
+        let name = camel(&def.name);
+        let view = if has_view(self.package, self.id) {
+            format!("{name}View<'a>")
+        } else {
+            name.clone()
+        };
+        line(out, &format!("\nimpl wire::Decode for {name} {{"));
+        line(
+            out,
+            &format!(
+                "const SIZE: u32 = {};\nconst ALIGN: u32 = {};",
+                def.size, def.align
+            ),
+        );
+        line(
+            out,
+            &format!(
+                "const SHAPE: wire::Shape = {};",
+                shapes::of_definition(self.package, &def.kind)
+            ),
+        );
+        line(out, &format!("const DEPTH: u32 = {};\n", self.depth));
+        line(out, &format!("type View<'a> = {view};\n"));
+    }
+}
+
+/// An expression that reads the value at `offset`.
+fn read(package: &Package, ty: &Type, offset: u32) -> String {
+    format!(
+        "<{} as wire::Decode>::view(from, {})",
+        owned(package, ty),
+        place(offset)
+    )
+}
+
+/// An expression that checks the value at `offset`, without the `?`; `None` where there is nothing to check.
+fn check(package: &Package, ty: &Type, offset: u32) -> Option<String> {
+    if types::is_number(types::seen_through(package, ty)) {
+        return None;
+    }
+    Some(format!(
+        "<{} as wire::Decode>::check(from, {})",
+        owned(package, ty),
+        place(offset)
+    ))
+}
+
+/// An expression that makes the value of `view` its own.
+fn own(package: &Package, ty: &Type, view: &str) -> String {
+    if types::plain(package, ty) {
+        return view.to_owned();
+    }
+    format!("<{} as wire::Decode>::owned({view})", owned(package, ty))
+}
+
+/// An expression that borrows from the owned value `value`, which is a place or a reference as `by_ref` says.
+fn borrow(package: &Package, ty: &Type, value: &str, by_ref: bool) -> String {
+    match (types::plain(package, ty), by_ref) {
+        (true, true) => format!("*{value}"),
+        (true, false) => value.to_owned(),
+        (false, _) => format!("{value}.as_view()"),
+    }
+}

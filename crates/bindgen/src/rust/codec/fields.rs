@@ -1,0 +1,418 @@
+//! Records and variants: values made of values.
+
+use super::super::names::{camel, snake};
+use super::super::types::{self, owned, view};
+use super::super::{docs, has_view, line};
+use super::{Layout, borrow, check, derives, own, place, read};
+use crate::model::{Case, Field, Package, Type, TypeDef, TypeDefKind, TypeKind};
+
+/// A record, and its view where it has tails.
+pub fn record(out: &mut String, package: &Package, id: usize, def: &TypeDef, fields: &[Field]) {
+    let name = camel(&def.name);
+    let viewed = has_view(package, id);
+    let view_name = if viewed {
+        format!("{name}View")
+    } else {
+        name.clone()
+    };
+    let lifetime = if viewed { "<'_>" } else { "" };
+
+    line(out, "");
+    docs(out, &def.docs, &format!("WIT's `{}`.", def.name));
+    line(
+        out,
+        &format!("{}\npub struct {name} {{", derives(package, id)),
+    );
+    for field in fields {
+        docs(out, &field.docs, &format!("WIT's `{}`.", field.name));
+        line(
+            out,
+            &format!("pub {}: {},", snake(&field.name), owned(package, &field.ty)),
+        );
+    }
+    line(out, "}");
+    if viewed {
+        line(
+            out,
+            &format!("\n/// [`{name}`] in place: what a reader sees, and what a writer may pass."),
+        );
+        line(
+            out,
+            &format!("#[derive(Clone, Copy, Debug, PartialEq)]\npub struct {view_name}<'a> {{"),
+        );
+        for field in fields {
+            docs(out, &field.docs, &format!("WIT's `{}`.", field.name));
+            line(
+                out,
+                &format!("pub {}: {},", snake(&field.name), view(package, &field.ty)),
+            );
+        }
+        line(out, "}");
+    }
+
+    let encode: String = fields
+        .iter()
+        .map(|field| {
+            format!(
+                "self.{}.encode(to, {});\n",
+                snake(&field.name),
+                place(field.offset)
+            )
+        })
+        .collect();
+    encode_impl(out, &format!("{view_name}{lifetime}"), &name, &encode);
+    if viewed {
+        encode_impl(out, &name, &name, "self.as_view().encode(to, at);");
+    }
+
+    let depth = types::depth(
+        package,
+        &Type {
+            kind: TypeKind::Named(crate::model::TypeId(id)),
+            size: 0,
+            align: 1,
+        },
+    );
+    Layout { package, id, depth }.begin(out);
+    let checks: Vec<_> = fields
+        .iter()
+        .filter_map(|field| check(package, &field.ty, field.offset))
+        .collect();
+    let checks = checks.split_last().map(|(last, first)| {
+        let first: String = first.iter().map(|check| format!("{check}?;\n")).collect();
+        first + last
+    });
+    let each = |expression: &dyn Fn(&Field) -> String| -> String {
+        fields
+            .iter()
+            .map(|field| initialised(&snake(&field.name), &expression(field)))
+            .collect()
+    };
+    functions(
+        out,
+        &name,
+        viewed,
+        checks.as_deref(),
+        &format!(
+            "{view_name} {{ {} }}",
+            each(&|field| read(package, &field.ty, field.offset))
+        ),
+        &format!(
+            "{name} {{ {} }}",
+            each(&|field| own(package, &field.ty, &format!("view.{}", snake(&field.name))))
+        ),
+        &format!(
+            "{view_name} {{ {} }}",
+            each(&|field| borrow(
+                package,
+                &field.ty,
+                &format!("self.{}", snake(&field.name)),
+                false
+            ))
+        ),
+    );
+}
+
+fn initialised(name: &str, expression: &str) -> String {
+    format!("{name}: {expression},\n")
+}
+
+/// A variant, and its view where it has tails.
+pub fn variant(
+    out: &mut String,
+    package: &Package,
+    id: usize,
+    def: &TypeDef,
+    cases: &[Case],
+    tag_size: u32,
+    payload_offset: u32,
+) {
+    let name = camel(&def.name);
+    let viewed = has_view(package, id);
+    let view_name = if viewed {
+        format!("{name}View")
+    } else {
+        name.clone()
+    };
+    let lifetime = if viewed { "<'_>" } else { "" };
+    let word = match tag_size {
+        1 => "u8",
+        2 => "u16",
+        _ => "u32",
+    };
+
+    line(out, "");
+    docs(out, &def.docs, &format!("WIT's `{}`.", def.name));
+    line(
+        out,
+        &format!("{}\npub enum {name} {{", derives(package, id)),
+    );
+    declare_cases(out, cases, &|ty| owned(package, ty));
+    if viewed {
+        line(
+            out,
+            &format!("\n/// [`{name}`] in place: what a reader sees, and what a writer may pass."),
+        );
+        line(
+            out,
+            &format!("#[derive(Clone, Copy, Debug, PartialEq)]\npub enum {view_name}<'a> {{"),
+        );
+        declare_cases(out, cases, &|ty| view(package, ty));
+    }
+
+    let arms = |arm: &dyn Fn(usize, &Case, &str) -> String| -> String {
+        cases
+            .iter()
+            .enumerate()
+            .map(|(number, case)| arm(number, case, &camel(&case.name)))
+            .collect()
+    };
+    let encode = arms(&|number, case, case_name| {
+        // Zero is there already.
+        let tag = if number == 0 {
+            String::new()
+        } else {
+            format!("to.{word}(at, {number});")
+        };
+        match &case.payload {
+            None => format!("{view_name}::{case_name} => {{ {tag} }}\n"),
+            Some(_) => {
+                let payload = format!("value.encode(to, {});", place(payload_offset));
+                format!("{view_name}::{case_name}(value) => {{ {tag} {payload} }}\n")
+            }
+        }
+    });
+    encode_impl(
+        out,
+        &format!("{view_name}{lifetime}"),
+        &name,
+        &format!("match self {{ {encode} }}"),
+    );
+    if viewed {
+        encode_impl(out, &name, &name, "self.as_view().encode(to, at);");
+    }
+
+    let depth = types::depth(
+        package,
+        &Type {
+            kind: TypeKind::Named(crate::model::TypeId(id)),
+            size: 0,
+            align: 1,
+        },
+    );
+    Layout { package, id, depth }.begin(out);
+    let checks: Vec<_> = cases
+        .iter()
+        .map(|case| {
+            case.payload
+                .as_ref()
+                .and_then(|ty| check(package, ty, payload_offset))
+        })
+        .collect();
+    let nothing: Vec<_> = (0..cases.len())
+        .filter(|number| checks[*number].is_none())
+        .map(|number| number.to_string())
+        .collect();
+    let mut check_arms: String = checks
+        .iter()
+        .enumerate()
+        .filter_map(|(number, check)| {
+            check
+                .as_ref()
+                .map(|check| format!("{number} => {check},\n"))
+        })
+        .collect();
+    if !nothing.is_empty() {
+        check_arms += &format!("{} => Ok(()),\n", nothing.join(" | "));
+    }
+    if cases.len() as u64 != 1 << (8 * tag_size) {
+        check_arms += "_ => Err(from.broken(wire::Rule::Discriminant, at)),\n";
+    }
+    let read_arms = arms(&|number, case, case_name| {
+        let number = if number + 1 == cases.len() {
+            "_".to_owned()
+        } else {
+            number.to_string()
+        };
+        match &case.payload {
+            None => format!("{number} => {view_name}::{case_name},\n"),
+            Some(ty) => format!(
+                "{number} => {view_name}::{case_name}({}),\n",
+                read(package, ty, payload_offset)
+            ),
+        }
+    });
+    let read = match cases {
+        // Nothing to tell apart.
+        [case] => match &case.payload {
+            None => format!("let _ = (from, at); {view_name}::{}", camel(&case.name)),
+            Some(ty) => format!(
+                "{view_name}::{}({})",
+                camel(&case.name),
+                read(package, ty, payload_offset)
+            ),
+        },
+        _ => format!("match from.{word}(at) {{ {read_arms} }}"),
+    };
+    let own = arms(&|_, case, case_name| match &case.payload {
+        None => format!("{view_name}::{case_name} => {name}::{case_name},\n"),
+        Some(ty) => format!(
+            "{view_name}::{case_name}(value) => {name}::{case_name}({}),\n",
+            own(package, ty, "value")
+        ),
+    });
+    let borrowed = arms(&|_, case, case_name| match &case.payload {
+        None => format!("{name}::{case_name} => {view_name}::{case_name},\n"),
+        Some(ty) => {
+            let value = borrow(package, ty, "value", true);
+            format!("{name}::{case_name}(value) => {view_name}::{case_name}({value}),\n")
+        }
+    });
+    functions(
+        out,
+        &name,
+        viewed,
+        Some(&format!("match from.bytes().{word}(at) {{ {check_arms} }}")),
+        &read,
+        &format!("match view {{ {own} }}"),
+        &format!("match self {{ {borrowed} }}"),
+    );
+}
+
+fn declare_cases(out: &mut String, cases: &[Case], ty: &dyn Fn(&Type) -> String) {
+    for case in cases {
+        docs(out, &case.docs, &format!("WIT's `{}`.", case.name));
+        let payload = case
+            .payload
+            .as_ref()
+            .map_or(String::new(), |payload| format!("({})", ty(payload)));
+        line(out, &format!("{}{payload},", camel(&case.name)));
+    }
+    line(out, "}");
+}
+
+fn encode_impl(out: &mut String, who: &str, name: &str, body: &str) {
+    line(
+        out,
+        &format!(
+            "
+            impl wire::Encode for {who} {{
+                type As = {name};
+
+                #[inline]
+                fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {{
+                    {body}
+                }}
+            }}"
+        ),
+    );
+}
+
+/// The four functions of `wire::Decode`, and the brace after them.
+fn functions(
+    out: &mut String,
+    name: &str,
+    viewed: bool,
+    check: Option<&str>,
+    read: &str,
+    own: &str,
+    borrowed: &str,
+) {
+    let check = match check {
+        Some(body) => format!(
+            "fn check(from: &mut wire::Checker<'_>, at: u32) -> Result<(), wire::Malformed> {{ {body} }}"
+        ),
+        None => {
+            "fn check(_: &mut wire::Checker<'_>, _: u32) -> Result<(), wire::Malformed> { Ok(()) }"
+                .to_owned()
+        }
+    };
+    let (of_a, of_any) = if viewed {
+        (format!("{name}View<'a>"), format!("{name}View<'_>"))
+    } else {
+        (name.to_owned(), name.to_owned())
+    };
+    let (own, borrowed) = if viewed {
+        (own, borrowed)
+    } else {
+        ("view", "*self")
+    };
+    line(
+        out,
+        &format!(
+            "#[inline]
+            {check}
+
+            #[inline]
+            fn view<'a>(from: wire::Bytes<'a>, at: u32) -> {of_a} {{
+                {read}
+            }}
+
+            fn owned(view: {of_any}) -> {name} {{
+                {own}
+            }}
+
+            #[inline]
+            fn as_view(&self) -> {of_any} {{
+                {borrowed}
+            }}
+        }}"
+        ),
+    );
+}
+
+/// `std::error::Error` for what is some function's error.
+pub fn error(out: &mut String, package: &Package, def: &TypeDef) {
+    let name = camel(&def.name);
+    let words = |name: &str| name.replace('-', " ");
+    let body = match &def.kind {
+        TypeDefKind::Variant { cases, .. } => {
+            let arms: String = cases
+                .iter()
+                .map(|case| {
+                    let case_name = camel(&case.name);
+                    let words = words(&case.name);
+                    match &case.payload {
+                        None => format!("{name}::{case_name} => f.write_str({words:?}),\n"),
+                        Some(ty) if types::seen_through(package, ty).kind == TypeKind::String => {
+                            format!(
+                                "{name}::{case_name}(text) => write!(f, \"{words}: {{text}}\"),\n"
+                            )
+                        }
+                        Some(_) => format!(
+                            "{name}::{case_name}(value) => write!(f, \"{words}: {{value:?}}\"),\n"
+                        ),
+                    }
+                })
+                .collect();
+            format!("match self {{ {arms} }}")
+        }
+        TypeDefKind::Enum(labels) => {
+            let arms: String = labels
+                .iter()
+                .map(|label| {
+                    format!(
+                        "{name}::{} => {:?},\n",
+                        camel(&label.name),
+                        words(&label.name)
+                    )
+                })
+                .collect();
+            format!("f.write_str(match self {{ {arms} }})")
+        }
+        _ => "write!(f, \"{self:?}\")".to_owned(),
+    };
+    line(
+        out,
+        &format!(
+            "
+            impl std::fmt::Display for {name} {{
+                fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {{
+                    {body}
+                }}
+            }}
+
+            impl std::error::Error for {name} {{}}"
+        ),
+    );
+}

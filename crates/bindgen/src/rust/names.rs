@@ -1,0 +1,225 @@
+//! Names: WIT's kebab case as Rust writes it, keywords escaped, clashes refused.
+
+use crate::Refused;
+use crate::model::{Function, FunctionKind, Package, Position, TypeDefKind};
+use std::collections::HashMap;
+
+/// Rust's keywords, strict and reserved, of every edition (The Rust Reference, "Keywords").
+const KEYWORDS: &[&str] = &[
+    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "do", "dyn",
+    "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let",
+    "loop", "macro", "match", "mod", "move", "mut", "override", "priv", "pub", "ref", "return",
+    "static", "struct", "trait", "true", "try", "type", "typeof", "unsafe", "unsized", "use",
+    "virtual", "where", "while", "yield",
+];
+
+/// Keywords that cannot be raw identifiers.
+const NEVER_RAW: &[&str] = &["crate", "self", "super"];
+
+/// What generated code names without a path.
+const TYPES_IN_USE: &[&str] = &[
+    "Clone",
+    "Copy",
+    "Debug",
+    "Err",
+    "Eq",
+    "Fn",
+    "Hash",
+    "None",
+    "Ok",
+    "Option",
+    "PartialEq",
+    "Result",
+    "Self",
+    "Send",
+    "Sized",
+    "Some",
+    "String",
+    "Sync",
+    "Vec",
+];
+
+/// Names of generated functions' own variables.
+const LOCALS: &[&str] = &["call", "incoming", "make"];
+
+/// Functions that a generated client has besides the interface's, and a resource's client besides the resource's.
+const CLIENT_FUNCTIONS: &[&str] = &["close", "start", "with_timeout"];
+const RESOURCE_FUNCTIONS: &[&str] = &["client", "new", "with_timeout"];
+
+/// `search-error` as `search_error`; keywords escaped.
+pub fn snake(name: &str) -> String {
+    let name = name.replace('-', "_").to_lowercase();
+    if NEVER_RAW.contains(&name.as_str()) {
+        format!("{name}_")
+    } else if KEYWORDS.contains(&name.as_str()) {
+        format!("r#{name}")
+    } else {
+        name
+    }
+}
+
+/// A parameter's name.
+pub fn param(name: &str) -> String {
+    let name = snake(name);
+    if LOCALS.contains(&name.as_str()) {
+        format!("{name}_")
+    } else {
+        name
+    }
+}
+
+/// `search-error` as `SearchError`.
+pub fn camel(name: &str) -> String {
+    let mut out = String::new();
+    for word in name.split('-') {
+        let mut letters = word.chars();
+        out.extend(letters.next().map(|letter| letter.to_ascii_uppercase()));
+        out.push_str(&letters.as_str().to_lowercase());
+    }
+    if TYPES_IN_USE.contains(&out.as_str()) {
+        out + "_"
+    } else {
+        out
+    }
+}
+
+/// `search-error` as `SEARCH_ERROR`.
+pub fn shouted(name: &str) -> String {
+    name.replace('-', "_").to_uppercase()
+}
+
+/// The name of a function in the service's trait; a static one carries its resource's name.
+pub fn in_service(package: &Package, function: &Function) -> String {
+    match function.kind {
+        FunctionKind::Static(id) => snake(&format!(
+            "{}-{}",
+            package.resources[id.0].name, function.name
+        )),
+        _ => snake(&function.name),
+    }
+}
+
+/// The name of a function in a client.
+pub fn in_client(package: &Package, function: &Function) -> String {
+    let (name, taken) = match function.kind {
+        FunctionKind::Method(_) => (snake(&function.name), RESOURCE_FUNCTIONS),
+        _ => (in_service(package, function), CLIENT_FUNCTIONS),
+    };
+    if taken.contains(&name.as_str()) {
+        name + "_"
+    } else {
+        name
+    }
+}
+
+/// Refuses a package in which two things would have the same name in Rust.
+pub fn check(package: &Package) -> Result<(), Refused> {
+    let mut items = Taken::default();
+    let first = &package.functions[0].position;
+    let interface = camel(&package.interface);
+    for (name, what) in [
+        (interface.clone(), "interface"),
+        (format!("{interface}Server"), "server of the interface"),
+        (format!("{interface}Client"), "client of the interface"),
+    ] {
+        items.take(name, format!("{what} `{}`", package.interface), first)?;
+    }
+    for resource in &package.resources {
+        let what = format!("resource `{}`", resource.name);
+        let name = camel(&resource.name);
+        items.take(format!("{name}Client"), what.clone(), &resource.position)?;
+        items.take(name, what, &resource.position)?;
+    }
+    for (id, def) in package.types.iter().enumerate() {
+        let what = format!("type `{}`", def.name);
+        items.take(camel(&def.name), what.clone(), &def.position)?;
+        if super::has_view(package, id) {
+            items.take(format!("{}View", camel(&def.name)), what, &def.position)?;
+        }
+        let mut inner = Taken::default();
+        let names: Vec<(String, &str)> = match &def.kind {
+            TypeDefKind::Record(fields) => fields
+                .iter()
+                .map(|f| (snake(&f.name), f.name.as_str()))
+                .collect(),
+            TypeDefKind::Variant { cases, .. } => cases
+                .iter()
+                .map(|c| (camel(&c.name), c.name.as_str()))
+                .collect(),
+            TypeDefKind::Enum(labels) => labels
+                .iter()
+                .map(|l| (camel(&l.name), l.name.as_str()))
+                .collect(),
+            TypeDefKind::Flags(labels) => labels
+                .iter()
+                .map(|l| (shouted(&l.name), l.name.as_str()))
+                .collect(),
+            TypeDefKind::Alias(_) => Vec::new(),
+        };
+        for (name, label) in names {
+            inner.take(
+                name,
+                format!("`{label}` of type `{}`", def.name),
+                &def.position,
+            )?;
+        }
+    }
+    let mut functions = Taken::default();
+    for function in package
+        .functions
+        .iter()
+        .filter(|f| !matches!(f.kind, FunctionKind::Method(_)))
+    {
+        let what = format!("function `{}`", function.full_name);
+        functions.take(in_service(package, function), what, &function.position)?;
+    }
+    Ok(())
+}
+
+#[derive(Default)]
+struct Taken(HashMap<String, String>);
+
+impl Taken {
+    fn take(&mut self, name: String, what: String, position: &Position) -> Result<(), Refused> {
+        match self.0.insert(name.clone(), what.clone()) {
+            None => Ok(()),
+            Some(other) => Err(Refused {
+                position: position.clone(),
+                construct: what,
+                reason: format!(
+                    "in Rust its name would be `{name}`, which is that of {other}: rename one"
+                ),
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{camel, param, shouted, snake};
+
+    #[test]
+    fn kebab_case_becomes_each_of_rust_s_cases() {
+        assert_eq!(snake("search-error"), "search_error");
+        assert_eq!(camel("search-error"), "SearchError");
+        assert_eq!(camel("HTTP-status"), "HttpStatus");
+        assert_eq!(shouted("read-only"), "READ_ONLY");
+    }
+
+    #[test]
+    fn keywords_are_raw_or_end_in_an_underscore() {
+        assert_eq!(
+            (snake("match"), snake("async")),
+            ("r#match".into(), "r#async".into())
+        );
+        assert_eq!(
+            (snake("self"), snake("crate")),
+            ("self_".into(), "crate_".into())
+        );
+        assert_eq!(
+            (camel("self"), camel("option")),
+            ("Self_".into(), "Option_".into())
+        );
+        assert_eq!(param("incoming"), "incoming_");
+    }
+}

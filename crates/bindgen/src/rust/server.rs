@@ -1,0 +1,206 @@
+//! The glue between the core and the service's traits.
+
+use super::line;
+use super::names::{camel, in_service, param, snake};
+use super::types::{self, owned};
+use crate::model::{Field, Function, FunctionKind, Package, Type, TypeKind};
+
+/// The server: reads parameters, calls the trait, writes results.
+pub fn server(out: &mut String, package: &Package) {
+    let name = camel(&package.interface);
+    line(
+        out,
+        &format!(
+            "
+            /// Serves what implements [`{name}`]: what a library exports and a client starts.
+            #[derive(Debug)]
+            pub struct {name}Server<S>(S);
+
+            impl<S: {name}> {name}Server<S> {{
+                /// Serves `service`.
+                pub fn new(service: S) -> Self {{
+                    Self(service)
+                }}
+            }}
+
+            impl<S: {name}> port::Service for {name}Server<S> {{
+                const PACKAGE: &'static port::Package = &PACKAGE;
+
+                fn dispatch(&mut self, incoming: port::Incoming) {{
+                    match incoming.method() {{"
+        ),
+    );
+    for (number, function) in package.functions.iter().enumerate() {
+        line(
+            out,
+            &format!(
+                "{number} => self.{}(incoming),",
+                serve_name(package, function)
+            ),
+        );
+    }
+    line(
+        out,
+        "other => unreachable!(\"the core passes on methods of the package alone, not {other}\"),
+                    }
+                }
+            }
+            ",
+    );
+    line(out, &format!("impl<S: {name}> {name}Server<S> {{"));
+    for function in &package.functions {
+        serve(out, package, function);
+    }
+    line(out, "}");
+}
+
+fn serve_name(package: &Package, function: &Function) -> String {
+    let name = match function.kind {
+        FunctionKind::Method(id) => {
+            format!("{}-method-{}", package.resources[id.0].name, function.name)
+        }
+        _ => in_service(package, function)
+            .trim_start_matches("r#")
+            .replace('_', "-"),
+    };
+    snake(&format!("serve-{name}"))
+}
+
+fn serve(out: &mut String, package: &Package, function: &Function) {
+    let uses_self = !matches!(function.kind, FunctionKind::Method(_));
+    let receiver = if uses_self { "&mut self" } else { "&self" };
+    line(
+        out,
+        &format!(
+            "fn {}({receiver}, incoming: port::Incoming) {{",
+            serve_name(package, function)
+        ),
+    );
+    params(out, package, function);
+
+    let arguments: Vec<_> = match function.kind {
+        FunctionKind::Method(_) => &function.params[1..],
+        _ => &function.params[..],
+    }
+    .iter()
+    .map(|field| format!(", {}", param(&field.name)))
+    .collect();
+    let arguments = arguments.concat();
+    let call = match function.kind {
+        FunctionKind::Method(_) => format!(
+            "self_.{}(incoming.call(){arguments})",
+            snake(&function.name)
+        ),
+        _ => format!(
+            "self.0.{}(incoming.call(){arguments})",
+            in_service(package, function)
+        ),
+    };
+    if function.is_async {
+        line(out, &format!("let task = {call};"));
+        line(
+            out,
+            &format!(
+                "incoming.run(task, |incoming, result| {});",
+                reply(package, function, "result")
+            ),
+        );
+    } else if function.ok.is_none() && function.error.is_none() {
+        line(out, &format!("{call};\nincoming.reply(&());"));
+    } else {
+        line(out, &format!("let result = {call};"));
+        line(out, &reply(package, function, "result"));
+    }
+    line(out, "}\n");
+}
+
+/// Reads the parameters into variables, resources looked up. What is borrowed is looked up first: where that
+/// fails, nothing was taken yet.
+fn params(out: &mut String, package: &Package, function: &Function) {
+    let fields = &function.params;
+    let names = types::tuple(fields.iter().map(|field| param(&field.name)));
+    let tuple = types::tuple(fields.iter().map(|field| owned(package, &field.ty)));
+    let bind = if fields.is_empty() {
+        String::new()
+    } else {
+        format!("let {names} = ")
+    };
+    let found = if fields.is_empty() {
+        "Ok(()) => {}"
+    } else {
+        "Ok(params) => params,"
+    };
+    line(
+        out,
+        &format!(
+            "{bind}match incoming.params::<{tuple}>() {{
+                {found}
+                Err(refusal) => return incoming.refuse(refusal),
+            }};"
+        ),
+    );
+    let mut handles: Vec<_> = fields
+        .iter()
+        .filter(|field| resource_type(package, field).is_some())
+        .collect();
+    handles.sort_by_key(|field| matches!(field.ty.kind, TypeKind::Own(_)));
+    for field in handles {
+        let (name, word) = (
+            param(&field.name),
+            if matches!(field.ty.kind, TypeKind::Own(_)) {
+                "own"
+            } else {
+                "borrow"
+            },
+        );
+        let resource = resource_type(package, field).expect("only resources are here");
+        line(
+            out,
+            &format!(
+                "let {name} = match incoming.{word}::<{resource}>({name}) {{
+                    Ok(resource) => resource,
+                    Err(refusal) => return incoming.refuse(refusal),
+                }};"
+            ),
+        );
+    }
+}
+
+fn resource_type(package: &Package, field: &Field) -> Option<String> {
+    match field.ty.kind {
+        TypeKind::Own(id) | TypeKind::Borrow(id) => {
+            Some(format!("S::{}", camel(&package.resources[id.0].name)))
+        }
+        _ => None,
+    }
+}
+
+/// An expression that answers with `result`.
+fn reply(package: &Package, function: &Function, result: &str) -> String {
+    let ok = |value: &str| match &function.ok {
+        Some(Type {
+            kind: TypeKind::Own(id),
+            ..
+        }) => {
+            format!(
+                "incoming.reply_own::<S::{}>({value})",
+                camel(&package.resources[id.0].name)
+            )
+        }
+        Some(Type {
+            kind: TypeKind::Stream(_),
+            ..
+        }) => format!("incoming.reply_stream({value})"),
+        _ => format!("incoming.reply(&{value})"),
+    };
+    match &function.error {
+        None => ok(result),
+        Some(_) => format!(
+            "match {result} {{
+                Ok(value) => {},
+                Err(error) => incoming.reply_error(&error),
+            }}",
+            ok("value")
+        ),
+    }
+}

@@ -1,0 +1,171 @@
+//! The traits to implement.
+
+use super::names::{camel, in_service, param, snake};
+use super::types::owned;
+use super::{docs, line};
+use crate::model::{Function, FunctionKind, Package, Type, TypeKind};
+
+/// The service's trait and one per resource.
+pub fn traits(out: &mut String, package: &Package) {
+    let name = camel(&package.interface);
+    line(out, "");
+    docs(
+        out,
+        &package.docs,
+        &format!("WIT's interface `{}`.", package.interface),
+    );
+    line(
+        out,
+        "///
+        /// Implement it and hand it to the server below. A `func` is answered when it returns; it runs on the instance's actor, one call at a
+        /// time. An `async func` returns a [`port::Task`], which goes on in an actor of its own while the next call is served.",
+    );
+    line(out, &format!("pub trait {name}: Sized + Send + 'static {{"));
+    for resource in &package.resources {
+        docs(
+            out,
+            &resource.docs,
+            &format!("WIT's resource `{}`.", resource.name),
+        );
+        line(out, &format!("type {0}: {0};\n", camel(&resource.name)));
+    }
+    for function in package
+        .functions
+        .iter()
+        .filter(|f| !matches!(f.kind, FunctionKind::Method(_)))
+    {
+        docs(
+            out,
+            &function.docs,
+            &format!("WIT's `{}`.", function.full_name),
+        );
+        let name = in_service(package, function);
+        signature(
+            out,
+            package,
+            function,
+            &format!("{name}(&mut self"),
+            &function.params,
+        );
+    }
+    line(out, "}");
+
+    for (id, resource) in package.resources.iter().enumerate() {
+        line(out, "");
+        docs(
+            out,
+            &resource.docs,
+            &format!("WIT's resource `{}`.", resource.name),
+        );
+        line(
+            out,
+            &format!(
+                "pub trait {}: Sized + Send + Sync + 'static {{",
+                camel(&resource.name)
+            ),
+        );
+        for function in package
+            .functions
+            .iter()
+            .filter(|f| f.kind == FunctionKind::Method(crate::model::ResourceId(id)))
+        {
+            docs(
+                out,
+                &function.docs,
+                &format!("WIT's `{}`.", function.full_name),
+            );
+            let receiver = if function.is_async {
+                "self: std::sync::Arc<Self>"
+            } else {
+                "&self"
+            };
+            let name = snake(&function.name);
+            signature(
+                out,
+                package,
+                function,
+                &format!("{name}({receiver}"),
+                &function.params[1..],
+            );
+        }
+        line(out, "}");
+    }
+}
+
+fn signature(
+    out: &mut String,
+    package: &Package,
+    function: &Function,
+    begin: &str,
+    params: &[crate::model::Field],
+) {
+    let params: String = params
+        .iter()
+        .map(|field| {
+            format!(
+                ", {}: {}",
+                param(&field.name),
+                served(package, function, &field.ty)
+            )
+        })
+        .collect();
+    let result = result(package, function);
+    let result = if result == "()" {
+        String::new()
+    } else {
+        format!(" -> {result}")
+    };
+    line(
+        out,
+        &format!("fn {begin}, call: &port::Call{params}){result};\n"),
+    );
+}
+
+/// A resource's type where `function` is declared.
+fn resource(package: &Package, function: &Function, id: crate::model::ResourceId) -> String {
+    match function.kind {
+        FunctionKind::Method(own) if own == id => "Self".to_owned(),
+        _ => format!("Self::{}", camel(&package.resources[id.0].name)),
+    }
+}
+
+/// A parameter as the service gets it.
+fn served(package: &Package, function: &Function, ty: &Type) -> String {
+    match ty.kind {
+        TypeKind::Own(id) | TypeKind::Borrow(id) => {
+            format!("std::sync::Arc<{}>", resource(package, function, id))
+        }
+        _ => owned(package, ty),
+    }
+}
+
+fn result(package: &Package, function: &Function) -> String {
+    let ok = match function.ok.as_ref() {
+        None => "()".to_owned(),
+        Some(Type {
+            kind: TypeKind::Own(id),
+            ..
+        }) => resource(package, function, *id),
+        Some(Type {
+            kind: TypeKind::Stream(Some(element)),
+            ..
+        }) => {
+            format!("port::StreamReader<{}>", owned(package, element))
+        }
+        Some(ty) => owned(package, ty),
+    };
+    let all = match &function.error {
+        None => ok,
+        Some(error) => format!(
+            "Result<{ok}, {}>",
+            error
+                .as_ref()
+                .map_or("()".to_owned(), |ty| owned(package, ty))
+        ),
+    };
+    if function.is_async {
+        format!("port::Task<{all}>")
+    } else {
+        all
+    }
+}

@@ -1,0 +1,173 @@
+//! Types as Rust writes them: owned, in place, as a parameter.
+
+use super::names::camel;
+use crate::model::{Package, Type, TypeDefKind, TypeKind};
+
+/// The owned form.
+pub fn owned(package: &Package, ty: &Type) -> String {
+    let of = |ty: &Type| owned(package, ty);
+    match &ty.kind {
+        TypeKind::Bool => "bool".to_owned(),
+        TypeKind::U8 => "u8".to_owned(),
+        TypeKind::U16 => "u16".to_owned(),
+        TypeKind::U32 => "u32".to_owned(),
+        TypeKind::U64 => "u64".to_owned(),
+        TypeKind::S8 => "i8".to_owned(),
+        TypeKind::S16 => "i16".to_owned(),
+        TypeKind::S32 => "i32".to_owned(),
+        TypeKind::S64 => "i64".to_owned(),
+        TypeKind::F32 => "f32".to_owned(),
+        TypeKind::F64 => "f64".to_owned(),
+        TypeKind::Char => "char".to_owned(),
+        TypeKind::String => "String".to_owned(),
+        TypeKind::List(item) => format!("Vec<{}>", of(item)),
+        TypeKind::Option(item) => format!("Option<{}>", of(item)),
+        TypeKind::Result { ok, error } => {
+            let side = |ty: &Option<Box<Type>>| ty.as_ref().map_or("()".to_owned(), |ty| of(ty));
+            format!("Result<{}, {}>", side(ok), side(error))
+        }
+        TypeKind::Tuple(items) => tuple(items.iter().map(of)),
+        TypeKind::Named(id) => camel(&package.types[id.0].name),
+        TypeKind::Own(_) | TypeKind::Borrow(_) => "wire::Handle".to_owned(),
+        TypeKind::Stream(_) | TypeKind::Future(_) => {
+            unreachable!("it is no value: functions treat it apart")
+        }
+    }
+}
+
+/// What a reader sees, living as long as `'a`.
+pub fn view(package: &Package, ty: &Type) -> String {
+    let of = |ty: &Type| view(package, ty);
+    match &ty.kind {
+        TypeKind::String => "&'a str".to_owned(),
+        TypeKind::List(item) => format!("wire::ListView<'a, {}>", owned(package, item)),
+        TypeKind::Option(item) => format!("Option<{}>", of(item)),
+        TypeKind::Result { ok, error } => {
+            let side = |ty: &Option<Box<Type>>| ty.as_ref().map_or("()".to_owned(), |ty| of(ty));
+            format!("Result<{}, {}>", side(ok), side(error))
+        }
+        TypeKind::Tuple(items) => tuple(items.iter().map(of)),
+        TypeKind::Named(id) => match &package.types[id.0].kind {
+            TypeDefKind::Alias(ty) if !plain(package, ty) => of(ty),
+            _ if super::has_view(package, id.0) => {
+                format!("{}View<'a>", camel(&package.types[id.0].name))
+            }
+            _ => owned(package, ty),
+        },
+        _ => owned(package, ty),
+    }
+}
+
+/// What a client's function takes: plain values as they are, a slice where a list lies as it does in Rust, else
+/// anything that can be written as the type.
+pub fn param(package: &Package, ty: &Type) -> String {
+    match &seen_through(package, ty).kind {
+        TypeKind::String => "&str".to_owned(),
+        TypeKind::List(item) if is_number(item) => format!("&[{}]", owned(package, item)),
+        _ if plain(package, ty) => owned(package, ty),
+        _ => format!("&dyn wire::Encode<As = {}>", owned(package, ty)),
+    }
+}
+
+/// A tuple of texts.
+pub fn tuple(items: impl Iterator<Item = String>) -> String {
+    let items: Vec<_> = items.collect();
+    match items.as_slice() {
+        [one] => format!("({one},)"),
+        _ => format!("({})", items.join(", ")),
+    }
+}
+
+/// What an alias stands for.
+pub fn seen_through<'a>(package: &'a Package, ty: &'a Type) -> &'a Type {
+    match &ty.kind {
+        TypeKind::Named(id) => match &package.types[id.0].kind {
+            TypeDefKind::Alias(ty) => seen_through(package, ty),
+            _ => ty,
+        },
+        _ => ty,
+    }
+}
+
+/// Every bit pattern is a value: there is nothing to check.
+pub fn is_number(ty: &Type) -> bool {
+    matches!(
+        ty.kind,
+        TypeKind::U8
+            | TypeKind::U16
+            | TypeKind::U32
+            | TypeKind::U64
+            | TypeKind::S8
+            | TypeKind::S16
+            | TypeKind::S32
+            | TypeKind::S64
+            | TypeKind::F32
+            | TypeKind::F64
+    )
+}
+
+/// Nothing in it has a tail, so that it is `Copy` and its own view.
+pub fn plain(package: &Package, ty: &Type) -> bool {
+    match &ty.kind {
+        TypeKind::String | TypeKind::List(_) => false,
+        TypeKind::Option(item) => plain(package, item),
+        TypeKind::Result { ok, error } => ok.iter().chain(error).all(|ty| plain(package, ty)),
+        TypeKind::Tuple(items) => items.iter().all(|ty| plain(package, ty)),
+        TypeKind::Named(id) => plain_definition(package, id.0),
+        _ => true,
+    }
+}
+
+/// The same of a named type.
+pub fn plain_definition(package: &Package, id: usize) -> bool {
+    match &package.types[id].kind {
+        TypeDefKind::Record(fields) => fields.iter().all(|field| plain(package, &field.ty)),
+        TypeDefKind::Variant { cases, .. } => cases
+            .iter()
+            .filter_map(|case| case.payload.as_ref())
+            .all(|ty| plain(package, ty)),
+        TypeDefKind::Enum(_) | TypeDefKind::Flags(_) => true,
+        TypeDefKind::Alias(ty) => plain(package, ty),
+    }
+}
+
+/// It has a float in it, so that it is not `Eq`.
+pub fn has_float(package: &Package, ty: &Type) -> bool {
+    match &ty.kind {
+        TypeKind::F32 | TypeKind::F64 => true,
+        TypeKind::List(item) | TypeKind::Option(item) => has_float(package, item),
+        TypeKind::Result { ok, error } => ok.iter().chain(error).any(|ty| has_float(package, ty)),
+        TypeKind::Tuple(items) => items.iter().any(|ty| has_float(package, ty)),
+        TypeKind::Named(id) => match &package.types[id.0].kind {
+            TypeDefKind::Record(fields) => fields.iter().any(|field| has_float(package, &field.ty)),
+            TypeDefKind::Variant { cases, .. } => cases
+                .iter()
+                .filter_map(|case| case.payload.as_ref())
+                .any(|ty| has_float(package, ty)),
+            TypeDefKind::Enum(_) | TypeDefKind::Flags(_) => false,
+            TypeDefKind::Alias(ty) => has_float(package, ty),
+        },
+        _ => false,
+    }
+}
+
+/// How deep it is nested: `wire::Decode::DEPTH`.
+pub fn depth(package: &Package, ty: &Type) -> u32 {
+    let deepest = |types: &mut dyn Iterator<Item = &Type>| {
+        types.map(|ty| depth(package, ty)).max().unwrap_or(0)
+    };
+    match &ty.kind {
+        TypeKind::List(item) | TypeKind::Option(item) => depth(package, item) + 1,
+        TypeKind::Result { ok, error } => deepest(&mut ok.iter().chain(error).map(Box::as_ref)) + 1,
+        TypeKind::Tuple(items) => deepest(&mut items.iter()) + 1,
+        TypeKind::Named(id) => match &package.types[id.0].kind {
+            TypeDefKind::Record(fields) => deepest(&mut fields.iter().map(|field| &field.ty)) + 1,
+            TypeDefKind::Variant { cases, .. } => {
+                deepest(&mut cases.iter().filter_map(|c| c.payload.as_ref())) + 1
+            }
+            TypeDefKind::Enum(_) | TypeDefKind::Flags(_) => 0,
+            TypeDefKind::Alias(ty) => depth(package, ty),
+        },
+        _ => 0,
+    }
+}

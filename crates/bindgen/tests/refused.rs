@@ -1,0 +1,475 @@
+//! What is refused, with its place and reason.
+
+use std::fs;
+use std::path::PathBuf;
+use thalweg_bindgen::{Refused, parse};
+
+/// A folder of its own for a test, gone when dropped.
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn with(files: &[(&str, &str)]) -> Self {
+        let folder = Folder(tempfile::tempdir().expect("a temporary folder"));
+        for (name, text) in files {
+            let path = folder.path(name);
+            fs::create_dir_all(path.parent().expect("a file has a folder"))
+                .expect("a folder can be made");
+            fs::write(path, text).expect("a file can be written");
+        }
+        folder
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// The refusal of `name`, without the folder.
+    fn refusal(&self, name: &str) -> String {
+        match parse(&self.path(name)) {
+            Ok(package) => panic!("not refused: {package:#?}"),
+            Err(refused) => self.shown(refused),
+        }
+    }
+
+    fn shown(&self, refused: Refused) -> String {
+        let prefix = format!("{}/", self.0.path().display());
+        let text = refused.to_string();
+        text.strip_prefix(&prefix)
+            .map(str::to_owned)
+            .unwrap_or(text)
+    }
+}
+
+/// The refusal of an interface with these lines in it; the first is line 3.
+fn refusal(lines: &str) -> String {
+    let text =
+        format!("package a:b@0.1.0;\ninterface i {{\n{lines}\n}}\nworld w {{ export i; }}\n");
+    Folder::with(&[("b.wit", &text)]).refusal("b.wit")
+}
+
+/// The refusal of a policy file beside an interface with streams, plain functions and a resource.
+fn policy_refusal(toml: &str) -> String {
+    let wit = "package a:b@0.1.0;
+interface i {
+  s: func() -> stream<u8>;
+  f: func();
+  resource r { t: func() -> stream<u8>; }
+}
+world w { export i; }
+";
+    Folder::with(&[("b.wit", wit), ("b.thalweg.toml", toml)]).refusal("b.wit")
+}
+
+#[test]
+fn map() {
+    assert_eq!(
+        refusal("  f: func(x: u8) -> map<string, u32>;"),
+        "b.wit:3:21: type `map<string, u32>`: maps are not supported: use `list<tuple<K, V>>`"
+    );
+}
+
+#[test]
+fn error_context() {
+    assert_eq!(
+        refusal("  record r {\n    why: error-context,\n  }\n  f: func(r: r);"),
+        "b.wit:4:5: type `error-context`: error contexts are not supported: use a string, or a variant of your own"
+    );
+}
+
+#[test]
+fn fixed_length_list() {
+    assert_eq!(
+        refusal("  type key = list<u8, 16>;\n  f: func(k: key);"),
+        "b.wit:3:8: type `list<u8, 16>`: lists of a fixed length are not supported: use a tuple, or a list"
+    );
+}
+
+#[test]
+fn future_as_a_result_and_inside_a_type() {
+    let reason = "futures are not supported: an `async func` is one";
+    assert_eq!(
+        refusal("  f: func() -> future<u32>;"),
+        format!("b.wit:3:16: type `future<u32>`: {reason}")
+    );
+    assert_eq!(
+        refusal("  f: func() -> option<future>;"),
+        format!("b.wit:3:23: type `future`: {reason}")
+    );
+}
+
+#[test]
+fn resource_inside_a_type() {
+    let reason =
+        "a resource may only be a parameter, or the whole result of a function or its ok side";
+    assert_eq!(
+        refusal("  resource r;\n  f: func() -> list<r>;"),
+        format!("b.wit:4:16: type `r`: {reason}")
+    );
+    assert_eq!(
+        refusal("  resource r;\n  record s { r: borrow<r> }\n  f: func(s: s);"),
+        format!("b.wit:4:24: type `borrow<r>`: {reason}")
+    );
+    assert_eq!(
+        refusal("  resource r;\n  f: func() -> result<_, r>;"),
+        format!("b.wit:4:16: type `r`: {reason}")
+    );
+}
+
+#[test]
+fn stream_inside_a_type_or_as_a_parameter() {
+    let reason = "a stream may only be the whole result of a function, or its ok side";
+    assert_eq!(
+        refusal("  f: func() -> list<stream<u8>>;"),
+        format!("b.wit:3:21: type `stream<u8>`: {reason}")
+    );
+    assert_eq!(
+        refusal("  f: func(s: stream<u8>);"),
+        format!("b.wit:3:11: type `stream<u8>`: {reason}")
+    );
+}
+
+#[test]
+fn stream_of_resources_and_stream_of_nothing() {
+    assert_eq!(
+        refusal("  resource r;\n  f: func() -> stream<r>;"),
+        "b.wit:4:16: type `r`: a resource may only be a parameter, or the whole result of a function or its ok side"
+    );
+    assert_eq!(
+        refusal("  f: func() -> stream;"),
+        "b.wit:3:16: type `stream`: a stream has elements: `stream<u8>`"
+    );
+}
+
+#[test]
+fn alias_of_a_resource_or_a_stream() {
+    assert_eq!(
+        refusal("  resource r;\n  type q = r;\n  f: func(q: borrow<r>);"),
+        "b.wit:4:8: type `r`: an alias of a resource is not supported: use the resource's own name"
+    );
+    assert_eq!(
+        refusal("  type s = stream<u8>;\n  f: func() -> s;"),
+        "b.wit:3:8: type `stream<u8>`: a stream may only be the whole result of a function, or its ok side"
+    );
+}
+
+#[test]
+fn recursive_type() {
+    assert_eq!(
+        refusal("  record tree {\n    children: list<tree>,\n  }\n  f: func(t: tree);"),
+        "b.wit:4:20: `tree`: type `tree` depends on itself"
+    );
+}
+
+#[test]
+fn getter() {
+    assert_eq!(
+        refusal("  resource r {\n    size: get() -> u32;\n  }"),
+        "b.wit:4:5: function `[method][get]r.size`: getters and setters are not supported: write a method"
+    );
+}
+
+#[test]
+fn more_parameters_or_tuple_fields_than_a_tuple_has() {
+    let list = |item: &str, count| vec![item; count].join(", ");
+    let params: Vec<_> = (0..13).map(|i| format!("p{i}: u8")).collect();
+    assert_eq!(
+        refusal(&format!("  f: func({});", params.join(", "))),
+        "b.wit:3:3: function `f`: a function has at most 12 parameters: use a record"
+    );
+    assert_eq!(
+        refusal(&format!("  f: func(t: tuple<{}>);", list("u8", 13))),
+        format!(
+            "b.wit:3:14: type `tuple<{}>`: a tuple has at most 12 fields: use a record",
+            list("u8", 13)
+        )
+    );
+}
+
+#[test]
+fn type_that_is_nested_too_deeply() {
+    let deep = |depth| {
+        format!(
+            "  f: func(x: {}u8{});",
+            "list<".repeat(depth),
+            ">".repeat(depth)
+        )
+    };
+    let refused = refusal(&deep(65));
+    assert!(
+        refused.starts_with("b.wit:3:14: type `list<list<"),
+        "{refused}"
+    );
+    assert!(
+        refused.ends_with(": it is nested 65 deep; 64 is the most that a message holds"),
+        "{refused}"
+    );
+    let text = format!(
+        "package a:b@0.1.0;\ninterface i {{\n{}\n}}\nworld w {{ export i; }}\n",
+        deep(64)
+    );
+    let folder = Folder::with(&[("b.wit", &text)]);
+    parse(&folder.path("b.wit")).expect("64 is allowed");
+}
+
+#[test]
+fn type_that_doubles_with_each_line() {
+    let doubling: Vec<_> = (1..40)
+        .map(|i| format!("record r{i} {{ a: r{0}, b: r{0} }}", i - 1))
+        .collect();
+    let refused = refusal(&format!(
+        "record r0 {{ a: u8 }}\n{}\nf: func(r: r39);",
+        doubling.join("\n")
+    ));
+    assert!(
+        refused.ends_with("with everything that it uses it has too many parts"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn package_without_a_version() {
+    let folder = Folder::with(&[(
+        "b.wit",
+        "// first\npackage a:b;\ninterface i { f: func(); }\nworld w { export i; }",
+    )]);
+    assert_eq!(
+        folder.refusal("b.wit"),
+        "b.wit:2:1: package `a:b`: it has no version: write `@0.1.0` after its name"
+    );
+}
+
+#[test]
+fn no_world_and_two_worlds() {
+    let none = Folder::with(&[("b.wit", "package a:b@1.0.0;\ninterface i { f: func(); }")]);
+    assert_eq!(
+        none.refusal("b.wit"),
+        "b.wit:1:1: package `a:b@1.0.0`: it has no world: write `world library { export NAME; }`"
+    );
+    let two = "package a:b@1.0.0;\ninterface i { f: func(); }\nworld w { export i; }\nworld v { export i; }";
+    assert_eq!(
+        Folder::with(&[("b.wit", two)]).refusal("b.wit"),
+        "b.wit:4:7: world `v`: a package has one world; this is a second one"
+    );
+}
+
+#[test]
+fn world_that_exports_nothing_two_interfaces_a_function_or_an_empty_interface() {
+    let world = |lines: &str| {
+        let text = format!(
+            "package a:b@1.0.0;\ninterface i {{ f: func(); }}\ninterface j {{ f: func(); }}\ninterface e {{ }}\nworld w {{\n{lines}\n}}"
+        );
+        Folder::with(&[("b.wit", &text)]).refusal("b.wit")
+    };
+    assert_eq!(
+        world(""),
+        "b.wit:5:7: world `w`: it exports no interface: write `export NAME;`"
+    );
+    assert_eq!(
+        world("export i;\nexport j;"),
+        "b.wit:7:8: export of `a:b/j@1.0.0`: a world exports one interface; this is a second one"
+    );
+    assert_eq!(
+        world("export f: func();"),
+        "b.wit:6:8: export of `f`: a world exports one interface; put functions and types into it"
+    );
+    assert_eq!(
+        world("export e;"),
+        "b.wit:6:8: export of `a:b/e@1.0.0`: it has no function"
+    );
+}
+
+#[test]
+fn world_that_imports() {
+    let world = |lines: &str| {
+        let text = format!(
+            "package a:b@1.0.0;\ninterface i {{ f: func(); }}\ninterface j {{ f: func(); }}\nworld w {{\nexport i;\n{lines}\n}}"
+        );
+        Folder::with(&[("b.wit", &text)]).refusal("b.wit")
+    };
+    let reason = "a service imports nothing; only an interface that has types alone may be used";
+    assert_eq!(
+        world("import j;"),
+        format!("b.wit:4:7: import of `a:b/j@1.0.0`: {reason}")
+    );
+    assert_eq!(
+        world("import g: func();"),
+        format!("b.wit:6:8: import of `g`: {reason}")
+    );
+}
+
+#[test]
+fn resource_of_another_interface() {
+    let text = "package a:b@1.0.0;
+interface j { resource r; }
+interface i { use j.{r}; f: func(r: borrow<r>); }
+world w { export i; }";
+    let refused = Folder::with(&[("b.wit", text)]).refusal("b.wit");
+    assert!(refused.starts_with("b.wit:"), "{refused}");
+    assert!(
+        refused.contains("imports nothing") || refused.contains("another interface"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn two_types_of_one_name_from_two_interfaces() {
+    let text = "package a:b@1.0.0;
+interface j { record r { x: u8 } record s { r: r } }
+interface i { use j.{s}; record r { y: u8 } f: func(r: r, s: s); }
+world w { export i; }";
+    assert_eq!(
+        Folder::with(&[("b.wit", text)]).refusal("b.wit"),
+        "b.wit:3:33: type `r`: another type of this name, from another interface, is in use already"
+    );
+}
+
+#[test]
+fn types_of_another_interface_and_another_package_are_taken_along() {
+    let folder = Folder::with(&[
+        (
+            "wit/b.wit",
+            "package a:b@1.0.0;\ninterface i { use j.{s}; use c:d/k.{t as u}; f: func(s: s, u: u); }\nworld w { export i; }",
+        ),
+        ("wit/j.wit", "interface j { record s { x: u8 } }"),
+        (
+            "wit/deps/d.wit",
+            "package c:d;\ninterface k { enum t { one } }",
+        ),
+    ]);
+    let package = parse(&folder.path("wit")).unwrap_or_else(|e| panic!("{e}"));
+    let names: Vec<_> = package.types.iter().map(|def| def.name.as_str()).collect();
+    assert_eq!(names, ["s", "t", "u"]);
+}
+
+#[test]
+fn text_that_is_not_wit() {
+    assert_eq!(
+        refusal("  f func();"),
+        "b.wit:3:5: `f`: expected ':', found keyword `func`"
+    );
+    assert_eq!(
+        refusal("  f: func(x: nope);"),
+        "b.wit:3:14: `nope`: name `nope` does not exist"
+    );
+    let folder = Folder::with(&[("b.wit", "package a:b@1.0.0;\nworld w {")]);
+    assert_eq!(
+        folder.refusal("b.wit"),
+        "b.wit:2:10: end of file: expected `import`, `export`, `include`, `use`, or type definition, found eof"
+    );
+}
+
+#[test]
+fn column_is_counted_in_characters() {
+    assert_eq!(
+        refusal("  /* äöü */ f: func() -> future;"),
+        "b.wit:3:26: type `future`: futures are not supported: an `async func` is one"
+    );
+}
+
+#[test]
+fn more_flags_than_wit_allows() {
+    let flags: Vec<_> = (0..33).map(|i| format!("x{i}")).collect();
+    assert_eq!(
+        refusal(&format!(
+            "  flags x {{ {} }}\n  f: func(x: x);",
+            flags.join(", ")
+        )),
+        "b.wit:3:163: `x32`: cannot have more than 32 flags"
+    );
+}
+
+#[test]
+fn file_that_is_not_there() {
+    let folder = Folder::with(&[]);
+    let refused = folder.refusal("b.wit");
+    assert!(
+        refused.starts_with("b.wit:1:1: file: it cannot be read: No such file"),
+        "{refused}"
+    );
+    fs::create_dir(folder.path("wit")).expect("a folder can be made");
+    assert_eq!(
+        folder.refusal("wit"),
+        "wit:1:1: directory: it has no .wit file"
+    );
+}
+
+#[test]
+fn policy_for_a_function_that_does_not_exist() {
+    assert_eq!(
+        policy_refusal("# first\n[i.matchs]\npolicy = \"block\"\n"),
+        "b.thalweg.toml:2:4: key `i.matchs`: there is no such function; known: `i.s`, `i.r.t`"
+    );
+    assert_eq!(
+        policy_refusal("[j.s]\n"),
+        "b.thalweg.toml:1:2: key `j`: there is no such function; known: `i.s`, `i.r.t`"
+    );
+    assert_eq!(
+        policy_refusal("[i.r.u]\n"),
+        "b.thalweg.toml:1:6: key `i.r.u`: there is no such function; known: `i.s`, `i.r.t`"
+    );
+}
+
+#[test]
+fn policy_for_a_function_without_a_stream() {
+    assert_eq!(
+        policy_refusal("[i.f]\ncapacity = 64\n"),
+        "b.thalweg.toml:1:4: key `i.f`: the function returns no stream, and only a stream has options"
+    );
+}
+
+#[test]
+fn unknown_option() {
+    assert_eq!(
+        policy_refusal("[i.s]\npolicy = \"block\"\nretries = 3\n"),
+        "b.thalweg.toml:3:1: key `i.s.retries`: unknown; known: `policy`, `capacity`"
+    );
+    assert_eq!(
+        policy_refusal("i.s = 3\n"),
+        "b.thalweg.toml:1:3: key `i.s`: it must be a table, with `policy` and `capacity` in it"
+    );
+}
+
+#[test]
+fn bad_policy() {
+    let reason = "it must be \"block\" or \"latest\"";
+    assert_eq!(
+        policy_refusal("[i.s]\npolicy = \"newest\"\n"),
+        format!("b.thalweg.toml:2:10: key `i.s.policy`: {reason}")
+    );
+    assert_eq!(
+        policy_refusal("[i.s]\npolicy = 1\n"),
+        format!("b.thalweg.toml:2:10: key `i.s.policy`: {reason}")
+    );
+}
+
+#[test]
+fn bad_capacity() {
+    for bad in ["63", "1048577", "-1", "\"64\"", "64.0"] {
+        assert_eq!(
+            policy_refusal(&format!("[i.r.t]\ncapacity = {bad}\n")),
+            "b.thalweg.toml:2:12: key `i.r.t.capacity`: it must be a number of records, 64 to 1048576"
+        );
+    }
+}
+
+#[test]
+fn policy_file_that_is_not_toml() {
+    let refused = policy_refusal("[i.s]\npolicy = block\n");
+    assert!(
+        refused.starts_with("b.thalweg.toml:2:10: file: it is not TOML: "),
+        "{refused}"
+    );
+}
+
+#[test]
+fn policy_file_that_belongs_to_no_package() {
+    let wit = "package a:b@0.1.0;\ninterface i { f: func(); }\nworld w { export i; }";
+    let folder = Folder::with(&[("wit/b.wit", wit), ("wit/c.thalweg.toml", "")]);
+    let refused = "wit/c.thalweg.toml:1:1: file: it belongs to no package here; the one for this is b.thalweg.toml";
+    assert_eq!(folder.refusal("wit"), refused);
+    assert_eq!(folder.refusal("wit/b.wit"), refused);
+    // Beside a single file, that of another package may stand.
+    fs::write(folder.path("wit/c.wit"), "interface j { }").expect("a file can be written");
+    assert_eq!(folder.refusal("wit"), refused);
+    parse(&folder.path("wit/b.wit")).unwrap_or_else(|refused| panic!("{refused}"));
+}

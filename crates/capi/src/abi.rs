@@ -1,0 +1,193 @@
+//! The C table as Rust sees it: `thalweg.h` field by field, under the same names.
+//!
+//! A binding that opens a library needs these shapes and nothing of the core, so this module uses nothing but
+//! `core::ffi`. What each field means, until when a pointer is valid and what releases it stands in the header.
+
+use core::ffi::{c_char, c_int, c_void};
+
+/// The number of this table's shape (`TW_ABI`). A library with another one is refused.
+pub const TW_ABI: u32 = 1;
+
+/// The one symbol of a library, as `dlsym` wants it.
+pub const TW_LIBRARY_SYMBOL: &core::ffi::CStr = c"tw_library";
+
+/// Done.
+pub const TW_OK: u32 = 0;
+/// The service's own typed error: its payload is the data.
+pub const TW_ERROR: u32 = 1;
+/// Cancelled by the caller, or its port closed.
+pub const TW_CANCELLED: u32 = 2;
+/// The deadline passed.
+pub const TW_TIMED_OUT: u32 = 3;
+/// The service could not be (re)started, or dropped the call.
+pub const TW_GUEST_LOST: u32 = 4;
+/// The service panicked in this call.
+pub const TW_GUEST_PANICKED: u32 = 5;
+/// No room: try again later.
+pub const TW_OVERLOADED: u32 = 6;
+/// The runtime is shutting down.
+pub const TW_SHUT_DOWN: u32 = 7;
+/// Closed, or a stream's end.
+pub const TW_CLOSED: u32 = 8;
+/// The handle's object is gone.
+pub const TW_STALE: u32 = 9;
+/// A null pointer, a wrong handle, a malformed message.
+pub const TW_ARGUMENT: u32 = 10;
+/// The two sides do not fit.
+pub const TW_VERSION: u32 = 11;
+/// The handle was made before `fork()`.
+pub const TW_FORKED: u32 = 12;
+/// A signal arrived while waiting.
+pub const TW_INTERRUPTED: u32 = 13;
+/// Nothing there now, and waiting was not allowed.
+pub const TW_WOULD_PARK: u32 = 14;
+
+/// A wait without an end.
+pub const TW_FOREVER: u64 = u64::MAX;
+
+/// A completion of a call.
+pub const TW_CALL_ENDED: u32 = 1;
+/// A completion of `stream_arm`.
+pub const TW_STREAM_READY: u32 = 2;
+
+/// Records were overtaken by newer ones (policy `latest`).
+pub const TW_GAP_CONFLATED: u32 = 1;
+
+/// A handle: index and generation; 0 is never valid.
+pub type TwHandle = u64;
+
+/// What went wrong (`tw_error`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct TwError {
+    pub code: u32,
+    pub retryable: u32,
+    pub message: [c_char; 248],
+}
+
+/// One entry of a completion queue (`tw_completion`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct TwCompletion {
+    pub token: u64,
+    pub call: TwHandle,
+    pub kind: u32,
+    pub code: u32,
+    pub data: *const u8,
+    pub data_size: u64,
+    pub message: *const c_char,
+    pub message_size: u32,
+    pub retryable: u32,
+    pub owner: *mut c_void,
+}
+
+/// One call to submit (`tw_submission`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct TwSubmission {
+    pub token: u64,
+    pub client: TwHandle,
+    pub method: u32,
+    pub flags: u32,
+    pub args: *const u8,
+    pub args_size: u64,
+    pub deadline_ns: u64,
+    pub call: TwHandle,
+}
+
+/// Records of a stream, in place (`tw_batch`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct TwBatch {
+    pub base: *const u8,
+    pub slots: *const u8,
+    pub count: u32,
+    pub stride: u32,
+    pub first_seq: u64,
+    pub lost_before: u64,
+    pub gap_reason: u32,
+    pub ended: u32,
+    pub size: u64,
+}
+
+/// A method (`tw_method`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct TwMethod {
+    pub name: *const c_char,
+    pub params: u64,
+    pub ok: u64,
+    pub error: u64,
+    pub element: u64,
+}
+
+/// What a library offers (`tw_table`). The first five fields never move.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct TwTable {
+    pub abi: u32,
+    pub size: u32,
+    pub package: *const c_char,
+    pub version: *const c_char,
+    pub core: *const c_char,
+    pub layout: u64,
+    pub methods: *const TwMethod,
+    pub method_count: u32,
+    pub reserved: u32,
+    pub now: unsafe extern "C" fn() -> u64,
+    pub client_open: unsafe extern "C" fn(*mut TwHandle, *mut TwError) -> u32,
+    pub client_close: unsafe extern "C" fn(TwHandle, *mut TwError) -> u32,
+    pub port_open: unsafe extern "C" fn(u32, *mut TwHandle, *mut TwError) -> u32,
+    pub port_close: unsafe extern "C" fn(TwHandle, *mut TwError) -> u32,
+    pub port_fd: unsafe extern "C" fn(TwHandle, *mut c_int, *mut TwError) -> u32,
+    pub port_arm: unsafe extern "C" fn(TwHandle, *mut u32, *mut TwError) -> u32,
+    pub port_wait: unsafe extern "C" fn(TwHandle, u64, *mut TwError) -> u32,
+    pub port_reap:
+        unsafe extern "C" fn(TwHandle, *mut TwCompletion, u32, *mut u32, *mut TwError) -> u32,
+    pub release: unsafe extern "C" fn(*mut TwCompletion),
+    pub submit:
+        unsafe extern "C" fn(TwHandle, *mut TwSubmission, u32, *mut u32, *mut TwError) -> u32,
+    pub cancel: unsafe extern "C" fn(TwHandle, *mut TwError) -> u32,
+    pub take_handle:
+        unsafe extern "C" fn(*mut TwCompletion, u32, *mut TwHandle, *mut TwError) -> u32,
+    pub resource_drop: unsafe extern "C" fn(TwHandle, *mut TwError) -> u32,
+    pub stream_acquire: unsafe extern "C" fn(TwHandle, u32, u64, *mut TwBatch, *mut TwError) -> u32,
+    pub stream_release: unsafe extern "C" fn(TwHandle, u32, *mut TwError) -> u32,
+    pub stream_arm: unsafe extern "C" fn(TwHandle, TwHandle, u64, *mut u32, *mut TwError) -> u32,
+    pub stream_close: unsafe extern "C" fn(TwHandle, *mut TwError) -> u32,
+}
+
+// SAFETY: a table is constant for the life of the process and its strings with it; all functions may be called
+// from any thread (the header says which object wants one thread at a time).
+unsafe impl Send for TwTable {}
+// SAFETY: see `Send`.
+unsafe impl Sync for TwTable {}
+// SAFETY: as the table's.
+unsafe impl Send for TwMethod {}
+// SAFETY: as the table's.
+unsafe impl Sync for TwMethod {}
+
+/// The one exported function: `tw_library_function`.
+pub type TwLibraryFunction = unsafe extern "C" fn(abi: u32) -> *const TwTable;
+
+// What the header's compiler would say on a 64-bit machine: a field that moved fails here.
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    assert!(size_of::<TwError>() == 256);
+    assert!(size_of::<TwCompletion>() == 64);
+    assert!(size_of::<TwSubmission>() == 56);
+    assert!(size_of::<TwBatch>() == 56);
+    assert!(size_of::<TwMethod>() == 40);
+    assert!(size_of::<TwTable>() == 56 + 18 * 8);
+    assert!(core::mem::offset_of!(TwCompletion, owner) == 56);
+    assert!(core::mem::offset_of!(TwSubmission, deadline_ns) == 40);
+    assert!(core::mem::offset_of!(TwBatch, size) == 48);
+    assert!(core::mem::offset_of!(TwTable, now) == 56);
+    assert!(core::mem::offset_of!(TwTable, stream_close) == 56 + 17 * 8);
+};

@@ -1,0 +1,144 @@
+//! The table, and opening and closing clients.
+
+use std::ffi::CString;
+use std::sync::{Arc, OnceLock};
+
+use thalweg_port::{Failure, Instance, Object, Package, Service, find, insert, remove};
+use thalweg_queue::clock;
+
+use crate::abi::{TW_ABI, TwError, TwHandle, TwMethod, TwTable};
+use crate::error::{argument, enter, out};
+use crate::{ports, streams};
+
+/// What [`export!`](crate::export) implements.
+pub trait Export: 'static {
+    /// The service.
+    type Service: Service;
+
+    /// A new one.
+    fn make() -> Self::Service;
+}
+
+/// A library's table, made when it is first asked for.
+pub struct Library {
+    package: &'static Package,
+    client_open: unsafe extern "C" fn(*mut TwHandle, *mut TwError) -> u32,
+    table: OnceLock<TwTable>,
+}
+
+impl std::fmt::Debug for Library {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Library").field(&self.package.name).finish()
+    }
+}
+
+fn text(text: &str) -> *const std::ffi::c_char {
+    // Names of packages and methods come from WIT, which has no NUL. The table lives as long as the process.
+    CString::new(text).unwrap_or_default().into_raw()
+}
+
+impl Library {
+    /// Of a service.
+    pub const fn new<E: Export>() -> Self {
+        Self {
+            package: <E::Service as Service>::PACKAGE,
+            client_open: client_open::<E>,
+            table: OnceLock::new(),
+        }
+    }
+
+    /// The table; the same one each time.
+    pub fn table(&self) -> &TwTable {
+        self.table.get_or_init(|| {
+            let methods: Vec<TwMethod> = self
+                .package
+                .methods
+                .iter()
+                .map(|method| TwMethod {
+                    name: text(method.name),
+                    params: method.params,
+                    ok: method.ok,
+                    error: method.error,
+                    element: method.element,
+                })
+                .collect();
+            let methods = methods.leak();
+            TwTable {
+                abi: TW_ABI,
+                size: size_of::<TwTable>() as u32,
+                package: text(self.package.name),
+                version: text(self.package.version),
+                core: text(env!("CARGO_PKG_VERSION")),
+                layout: self.package.layout,
+                methods: methods.as_ptr(),
+                method_count: methods.len() as u32,
+                reserved: 0,
+                now,
+                client_open: self.client_open,
+                client_close,
+                port_open: ports::open,
+                port_close: ports::close,
+                port_fd: ports::fd,
+                port_arm: ports::arm,
+                port_wait: ports::wait,
+                port_reap: ports::reap,
+                release: ports::release,
+                submit: ports::submit,
+                cancel: ports::cancel,
+                take_handle: ports::take_handle,
+                resource_drop,
+                stream_acquire: streams::acquire,
+                stream_release: streams::release,
+                stream_arm: streams::arm,
+                stream_close: streams::close,
+            }
+        })
+    }
+}
+
+unsafe extern "C" fn now() -> u64 {
+    clock::now()
+}
+
+unsafe extern "C" fn client_open<E: Export>(client: *mut TwHandle, error: *mut TwError) -> u32 {
+    // SAFETY: the header demands of the caller what `enter` and `out` demand.
+    unsafe {
+        enter(error, || {
+            let client = out(client, "client")?;
+            let instance = Instance::open(E::make, Instance::runtime()?);
+            *client = insert(Object::Client(instance))?;
+            Ok(())
+        })
+    }
+}
+
+unsafe extern "C" fn client_close(client: TwHandle, error: *mut TwError) -> u32 {
+    // SAFETY: as in `client_open`.
+    unsafe {
+        enter(error, || {
+            find_client(client)?.close();
+            remove(client).map(drop)
+        })
+    }
+}
+
+unsafe extern "C" fn resource_drop(resource: TwHandle, error: *mut TwError) -> u32 {
+    // SAFETY: as in `client_open`.
+    unsafe {
+        enter(error, || match find(resource)? {
+            Object::Resource(_) => remove(resource).map(drop),
+            other => Err(wrong(resource, &other, "a resource")),
+        })
+    }
+}
+
+pub(crate) fn wrong(handle: TwHandle, is: &Object, wanted: &str) -> Failure {
+    argument(format!("handle {handle:#x} is {}, not {wanted}", is.kind()))
+}
+
+pub(crate) fn find_client(handle: TwHandle) -> Result<Arc<Instance>, Failure> {
+    match find(handle)? {
+        Object::Client(instance) => Ok(instance),
+        other => Err(wrong(handle, &other, "a client")),
+    }
+}

@@ -1,0 +1,229 @@
+//! Ports and calls, as C sees them.
+
+use std::ffi::{c_int, c_void};
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+
+use thalweg_port::{Completed, Failure, Kind, Object, Port, find, insert, remove, with};
+
+use crate::abi::{TW_CALL_ENDED, TW_STREAM_READY, TwCompletion, TwError, TwHandle, TwSubmission};
+use crate::error::{argument, enter, out};
+use crate::library::{find_client, wrong};
+
+pub(crate) fn find_port(handle: TwHandle) -> Result<Arc<Port>, Failure> {
+    match find(handle)? {
+        Object::Port(port) => Ok(port),
+        other => Err(wrong(handle, &other, "a port")),
+    }
+}
+
+pub(crate) unsafe extern "C" fn open(
+    capacity: u32,
+    port: *mut TwHandle,
+    error: *mut TwError,
+) -> u32 {
+    // SAFETY: the header demands of the caller what `enter` and `out` demand; so in every function here.
+    unsafe {
+        enter(error, || {
+            let port = out(port, "port")?;
+            *port = insert(Object::Port(Port::open(capacity)?))?;
+            Ok(())
+        })
+    }
+}
+
+pub(crate) unsafe extern "C" fn close(port: TwHandle, error: *mut TwError) -> u32 {
+    // SAFETY: see `open`.
+    unsafe {
+        enter(error, || {
+            find_port(port)?.close();
+            remove(port).map(drop)
+        })
+    }
+}
+
+pub(crate) unsafe extern "C" fn fd(port: TwHandle, fd: *mut c_int, error: *mut TwError) -> u32 {
+    // SAFETY: see `open`.
+    unsafe {
+        enter(error, || {
+            *out(fd, "fd")? = find_port(port)?.fd().as_raw_fd();
+            Ok(())
+        })
+    }
+}
+
+pub(crate) unsafe extern "C" fn arm(port: TwHandle, ready: *mut u32, error: *mut TwError) -> u32 {
+    // SAFETY: see `open`.
+    unsafe {
+        enter(error, || {
+            let ready = out(ready, "ready")?;
+            *ready = find_port(port)?.arm()?.into();
+            Ok(())
+        })
+    }
+}
+
+pub(crate) unsafe extern "C" fn wait(port: TwHandle, deadline_ns: u64, error: *mut TwError) -> u32 {
+    // SAFETY: see `open`.
+    unsafe { enter(error, || find_port(port)?.wait(deadline_ns)) }
+}
+
+pub(crate) unsafe extern "C" fn reap(
+    port: TwHandle,
+    completions: *mut TwCompletion,
+    max: u32,
+    count: *mut u32,
+    error: *mut TwError,
+) -> u32 {
+    // SAFETY: see `open`; and the header says that `completions` has room for `max`.
+    unsafe {
+        enter(error, || {
+            let count = out(count, "count")?;
+            *count = 0;
+            out(completions, "out")?;
+            with(port, |object| match object {
+                Object::Port(queue) => {
+                    while *count < max
+                        && let Some(completed) = queue.reap()
+                    {
+                        completions.add(*count as usize).write(describe(completed));
+                        *count += 1;
+                    }
+                    Ok(())
+                }
+                other => Err(wrong(port, other, "a port")),
+            })?
+        })
+    }
+}
+
+fn describe(completed: Completed) -> TwCompletion {
+    let mut described = TwCompletion {
+        token: completed.token,
+        call: completed.handle,
+        kind: match completed.kind {
+            Kind::CallEnded => TW_CALL_ENDED,
+            Kind::StreamReady => TW_STREAM_READY,
+        },
+        code: completed.code as u32,
+        data: std::ptr::null(),
+        data_size: completed.data.len() as u64,
+        message: std::ptr::null(),
+        message_size: completed.message.len() as u32,
+        retryable: completed.code.retryable().into(),
+        owner: std::ptr::null_mut(),
+    };
+    if !completed.data.is_empty() {
+        described.data = completed.data.as_ptr();
+        // The header promises it: allocators of 64-bit systems align to 16, whatever the layout asks for.
+        debug_assert!(described.data.addr().is_multiple_of(8));
+    }
+    if !completed.message.is_empty() {
+        described.message = completed.message.as_ptr().cast();
+    }
+    // Moving the completion into its box leaves its buffers where they are.
+    if !described.data.is_null() || !described.message.is_null() {
+        described.owner = Box::into_raw(Box::new(completed)).cast::<c_void>();
+    }
+    described
+}
+
+pub(crate) unsafe extern "C" fn release(completion: *mut TwCompletion) {
+    // SAFETY: null, or a completion that `reap` filled and nobody else uses meanwhile; its owner is the box made in
+    // `describe`, or null after the first release.
+    unsafe {
+        enter(std::ptr::null_mut(), || {
+            let completion = out(completion, "completion")?;
+            let owner = std::mem::replace(&mut completion.owner, std::ptr::null_mut());
+            completion.data = std::ptr::null();
+            completion.data_size = 0;
+            completion.message = std::ptr::null();
+            completion.message_size = 0;
+            if !owner.is_null() {
+                drop(Box::from_raw(owner.cast::<Completed>()));
+            }
+            Ok(())
+        });
+    }
+}
+
+pub(crate) unsafe extern "C" fn take_handle(
+    completion: *mut TwCompletion,
+    index: u32,
+    handle: *mut TwHandle,
+    error: *mut TwError,
+) -> u32 {
+    // SAFETY: as in `release`.
+    unsafe {
+        enter(error, || {
+            let completion = out(completion, "completion")?;
+            let handle = out(handle, "out")?;
+            let completed = completion
+                .owner
+                .cast::<Completed>()
+                .as_mut()
+                .ok_or_else(|| argument("the completion has no message, or was released"))?;
+            *handle = completed.take(index)?;
+            Ok(())
+        })
+    }
+}
+
+pub(crate) unsafe extern "C" fn submit(
+    port: TwHandle,
+    batch: *mut TwSubmission,
+    count: u32,
+    accepted: *mut u32,
+    error: *mut TwError,
+) -> u32 {
+    // SAFETY: see `open`; and the header says that `batch` has `count` entries.
+    unsafe {
+        enter(error, || {
+            let accepted = out(accepted, "accepted")?;
+            *accepted = 0;
+            if count == 0 {
+                return Ok(());
+            }
+            out(batch, "batch")?;
+            let port = find_port(port)?;
+            for submission in std::slice::from_raw_parts_mut(batch, count as usize) {
+                submit_one(&port, submission)?;
+                *accepted += 1;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// # Safety
+/// `args` is null or points to `args_size` bytes.
+unsafe fn submit_one(port: &Arc<Port>, submission: &mut TwSubmission) -> Result<(), Failure> {
+    let instance = find_client(submission.client)?;
+    if submission.args.is_null() {
+        return Err(argument("args is a null pointer"));
+    }
+    // A message says its own size as a u32; more than that is not one.
+    let size = u32::try_from(submission.args_size)
+        .map_err(|_| argument("args_size is beyond what a message can have"))?;
+    // SAFETY: the caller's promise.
+    let args = unsafe { std::slice::from_raw_parts(submission.args, size as usize) }.to_vec();
+    let deadline = match submission.deadline_ns {
+        0 => u64::MAX,
+        deadline => deadline,
+    };
+    submission.call = instance.submit(port, submission.token, submission.method, args, deadline)?;
+    Ok(())
+}
+
+pub(crate) unsafe extern "C" fn cancel(call: TwHandle, error: *mut TwError) -> u32 {
+    // SAFETY: see `open`.
+    unsafe {
+        enter(error, || match find(call)? {
+            Object::Call(core) => {
+                core.cancel();
+                Ok(())
+            }
+            other => Err(wrong(call, &other, "a call")),
+        })
+    }
+}

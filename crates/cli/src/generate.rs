@@ -1,0 +1,181 @@
+//! `thalweg gen`.
+
+use crate::files::{self, State};
+use crate::find;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use thalweg_bindgen::model::Package;
+use thalweg_bindgen::{Output, Refused, c, parse, python, rust};
+
+/// What `thalweg gen` is told.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// A .wit file, or a folder with the files of one package [default: every folder called `wit` below this one]
+    paths: Vec<PathBuf>,
+
+    /// The languages
+    #[arg(
+        long = "lang",
+        value_enum,
+        value_delimiter = ',',
+        default_value = "rust,c,python"
+    )]
+    languages: Vec<Language>,
+
+    /// Where a folder per language goes [default: `generated` beside the folder `wit`]
+    #[arg(long)]
+    out: Option<PathBuf>,
+
+    /// Write nothing; name what differs, is missing, or belongs to no package any more
+    #[arg(long)]
+    check: bool,
+}
+
+/// A language that code is written in. Its name is that of its output's folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
+enum Language {
+    Rust,
+    C,
+    Python,
+}
+
+impl Language {
+    fn folder(self) -> &'static str {
+        match self {
+            Language::Rust => "rust",
+            Language::C => "c",
+            Language::Python => "python",
+        }
+    }
+
+    fn emit(self, package: &Package) -> Result<Vec<Output>, Refused> {
+        match self {
+            Language::Rust => rust::emit(package),
+            Language::C => c::emit(package),
+            Language::Python => python::emit(package),
+        }
+    }
+}
+
+/// How it went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Done,
+    /// With `--check`: not everything is up to date.
+    Outdated,
+}
+
+/// Why nothing could be said or written.
+#[derive(Debug)]
+pub enum Error {
+    /// A construct that cannot be written.
+    Refused(Refused),
+    /// A file that cannot be read or written.
+    File(PathBuf, io::Error),
+    /// Two packages have the same file.
+    Clash(PathBuf),
+    /// No path, and no folder `wit` below this one.
+    Nothing,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Refused(refused) => refused.fmt(f),
+            Error::File(path, error) => write!(f, "{}: {error}", path.display()),
+            Error::Clash(path) => write!(
+                f,
+                "{}: two packages have this file: give each its own --out",
+                path.display()
+            ),
+            Error::Nothing => write!(
+                f,
+                "there is no folder called `wit` with a .wit file in it below this one"
+            ),
+        }
+    }
+}
+
+impl From<Refused> for Error {
+    fn from(refused: Refused) -> Self {
+        Error::Refused(refused)
+    }
+}
+
+fn at(path: &Path) -> impl FnOnce(io::Error) -> Error {
+    let path = path.to_owned();
+    move |error| Error::File(path, error)
+}
+
+/// Writes or checks. Nothing is written before all packages were read and emitted without an error.
+pub fn run(arguments: &Arguments) -> Result<Outcome, Error> {
+    let mut paths = arguments.paths.clone();
+    if paths.is_empty() {
+        paths = find::packages(Path::new(".")).map_err(at(Path::new(".")))?;
+    }
+    if paths.is_empty() {
+        return Err(Error::Nothing);
+    }
+    let mut languages = arguments.languages.clone();
+    languages.sort();
+    languages.dedup();
+
+    let mut files = BTreeMap::new();
+    let mut folders = BTreeSet::new();
+    for path in &paths {
+        let package = parse(path)?;
+        let out = arguments.out.clone().unwrap_or_else(|| find::output(path));
+        for language in &languages {
+            let folder = out.join(language.folder());
+            for output in language.emit(&package)? {
+                let path = folder.join(&output.path);
+                if files.insert(path.clone(), output.contents).is_some() {
+                    return Err(Error::Clash(path));
+                }
+            }
+            folders.insert(folder);
+        }
+    }
+    if arguments.check {
+        check(&files, &folders)
+    } else {
+        write(&files)
+    }
+}
+
+fn write(files: &BTreeMap<PathBuf, String>) -> Result<Outcome, Error> {
+    for (path, contents) in files {
+        if files::compare(path, contents).map_err(at(path))? != State::Same {
+            files::write(path, contents).map_err(at(path))?;
+            println!("wrote {}", path.display());
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+fn check(files: &BTreeMap<PathBuf, String>, folders: &BTreeSet<PathBuf>) -> Result<Outcome, Error> {
+    let mut outcome = Outcome::Done;
+    let mut complain = |path: &Path, what: &str| {
+        println!("{}: {what}", path.display());
+        outcome = Outcome::Outdated;
+    };
+    for (path, contents) in files {
+        match files::compare(path, contents).map_err(at(path))? {
+            State::Same => {}
+            State::Differs => complain(path, "differs from what `thalweg gen` writes"),
+            State::Missing => complain(path, "is missing: run `thalweg gen`"),
+        }
+    }
+    let known: BTreeSet<PathBuf> = files.keys().cloned().collect();
+    for folder in folders {
+        for orphan in files::orphans(folder, &known).map_err(at(folder))? {
+            complain(
+                &orphan,
+                "was generated, but from nothing that is here now: remove it",
+            );
+        }
+    }
+    Ok(outcome)
+}

@@ -1,0 +1,49 @@
+//! The `thalweg` command.
+//!
+//! `thalweg gen` writes typed code from WIT: what a service implements and what its callers call, in each language.
+//! `thalweg bench` starts the lab.
+
+mod bench;
+mod files;
+mod find;
+mod generate;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Typed calls and streams between languages, in one process.
+#[derive(Debug, Parser)]
+#[command(name = "thalweg", version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Write typed code from WIT.
+    ///
+    /// Exit status: 0 done, or up to date; 1 with --check, something is not up to date; 2 an error.
+    Gen(generate::Arguments),
+    /// Measure what each part costs: starts thalweg-bench.
+    Bench(bench::Arguments),
+}
+
+fn main() -> ExitCode {
+    match Arguments::parse().command {
+        Command::Gen(arguments) => match generate::run(&arguments) {
+            Ok(generate::Outcome::Done) => ExitCode::SUCCESS,
+            Ok(generate::Outcome::Outdated) => ExitCode::from(1),
+            Err(error) => failed(&error.to_string()),
+        },
+        Command::Bench(arguments) => match bench::run(&arguments) {
+            Ok(never) => match never {},
+            Err(error) => failed(&error),
+        },
+    }
+}
+
+fn failed(error: &str) -> ExitCode {
+    eprintln!("{error}");
+    ExitCode::from(2)
+}

@@ -1,0 +1,204 @@
+//! `thalweg gen` as it is run.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const WIT: &str = "package a:b@0.1.0;
+interface i {
+    record r { text: string }
+    f: func(r: r) -> r;
+}
+world w { export i; }
+";
+
+fn thalweg(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_thalweg"))
+        .current_dir(folder)
+        .args(arguments)
+        .output()
+        .expect("the command can be run")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A folder with one package in `wit/b.wit`.
+fn project() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    fs::create_dir(folder.path().join("wit")).expect("a folder can be made");
+    fs::write(folder.path().join("wit/b.wit"), WIT).expect("a file can be written");
+    folder
+}
+
+/// All files below a folder, with their contents.
+fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder can be read") {
+            let path = entry.expect("an entry can be read").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let bytes = fs::read(&path).expect("a file can be read");
+                found.push((path, bytes));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn what_is_committed_is_what_the_generators_write() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let output = thalweg(&root, &["gen", "--check"]);
+    assert!(
+        output.status.success(),
+        "{}{}",
+        stdout(&output),
+        stderr(&output)
+    );
+}
+
+#[test]
+fn two_runs_write_the_same_bytes() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let runs = [tempfile::tempdir(), tempfile::tempdir()]
+        .map(|folder| folder.expect("a temporary folder"));
+    for out in &runs {
+        for wit in ["conformance/wit", "examples/search/wit/search.wit"] {
+            let out = out.path().to_str().expect("its name is UTF-8");
+            let output = thalweg(&root, &["gen", wit, "--out", out]);
+            assert!(output.status.success(), "{}", stderr(&output));
+        }
+    }
+    let [first, second] = runs.each_ref().map(|out| {
+        let below = |path: PathBuf| {
+            path.strip_prefix(out.path())
+                .expect("it is below")
+                .to_owned()
+        };
+        files(out.path())
+            .into_iter()
+            .map(|(path, bytes)| (below(path), bytes))
+            .collect::<Vec<_>>()
+    });
+    assert!(first.len() >= 2);
+    assert_eq!(first, second);
+}
+
+#[test]
+fn file_and_folder_give_the_same() {
+    let folder = project();
+    assert!(
+        thalweg(folder.path(), &["gen", "wit/b.wit"])
+            .status
+            .success()
+    );
+    let output = thalweg(folder.path(), &["gen", "--check", "wit"]);
+    assert!(output.status.success(), "{}", stdout(&output));
+    assert!(folder.path().join("generated/rust/b.rs").is_file());
+}
+
+#[test]
+fn unchanged_file_is_not_touched() {
+    let folder = project();
+    let first = thalweg(folder.path(), &["gen", "--lang", "rust"]);
+    assert_eq!(stdout(&first), "wrote generated/rust/b.rs\n");
+    let path = folder.path().join("generated/rust/b.rs");
+    let modified = |path: &Path| {
+        fs::metadata(path)
+            .and_then(|data| data.modified())
+            .expect("it has a time")
+    };
+    let before = modified(&path);
+    assert_eq!(
+        stdout(&thalweg(folder.path(), &["gen", "--lang", "rust"])),
+        ""
+    );
+    assert_eq!(modified(&path), before);
+    assert_eq!(
+        files(&folder.path().join("generated")).len(),
+        1,
+        "nothing is left beside it"
+    );
+}
+
+#[test]
+fn check_names_what_differs_what_is_missing_and_what_is_left_over() {
+    let folder = project();
+    let check = || thalweg(folder.path(), &["gen", "--check", "--lang", "rust"]);
+    let missing = check();
+    assert_eq!(missing.status.code(), Some(1));
+    assert_eq!(
+        stdout(&missing),
+        "generated/rust/b.rs: is missing: run `thalweg gen`\n"
+    );
+
+    assert!(
+        thalweg(folder.path(), &["gen", "--lang", "rust"])
+            .status
+            .success()
+    );
+    assert_eq!(check().status.code(), Some(0));
+
+    let path = folder.path().join("generated/rust/b.rs");
+    let text = fs::read_to_string(&path).expect("it was written");
+    fs::write(&path, format!("{text} ")).expect("a file can be written");
+    fs::write(folder.path().join("generated/rust/old.rs"), &text).expect("a file can be written");
+    fs::write(folder.path().join("generated/rust/own.rs"), "// mine")
+        .expect("a file can be written");
+    let outdated = check();
+    assert_eq!(outdated.status.code(), Some(1));
+    assert_eq!(
+        stdout(&outdated),
+        "generated/rust/b.rs: differs from what `thalweg gen` writes\n\
+         generated/rust/old.rs: was generated, but from nothing that is here now: remove it\n"
+    );
+}
+
+#[test]
+fn refusal_names_the_place_and_nothing_is_written() {
+    let folder = project();
+    let text = WIT.replace("-> r", "-> future<u32>");
+    fs::write(folder.path().join("wit/b.wit"), text).expect("a file can be written");
+    let output = thalweg(folder.path(), &["gen", "wit/b.wit"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        stderr(&output),
+        "wit/b.wit:4:22: type `future<u32>`: futures are not supported: an `async func` is one\n"
+    );
+    assert!(!folder.path().join("generated").exists());
+}
+
+#[test]
+fn policy_file_with_an_unknown_key_is_an_error() {
+    let folder = project();
+    fs::write(folder.path().join("wit/b.thalweg.toml"), "[i.g]\n").expect("a file can be written");
+    let output = thalweg(folder.path(), &["gen"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).starts_with("wit/b.thalweg.toml:1:4: key `i.g`: "),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn no_wit_at_all_is_an_error() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let output = thalweg(folder.path(), &["gen"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).starts_with("there is no folder called `wit`"),
+        "{}",
+        stderr(&output)
+    );
+}

@@ -1,0 +1,136 @@
+//! A client in Rust: an instance of its own, in the same process.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use thalweg_queue::clock;
+use thalweg_runtime::Handle as Runtime;
+use thalweg_wire::{Decode, Encode, Handle, Malformed, message};
+
+use crate::call::Sink;
+use crate::code::{Code, Failure};
+use crate::handles;
+use crate::instance::Instance;
+use crate::pending::{Pending, Reply, Slot};
+use crate::service::Service;
+
+/// Closes the instance when the last client, call, stream and resource of it is gone.
+#[derive(Debug)]
+pub(crate) struct Opened(Arc<Instance>);
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+/// An untyped client; generated code puts types on it. Clones share the instance, which is closed when they and their calls, streams
+/// and resources are gone, or by [`close`](Self::close).
+#[derive(Clone, Debug)]
+pub struct Client {
+    opened: Arc<Opened>,
+    timeout: Option<Duration>,
+}
+
+impl Client {
+    /// Opens an instance on the process's runtime.
+    ///
+    /// # Errors
+    /// The runtime could not be started.
+    pub fn start<S: Service>(make: impl Fn() -> S + Send + 'static) -> Result<Self, Failure> {
+        Ok(Self::start_on(&Instance::runtime()?, make))
+    }
+
+    /// Opens an instance on a runtime of the caller's.
+    pub fn start_on<S: Service>(runtime: &Runtime, make: impl Fn() -> S + Send + 'static) -> Self {
+        Self {
+            opened: Arc::new(Opened(Instance::open(make, runtime.clone()))),
+            timeout: None,
+        }
+    }
+
+    /// Closes the instance now: its calls and streams end as cancelled, its resources are stale.
+    pub fn close(&self) {
+        self.opened.0.close();
+    }
+
+    /// The same client, each of whose calls, with the streams that it returns, must end within `timeout`.
+    #[must_use]
+    pub fn with_timeout(&self, timeout: Duration) -> Self {
+        Self {
+            opened: Arc::clone(&self.opened),
+            timeout: Some(timeout),
+        }
+    }
+
+    /// Makes a call. It is under way when this returns.
+    pub fn call<P: Encode, T, E: Decode>(
+        &self,
+        method: u32,
+        params: &P,
+        read: fn(&mut Reply) -> Result<T, Malformed>,
+    ) -> Pending<T, E> {
+        let instance = &self.opened.0;
+        let layouts = &instance.package.methods[method as usize];
+        let args = match message::encode(params, layouts.params, Vec::new()) {
+            Ok(args) => args,
+            Err(error) => {
+                let failure = Code::Argument.because(format!("the arguments: {error}"));
+                return Pending::refused(Arc::clone(&self.opened), failure, layouts, read);
+            }
+        };
+        let deadline = self.timeout.map_or(u64::MAX, clock::deadline);
+        let slot = Arc::new(Slot::default());
+        match instance.send(method, args, Sink::Slot(Arc::clone(&slot)), deadline) {
+            Ok(handle) => Pending::sent(Arc::clone(&self.opened), slot, handle, layouts, read),
+            Err(failure) => Pending::refused(Arc::clone(&self.opened), failure, layouts, read),
+        }
+    }
+}
+
+/// A resource that the caller owns: closed when dropped.
+#[derive(Debug)]
+pub struct Own {
+    handle: u64,
+    /// The service has it.
+    given: bool,
+    opened: Arc<Opened>,
+}
+
+impl Own {
+    pub(crate) fn new(handle: u64, opened: Arc<Opened>) -> Self {
+        Self {
+            handle,
+            given: false,
+            opened,
+        }
+    }
+
+    /// A client of the instance that it lives in, without a timeout.
+    pub fn client(&self) -> Client {
+        Client {
+            opened: Arc::clone(&self.opened),
+            timeout: None,
+        }
+    }
+
+    /// For a parameter `borrow`.
+    pub fn handle(&self) -> Handle {
+        Handle(self.handle)
+    }
+
+    /// For a parameter `own`: the service closes it.
+    pub fn into_handle(mut self) -> Handle {
+        self.given = true;
+        Handle(self.handle)
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        if !self.given {
+            // Stale where the client is closed: nothing to do then.
+            let _ = handles::close_handle(self.handle);
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The one list of endings.
+
+use std::fmt;
+
+/// How a call or a stream can end, and what a function can refuse with. The numbers never change; they are the `tw_code` of
+/// the C header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum Code {
+    /// Done.
+    Ok = 0,
+    /// The service's own typed error.
+    Error = 1,
+    /// Cancelled by the caller, or what it belonged to was closed.
+    Cancelled = 2,
+    /// The deadline passed.
+    TimedOut = 3,
+    /// The service could not be started, or dropped the call.
+    GuestLost = 4,
+    /// The service panicked in this call.
+    GuestPanicked = 5,
+    /// No room: try again later.
+    Overloaded = 6,
+    /// The runtime is shutting down.
+    ShutDown = 7,
+    /// Closed; or a stream's regular end.
+    Closed = 8,
+    /// The handle's object is gone.
+    Stale = 9,
+    /// A wrong handle, a malformed message, a value out of range.
+    Argument = 10,
+    /// The two sides do not fit.
+    Version = 11,
+    /// The handle was made before `fork()`.
+    Forked = 12,
+    /// A signal arrived while waiting.
+    Interrupted = 13,
+    /// Nothing is there now, and waiting was not allowed.
+    WouldPark = 14,
+}
+
+impl Code {
+    /// As the list writes it: `timed_out`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Error => "error",
+            Self::Cancelled => "cancelled",
+            Self::TimedOut => "timed_out",
+            Self::GuestLost => "guest_lost",
+            Self::GuestPanicked => "guest_panicked",
+            Self::Overloaded => "overloaded",
+            Self::ShutDown => "shut_down",
+            Self::Closed => "closed",
+            Self::Stale => "stale",
+            Self::Argument => "argument",
+            Self::Version => "version",
+            Self::Forked => "forked",
+            Self::Interrupted => "interrupted",
+            Self::WouldPark => "would_park",
+        }
+    }
+
+    /// Whether the same call may succeed later.
+    pub fn retryable(self) -> bool {
+        matches!(self, Self::Overloaded | Self::Interrupted | Self::WouldPark)
+    }
+
+    pub(crate) fn because(self, message: impl Into<String>) -> Failure {
+        Failure {
+            code: self,
+            message: message.into(),
+        }
+    }
+}
+
+/// An ending that is not a result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Which.
+    pub code: Code,
+    /// Why, for a person.
+    pub message: String,
+}
+
+impl Failure {
+    /// Whether the same call may succeed later.
+    pub fn retryable(&self) -> bool {
+        self.code.retryable()
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code.name(), self.message)
+    }
+}
+
+impl std::error::Error for Failure {}

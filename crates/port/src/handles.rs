@@ -1,0 +1,268 @@
+//! The table behind the numbers that hosts hold.
+//!
+//! A handle is `generation u32 | epoch u8 | index u24`. The index names a slot; the slot's generation grows whenever its object
+//! leaves, so an old number finds nothing; the epoch grows in a forked child, whose table begins empty.
+
+use std::any::Any;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use crate::call::CallCore;
+use crate::code::{Code, Failure};
+use crate::completion::Port;
+use crate::instance::Instance;
+use crate::stream::StreamCore;
+
+/// What a handle can name.
+#[derive(Clone)]
+pub enum Object {
+    /// A completion queue.
+    Port(Arc<Port>),
+    /// A client's instance of a service.
+    Client(Arc<Instance>),
+    /// A call that has not ended.
+    Call(Arc<CallCore>),
+    /// A stream's reading end.
+    Stream(Arc<StreamCore>),
+    /// An object of the service.
+    Resource(Resource),
+}
+
+impl std::fmt::Debug for Object {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.kind())
+    }
+}
+
+impl Object {
+    /// For messages: `a port`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Port(_) => "a port",
+            Self::Client(_) => "a client",
+            Self::Call(_) => "a call",
+            Self::Stream(_) => "a stream",
+            Self::Resource(_) => "a resource",
+        }
+    }
+}
+
+/// An object of the service, with whose it is.
+#[derive(Clone)]
+pub struct Resource {
+    pub(crate) instance: Arc<Instance>,
+    pub(crate) incarnation: u64,
+    pub(crate) value: Arc<dyn Any + Send + Sync>,
+}
+
+/// Slots in a chunk; chunks are made as they are needed and never move.
+const CHUNK: usize = 1024;
+/// The index has 24 bits.
+const CHUNKS: usize = (1 << 24) / CHUNK;
+
+#[derive(Default)]
+struct Slot {
+    generation: u32,
+    object: Option<Object>,
+}
+
+type Chunk = Box<[Mutex<Slot>]>;
+
+struct Table {
+    made_in: u32,
+    chunks: Box<[OnceLock<Chunk>]>,
+    free: Mutex<Free>,
+}
+
+#[derive(Default)]
+struct Free {
+    indices: Vec<u32>,
+    used: u32,
+}
+
+static TABLE: AtomicPtr<Table> = AtomicPtr::new(std::ptr::null_mut());
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing panics while one of these is held.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Grows by one in every forked child.
+pub fn epoch() -> u32 {
+    thalweg_runtime::epoch()
+}
+
+fn table() -> &'static Table {
+    let known = TABLE.load(Ordering::Acquire);
+    // SAFETY: tables are leaked: what was stored here lives for ever.
+    match unsafe { known.as_ref() } {
+        Some(table) if table.made_in == epoch() => table,
+        _ => new_table(known),
+    }
+}
+
+/// At the first use, and at the first in a forked child: the parent's table may be locked by a thread that does not exist
+/// here, so it is left alone.
+#[cold]
+fn new_table(known: *mut Table) -> &'static Table {
+    thalweg_runtime::watch_forks();
+    let fresh = Box::into_raw(Box::new(Table {
+        made_in: epoch(),
+        chunks: (0..CHUNKS).map(|_| OnceLock::new()).collect(),
+        free: Mutex::default(),
+    }));
+    match TABLE.compare_exchange(known, fresh, Ordering::AcqRel, Ordering::Acquire) {
+        // SAFETY: it is leaked.
+        Ok(_) => unsafe { &*fresh },
+        Err(other) => {
+            // SAFETY: nobody else has seen `fresh`.
+            drop(unsafe { Box::from_raw(fresh) });
+            // SAFETY: it was leaked, by who stored it.
+            unsafe { &*other }
+        }
+    }
+}
+
+impl Table {
+    fn slot(&self, index: u32) -> Option<&Mutex<Slot>> {
+        let chunk = self.chunks.get(index as usize / CHUNK)?.get()?;
+        chunk.get(index as usize % CHUNK)
+    }
+}
+
+/// Puts an object in and names it.
+///
+/// # Errors
+/// `overloaded` with 16,777,216 in it.
+pub fn insert(object: Object) -> Result<u64, Failure> {
+    let table = table();
+    let index = {
+        let mut free = lock(&table.free);
+        match free.indices.pop() {
+            Some(index) => index,
+            None if (free.used as usize) < CHUNK * CHUNKS => {
+                let index = free.used;
+                free.used += 1;
+                index
+            }
+            None => return Err(Code::Overloaded.because("16,777,216 handles are open")),
+        }
+    };
+    table.chunks[index as usize / CHUNK]
+        .get_or_init(|| (0..CHUNK).map(|_| Mutex::default()).collect());
+    let mut slot = lock(table.slot(index).expect("made above"));
+    // Generation 0 is never used, so that no handle is 0.
+    slot.generation = slot.generation.wrapping_add(1).max(1);
+    slot.object = Some(object);
+    let epoch = u64::from(table.made_in & 0xff);
+    Ok(u64::from(slot.generation) << 32 | epoch << 24 | u64::from(index))
+}
+
+fn slot_of(handle: u64) -> Result<&'static Mutex<Slot>, Failure> {
+    if handle == 0 {
+        return Err(Code::Argument.because("0 is no handle"));
+    }
+    let table = table();
+    if handle >> 24 & 0xff != u64::from(table.made_in & 0xff) {
+        return Err(Code::Forked.because("the handle was made before fork()"));
+    }
+    table
+        .slot(handle as u32 & 0x00ff_ffff)
+        .ok_or_else(|| Code::Argument.because("no such handle was ever given out"))
+}
+
+fn stale() -> Failure {
+    Code::Stale.because("what the handle named is closed")
+}
+
+/// What a handle names.
+///
+/// # Errors
+/// `argument`, `stale`, `forked`.
+pub fn find(handle: u64) -> Result<Object, Failure> {
+    with(handle, Object::clone)
+}
+
+/// Calls `f` with what a handle names, under its slot's lock: `f` must be short and must not use handles.
+///
+/// # Errors
+/// As [`find`].
+pub fn with<R>(handle: u64, f: impl FnOnce(&Object) -> R) -> Result<R, Failure> {
+    let slot = lock(slot_of(handle)?);
+    match &slot.object {
+        Some(object) if slot.generation == (handle >> 32) as u32 => Ok(f(object)),
+        _ => Err(stale()),
+    }
+}
+
+/// Takes an object out; from now on the handle is stale.
+///
+/// # Errors
+/// As [`find`].
+pub fn remove(handle: u64) -> Result<Object, Failure> {
+    let mut slot = lock(slot_of(handle)?);
+    if slot.generation != (handle >> 32) as u32 {
+        return Err(stale());
+    }
+    let object = slot.object.take().ok_or_else(stale)?;
+    drop(slot);
+    lock(&table().free)
+        .indices
+        .push(handle as u32 & 0x00ff_ffff);
+    Ok(object)
+}
+
+/// Every object that is open just now.
+pub(crate) fn all() -> Vec<Object> {
+    let table = table();
+    let used = lock(&table.free).used;
+    (0..used)
+        .filter_map(|index| lock(table.slot(index)?).object.clone())
+        .collect()
+}
+
+/// Takes out whatever a handle names and closes it.
+///
+/// # Errors
+/// As [`find`].
+pub fn close_handle(handle: u64) -> Result<(), Failure> {
+    match remove(handle)? {
+        Object::Port(port) => port.close(),
+        Object::Client(instance) => instance.close(),
+        Object::Call(call) => call.cancel(),
+        Object::Stream(stream) => stream.close(),
+        Object::Resource(resource) => drop(resource),
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Object, close_handle, find, insert, remove};
+    use crate::code::Code;
+    use crate::completion::Port;
+
+    #[test]
+    fn a_closed_handle_is_stale_also_when_its_slot_is_used_again() {
+        let port = || Object::Port(Port::open(4).unwrap());
+        let first = insert(port()).unwrap();
+        close_handle(first).unwrap();
+        let others: Vec<u64> = (0..8).map(|_| insert(port()).unwrap()).collect();
+        assert_eq!(find(first).unwrap_err().code, Code::Stale);
+        assert_eq!(remove(first).unwrap_err().code, Code::Stale);
+        for other in others {
+            assert!(find(other).is_ok());
+            close_handle(other).unwrap();
+        }
+    }
+
+    #[test]
+    fn numbers_that_were_never_given_out_are_refused() {
+        assert_eq!(find(0).unwrap_err().code, Code::Argument);
+        assert_eq!(
+            find(1 << 32 | 0x00ff_fff0).unwrap_err().code,
+            Code::Argument
+        );
+        assert_eq!(find(u64::MAX).unwrap_err().code, Code::Forked);
+    }
+}

@@ -1,0 +1,45 @@
+//! Services, calls and streams: the boundary between who serves and who calls.
+//!
+//! ```text
+//!   host                                core                              service ("guest")
+//!   submit ------------------> mailbox of the instance ------------> dispatch(Incoming)
+//!      a slot of the port's ring is reserved                             |  an actor, one call at a time
+//!   reap  <------- the port's ring, one ending a call <---------- reply, Task, panic, deadline, cancel
+//!   acquire/release <------- segments of a stream <--------------- StreamWriter::send
+//! ```
+//!
+//! The rules, to which the modules refer:
+//!
+//! 1. A submission reserves its completion's slot, so a completion always finds room.
+//! 2. A call ends exactly once: whoever sets its `ended` first delivers the ending; later ones are dropped, and the
+//!    handles in them closed.
+//! 3. An instance serves one call at a time. A panic in the service's code ends that call as `guest_panicked`; the next call
+//!    finds a fresh instance, and the resources of the one before are stale.
+//! 4. A stream's memory is bounded by its credit; a writer without credit waits, and stops as soon as the stream
+//!    has ended or its reader is gone.
+//! 5. A handle is a number with a generation and the process's epoch; nothing is reached through one that is
+//!    not current.
+
+mod call;
+mod client;
+mod code;
+mod completion;
+mod handles;
+mod incoming;
+mod instance;
+mod pending;
+mod service;
+pub mod stream;
+mod task;
+
+pub use call::{Call, CallCore};
+pub use client::{Client, Own};
+pub use code::{Code, Failure};
+pub use completion::{Completed, Kind, Port};
+pub use handles::{Object, Resource, close_handle, epoch, find, insert, remove, with};
+pub use incoming::{Incoming, Refusal};
+pub use instance::Instance;
+pub use pending::{CallError, NoError, Pending, Reply};
+pub use service::{Method, Package, Policy, Service, StreamOptions};
+pub use stream::{Batch, StreamReader, StreamWriter};
+pub use task::Task;

@@ -1,0 +1,367 @@
+//! A call as its Rust caller sees it: wait for it, or await it.
+
+use std::fmt;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use thalweg_queue::{Gate, Spin};
+use thalweg_runtime::{Woke, wait};
+use thalweg_wire::{Bytes, Checker, Decode, Encode, Encoder, Handle, Malformed, Shape, message};
+
+use crate::client::{Opened, Own};
+use crate::code::{Code, Failure};
+use crate::completion::Completed;
+use crate::handles::{self, Object};
+use crate::service::Method;
+use crate::stream::StreamReader;
+
+/// Where the completion of one call is left.
+#[derive(Debug, Default)]
+pub(crate) struct Slot {
+    place: Mutex<Place>,
+    gate: Gate,
+}
+
+#[derive(Debug, Default)]
+enum Place {
+    #[default]
+    Empty,
+    Filled(Completed),
+    /// Nobody will look any more. A stream among the results keeps its call, and with that this slot, alive: only
+    /// emptying it ends that.
+    Abandoned,
+}
+
+impl Slot {
+    fn lock(&self) -> MutexGuard<'_, Place> {
+        // Nothing panics while it is held.
+        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn complete(&self, completed: Completed) {
+        let unwanted = {
+            let mut place = self.lock();
+            match *place {
+                Place::Abandoned => Some(completed),
+                _ => {
+                    *place = Place::Filled(completed);
+                    None
+                }
+            }
+        };
+        // Without the lock: it closes what it holds.
+        drop(unwanted);
+        self.gate.signal();
+    }
+
+    fn is_filled(&self) -> bool {
+        matches!(*self.lock(), Place::Filled(_))
+    }
+
+    fn take(&self) -> Option<Completed> {
+        let mut place = self.lock();
+        match std::mem::take(&mut *place) {
+            Place::Filled(completed) => Some(completed),
+            other => {
+                *place = other;
+                None
+            }
+        }
+    }
+
+    fn abandon(&self) {
+        let unwanted = std::mem::replace(&mut *self.lock(), Place::Abandoned);
+        drop(unwanted);
+    }
+}
+
+/// The result of a call, before it is read.
+#[derive(Debug)]
+pub struct Reply {
+    completed: Completed,
+    opened: Arc<Opened>,
+    method: &'static Method,
+}
+
+impl Reply {
+    /// The result is a value.
+    ///
+    /// # Errors
+    /// It is not the one that this method has.
+    pub fn value<T: Decode>(&mut self) -> Result<T, Malformed> {
+        message::open(&self.completed.data, self.method.ok)?.owned::<T>()
+    }
+
+    fn handle(&mut self) -> Result<u64, Malformed> {
+        message::open(&self.completed.data, self.method.ok)?.owned::<Handle>()?;
+        self.completed.take(0).map_err(|_| Malformed {
+            rule: thalweg_wire::Rule::Handles,
+            at: message::HEADER,
+        })
+    }
+
+    /// The result is a resource.
+    ///
+    /// # Errors
+    /// As [`value`](Self::value).
+    pub fn own(&mut self) -> Result<Own, Malformed> {
+        let handle = self.handle()?;
+        Ok(Own::new(handle, Arc::clone(&self.opened)))
+    }
+
+    /// The result is a stream.
+    ///
+    /// # Errors
+    /// As [`value`](Self::value).
+    pub fn stream<T: Decode>(&mut self) -> Result<StreamReader<T>, Malformed> {
+        let handle = self.handle()?;
+        match handles::remove(handle) {
+            Ok(Object::Stream(core)) => Ok(StreamReader::opened(core, Arc::clone(&self.opened))),
+            _ => Err(Malformed {
+                rule: thalweg_wire::Rule::Handles,
+                at: message::HEADER,
+            }),
+        }
+    }
+}
+
+/// Why a call has no result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CallError<E> {
+    /// The service's own error.
+    Service(E),
+    /// Everything else.
+    Ended(Failure),
+}
+
+impl<E: fmt::Debug> fmt::Display for CallError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Service(error) => write!(f, "the service's error: {error:?}"),
+            Self::Ended(failure) => failure.fmt(f),
+        }
+    }
+}
+
+impl<E: fmt::Debug> std::error::Error for CallError<E> {}
+
+impl<E> From<Failure> for CallError<E> {
+    fn from(failure: Failure) -> Self {
+        Self::Ended(failure)
+    }
+}
+
+/// The error of a function that has none: it cannot be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoError {}
+
+impl Encode for NoError {
+    type As = Self;
+
+    fn encode(&self, _: &mut Encoder<'_>, _: u32) {
+        match *self {}
+    }
+}
+
+impl Decode for NoError {
+    const SIZE: u32 = 0;
+    const ALIGN: u32 = 1;
+    const SHAPE: Shape = Shape::Text("!");
+    const DEPTH: u32 = 0;
+    type View<'a> = Self;
+
+    fn check(_: &mut Checker<'_>, at: u32) -> Result<(), Malformed> {
+        Err(Malformed {
+            rule: thalweg_wire::Rule::Layout,
+            at,
+        })
+    }
+
+    fn view<'a>(_: Bytes<'a>, _: u32) -> Self {
+        unreachable!("no value of it passes the check")
+    }
+
+    fn owned(view: Self) -> Self {
+        view
+    }
+
+    fn as_view(&self) -> Self {
+        *self
+    }
+}
+
+enum State {
+    Sent { slot: Arc<Slot>, handle: u64 },
+    Refused(Failure),
+    Done,
+}
+
+/// A call under way. Wait for it, in an actor or on a thread, or await it on any executor. Dropping it cancels the call.
+pub struct Pending<T, E> {
+    state: State,
+    opened: Arc<Opened>,
+    method: &'static Method,
+    read: fn(&mut Reply) -> Result<T, Malformed>,
+    error: PhantomData<fn() -> E>,
+}
+
+impl<T, E> fmt::Debug for Pending<T, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pending")
+            .field("method", &self.method.name)
+            .finish_non_exhaustive()
+    }
+}
+
+thread_local! {
+    static SPIN: std::cell::RefCell<Spin> = std::cell::RefCell::default();
+}
+
+impl<T, E: Decode> Pending<T, E> {
+    pub(crate) fn sent(
+        opened: Arc<Opened>,
+        slot: Arc<Slot>,
+        handle: u64,
+        method: &'static Method,
+        read: fn(&mut Reply) -> Result<T, Malformed>,
+    ) -> Self {
+        Self {
+            state: State::Sent { slot, handle },
+            opened,
+            method,
+            read,
+            error: PhantomData,
+        }
+    }
+
+    pub(crate) fn refused(
+        opened: Arc<Opened>,
+        failure: Failure,
+        method: &'static Method,
+        read: fn(&mut Reply) -> Result<T, Malformed>,
+    ) -> Self {
+        Self {
+            state: State::Refused(failure),
+            opened,
+            method,
+            read,
+            error: PhantomData,
+        }
+    }
+
+    /// Asks for the call to end as cancelled. Which ending it has is known when it is waited for.
+    pub fn cancel(&self) {
+        cancel(&self.state);
+    }
+
+    fn read(&self, mut completed: Completed) -> Result<T, CallError<E>> {
+        let malformed = |error: Malformed| {
+            CallError::Ended(Code::Version.because(format!("the answer is malformed: {error}")))
+        };
+        match completed.code {
+            Code::Ok => {
+                let mut reply = Reply {
+                    completed,
+                    opened: Arc::clone(&self.opened),
+                    method: self.method,
+                };
+                (self.read)(&mut reply).map_err(malformed)
+            }
+            Code::Error => {
+                let error = message::open(&completed.data, self.method.error)
+                    .and_then(|message| message.owned::<E>())
+                    .map_err(malformed)?;
+                Err(CallError::Service(error))
+            }
+            code => {
+                let message = std::mem::take(&mut completed.message);
+                Err(CallError::Ended(code.because(message)))
+            }
+        }
+    }
+
+    /// Waits for the ending. An actor leaves its worker to others meanwhile.
+    ///
+    /// # Errors
+    /// The service's error, or how else the call ended.
+    pub fn wait(mut self) -> Result<T, CallError<E>> {
+        let (slot, _) = match std::mem::replace(&mut self.state, State::Done) {
+            State::Sent { slot, handle } => (slot, handle),
+            State::Refused(failure) => return Err(failure.into()),
+            State::Done => return Err(taken()),
+        };
+        let completed = loop {
+            if let Some(completed) = slot.take() {
+                break completed;
+            }
+            if !wait::in_actor() && SPIN.with_borrow_mut(|spin| spin.until(|| slot.is_filled())) {
+                continue;
+            }
+            slot.gate.arm(wait::waker());
+            if let Some(completed) = slot.take() {
+                slot.gate.disarm();
+                break completed;
+            }
+            let woke = if wait::in_actor() {
+                wait::park(None)
+            } else {
+                SPIN.with_borrow_mut(|spin| spin.sleep(|| wait::park(None)))
+            };
+            if woke == Woke::Stopping {
+                return Err(Code::ShutDown.because("the runtime stops").into());
+            }
+        };
+        self.read(completed)
+    }
+}
+
+fn taken<E>() -> CallError<E> {
+    Code::Argument
+        .because("the call's result was taken already")
+        .into()
+}
+
+fn cancel(state: &State) {
+    if let State::Sent { handle, .. } = state
+        && let Ok(Object::Call(call)) = handles::find(*handle)
+    {
+        call.cancel();
+    }
+}
+
+impl<T, E: Decode> Future for Pending<T, E> {
+    type Output = Result<T, CallError<E>>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        let completed = match &this.state {
+            State::Sent { slot, .. } => slot.take().or_else(|| {
+                slot.gate.arm(context.waker().clone());
+                slot.take().inspect(|_| {
+                    slot.gate.disarm();
+                })
+            }),
+            State::Refused(failure) => return Poll::Ready(Err(failure.clone().into())),
+            State::Done => return Poll::Ready(Err(taken())),
+        };
+        match completed {
+            Some(completed) => {
+                this.state = State::Done;
+                Poll::Ready(this.read(completed))
+            }
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl<T, E> Drop for Pending<T, E> {
+    fn drop(&mut self) {
+        cancel(&self.state);
+        if let State::Sent { slot, .. } = &self.state {
+            slot.abandon();
+        }
+    }
+}

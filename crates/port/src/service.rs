@@ -1,0 +1,80 @@
+//! What a service says of itself, and the seam to generated code.
+
+use crate::incoming::Incoming;
+
+/// A package: what one library offers. Generated code has one constant of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Package {
+    /// `thalweg:search`.
+    pub name: &'static str,
+    /// `0.1.0`.
+    pub version: &'static str,
+    /// Hash over all methods.
+    pub layout: u64,
+    /// In the order of their numbers.
+    pub methods: &'static [Method],
+}
+
+/// A method: its name as WIT writes it, and the hashes of its layouts; 0 where there is none.
+#[derive(Clone, Copy, Debug)]
+pub struct Method {
+    /// `search.[method]query.progress`.
+    pub name: &'static str,
+    /// Of the parameters.
+    pub params: u64,
+    /// Of the result.
+    pub ok: u64,
+    /// Of the error's payload.
+    pub error: u64,
+    /// Of the stream's element.
+    pub element: u64,
+    /// Of the stream that it returns.
+    pub stream: Option<StreamOptions>,
+}
+
+/// How a stream is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamOptions {
+    /// What happens when the reader is slow.
+    pub policy: Policy,
+    /// Records in flight.
+    pub capacity: u32,
+}
+
+impl Default for StreamOptions {
+    fn default() -> Self {
+        Self {
+            policy: Policy::Block,
+            capacity: 8192,
+        }
+    }
+}
+
+/// What happens when the reader is slow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// The writer waits.
+    Block,
+    /// A newer record replaces the one that waits; counted.
+    Latest,
+}
+
+/// A service, as the core sees it: generated code implements it over the trait that an author implements.
+pub trait Service: Send + 'static {
+    /// What it offers.
+    const PACKAGE: &'static Package;
+
+    /// Serves one call, on the instance's actor.
+    fn dispatch(&mut self, incoming: Incoming);
+}
+
+/// A service whose type is forgotten.
+pub(crate) trait Dispatch: Send {
+    fn dispatch(&mut self, incoming: Incoming);
+}
+
+impl<S: Service> Dispatch for S {
+    fn dispatch(&mut self, incoming: Incoming) {
+        Service::dispatch(self, incoming);
+    }
+}

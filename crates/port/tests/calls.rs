@@ -1,0 +1,358 @@
+//! The path of a call, and its endings, over a service written without a generator.
+
+mod lab;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use lab::{Boom, Lab, client};
+use thalweg_port::{CallError, Code, Instance, NoError, Object, Port, close_handle, find};
+use thalweg_queue::clock;
+
+fn code<T: std::fmt::Debug, E: std::fmt::Debug>(result: Result<T, CallError<E>>) -> Code {
+    match result.unwrap_err() {
+        CallError::Ended(failure) => failure.code,
+        CallError::Service(error) => panic!("a service error: {error:?}"),
+    }
+}
+
+#[test]
+fn a_call_returns_what_the_service_answered() {
+    assert_eq!(lab::shout(&client(), "quiet").wait().unwrap(), "QUIET");
+}
+
+#[test]
+fn a_typed_error_comes_back_typed() {
+    let error = lab::fail(&client(), "because").wait().unwrap_err();
+    assert_eq!(error, CallError::Service("because".to_owned()));
+}
+
+#[test]
+fn a_panic_ends_its_call_and_the_next_finds_a_fresh_instance() {
+    let client = client();
+    assert_eq!(lab::count_up(&client).wait().unwrap(), 1);
+    assert_eq!(lab::count_up(&client).wait().unwrap(), 2);
+    let error = lab::panic(&client, Boom::AtOnce).wait().unwrap_err();
+    match error {
+        CallError::Ended(failure) => {
+            assert_eq!(failure.code, Code::GuestPanicked);
+            assert_eq!(failure.message, "at once, on purpose");
+        }
+        CallError::Service(_) => unreachable!(),
+    }
+    assert_eq!(lab::count_up(&client).wait().unwrap(), 1);
+}
+
+#[test]
+fn a_panic_in_a_task_ends_its_call_too() {
+    let client = client();
+    lab::count_up(&client).wait().unwrap();
+    assert_eq!(
+        code(lab::panic(&client, Boom::InTask).wait()),
+        Code::GuestPanicked
+    );
+    assert_eq!(lab::count_up(&client).wait().unwrap(), 1);
+}
+
+#[test]
+fn a_service_that_cannot_be_made_is_lost_and_the_process_lives() {
+    let client = thalweg_port::Client::start(|| -> Lab { panic!("no lab, on purpose") }).unwrap();
+    assert_eq!(code(lab::shout(&client, "x").wait()), Code::GuestLost);
+    assert_eq!(code(lab::shout(&client, "x").wait()), Code::GuestLost);
+}
+
+#[test]
+fn a_call_that_is_dropped_by_the_service_is_lost() {
+    assert_eq!(code(lab::forget(&client()).wait()), Code::GuestLost);
+}
+
+#[test]
+fn a_deadline_ends_a_call_whose_service_does_not_look() {
+    let start = Instant::now();
+    let client = client().with_timeout(Duration::from_millis(20));
+    assert_eq!(code(lab::sleep(&client, 400).wait()), Code::TimedOut);
+    assert!(start.elapsed() < Duration::from_millis(390));
+}
+
+#[test]
+fn a_deadline_in_the_past_ends_a_call_before_the_service_sees_it() {
+    let client = client();
+    let late = client.with_timeout(Duration::ZERO);
+    assert_eq!(code(lab::count_up(&late).wait()), Code::TimedOut);
+    assert_eq!(lab::count_up(&client).wait().unwrap(), 1);
+}
+
+#[test]
+fn a_cancelled_call_ends_and_its_task_sees_it() {
+    let client = client();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    // A call that is cancelled before a worker takes it up never begins its task: until one is caught at work.
+    while lab::STOPPED.load(std::sync::atomic::Ordering::SeqCst) == 0 {
+        assert!(Instant::now() < deadline, "the task never saw it");
+        let pending = lab::until_stopped(&client);
+        std::thread::sleep(Duration::from_millis(1));
+        pending.cancel();
+        assert_eq!(code(pending.wait()), Code::Cancelled);
+    }
+}
+
+#[test]
+fn tasks_run_side_by_side_and_the_service_serves_on() {
+    let client = client();
+    let slow = lab::until_stopped(&client);
+    assert_eq!(
+        lab::shout(&client, "still here").wait().unwrap(),
+        "STILL HERE"
+    );
+    drop(slow);
+}
+
+#[test]
+fn a_resource_is_used_until_it_is_dropped() {
+    let client = client();
+    let counter = lab::new_counter(&client, 40).wait().unwrap();
+    assert_eq!(lab::add(&client, counter.handle(), 2).wait().unwrap(), 42);
+    let handle = counter.handle();
+    drop(counter);
+    assert_eq!(code(lab::add(&client, handle, 1).wait()), Code::Stale);
+}
+
+#[test]
+fn a_resource_of_the_instance_before_a_panic_is_stale() {
+    let client = client();
+    let counter = lab::new_counter(&client, 1).wait().unwrap();
+    lab::panic(&client, Boom::AtOnce).wait().unwrap_err();
+    assert_eq!(
+        code(lab::add(&client, counter.handle(), 1).wait()),
+        Code::Stale
+    );
+}
+
+#[test]
+fn a_resource_of_another_client_is_refused() {
+    let counter_of = client();
+    let counter = lab::new_counter(&counter_of, 1).wait().unwrap();
+    assert_eq!(
+        code(lab::add(&client(), counter.handle(), 1).wait()),
+        Code::Argument
+    );
+}
+
+#[test]
+fn a_call_awaited_on_a_foreign_executor_resolves() {
+    assert_eq!(
+        lab::block_on(lab::shout(&client(), "await")).unwrap(),
+        "AWAIT"
+    );
+}
+
+#[test]
+fn a_call_made_inside_an_actor_waits_without_its_worker() {
+    let client = client();
+    let (tx, rx) = std::sync::mpsc::channel();
+    // More waiting actors than workers: a blocked worker would end this test never.
+    for _ in 0..16 {
+        let (client, tx) = (client.clone(), tx.clone());
+        Instance::runtime()
+            .unwrap()
+            .spawn(move || tx.send(lab::shout(&client, "a").wait().unwrap()).unwrap());
+    }
+    for _ in 0..16 {
+        assert_eq!(rx.recv().unwrap(), "A");
+    }
+}
+
+// ---- Ports
+
+fn instance() -> Arc<Instance> {
+    Instance::open(Lab::default, Instance::runtime().unwrap())
+}
+
+fn shout_args(text: &str) -> Vec<u8> {
+    lab::encode(0, &(text,))
+}
+
+#[test]
+fn a_port_completes_each_submission_once_with_its_token() {
+    let (instance, port) = (instance(), Port::open(64).unwrap());
+    for token in 0..64 {
+        instance
+            .submit(&port, token, 0, shout_args("x"), u64::MAX)
+            .unwrap();
+    }
+    let mut seen = [false; 64];
+    for _ in 0..64 {
+        port.wait(u64::MAX).unwrap();
+        let done = port.reap().unwrap();
+        assert_eq!(done.code, Code::Ok);
+        assert!(!std::mem::replace(&mut seen[done.token as usize], true));
+    }
+    assert!(port.reap().is_none());
+    assert_eq!(port.wait(0).unwrap_err().code, Code::TimedOut);
+    instance.close();
+}
+
+#[test]
+fn a_full_port_is_overloaded_until_it_is_reaped() {
+    let (instance, port) = (instance(), Port::open(2).unwrap());
+    let submit = |token| instance.submit(&port, token, 0, shout_args("x"), u64::MAX);
+    submit(1).unwrap();
+    submit(2).unwrap();
+    assert_eq!(submit(3).unwrap_err().code, Code::Overloaded);
+    port.wait(u64::MAX).unwrap();
+    drop(port.reap().unwrap());
+    submit(3).unwrap();
+    instance.close();
+}
+
+#[test]
+fn closing_a_port_ends_its_calls_and_wakes_who_waits() {
+    let (instance, port) = (instance(), Port::open(2).unwrap());
+    let handle = instance
+        .submit(
+            &port,
+            1,
+            lab::UNTIL_STOPPED,
+            lab::encode(lab::UNTIL_STOPPED, &()),
+            u64::MAX,
+        )
+        .unwrap();
+    assert!(matches!(find(handle), Ok(Object::Call(_))));
+    let waiter = std::thread::spawn({
+        let port = Arc::clone(&port);
+        move || port.wait(u64::MAX)
+    });
+    std::thread::sleep(Duration::from_millis(20));
+    port.close();
+    assert_eq!(waiter.join().unwrap().unwrap_err().code, Code::Closed);
+    assert_eq!(find(handle).unwrap_err().code, Code::Stale);
+    assert_eq!(
+        instance
+            .submit(&port, 1, 0, shout_args("x"), u64::MAX)
+            .unwrap_err()
+            .code,
+        Code::Closed
+    );
+    instance.close();
+}
+
+#[test]
+fn closing_a_client_cancels_its_calls() {
+    let (instance, port) = (instance(), Port::open(4).unwrap());
+    let args = lab::encode(lab::UNTIL_STOPPED, &());
+    instance
+        .submit(&port, 7, lab::UNTIL_STOPPED, args, u64::MAX)
+        .unwrap();
+    instance.close();
+    port.wait(u64::MAX).unwrap();
+    let done = port.reap().unwrap();
+    assert_eq!((done.token, done.code), (7, Code::Cancelled));
+    let refused = instance.submit(&port, 8, 0, shout_args("x"), u64::MAX);
+    assert_eq!(refused.unwrap_err().code, Code::Closed);
+}
+
+#[test]
+fn an_armed_port_is_readable_when_something_completes() {
+    use std::os::fd::AsRawFd;
+    let (instance, port) = (instance(), Port::open(4).unwrap());
+    for _ in 0..3 {
+        assert!(!port.arm().unwrap());
+        instance
+            .submit(&port, 1, 0, shout_args("x"), u64::MAX)
+            .unwrap();
+        let mut poll = libc::pollfd {
+            fd: port.fd().as_raw_fd(),
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        // SAFETY: one pollfd, of ours.
+        assert_eq!(unsafe { libc::poll(&mut poll, 1, 20_000) }, 1);
+        assert!(port.arm().unwrap(), "there is something to reap");
+        drop(port.reap().unwrap());
+    }
+    instance.close();
+}
+
+#[test]
+fn malformed_arguments_and_unknown_methods_are_refused() {
+    let (instance, port) = (instance(), Port::open(4).unwrap());
+    let unknown = instance.submit(&port, 1, 999, shout_args("x"), u64::MAX);
+    assert_eq!(unknown.unwrap_err().code, Code::Argument);
+    let mut cut = shout_args("something");
+    cut.truncate(cut.len() - 2);
+    for bad in [
+        Vec::new(),
+        vec![0; 16],
+        cut,
+        lab::encode(lab::UNTIL_STOPPED, &()),
+    ] {
+        instance.submit(&port, 1, 0, bad, u64::MAX).unwrap();
+        port.wait(u64::MAX).unwrap();
+        assert_eq!(port.reap().unwrap().code, Code::Argument);
+    }
+    instance.close();
+}
+
+#[test]
+fn a_result_nobody_takes_closes_what_it_holds() {
+    let (instance, port) = (instance(), Port::open(4).unwrap());
+    let args = lab::encode(lab::NEW_COUNTER, &(1u64,));
+    instance
+        .submit(&port, 1, lab::NEW_COUNTER, args, u64::MAX)
+        .unwrap();
+    port.wait(u64::MAX).unwrap();
+    let mut done = port.reap().unwrap();
+    let handle = done.take(0).unwrap();
+    assert_eq!(done.take(0).unwrap_err().code, Code::Argument);
+    assert_eq!(done.take(1).unwrap_err().code, Code::Argument);
+    assert!(find(handle).is_ok());
+    drop(done);
+    assert!(find(handle).is_ok(), "taken handles are the taker's");
+    close_handle(handle).unwrap();
+    let args = lab::encode(lab::NEW_COUNTER, &(1u64,));
+    instance
+        .submit(&port, 2, lab::NEW_COUNTER, args, u64::MAX)
+        .unwrap();
+    port.wait(u64::MAX).unwrap();
+    let done = port.reap().unwrap();
+    let handle = u64::from_le_bytes(done.data[16..24].try_into().unwrap());
+    assert!(find(handle).is_ok());
+    drop(done);
+    assert_eq!(find(handle).unwrap_err().code, Code::Stale);
+    instance.close();
+}
+
+#[test]
+fn calls_from_four_threads_all_complete_in_order_per_thread() {
+    const EACH: u64 = 2_000;
+    let instance = instance();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            let instance = &instance;
+            scope.spawn(move || {
+                let port = Port::open(32).unwrap();
+                let (mut sent, mut done) = (0, 0);
+                while done < EACH {
+                    while sent < EACH
+                        && instance
+                            .submit(&port, sent, 0, shout_args("x"), u64::MAX)
+                            .is_ok()
+                    {
+                        sent += 1;
+                    }
+                    port.wait(clock::deadline(Duration::from_secs(60))).unwrap();
+                    while let Some(completed) = port.reap() {
+                        assert_eq!((completed.token, completed.code), (done, Code::Ok));
+                        done += 1;
+                    }
+                }
+            });
+        }
+    });
+    instance.close();
+}
+
+#[test]
+fn no_error_has_no_value() {
+    assert_eq!(size_of::<Result<u8, NoError>>(), 1);
+}

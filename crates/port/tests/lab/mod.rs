@@ -1,0 +1,269 @@
+//! A service for tests, its glue written by hand, and calls to it.
+#![allow(dead_code)]
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use thalweg_port::{
+    Call, Client, Incoming, Method, NoError, Own, Package, Pending, Policy, Service, StreamOptions,
+    StreamReader, StreamWriter, Task,
+};
+use thalweg_queue::Parker;
+use thalweg_wire::{Decode, Encode, Handle, message};
+
+/// Tasks that saw that they were to stop.
+pub static STOPPED: AtomicU32 = AtomicU32::new(0);
+/// Records that `generate` has written where it was asked to count.
+pub static WRITTEN: AtomicU64 = AtomicU64::new(0);
+
+/// What `generate` is to do: 1 is to panic at the end, and this is to count.
+const COUNTED: u8 = 2;
+pub const UNTIL_STOPPED: u32 = 6;
+pub const NEW_COUNTER: u32 = 7;
+
+const fn method<P: Decode, T: Decode>(name: &'static str, stream: Option<StreamOptions>) -> Method {
+    Method {
+        name,
+        params: P::HASH,
+        ok: T::HASH,
+        error: String::HASH,
+        element: 0,
+        stream,
+    }
+}
+
+const BLOCK: Option<StreamOptions> = Some(StreamOptions {
+    policy: Policy::Block,
+    capacity: 1024,
+});
+const LATEST: Option<StreamOptions> = Some(StreamOptions {
+    policy: Policy::Latest,
+    capacity: 64,
+});
+
+const PACKAGE: Package = Package {
+    name: "test:lab",
+    version: "0.1.0",
+    layout: 1,
+    methods: &[
+        method::<(String,), String>("lab.shout", None),
+        method::<(String,), ()>("lab.fail", None),
+        method::<(), u64>("lab.count-up", None),
+        method::<(u8,), ()>("lab.panic", None),
+        method::<(), ()>("lab.forget", None),
+        method::<(u64,), ()>("lab.sleep", None),
+        method::<(), ()>("lab.until-stopped", None),
+        method::<(u64,), Handle>("lab.[constructor]counter", None),
+        method::<(Handle, u64), u64>("lab.[method]counter.add", None),
+        method::<(u64, u64, u8), Handle>("lab.generate", BLOCK),
+        method::<(u64,), Handle>("lab.newest", LATEST),
+    ],
+};
+
+#[derive(Debug, Default)]
+pub struct Lab {
+    ups: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Boom {
+    AtOnce,
+    InTask,
+    InWriter,
+}
+
+struct Counter(AtomicU64);
+
+/// What a record of `generate` looks like.
+pub type Record = (u64, String);
+
+impl Service for Lab {
+    const PACKAGE: &'static Package = &PACKAGE;
+
+    fn dispatch(&mut self, incoming: Incoming) {
+        if let Err(refused) = self.serve(incoming) {
+            let (incoming, refusal) = *refused;
+            incoming.refuse(refusal);
+        }
+    }
+}
+
+type Refused = Box<(Incoming, thalweg_port::Refusal)>;
+
+fn params<P: Decode>(incoming: Incoming) -> Result<(Incoming, P), Refused> {
+    match incoming.params() {
+        Ok(params) => Ok((incoming, params)),
+        Err(refusal) => Err(Box::new((incoming, refusal))),
+    }
+}
+
+impl Lab {
+    fn serve(&mut self, incoming: Incoming) -> Result<(), Refused> {
+        match incoming.method() {
+            0 => {
+                let (incoming, (text,)) = params::<(String,)>(incoming)?;
+                incoming.reply(&text.to_uppercase());
+            }
+            1 => {
+                let (incoming, (text,)) = params::<(String,)>(incoming)?;
+                incoming.reply_error(&text);
+            }
+            2 => {
+                self.ups += 1;
+                incoming.reply(&self.ups);
+            }
+            3 => {
+                let (incoming, (how,)) = params::<(u8,)>(incoming)?;
+                assert!(how != 0, "at once, on purpose");
+                incoming.run(
+                    Task::<()>::new(|_| panic!("in a task, on purpose")),
+                    |incoming, ()| incoming.reply(&()),
+                );
+            }
+            4 => drop(incoming),
+            5 => {
+                let (incoming, (ms,)) = params::<(u64,)>(incoming)?;
+                std::thread::sleep(Duration::from_millis(ms));
+                incoming.reply(&());
+            }
+            6 => incoming.run(
+                Task::new(|call: &Call| {
+                    while call.check().is_ok() {}
+                    STOPPED.fetch_add(1, Ordering::SeqCst);
+                }),
+                |incoming, ()| incoming.reply(&()),
+            ),
+            7 => {
+                let (incoming, (start,)) = params::<(u64,)>(incoming)?;
+                incoming.reply_own(Counter(start.into()));
+            }
+            8 => {
+                let (incoming, (counter, by)) = params::<(Handle, u64)>(incoming)?;
+                match incoming.borrow::<Counter>(counter) {
+                    Ok(counter) => {
+                        let sum = counter.0.fetch_add(by, Ordering::SeqCst) + by;
+                        incoming.reply(&sum);
+                    }
+                    Err(refusal) => return Err(Box::new((incoming, refusal))),
+                }
+            }
+            9 => {
+                let (incoming, (count, writers, how)) = params::<(u64, u64, u8)>(incoming)?;
+                let (writer, reader) = incoming.call().stream::<Record>();
+                for w in 0..writers {
+                    let writer = writer.clone();
+                    incoming
+                        .call()
+                        .spawn(move |_| generate(&writer, w, count, how));
+                }
+                drop(writer);
+                incoming.reply_stream(reader);
+            }
+            10 => {
+                let (incoming, (count,)) = params::<(u64,)>(incoming)?;
+                let (writer, reader) = incoming.call().stream::<u64>();
+                for i in 0..count {
+                    writer.send(&i).expect("latest never waits");
+                }
+                drop(writer);
+                incoming.reply_stream(reader);
+            }
+            other => unreachable!("method {other} is not in the package"),
+        }
+        Ok(())
+    }
+}
+
+fn generate(writer: &StreamWriter<Record>, w: u64, count: u64, how: u8) {
+    for i in 0..count {
+        let text = format!("{w}:{i}:{}", "x".repeat((i % 50) as usize));
+        if writer.send(&(w << 32 | i, text)).is_err() {
+            return;
+        }
+        WRITTEN.fetch_add((how / COUNTED).into(), Ordering::SeqCst);
+    }
+    assert!(how.is_multiple_of(COUNTED), "in a writer, on purpose");
+}
+
+pub fn client() -> Client {
+    Client::start(Lab::default).unwrap()
+}
+
+pub fn encode<P: Encode>(method: u32, params: &P) -> Vec<u8> {
+    message::encode(params, PACKAGE.methods[method as usize].params, Vec::new()).unwrap()
+}
+
+pub fn shout(client: &Client, text: &str) -> Pending<String, NoError> {
+    client.call(0, &(text,), |reply| reply.value())
+}
+
+pub fn fail(client: &Client, text: &str) -> Pending<(), String> {
+    client.call(1, &(text,), |reply| reply.value())
+}
+
+pub fn count_up(client: &Client) -> Pending<u64, NoError> {
+    client.call(2, &(), |reply| reply.value())
+}
+
+pub fn panic(client: &Client, boom: Boom) -> Pending<(), NoError> {
+    client.call(3, &(boom as u8,), |reply| reply.value())
+}
+
+pub fn forget(client: &Client) -> Pending<(), NoError> {
+    client.call(4, &(), |reply| reply.value())
+}
+
+pub fn sleep(client: &Client, ms: u64) -> Pending<(), NoError> {
+    client.call(5, &(ms,), |reply| reply.value())
+}
+
+pub fn until_stopped(client: &Client) -> Pending<(), NoError> {
+    client.call(UNTIL_STOPPED, &(), |reply| reply.value())
+}
+
+pub fn new_counter(client: &Client, start: u64) -> Pending<Own, NoError> {
+    client.call(NEW_COUNTER, &(start,), |reply| reply.own())
+}
+
+pub fn add(client: &Client, counter: Handle, by: u64) -> Pending<u64, NoError> {
+    client.call(8, &(counter, by), |reply| reply.value())
+}
+
+pub fn stream(
+    client: &Client,
+    count: u64,
+    writers: u64,
+    boom: bool,
+) -> Pending<StreamReader<Record>, NoError> {
+    client.call(9, &(count, writers, u8::from(boom)), |reply| reply.stream())
+}
+
+/// A stream whose records are counted in [`WRITTEN`].
+pub fn counted(
+    client: &Client,
+    count: u64,
+    writers: u64,
+) -> Pending<StreamReader<Record>, NoError> {
+    client.call(9, &(count, writers, COUNTED), |reply| reply.stream())
+}
+
+pub fn newest(client: &Client, count: u64) -> Pending<StreamReader<u64>, NoError> {
+    client.call(10, &(count,), |reply| reply.stream())
+}
+
+/// The smallest executor there is.
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    let parker = Parker::new();
+    let waker = parker.waker();
+    let mut context = Context::from_waker(&waker);
+    let mut future = pin!(future);
+    loop {
+        if let Poll::Ready(value) = future.as_mut().poll(&mut context) {
+            return value;
+        }
+        parker.park(None);
+    }
+}

@@ -1,0 +1,152 @@
+//! Streams: order, credit, endings.
+
+mod lab;
+
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use futures_core::Stream;
+use lab::client;
+use thalweg_port::Code;
+
+fn settled() -> u64 {
+    let mut before = lab::WRITTEN.load(Ordering::SeqCst);
+    loop {
+        std::thread::sleep(Duration::from_millis(50));
+        let now = lab::WRITTEN.load(Ordering::SeqCst);
+        if now == before {
+            return now;
+        }
+        before = now;
+    }
+}
+
+#[test]
+fn every_record_of_every_writer_comes_once_and_in_its_writers_order() {
+    let mut next: HashMap<u64, u64> = HashMap::new();
+    let mut seen = 0;
+    for record in lab::stream(&client(), 5_000, 4, false).wait().unwrap() {
+        let (key, text) = record.unwrap();
+        let (writer, i) = (key >> 32, key & 0xffff_ffff);
+        assert!(text.starts_with(&format!("{writer}:{i}:")));
+        let expected = next.entry(writer).or_default();
+        assert_eq!(i, *expected);
+        *expected += 1;
+        seen += 1;
+    }
+    assert_eq!(seen, 20_000);
+}
+
+#[test]
+fn batches_number_their_records_and_show_them_in_place() {
+    let mut reader = lab::stream(&client(), 1_000, 1, false).wait().unwrap();
+    let mut next = 0;
+    while let Some(batch) = reader.next_batch(100, u64::MAX).unwrap() {
+        assert!((1..=100).contains(&batch.len()));
+        assert_eq!(batch.first_sequence(), next);
+        assert_eq!(batch.lost_before(), 0);
+        for (key, text) in batch.iter() {
+            assert_eq!(key, next);
+            assert!(text.starts_with("0:"));
+            next += 1;
+        }
+    }
+    assert_eq!(next, 1_000);
+}
+
+#[test]
+fn a_reader_that_stops_reading_stops_the_writers() {
+    let mut reader = lab::counted(&client(), 1_000_000, 3).wait().unwrap();
+    let in_flight = settled();
+    // Capacity 1,024, in segments; two segments for each of three lanes at least.
+    assert!((1_000..4_000).contains(&in_flight), "{in_flight} in flight");
+    // It goes on where it stopped.
+    for _ in 0..5_000 {
+        reader.next().unwrap().unwrap();
+    }
+    assert!(settled() > in_flight);
+    drop(reader);
+    let closed = settled();
+    assert_eq!(settled(), closed, "a closed stream's writers have stopped");
+}
+
+#[test]
+fn a_deadline_ends_the_stream_after_what_was_written() {
+    let client = client().with_timeout(Duration::from_millis(50));
+    let mut reader = lab::stream(&client, 1_000_000, 1, false).wait().unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    let mut seen = 0;
+    let failure = loop {
+        match reader.next().unwrap() {
+            Ok(_) => seen += 1,
+            Err(failure) => break failure,
+        }
+    };
+    assert_eq!(failure.code, Code::TimedOut);
+    assert!(seen > 0);
+    assert!(reader.next().is_none(), "an error is the last item");
+}
+
+#[test]
+fn a_writer_that_panics_ends_the_stream_with_its_message() {
+    // More than the stream holds: the writer waits for its reader, and so for the call's answer. A panic before
+    // that would end the call.
+    let count = 2 * 1024;
+    let mut reader = lab::stream(&client(), count, 1, true).wait().unwrap();
+    let records: Vec<_> = reader.by_ref().take(count as usize).collect();
+    assert!(records.iter().all(Result::is_ok));
+    let failure = reader.next().unwrap().unwrap_err();
+    assert_eq!(failure.code, Code::GuestPanicked);
+    assert_eq!(failure.message, "in a writer, on purpose");
+}
+
+#[test]
+fn closing_the_client_ends_its_streams() {
+    let client = client();
+    let mut reader = lab::stream(&client, 1_000_000, 1, false).wait().unwrap();
+    reader.next().unwrap().unwrap();
+    client.close();
+    let failure = reader.find_map(Result::err).unwrap();
+    assert_eq!(failure.code, Code::Cancelled);
+}
+
+#[test]
+fn latest_delivers_the_newest_and_says_how_many_it_overtook() {
+    let mut reader = lab::newest(&client(), 100).wait().unwrap();
+    // All were written before the reader looked.
+    let batch = reader.next_batch(10, u64::MAX).unwrap().unwrap();
+    assert_eq!(batch.iter().collect::<Vec<_>>(), [99]);
+    assert_eq!((batch.first_sequence(), batch.lost_before()), (99, 99));
+    drop(batch);
+    assert!(reader.next_batch(10, u64::MAX).unwrap().is_none());
+}
+
+#[test]
+fn a_wait_ends_at_its_deadline_and_the_stream_goes_on() {
+    let mut reader = lab::stream(&client(), 3, 0, false).wait().unwrap();
+    // No writers: it has ended at once.
+    assert!(reader.next_batch(1, 0).unwrap().is_none());
+    let client = client();
+    let pending = lab::stream(&client, 1, 1, false);
+    let mut reader = pending.wait().unwrap();
+    let start = Instant::now();
+    while reader.next_batch(1, u64::MAX).unwrap().is_some() {}
+    assert!(start.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn a_stream_is_a_stream_for_any_executor() {
+    let mut reader = lab::stream(&client(), 3_000, 2, false).wait().unwrap();
+    let seen = lab::block_on(async {
+        let mut seen = 0;
+        while let Some(record) = poll_fn(|cx| Pin::new(&mut reader).poll_next(cx)).await {
+            record.unwrap();
+            seen += 1;
+        }
+        seen
+    });
+    assert_eq!(seen, 6_000);
+}

@@ -1,0 +1,22 @@
+//! The one clock: nanoseconds of `CLOCK_MONOTONIC`, as absolute deadlines are given.
+
+/// Nanoseconds since some moment before the process began.
+///
+/// ```
+/// let before = thalweg_queue::clock::now();
+/// assert!(thalweg_queue::clock::now() >= before);
+/// ```
+pub fn now() -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the pointer is to a timespec of ours; CLOCK_MONOTONIC cannot fail.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// The deadline `after` from now; `u64::MAX`, forever, if it is beyond the clock.
+pub fn deadline(after: std::time::Duration) -> u64 {
+    u64::try_from(after.as_nanos()).map_or(u64::MAX, |ns| now().saturating_add(ns))
+}

@@ -1,0 +1,246 @@
+//! Whether, and how long, it pays to look again before sleeping.
+//!
+//! A wake-up across two idle processors costs 20 to 50 us on the machines measured, a hit while spinning under one. So a
+//! waiter spins for at most what a wake costs, and learns: a hit keeps the budget at a multiple of what the hits took,
+//! a miss halves it, and a sleep that turns out to have been short raises it again. At most (processors - 1) spin at a
+//! time in the whole process.
+//!
+//! With one processor nobody spins: a waiter yields it once. If the other side runs then and answers, both save the sleep and the
+//! wake-up. Where that fails, or another program takes the processor meanwhile, the next yield comes after twice as many waits.
+
+use std::cell::Cell;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::clock;
+
+/// No spin is longer: the upper end of what a wake across processors was measured to cost.
+const MOST_NS: u64 = 50_000;
+/// A budget below this is none: a look at the clock costs 25 ns, a wake on one processor about 1 us.
+const LEAST_NS: u64 = 1_000;
+/// Looks for a place among the spinners before giving up: the one that just got its answer needs
+/// some 100 ns to leave.
+const TRIES_FOR_A_PLACE: u32 = 64;
+
+/// A yield that took longer let another program run: 4 us is what both switches and the other side's answer cost.
+const YIELD_NS: u64 = 20_000;
+/// Yields of which one is timed: two looks at the clock are 2 % of a call.
+const YIELDS_TO_CLOCK: u32 = 16;
+/// Waits between two yields grow to this at most: with a busy neighbour each costs its time slice, 3 ms, so one in 65,536
+/// is 1 % of waits of 5 us.
+const MOST_WAITS: u32 = 1 << 16;
+
+static SPINNERS: AtomicUsize = AtomicUsize::new(0);
+
+/// One waiter's memory of how its waits went.
+#[derive(Debug)]
+pub struct Spin {
+    budget_ns: u64,
+    /// On one processor: waits until the next yield, and after the next failure.
+    waits: u32,
+    waits_after: u32,
+    yields: u32,
+}
+
+impl Default for Spin {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Spin {
+    /// A waiter that has learnt nothing yet and begins hopefully.
+    pub fn new() -> Self {
+        Self {
+            budget_ns: MOST_NS,
+            waits: 0,
+            waits_after: 1,
+            yields: 0,
+        }
+    }
+
+    /// Looks until `found` says so or the budget is spent; whether it was found. Never for longer than 50 us.
+    pub fn until(&mut self, mut found: impl FnMut() -> bool) -> bool {
+        if found() {
+            return true;
+        }
+        if processors() < 2 {
+            return self.yield_once(found);
+        }
+        if self.budget_ns < LEAST_NS {
+            return false;
+        }
+        let Some(_place) = Place::take(&mut found) else {
+            return found();
+        };
+        let start = clock::now();
+        loop {
+            for _ in 0..16 {
+                if found() {
+                    let took = clock::now().saturating_sub(start);
+                    self.budget_ns = self.budget_ns.max(took * 4).min(MOST_NS);
+                    return true;
+                }
+                std::hint::spin_loop();
+            }
+            if clock::now().saturating_sub(start) >= self.budget_ns {
+                self.budget_ns /= 2;
+                return false;
+            }
+        }
+    }
+
+    fn yield_once(&mut self, mut found: impl FnMut() -> bool) -> bool {
+        if self.waits > 0 {
+            self.waits -= 1;
+            return false;
+        }
+        let timed = self.yields.is_multiple_of(YIELDS_TO_CLOCK);
+        self.yields = self.yields.wrapping_add(1);
+        let start = if timed { clock::now() } else { 0 };
+        std::thread::yield_now();
+        let hit = found();
+        if hit && (!timed || clock::now().saturating_sub(start) < YIELD_NS) {
+            self.waits_after = 1;
+        } else {
+            self.waits = self.waits_after;
+            self.waits_after = (self.waits_after * 2).min(MOST_WAITS);
+        }
+        hit
+    }
+
+    /// Sleeps by `park`, and learns: a short sleep would have been worth spinning for.
+    pub fn sleep<R>(&mut self, park: impl FnOnce() -> R) -> R {
+        if processors() < 2 {
+            return park();
+        }
+        let since = clock::now();
+        let woken = park();
+        self.slept(clock::now().saturating_sub(since));
+        woken
+    }
+
+    fn slept(&mut self, ns: u64) {
+        if ns < MOST_NS && self.budget_ns < MOST_NS {
+            self.budget_ns = (self.budget_ns * 2).clamp(LEAST_NS * 4, MOST_NS);
+        }
+    }
+}
+
+/// One of the places for spinners in this process.
+struct Place;
+
+impl Place {
+    fn take(found: &mut impl FnMut() -> bool) -> Option<Self> {
+        let most = processors() - 1;
+        for _ in 0..TRIES_FOR_A_PLACE {
+            let now = SPINNERS.load(Ordering::Relaxed);
+            if now < most
+                && SPINNERS
+                    .compare_exchange(now, now + 1, Ordering::Relaxed, Ordering::Relaxed)
+                    .is_ok()
+            {
+                return Some(Self);
+            }
+            if found() {
+                return None;
+            }
+            std::hint::spin_loop();
+        }
+        None
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        SPINNERS.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Processors that the calling thread may use: its affinity mask, read again at every 256th question of the thread since it can
+/// change while the process runs, and at most the control group's quota, read once.
+pub fn processors() -> usize {
+    thread_local! {
+        static KNOWN: Cell<(u32, usize)> = const { Cell::new((0, 1)) };
+    }
+    KNOWN.with(|cell| {
+        let (asked, mut known) = cell.get();
+        if asked.is_multiple_of(256) {
+            known = in_affinity_mask().min(quota()).max(1);
+        }
+        cell.set((asked.wrapping_add(1), known));
+        known
+    })
+}
+
+fn in_affinity_mask() -> usize {
+    // SAFETY: an all-zero cpu_set_t is a valid, empty set.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the size is that of the set behind the pointer; 0 is the calling thread.
+    let failed = unsafe { libc::sched_getaffinity(0, size_of_val(&set), &mut set) };
+    if failed != 0 {
+        // More processors than the set has bits: certainly more than one.
+        return usize::MAX;
+    }
+    // SAFETY: the set was filled above.
+    unsafe { libc::CPU_COUNT(&set) as usize }
+}
+
+/// What the control group allows, if it allows fewer than the mask; std reads the files.
+fn quota() -> usize {
+    static QUOTA: OnceLock<usize> = OnceLock::new();
+    *QUOTA.get_or_init(|| {
+        let both = std::thread::available_parallelism().map_or(1, usize::from);
+        if both < in_affinity_mask() {
+            both
+        } else {
+            usize::MAX
+        }
+    })
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::{MOST_NS, Spin};
+
+    #[test]
+    fn misses_end_the_spinning_and_short_sleeps_bring_it_back() {
+        let mut spin = Spin::new();
+        if super::processors() < 2 {
+            return;
+        }
+        for _ in 0..10 {
+            assert!(!spin.until(|| false));
+        }
+        assert!(spin.budget_ns < super::LEAST_NS);
+        spin.slept(MOST_NS * 2);
+        assert!(spin.budget_ns < super::LEAST_NS);
+        spin.slept(3_000);
+        assert!(spin.budget_ns >= super::LEAST_NS);
+    }
+
+    #[test]
+    fn what_is_there_already_is_found_without_spinning() {
+        let mut spin = Spin::new();
+        spin.budget_ns = 0;
+        assert!(spin.until(|| true));
+    }
+
+    #[test]
+    fn yields_that_fail_become_rare_and_one_that_helps_brings_them_back() {
+        let mut spin = Spin::new();
+        let waits = (0..1_000).filter(|_| {
+            let before = spin.waits;
+            spin.yield_once(|| false);
+            before == 0
+        });
+        assert_eq!(waits.count(), 10, "1 + 2 + 4 .. waits between the yields");
+        spin.waits = 0;
+        let mut hits = 0;
+        for _ in 0..100 {
+            hits += u32::from(spin.yield_once(|| true));
+            spin.waits = 0;
+        }
+        assert_eq!(hits, 100);
+    }
+}

@@ -1,0 +1,32 @@
+//! Workers that run actors, and the waiting that an actor and a thread do alike.
+//!
+//! An actor here is a closure with a stack of its own, which it gets when it first runs and gives back when it
+//! ends. Where it has to wait it is put aside and its worker runs another; a started stack never changes thread. What
+//! runs again and again without a stack in between, such as a service that takes messages, implements [`Run`].
+//!
+//! ```
+//! use thalweg_runtime::{Config, Runtime};
+//!
+//! let runtime = Runtime::start(Config { workers: 2, ..Config::default() })?;
+//! let (tx, rx) = std::sync::mpsc::channel();
+//! runtime.handle().spawn(move || tx.send(6 * 7).expect("the test waits"));
+//! assert_eq!(rx.recv(), Ok(42));
+//! # Ok::<(), thalweg_runtime::StartError>(())
+//! ```
+
+mod actor;
+mod config;
+mod epoch;
+mod fiber;
+mod runtime;
+mod scheduler;
+mod timers;
+pub mod wait;
+mod worker;
+
+pub use config::{Config, StartError};
+pub use epoch::{epoch, watch_forks};
+pub use runtime::{Handle, Runtime};
+pub use scheduler::Run;
+pub use timers::{TimerKey, Timers};
+pub use wait::Woke;

@@ -1,0 +1,223 @@
+//! What actors and their workers promise.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+use thalweg_queue::clock;
+use thalweg_runtime::{Config, Run, Runtime, Woke, wait};
+
+fn runtime(workers: usize) -> Runtime {
+    Runtime::start(Config {
+        workers,
+        ..Config::default()
+    })
+    .unwrap()
+}
+
+#[test]
+fn a_parked_actor_leaves_its_worker_to_others_and_goes_on_when_woken() {
+    let runtime = runtime(1);
+    let (tx, rx) = mpsc::channel::<Waker>();
+    let (done, ended) = mpsc::channel();
+    let first = done.clone();
+    runtime.handle().spawn(move || {
+        let thread = std::thread::current().id();
+        tx.send(wait::waker()).unwrap();
+        assert_eq!(wait::park(None), Woke::Woken);
+        assert_eq!(std::thread::current().id(), thread, "a started stack stays");
+        first.send("parked one").unwrap();
+    });
+    let waker = rx.recv().unwrap();
+    runtime
+        .handle()
+        .spawn(move || done.send("other one").unwrap());
+    assert_eq!(ended.recv().unwrap(), "other one");
+    waker.wake();
+    assert_eq!(ended.recv().unwrap(), "parked one");
+}
+
+#[test]
+fn a_wake_before_the_parking_is_kept() {
+    let runtime = runtime(1);
+    let (done, ended) = mpsc::channel();
+    runtime.handle().spawn(move || {
+        wait::waker().wake();
+        done.send(wait::park(None)).unwrap();
+    });
+    assert_eq!(ended.recv().unwrap(), Woke::Woken);
+}
+
+#[test]
+fn a_deadline_ends_an_actors_wait() {
+    let runtime = runtime(1);
+    let (done, ended) = mpsc::channel();
+    runtime.handle().spawn(move || {
+        let deadline = clock::deadline(Duration::from_millis(10));
+        let woke = wait::park(Some(deadline));
+        done.send((woke, clock::now() >= deadline)).unwrap();
+    });
+    assert_eq!(ended.recv().unwrap(), (Woke::TimedOut, true));
+}
+
+#[test]
+fn a_computing_actor_that_checks_does_not_hold_the_worker() {
+    let runtime = runtime(1);
+    let stop = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&stop);
+    runtime.handle().spawn(move || {
+        while !seen.load(Ordering::Relaxed) {
+            wait::check();
+        }
+    });
+    let (done, ended) = mpsc::channel();
+    runtime.handle().spawn(move || done.send(()).unwrap());
+    ended.recv_timeout(Duration::from_secs(20)).unwrap();
+    stop.store(true, Ordering::Relaxed);
+}
+
+#[test]
+fn a_panic_ends_its_actor_only() {
+    let runtime = runtime(1);
+    runtime
+        .handle()
+        .spawn(|| std::panic::resume_unwind(Box::new("on purpose")));
+    let (done, ended) = mpsc::channel();
+    runtime.handle().spawn(move || done.send(()).unwrap());
+    ended.recv().unwrap();
+}
+
+#[test]
+fn ten_thousand_actors_from_four_threads_all_run() {
+    let runtime = runtime(2);
+    let ran = Arc::new(AtomicUsize::new(0));
+    let (done, ended) = mpsc::channel();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            let (handle, ran, done) = (runtime.handle().clone(), ran.clone(), done.clone());
+            scope.spawn(move || {
+                for _ in 0..2_500 {
+                    let (ran, done) = (ran.clone(), done.clone());
+                    handle.spawn(move || {
+                        if ran.fetch_add(1, Ordering::Relaxed) + 1 == 10_000 {
+                            done.send(()).unwrap();
+                        }
+                    });
+                }
+            });
+        }
+    });
+    ended.recv().unwrap();
+}
+
+#[test]
+fn more_waiting_actors_than_stacks_wait_their_turn() {
+    let runtime = Runtime::start(Config {
+        workers: 1,
+        max_stacks: 2,
+        ..Config::default()
+    })
+    .unwrap();
+    let wakers = Arc::new(Mutex::new(Vec::new()));
+    let (done, ended) = mpsc::channel();
+    for _ in 0..10 {
+        let (wakers, done) = (Arc::clone(&wakers), done.clone());
+        runtime.handle().spawn(move || {
+            wakers.lock().unwrap().push(wait::waker());
+            wait::park(None);
+            done.send(()).unwrap();
+        });
+    }
+    for _ in 0..10 {
+        let waker = loop {
+            let next = wakers.lock().unwrap().pop();
+            match next {
+                Some(waker) => break waker,
+                None => std::thread::yield_now(),
+            }
+        };
+        assert!(wakers.lock().unwrap().len() < 2, "two stacks, two actors");
+        waker.wake();
+        ended.recv().unwrap();
+    }
+}
+
+#[test]
+fn stopping_ends_waits_and_runs_destructors() {
+    struct Dropped(mpsc::Sender<&'static str>);
+    impl Drop for Dropped {
+        fn drop(&mut self) {
+            self.0.send("dropped").unwrap();
+        }
+    }
+    let runtime = runtime(2);
+    let (tx, rx) = mpsc::channel();
+    let token = Dropped(tx.clone());
+    runtime.handle().spawn(move || {
+        let _token = token;
+        tx.send("waits").unwrap();
+        assert_eq!(wait::park(None), Woke::Stopping);
+    });
+    assert_eq!(rx.recv().unwrap(), "waits");
+    drop(runtime);
+    assert_eq!(rx.recv().unwrap(), "dropped");
+}
+
+#[test]
+fn a_scheduled_actor_runs_once_each_time() {
+    struct Counter(AtomicUsize, mpsc::Sender<usize>);
+    impl Run for Counter {
+        fn run(self: Arc<Self>) {
+            let turn = self.0.fetch_add(1, Ordering::Relaxed) + 1;
+            self.1.send(turn).unwrap();
+        }
+    }
+    let runtime = runtime(2);
+    let (tx, rx) = mpsc::channel();
+    let counter = Arc::new(Counter(AtomicUsize::new(0), tx));
+    for turn in 1..=100 {
+        runtime.handle().schedule(counter.clone());
+        assert_eq!(rx.recv().unwrap(), turn);
+    }
+}
+
+#[test]
+fn idle_workers_switch_no_contexts() {
+    let runtime = runtime(2);
+    let (done, ended) = mpsc::channel();
+    for _ in 0..10 {
+        let done = done.clone();
+        runtime.handle().spawn(move || done.send(()).unwrap());
+    }
+    for _ in 0..10 {
+        ended.recv().unwrap();
+    }
+    // Workers spin for 50 us at most before they sleep; other tests' workers count too, so only
+    // a steady state is asserted: the numbers stop changing.
+    let start = Instant::now();
+    loop {
+        let before = switches();
+        std::thread::sleep(Duration::from_millis(500));
+        if switches() == before {
+            return;
+        }
+        assert!(start.elapsed() < Duration::from_secs(60), "never idle");
+    }
+}
+
+fn switches() -> u64 {
+    let mut sum = 0;
+    for task in std::fs::read_dir("/proc/self/task").unwrap().flatten() {
+        let name = std::fs::read_to_string(task.path().join("comm")).unwrap_or_default();
+        if name.starts_with("tw-") {
+            let status = std::fs::read_to_string(task.path().join("status")).unwrap_or_default();
+            sum += status
+                .lines()
+                .filter(|line| line.contains("ctxt_switches"))
+                .filter_map(|line| line.split_whitespace().last()?.parse::<u64>().ok())
+                .sum::<u64>();
+        }
+    }
+    sum
+}

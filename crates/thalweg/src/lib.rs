@@ -1,0 +1,23 @@
+//! Queues, supervised actors and typed calls between languages, in one process.
+//!
+//! This crate is the door for Rust: everything below it, under one name.
+//!
+//! * [`queue`]: bounded queues and the protocol by which their readers sleep.
+//! * [`runtime`]: workers, actors, deadlines.
+//! * [`wire`]: the flat layout of what crosses a boundary.
+//! * [`port`]: services, calls and streams.
+//!
+//! A service that other languages use is a `cdylib` that also depends on `thalweg-capi` and calls its `export!`.
+
+pub use thalweg_port as port;
+pub use thalweg_queue as queue;
+pub use thalweg_runtime as runtime;
+pub use thalweg_wire as wire;
+
+pub use thalweg_port::{
+    Batch, Call, CallError, Client, Code, Failure, Pending, StreamReader, StreamWriter, Task,
+};
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

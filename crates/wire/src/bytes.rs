@@ -1,0 +1,95 @@
+//! What is read: one or two ranges of bytes, addressed by one offset.
+
+/// A message, or a batch's slots and tails. Offsets count from the message's, or the batch's, first byte.
+///
+/// Reading outside panics: nothing is read that [`Checker`](crate::Checker) has not been over.
+#[derive(Clone, Copy, Debug)]
+pub struct Bytes<'a> {
+    slots: &'a [u8],
+    slots_at: u32,
+    tails: &'a [u8],
+    /// At or after the end of the slots: an offset below it is in the slots, any other in the tails.
+    tails_at: u32,
+}
+
+impl<'a> Bytes<'a> {
+    /// One range, as a message is.
+    pub const fn message(bytes: &'a [u8]) -> Self {
+        Bytes {
+            slots: &[],
+            slots_at: 0,
+            tails: bytes,
+            tails_at: 0,
+        }
+    }
+
+    /// Two ranges that begin at the given offsets; the slots lie before the tails.
+    pub const fn batch(slots: &'a [u8], slots_at: u32, tails: &'a [u8], tails_at: u32) -> Self {
+        Bytes {
+            slots,
+            slots_at,
+            tails,
+            tails_at,
+        }
+    }
+
+    /// `size` bytes from `at`, if all of them are there.
+    #[inline]
+    pub fn get(self, at: u32, size: u32) -> Option<&'a [u8]> {
+        let (range, from) = if at < self.tails_at {
+            (self.slots, at.checked_sub(self.slots_at)?)
+        } else {
+            (self.tails, at - self.tails_at)
+        };
+        let from = from as usize;
+        range.get(from..from.checked_add(size as usize)?)
+    }
+
+    #[inline]
+    fn word<const N: usize>(self, at: u32) -> [u8; N] {
+        let (range, from) = if at < self.tails_at {
+            (self.slots, (at - self.slots_at) as usize)
+        } else {
+            (self.tails, (at - self.tails_at) as usize)
+        };
+        range[from..]
+            .first_chunk()
+            .copied()
+            .expect("a checked field lies inside")
+    }
+
+    /// The byte at `at`.
+    #[inline]
+    pub fn u8(self, at: u32) -> u8 {
+        u8::from_le_bytes(self.word(at))
+    }
+
+    /// The two bytes at `at`.
+    #[inline]
+    pub fn u16(self, at: u32) -> u16 {
+        u16::from_le_bytes(self.word(at))
+    }
+
+    /// The four bytes at `at`.
+    #[inline]
+    pub fn u32(self, at: u32) -> u32 {
+        u32::from_le_bytes(self.word(at))
+    }
+
+    /// The eight bytes at `at`.
+    #[inline]
+    pub fn u64(self, at: u32) -> u64 {
+        u64::from_le_bytes(self.word(at))
+    }
+
+    /// The bytes of the string or `list<u8>` whose `{offset, length}` stands at `at`.
+    #[inline]
+    pub fn tail(self, at: u32) -> &'a [u8] {
+        let length = self.u32(at + 4);
+        if length == 0 {
+            return &[];
+        }
+        self.get(self.u32(at), length)
+            .expect("a checked tail lies inside")
+    }
+}

@@ -1,0 +1,279 @@
+//! Writing: a message that grows, or a record into a place that was given.
+
+use crate::{Handle, MAX_SIZE, MAX_UNSIZED};
+use std::fmt;
+
+/// Writes one message or one record.
+///
+/// It has two modes. [`Encoder::message`] grows a buffer. [`Encoder::fixed`] writes into a slot and a stretch of tail area; it
+/// never writes outside, and what finds no room is counted, so that the caller can go back and try again where there is more.
+///
+/// Everything that is not written is zero: the fixed part from the start, each tail when it is claimed.
+#[derive(Debug)]
+pub struct Encoder<'a> {
+    slots: &'a mut [u8],
+    slots_at: u32,
+    tails: Tails<'a>,
+    /// Offset of the tail area's first byte, at or after the end of the slots.
+    tails_at: u32,
+    /// Offset of the next free byte; past the end once something found no room.
+    next: u64,
+    /// Offsets end here.
+    limit: u64,
+    /// Room in the table of handles, and how many are in it.
+    handles: u32,
+    handles_used: u32,
+    /// Something cannot be written at all, however much room there is.
+    impossible: bool,
+}
+
+#[derive(Debug)]
+enum Tails<'a> {
+    Grows(Vec<u8>),
+    Fixed(&'a mut [u8]),
+}
+
+/// The value does not fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoRoom {
+    /// Bytes that it takes: of tails where the place was given, of the message where it grows. `None`: it can never be written, being
+    /// larger than [`MAX_SIZE`] or having more than [`MAX_UNSIZED`] elements without size.
+    pub needed: Option<u32>,
+}
+
+impl fmt::Display for NoRoom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.needed {
+            Some(needed) => write!(f, "the value takes {needed} bytes and there are fewer"),
+            None => write!(
+                f,
+                "the value is larger than a message may be ({MAX_SIZE} bytes)"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for NoRoom {}
+
+impl<'a> Encoder<'a> {
+    /// A message that grows: header, room for `handles` handles, a root of `root_size` zero bytes. `buffer` is emptied and its memory used.
+    ///
+    /// The root stands at [`message::root`](crate::message::root)`(handles)`.
+    pub fn message(
+        layout: u64,
+        handles: u32,
+        root_size: u32,
+        mut buffer: Vec<u8>,
+    ) -> Encoder<'static> {
+        let root = crate::message::root(handles);
+        let next = u64::from(root) + u64::from(root_size);
+        buffer.clear();
+        buffer.resize(next as usize, 0);
+        buffer[4..8].copy_from_slice(&(layout as u32).to_le_bytes());
+        buffer[8..12].copy_from_slice(&handles.to_le_bytes());
+        buffer[12..16].copy_from_slice(&root.to_le_bytes());
+        Encoder {
+            slots: &mut [],
+            slots_at: 0,
+            tails: Tails::Grows(buffer),
+            tails_at: 0,
+            next,
+            limit: u64::from(MAX_SIZE),
+            handles,
+            handles_used: 0,
+            impossible: false,
+        }
+    }
+
+    /// One record: its fixed part fills `slot`, which begins at offset `slot_at`; its tails go into `tails`, which begins at `tails_at`, at or
+    /// after the end of the slot. Offsets count from a byte that is aligned to 8.
+    ///
+    /// Precondition: `slot` is as long as the record's `SIZE`.
+    #[inline]
+    pub fn fixed(slot: &'a mut [u8], slot_at: u32, tails: &'a mut [u8], tails_at: u32) -> Self {
+        slot.fill(0);
+        let limit = (u64::from(tails_at) + tails.len() as u64).min(u64::from(MAX_SIZE));
+        Encoder {
+            slots: slot,
+            slots_at: slot_at,
+            tails: Tails::Fixed(tails),
+            tails_at,
+            next: u64::from(tails_at),
+            limit,
+            handles: 0,
+            handles_used: 0,
+            impossible: false,
+        }
+    }
+
+    /// Something found no room. Writing may go on: it only counts then.
+    #[inline]
+    pub fn overflowed(&self) -> bool {
+        self.impossible || self.next > self.limit
+    }
+
+    /// Ends a record: how many bytes of the tail area it took.
+    ///
+    /// # Errors
+    /// It found no room; slot and tail area hold nothing of use.
+    #[inline]
+    pub fn finish_record(self) -> Result<u32, NoRoom> {
+        let used = self.next - u64::from(self.tails_at);
+        if self.overflowed() {
+            Err(self.no_room(used))
+        } else {
+            Ok(used as u32)
+        }
+    }
+
+    /// Ends a message.
+    ///
+    /// # Errors
+    /// It is larger than [`MAX_SIZE`].
+    pub fn finish_message(self) -> Result<Vec<u8>, NoRoom> {
+        debug_assert_eq!(
+            self.handles_used, self.handles,
+            "the table of handles has holes"
+        );
+        if self.overflowed() {
+            return Err(self.no_room(self.next));
+        }
+        let Tails::Grows(mut bytes) = self.tails else {
+            return Err(NoRoom { needed: None });
+        };
+        bytes[0..4].copy_from_slice(&(self.next as u32).to_le_bytes());
+        Ok(bytes)
+    }
+
+    #[cold]
+    fn no_room(&self, needed: u64) -> NoRoom {
+        let possible = !self.impossible && self.next <= u64::from(MAX_SIZE);
+        NoRoom {
+            needed: if possible {
+                u32::try_from(needed).ok()
+            } else {
+                None
+            },
+        }
+    }
+
+    /// The bytes from `at`, if they are inside.
+    #[inline]
+    fn place(&mut self, at: u32, size: usize) -> Option<&mut [u8]> {
+        if at < self.tails_at {
+            let from = (at - self.slots_at) as usize;
+            return self.slots.get_mut(from..from + size);
+        }
+        let from = (at - self.tails_at) as usize;
+        let tails = match &mut self.tails {
+            Tails::Grows(tails) => tails.as_mut_slice(),
+            Tails::Fixed(tails) => tails,
+        };
+        tails.get_mut(from..from.checked_add(size)?)
+    }
+
+    #[inline]
+    fn put<const N: usize>(&mut self, at: u32, bytes: [u8; N]) {
+        match self.place(at, N) {
+            Some(place) => place.copy_from_slice(&bytes),
+            None => debug_assert!(self.overflowed(), "a field outside of what was claimed"),
+        }
+    }
+
+    /// Writes a byte at `at`.
+    #[inline]
+    pub fn u8(&mut self, at: u32, value: u8) {
+        self.put(at, value.to_le_bytes());
+    }
+
+    /// Writes two bytes at `at`.
+    #[inline]
+    pub fn u16(&mut self, at: u32, value: u16) {
+        self.put(at, value.to_le_bytes());
+    }
+
+    /// Writes four bytes at `at`.
+    #[inline]
+    pub fn u32(&mut self, at: u32, value: u32) {
+        self.put(at, value.to_le_bytes());
+    }
+
+    /// Writes eight bytes at `at`.
+    #[inline]
+    pub fn u64(&mut self, at: u32, value: u64) {
+        self.put(at, value.to_le_bytes());
+    }
+
+    /// Writes a string or `list<u8>`: `{offset, length}` at `at`, the bytes as the next tail.
+    #[inline]
+    pub fn bytes(&mut self, at: u32, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        let offset = self.next;
+        self.next += bytes.len() as u64;
+        if self.next > self.limit {
+            return;
+        }
+        let start = offset as usize - self.tails_at as usize;
+        match &mut self.tails {
+            Tails::Grows(tails) => tails.extend_from_slice(bytes),
+            Tails::Fixed(tails) => tails[start..start + bytes.len()].copy_from_slice(bytes),
+        }
+        self.u64(at, offset | (bytes.len() as u64) << 32);
+    }
+
+    /// Begins a list: `{offset, length}` at `at`, room for `count` elements as the next tail, zeroed. Returns the offset of the first;
+    /// `None` where there is nothing to write: no room, or no element with a size.
+    #[inline]
+    pub fn list(&mut self, at: u32, count: usize, size: u32, align: u32) -> Option<u32> {
+        if count == 0 {
+            return None;
+        }
+        if size == 0 {
+            self.impossible |= count > MAX_UNSIZED as usize;
+            self.u32(at + 4, count as u32);
+            return None;
+        }
+        let before = self.next;
+        let offset = before.next_multiple_of(u64::from(align));
+        let room = (count as u64)
+            .checked_mul(u64::from(size))
+            .and_then(|bytes| offset.checked_add(bytes));
+        let Some(end) = room.filter(|end| *end <= u64::from(MAX_SIZE)) else {
+            self.impossible = true;
+            return None;
+        };
+        self.next = end;
+        if end <= self.limit {
+            let (from, to) = (
+                before as usize - self.tails_at as usize,
+                end as usize - self.tails_at as usize,
+            );
+            match &mut self.tails {
+                Tails::Grows(tails) => tails.resize(to, 0),
+                Tails::Fixed(tails) => tails[from..to].fill(0),
+            }
+        }
+        self.u64(at, offset | (count as u64) << 32);
+        Some(offset as u32)
+    }
+
+    /// The place for `count` elements of `N` bytes from `at`, to be filled in one go. `None`: no room.
+    #[inline]
+    pub(crate) fn items<const N: usize>(&mut self, at: u32, count: usize) -> Option<&mut [u8]> {
+        self.place(at, count * N)
+    }
+
+    /// Writes a handle: its place in the table at `at`, itself into the table.
+    pub fn handle(&mut self, at: u32, handle: Handle) {
+        let index = self.handles_used;
+        self.handles_used += 1;
+        if index >= self.handles {
+            self.impossible = true;
+            return;
+        }
+        self.u64(crate::message::HEADER + 8 * index, handle.0);
+        self.u32(at, index);
+    }
+}

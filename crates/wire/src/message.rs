@@ -1,0 +1,126 @@
+//! Whole messages: header, table of handles, root, tails.
+//!
+//! ```text
+//!   0   u32 size       whole message
+//!   4   u32 layout     low half of the root's hash
+//!   8   u32 handles    how many
+//!   12  u32 root       16 + 8 * handles
+//!   16  u64 handles[]
+//!   ..  root, then tails
+//! ```
+
+use crate::{Bytes, Checker, Decode, Encode, Encoder, Handle, MAX_SIZE, Malformed, NoRoom, Rule};
+
+/// Bytes of the header.
+pub const HEADER: u32 = 16;
+
+/// Where the root of a message with this many handles stands.
+pub const fn root(handles: u32) -> u32 {
+    HEADER + 8 * handles
+}
+
+/// Writes `value` as a message whose header carries the low half of `layout`, the hash of its type. `buffer` is emptied and its memory used.
+///
+/// # Errors
+/// It is larger than [`MAX_SIZE`].
+pub fn encode<T: Encode + ?Sized>(
+    value: &T,
+    layout: u64,
+    buffer: Vec<u8>,
+) -> Result<Vec<u8>, NoRoom> {
+    let handles = <T::As as Decode>::HANDLES;
+    let mut encoder = Encoder::message(layout, handles, <T::As as Decode>::SIZE, buffer);
+    value.encode(&mut encoder, root(handles));
+    encoder.finish_message()
+}
+
+/// A message whose header and table of handles are in order. Its root is not looked at before [`view`](Message::view).
+#[derive(Clone, Copy, Debug)]
+pub struct Message<'a> {
+    bytes: &'a [u8],
+    handles: u32,
+}
+
+/// Opens a message whose root has the type with the hash `layout`.
+///
+/// # Errors
+/// The header is wrong, or it is a message of another type.
+pub fn open(bytes: &[u8], layout: u64) -> Result<Message<'_>, Malformed> {
+    let message = open_any(bytes)?;
+    if Bytes::message(bytes).u32(4) != layout as u32 {
+        return Err(Malformed {
+            rule: Rule::Layout,
+            at: 4,
+        });
+    }
+    Ok(message)
+}
+
+/// Opens a message of any type, for its handles.
+///
+/// # Errors
+/// The header is wrong.
+pub fn open_any(bytes: &[u8]) -> Result<Message<'_>, Malformed> {
+    let header = Bytes::message(bytes);
+    if bytes.len() < HEADER as usize
+        || bytes.len() > MAX_SIZE as usize
+        || header.u32(0) as usize != bytes.len()
+    {
+        return Err(Malformed {
+            rule: Rule::Size,
+            at: 0,
+        });
+    }
+    let (handles, root) = (header.u32(8), header.u32(12));
+    let end = u64::from(HEADER) + 8 * u64::from(handles);
+    if end > bytes.len() as u64 {
+        return Err(Malformed {
+            rule: Rule::Handles,
+            at: 8,
+        });
+    }
+    if u64::from(root) != end {
+        return Err(Malformed {
+            rule: Rule::Root,
+            at: 12,
+        });
+    }
+    Ok(Message { bytes, handles })
+}
+
+impl<'a> Message<'a> {
+    /// Checks all of it and shows the root.
+    ///
+    /// # Errors
+    /// The first rule that is broken.
+    pub fn view<T: Decode>(self) -> Result<T::View<'a>, Malformed> {
+        let bytes = Bytes::message(self.bytes);
+        let at = root(self.handles);
+        if u64::from(at) + u64::from(T::SIZE) > self.bytes.len() as u64 {
+            return Err(Malformed {
+                rule: Rule::Root,
+                at,
+            });
+        }
+        Checker::new(bytes, at + T::SIZE, self.handles).whole::<T>(at)?;
+        Ok(T::view(bytes, at))
+    }
+
+    /// Checks all of it and makes a value of its own of the root.
+    ///
+    /// # Errors
+    /// The first rule that is broken.
+    pub fn owned<T: Decode>(self) -> Result<T, Malformed> {
+        self.view::<T>().map(T::owned)
+    }
+
+    /// The handles, for one who closes them without knowing the type.
+    pub fn handles(self) -> impl ExactSizeIterator<Item = Handle> + 'a {
+        let table = self.bytes[HEADER as usize..root(self.handles) as usize].chunks_exact(8);
+        table.map(|word| {
+            Handle(u64::from_le_bytes(
+                word.try_into().expect("a chunk is a word"),
+            ))
+        })
+    }
+}

@@ -1,0 +1,318 @@
+//! What is written is what is read, whole or in place, grown or fixed.
+
+mod sample;
+
+use proptest::prelude::*;
+use sample::{Match, MatchView, Rights, Step};
+use thalweg_wire::{Bytes, Decode, Encode, Encoder, Handle, ListView, NoRoom, message};
+
+type Nested = (
+    Vec<Match>,
+    Option<Result<Vec<Step>, String>>,
+    (Rights, char),
+    Vec<Vec<(u8, i64)>>,
+    Vec<bool>,
+);
+
+fn texts() -> impl Strategy<Value = String> {
+    prop_oneof!["", "[a-z]{1,12}", "\\PC{0,8}"]
+}
+
+fn matches() -> impl Strategy<Value = Match> {
+    let bytes = || proptest::option::of(proptest::collection::vec(any::<u8>(), 0..9));
+    (
+        texts(),
+        any::<u64>(),
+        any::<u64>(),
+        texts(),
+        bytes(),
+        bytes(),
+        any::<bool>(),
+    )
+        .prop_map(
+            |(path, line, column, text, path_bytes, text_bytes, cut)| Match {
+                path,
+                line,
+                column,
+                text,
+                path_bytes,
+                text_bytes,
+                cut,
+            },
+        )
+}
+
+fn steps() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        proptest::collection::vec(texts(), 0..4).prop_map(Step::Jump),
+        any::<f64>().prop_map(Step::Wait),
+        Just(Step::Stop),
+    ]
+}
+
+fn nested() -> impl Strategy<Value = Nested> {
+    use proptest::collection::vec;
+    let result = prop_oneof![vec(steps(), 0..4).prop_map(Ok), texts().prop_map(Err)];
+    (
+        vec(matches(), 0..4),
+        proptest::option::of(result),
+        ((0u8..8).prop_map(Rights), any::<char>()),
+        vec(vec(any::<(u8, i64)>(), 0..4), 0..4),
+        vec(any::<bool>(), 0..9),
+    )
+}
+
+/// Fewer cases where each takes Miri a second; nothing is left behind in files.
+fn config() -> ProptestConfig {
+    ProptestConfig {
+        cases: if cfg!(miri) { 4 } else { 512 },
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn a_nested_value_comes_back_from_a_message(value in nested()) {
+        let bytes = message::encode(&value, 7, Vec::new()).unwrap();
+        prop_assert_eq!(message::open(&bytes, 7).unwrap().owned::<Nested>().unwrap(), value);
+    }
+
+    #[test]
+    fn a_view_written_again_is_the_same_bytes(value in nested()) {
+        let bytes = message::encode(&value, 7, Vec::new()).unwrap();
+        let view = message::open(&bytes, 7).unwrap().view::<Nested>().unwrap();
+        prop_assert_eq!(&message::encode(&view, 7, Vec::new()).unwrap(), &bytes);
+        prop_assert_eq!(view, value.as_view());
+    }
+
+    #[test]
+    fn a_corrupted_message_is_refused_or_can_be_read(
+        value in nested(),
+        damage in proptest::collection::vec((any::<proptest::sample::Index>(), any::<u8>()), 1..6),
+        cut in proptest::option::of(any::<proptest::sample::Index>()),
+    ) {
+        let mut bytes = message::encode(&value, 7, Vec::new()).unwrap();
+        for (index, byte) in damage {
+            let index = index.index(bytes.len());
+            bytes[index] = byte;
+        }
+        if let Some(cut) = cut {
+            bytes.truncate(cut.index(bytes.len()));
+            let size = (bytes.len() as u32).to_le_bytes();
+            if let Some(header) = bytes.get_mut(..4) {
+                header.copy_from_slice(&size);
+            }
+        }
+        if let Ok(view) = message::open(&bytes, 7).and_then(|message| message.view::<Nested>()) {
+            // Everything is touched: each element made, each string decoded.
+            let shown = format!("{view:?}");
+            prop_assert!(shown.len() > 1);
+            prop_assert!(message::encode(&view, 7, Vec::new()).is_ok());
+        }
+    }
+
+    #[test]
+    fn a_record_in_a_segment_is_whole_or_says_what_it_needs(value in matches(), room in 0usize..64) {
+        let (mut slot, mut tails) = ([0xaa_u8; 64], [0xaa_u8; 64]);
+        let mut encoder = Encoder::fixed(&mut slot, 128, &mut tails[..room], 4096);
+        value.encode(&mut encoder, 128);
+        match encoder.finish_record() {
+            Ok(used) => {
+                prop_assert!(used as usize <= room);
+                prop_assert!(tails[used as usize..].iter().all(|byte| *byte == 0xaa));
+                prop_assert_eq!(Match::owned(Match::view(Bytes::batch(&slot, 128, &tails, 4096), 128)), value);
+            }
+            Err(NoRoom { needed }) => {
+                let needed = needed.unwrap() as usize;
+                prop_assert!(needed > room);
+                prop_assert!(tails[room..].iter().all(|byte| *byte == 0xaa));
+                let mut tails = vec![0; needed];
+                let mut encoder = Encoder::fixed(&mut slot, 128, &mut tails, 4096);
+                value.encode(&mut encoder, 128);
+                prop_assert_eq!(encoder.finish_record(), Ok(needed as u32));
+            }
+        }
+    }
+}
+
+#[test]
+fn two_records_stand_side_by_side_in_a_batch() {
+    let (mut slots, mut tails) = ([0u8; 128], [0u8; 256]);
+    let mut used = 0;
+    for (i, path) in ["a/b", "c"].into_iter().enumerate() {
+        let at = 64 * i as u32;
+        let record = MatchView {
+            path,
+            line: 1 + i as u64,
+            column: 1,
+            text: "let x = 1;",
+            path_bytes: None,
+            text_bytes: Some(ListView::from(&[0xff, 0])),
+            cut: i == 1,
+        };
+        let mut encoder = Encoder::fixed(
+            &mut slots[at as usize..][..64],
+            at,
+            &mut tails[used..],
+            128 + used as u32,
+        );
+        record.encode(&mut encoder, at);
+        used += encoder.finish_record().unwrap() as usize;
+    }
+    let bytes = Bytes::batch(&slots, 0, &tails[..used], 128);
+    let second = Match::view(bytes, 64);
+    assert_eq!(
+        (second.path, second.line, second.text, second.cut),
+        ("c", 2, "let x = 1;", true)
+    );
+    assert_eq!(second.text_bytes.unwrap().as_bytes(), [0xff, 0]);
+    assert_eq!(Match::view(bytes, 0).path, "a/b");
+}
+
+#[test]
+fn a_short_payload_leaves_zeros_in_a_slot_that_was_used_before() {
+    let (mut slot, mut tails) = ([0xaa_u8; 16], [0u8; 0]);
+    let mut encoder = Encoder::fixed(&mut slot, 0, &mut tails, 16);
+    Step::Stop.encode(&mut encoder, 0);
+    assert_eq!(encoder.finish_record(), Ok(0));
+    assert_eq!(slot, [2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+}
+
+#[test]
+fn a_tail_is_aligned_and_the_gap_before_it_is_zero() {
+    let (mut slot, mut tails) = ([0u8; 16], [0xaa_u8; 32]);
+    let mut encoder = Encoder::fixed(&mut slot, 0, &mut tails, 16);
+    ("abc", [u64::MAX]).encode(&mut encoder, 0);
+    assert_eq!(encoder.finish_record(), Ok(16));
+    assert_eq!(tails[..8], [b'a', b'b', b'c', 0, 0, 0, 0, 0]);
+    assert_eq!(slot[8..16], [24, 0, 0, 0, 1, 0, 0, 0]);
+}
+
+#[test]
+fn bytes_of_a_message_are_the_documented_ones() {
+    let bytes = message::encode(
+        &("hi", Handle(0x0102), 5u16),
+        0xffff_ffff_0000_0009,
+        Vec::new(),
+    )
+    .unwrap();
+    #[rustfmt::skip]
+    let expected = [
+        42, 0, 0, 0,  9, 0, 0, 0,  1, 0, 0, 0,  24, 0, 0, 0, // size, layout, handles, root
+        2, 1, 0, 0, 0, 0, 0, 0,                             // the handle
+        40, 0, 0, 0, 2, 0, 0, 0,  0, 0, 0, 0,  5, 0, 0, 0,   // string, place of the handle, u16, padding
+        b'h', b'i',
+    ];
+    assert_eq!(bytes, expected);
+    let message = message::open(&bytes, 9).unwrap();
+    assert_eq!(message.handles().collect::<Vec<_>>(), [Handle(0x0102)]);
+    assert_eq!(
+        message.view::<(String, Handle, u16)>(),
+        Ok(("hi", Handle(0x0102), 5))
+    );
+}
+
+#[test]
+fn floats_keep_their_bits() {
+    let value = vec![f64::from_bits(0x7ff0_0000_0000_0001), -0.0, f64::INFINITY];
+    let bytes = message::encode(&value, 1, Vec::new()).unwrap();
+    let back = message::open(&bytes, 1)
+        .unwrap()
+        .owned::<Vec<f64>>()
+        .unwrap();
+    assert_eq!(
+        back.iter().map(|f| f.to_bits()).collect::<Vec<_>>(),
+        [0x7ff0_0000_0000_0001, 1 << 63, 0x7ff0 << 48]
+    );
+}
+
+#[test]
+fn nothing_is_a_header() {
+    let bytes = message::encode(&(), 3, Vec::new()).unwrap();
+    assert_eq!(bytes.len(), 16);
+    assert_eq!(message::open(&bytes, 3).unwrap().view::<()>(), Ok(()));
+}
+
+#[test]
+fn a_buffer_is_used_again() {
+    let first = message::encode("a rather long text", 1, Vec::new()).unwrap();
+    let place = first.as_ptr();
+    let second = message::encode("short", 1, first).unwrap();
+    assert_eq!(second.as_ptr(), place);
+    assert_eq!(
+        message::open(&second, 1).unwrap().view::<String>(),
+        Ok("short")
+    );
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "65,536 elements take Miri a minute")]
+fn a_list_without_size_that_is_too_long_cannot_be_written() {
+    let refused = message::encode(&vec![(); 65_537], 1, Vec::new());
+    assert_eq!(refused, Err(NoRoom { needed: None }));
+    let bytes = message::encode(&vec![(); 65_536], 1, Vec::new()).unwrap();
+    assert_eq!(
+        message::open(&bytes, 1)
+            .unwrap()
+            .view::<Vec<()>>()
+            .unwrap()
+            .len(),
+        65_536
+    );
+}
+
+#[test]
+fn a_list_goes_both_ways() {
+    let bytes = message::encode(&["a", "b", "c"], 1, Vec::new()).unwrap();
+    let list = message::open(&bytes, 1)
+        .unwrap()
+        .view::<Vec<String>>()
+        .unwrap();
+    assert_eq!(list.iter().rev().collect::<Vec<_>>(), ["c", "b", "a"]);
+    let mut ends = list.iter();
+    assert_eq!(
+        (ends.next(), ends.next_back(), ends.next(), ends.next_back()),
+        (Some("a"), Some("c"), Some("b"), None)
+    );
+}
+
+#[test]
+fn sizes_follow_the_canonical_layout() {
+    assert_eq!(
+        (
+            <Option<u8>>::SIZE,
+            <Option<u64>>::SIZE,
+            <Option<u64>>::ALIGN
+        ),
+        (2, 16, 8)
+    );
+    assert_eq!(
+        (
+            <Result<u8, u32>>::SIZE,
+            <Result<(), ()>>::SIZE,
+            <Result<u64, u8>>::SIZE
+        ),
+        (8, 1, 16)
+    );
+    assert_eq!(
+        (<(u8, u32, u8)>::SIZE, <(u8, u64)>::ALIGN, <(u8,)>::SIZE),
+        (12, 8, 1)
+    );
+}
+
+#[test]
+fn shapes_are_the_documented_texts() {
+    assert_eq!(
+        <(Vec<Option<char>>, Result<(), i8>)>::SHAPE.to_string(),
+        "tuple<list<option<char>>,result<_,s8>>"
+    );
+    assert_eq!(<Vec<Vec<Option<u8>>>>::DEPTH, 3);
+    assert_eq!(
+        Match::SHAPE.to_string(),
+        "record{path:string,line:u64,column:u64,text:string,path-bytes:option<list<u8>>,\
+         text-bytes:option<list<u8>>,cut:bool}"
+    );
+}

@@ -1,0 +1,35 @@
+# Written by `thalweg gen` from thalweg:search@0.1.0. Do not edit.
+r"""Search a directory tree with ripgrep's own libraries.
+
+A line is what ends in `\n`; the unit of every count is lines that match. Bytes that are not
+UTF-8 are replaced by U+FFFD in the text, and the bytes themselves stand beside it.
+"""
+
+from .aio import AsyncQuery, AsyncSearch
+from .client import Query, Search
+from .types import (
+    Match,
+    Options,
+    Progress,
+    SearchError,
+    SearchErrorDirectory,
+    SearchErrorGlob,
+    SearchErrorPattern,
+)
+from .views import MatchView, ProgressView
+
+__all__ = [
+    "AsyncQuery",
+    "AsyncSearch",
+    "Match",
+    "MatchView",
+    "Options",
+    "Progress",
+    "ProgressView",
+    "Query",
+    "Search",
+    "SearchError",
+    "SearchErrorDirectory",
+    "SearchErrorGlob",
+    "SearchErrorPattern",
+]

@@ -1,0 +1,101 @@
+# Written by `thalweg gen` from thalweg:search@0.1.0. Do not edit.
+"""The client of thalweg:search@0.1.0 for asyncio."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Self
+
+import thalweg
+
+from . import _methods
+from .types import Match, Options, Progress
+from .views import MatchView, ProgressView
+
+
+class AsyncQuery(thalweg.AsyncResource):
+    """A pattern compiled once and used often, with the directory it is used on."""
+
+    __slots__ = ()
+
+    async def progress(
+        self,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.AsyncStream[Progress, ProgressView]:
+        """Progress of every search of this query from now on. A slow reader misses what was
+        overtaken, never the newest.
+        """
+        return await _methods.QUERY_PROGRESS.start(self, timeout, self)
+
+
+class AsyncSearch(thalweg.AsyncClient):
+    r"""Search a directory tree with ripgrep's own libraries.
+
+    A line is what ends in `\n`; the unit of every count is lines that match. Bytes that are not
+    UTF-8 are replaced by U+FFFD in the text, and the bytes themselves stand beside it.
+
+    A client has an instance of the service of its own. Every call takes `timeout`, in
+    seconds, and raises `thalweg.TimedOut` when it is over.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def open(cls, path: str | PathLike[str]) -> Self:
+        """Opens the library at `path` and makes a client of it.
+
+        Raises `OSError` where it cannot be loaded and `thalweg.VersionMismatch` where it does
+        not fit this package.
+        """
+        return cls._open(_methods.PACKAGE, path)
+
+    async def query(
+        self,
+        pattern: str,
+        dir: str,
+        options: Options,
+        *,
+        timeout: float | None = None,
+    ) -> AsyncQuery:
+        """A new `AsyncQuery`.
+
+        Raises `SearchError`.
+        """
+        return await _methods.QUERY.start_make(
+            AsyncQuery,
+            self,
+            timeout,
+            pattern,
+            dir,
+            options,
+        )
+
+    async def count(
+        self,
+        pattern: str,
+        dir: str,
+        *,
+        timeout: float | None = None,
+    ) -> int:
+        """How many lines below `dir` match the regular expression, hidden files included, ignore files not obeyed.
+
+        Raises `SearchError`.
+        """
+        return await _methods.COUNT.start(self, timeout, pattern, dir)
+
+    async def matches(
+        self,
+        query: AsyncQuery,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.AsyncStream[Match, MatchView]:
+        """The lines that match, each file's in order. The stream ends with the search.
+
+        Raises `SearchError`.
+        """
+        return await _methods.MATCHES.start(self, timeout, query)
+
+    async def escape(self, text: str, *, timeout: float | None = None) -> str:
+        """A regular expression that matches just this text."""
+        return await _methods.ESCAPE.start(self, timeout, text)

@@ -1,0 +1,179 @@
+//! What the command line says.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Everything a run needs to know.
+#[derive(Debug)]
+pub struct Arguments {
+    /// The text to look for: not empty, one line.
+    pub pattern: String,
+    /// Where: a directory that is there.
+    pub directory: String,
+    /// The service's library.
+    pub library: PathBuf,
+    /// The host programs.
+    pub rust: PathBuf,
+    /// See `rust`.
+    pub c: PathBuf,
+    /// The interpreter.
+    pub python: PathBuf,
+    /// The host program that it runs.
+    pub script: PathBuf,
+}
+
+/// How it is called.
+pub const USAGE: &str = "usage: search-run --library FILE --rust PROGRAM --c PROGRAM --python \
+                         INTERPRETER --script FILE [--pattern TEXT] [--dir DIRECTORY]";
+
+/// Searched for where nothing is said: frequent enough to make streams of it, not in every line.
+const PATTERN: &str = "unsafe";
+
+impl Arguments {
+    /// Reads and checks the process's arguments. An empty directory means the default one; an empty pattern
+    /// is an error, because it would match every line of the default.
+    ///
+    /// # Errors
+    /// A sentence for the user.
+    pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, String> {
+        let mut pattern = None;
+        let mut directory = None;
+        let [mut library, mut rust, mut c, mut python, mut script] = [const { None }; 5];
+        let mut parser = lexopt::Parser::from_iter(arguments);
+        let wrong = |error: lexopt::Error| format!("{error}\n{USAGE}");
+        while let Some(argument) = parser.next().map_err(wrong)? {
+            use lexopt::prelude::*;
+            let place = match argument {
+                Long("pattern") => &mut pattern,
+                Long("dir") => &mut directory,
+                Long("library") => &mut library,
+                Long("rust") => &mut rust,
+                Long("c") => &mut c,
+                Long("python") => &mut python,
+                Long("script") => &mut script,
+                other => return Err(wrong(other.unexpected())),
+            };
+            *place = Some(parser.value().map_err(wrong)?);
+        }
+        let file = |name: &str, path: Option<OsString>| {
+            let path = path
+                .map(PathBuf::from)
+                .ok_or(format!("--{name} is missing\n{USAGE}"))?;
+            if path.exists() {
+                Ok(path)
+            } else {
+                Err(format!("{}: not there", path.display()))
+            }
+        };
+        Ok(Arguments {
+            pattern: checked_pattern(pattern)?,
+            directory: checked_directory(directory)?,
+            library: file("library", library)?,
+            rust: file("rust", rust)?,
+            c: file("c", c)?,
+            python: file("python", python)?,
+            script: file("script", script)?,
+        })
+    }
+}
+
+fn checked_pattern(pattern: Option<OsString>) -> Result<String, String> {
+    let Some(pattern) = pattern else {
+        return Ok(PATTERN.to_owned());
+    };
+    let pattern = pattern
+        .into_string()
+        .map_err(|_| "the pattern is not UTF-8".to_owned())?;
+    if pattern.is_empty() {
+        return Err("the pattern is empty: PATTERN= must say what to look for".to_owned());
+    }
+    if pattern.contains('\n') {
+        // grep would take it as two patterns, the service refuses it.
+        return Err("the pattern contains a line's end: lines are what is searched".to_owned());
+    }
+    Ok(pattern)
+}
+
+fn checked_directory(directory: Option<OsString>) -> Result<String, String> {
+    let directory = match directory.filter(|directory| !directory.is_empty()) {
+        Some(directory) => PathBuf::from(directory),
+        None => sources_of_dependencies()
+            .ok_or("no sources of Rust dependencies to search: say where with DIR=".to_owned())?,
+    };
+    let name = directory.display();
+    if !directory.exists() {
+        return Err(format!("{name}: there is no such directory"));
+    }
+    if !directory.is_dir() {
+        return Err(format!("{name}: not a directory"));
+    }
+    match directory.to_str() {
+        Some(text) => Ok(text.to_owned()),
+        None => Err(format!(
+            "{name}: the directory's name is not UTF-8, as an interface's text must be"
+        )),
+    }
+}
+
+/// Where cargo keeps what it downloaded.
+fn sources_of_dependencies() -> Option<PathBuf> {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(Path::new(&std::env::var_os("HOME")?).join(".cargo")))?;
+    Some(home.join("registry/src")).filter(|sources| sources.is_dir())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Arguments of which only these two matter.
+    fn read(pattern: &str, directory: &str) -> Result<Arguments, String> {
+        let mut arguments = vec!["search-run"];
+        for name in ["--library", "--rust", "--c", "--python", "--script"] {
+            arguments.extend([name, "/dev/null"]);
+        }
+        arguments.extend(["--pattern", pattern, "--dir", directory]);
+        Arguments::read(arguments.into_iter().map(OsString::from))
+    }
+
+    #[test]
+    fn a_pattern_that_begins_with_a_dash_is_a_pattern() {
+        assert_eq!(read("--dir", "/").unwrap().pattern, "--dir");
+    }
+
+    #[test]
+    fn an_empty_pattern_and_one_with_a_newline_are_refused() {
+        assert!(read("", "/").unwrap_err().contains("empty"));
+        assert!(read("a\nb", "/").unwrap_err().contains("line's end"));
+    }
+
+    #[test]
+    fn a_directory_that_is_none_is_refused_with_its_name() {
+        assert!(
+            read("x", "/no/such")
+                .unwrap_err()
+                .contains("/no/such: there is no")
+        );
+        assert!(
+            read("x", "/dev/null")
+                .unwrap_err()
+                .contains("/dev/null: not a directory")
+        );
+    }
+
+    #[test]
+    fn a_host_that_is_not_built_is_named() {
+        let error = Arguments::read(["search-run", "--rust", "/no/host"].map(OsString::from));
+        assert!(error.unwrap_err().contains("--library is missing"));
+        let error = Arguments::read(
+            ["search-run", "--library", "/dev/null", "--rust", "/no/host"].map(OsString::from),
+        );
+        assert!(error.unwrap_err().contains("/no/host: not there"));
+    }
+
+    #[test]
+    fn an_unknown_option_is_named_and_the_usage_shown() {
+        let error = Arguments::read(["search-run", "--frob"].map(OsString::from)).unwrap_err();
+        assert!(error.contains("--frob") && error.contains("usage:"));
+    }
+}

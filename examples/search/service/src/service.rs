@@ -1,0 +1,192 @@
+//! The service: the walk behind the interface of `search.wit`.
+//!
+//! It has no state of its own. A query is compiled on the service's actor, where its error belongs to the call
+//! that makes it; everything that reads files runs in actors of the call, on all workers.
+
+mod crew;
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use thalweg::port::{Call, StreamReader, StreamWriter, Task};
+use thalweg::runtime::wait;
+use thalweg::wire::ListView;
+
+use crate::search::{
+    Match, MatchView, Options, Progress, ProgressView, Query, Search, SearchError,
+};
+use crate::walk::{self, CountOnly, Hit, Outcome, Plan, Refused, Settings, Sink, Stop};
+use crew::{CallCrew, ReaderCrew};
+
+/// The service. See the interface for what it does.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SearchService;
+
+/// A compiled query.
+#[derive(Debug)]
+pub struct CompiledQuery {
+    plan: Arc<Plan>,
+}
+
+impl From<Refused> for SearchError {
+    fn from(refused: Refused) -> SearchError {
+        match refused {
+            Refused::Pattern(reason) => SearchError::Pattern(reason),
+            Refused::Glob(reason) => SearchError::Glob(reason),
+            Refused::Directory(reason) => SearchError::Directory(reason),
+        }
+    }
+}
+
+impl Search for SearchService {
+    type Query = CompiledQuery;
+
+    fn query(
+        &mut self,
+        _: &Call,
+        pattern: String,
+        dir: String,
+        options: Options,
+    ) -> Result<CompiledQuery, SearchError> {
+        let Options {
+            fixed,
+            ignore_case,
+            hidden,
+            ignore_files,
+            globs,
+        } = options;
+        let settings = Settings {
+            fixed,
+            ignore_case,
+            hidden,
+            ignore_files,
+            globs,
+        };
+        let plan = Plan::new(&pattern, Path::new(&dir), &settings)?;
+        Ok(CompiledQuery {
+            plan: Arc::new(plan),
+        })
+    }
+
+    fn count(&mut self, _: &Call, pattern: String, dir: String) -> Task<Result<u64, SearchError>> {
+        Task::new(move |call| {
+            let settings = Settings {
+                hidden: true,
+                ..Settings::default()
+            };
+            let plan = Plan::new(&pattern, Path::new(&dir), &settings)?;
+            Ok(count(call, Arc::new(plan)))
+        })
+    }
+
+    fn matches(
+        &mut self,
+        _: &Call,
+        query: Arc<CompiledQuery>,
+    ) -> Task<Result<StreamReader<Match>, SearchError>> {
+        Task::new(move |call| {
+            query.plan.check_root()?;
+            let (lines, reader) = call.stream();
+            let crew = ReaderCrew::new(call, &lines);
+            walk::start(
+                query.plan.clone(),
+                &crew,
+                move || Lines(lines.clone()),
+                |_| (),
+            );
+            Ok(reader)
+        })
+    }
+
+    fn escape(&mut self, _: &Call, text: String) -> String {
+        regex_syntax::escape(&text)
+    }
+}
+
+impl Query for CompiledQuery {
+    fn progress(&self, call: &Call) -> StreamReader<Progress> {
+        let (writer, reader) = call.stream::<Progress>();
+        self.plan.progress.subscribe(move |counts, problem| {
+            let walk::Counts {
+                files,
+                bytes,
+                matches,
+                unreadable,
+            } = *counts;
+            writer
+                .send(&ProgressView {
+                    files,
+                    bytes,
+                    matches,
+                    unreadable,
+                    problem,
+                })
+                .is_ok()
+        });
+        reader
+    }
+}
+
+/// Runs a search to its end, this actor waiting.
+fn count(call: &Call, plan: Arc<Plan>) -> u64 {
+    let outcome: Arc<Mutex<Option<Outcome>>> = Arc::default();
+    let finish = {
+        let (outcome, waker) = (outcome.clone(), wait::waker());
+        move |ended| {
+            *outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(ended);
+            waker.wake();
+        }
+    };
+    walk::start(plan, &CallCrew::new(call), || CountOnly, finish);
+    loop {
+        match outcome
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+        {
+            Some(Outcome {
+                counts,
+                stopped: false,
+            }) => return counts.matches,
+            // The call was ended, or is just being ended by a searcher that panicked; then what is returned
+            // here is not heard. A number that is not the whole one must not be.
+            Some(Outcome { stopped: true, .. }) => {
+                while call.check().is_ok() {
+                    wait::yield_now();
+                }
+                return 0;
+            }
+            None => {}
+        }
+        // Woken for whatever reason: the searchers look for cancel, deadline and shutdown, and end.
+        wait::park(None);
+    }
+}
+
+/// The sink of a stream: one writer, and so one lane, for each searcher.
+struct Lines(StreamWriter<Match>);
+
+impl Sink for Lines {
+    fn hit(&mut self, hit: &Hit<'_>) -> Result<(), Stop> {
+        let Hit {
+            path,
+            path_bytes,
+            line,
+            column,
+            text,
+            text_bytes,
+            cut,
+        } = *hit;
+        let record = MatchView {
+            path,
+            line,
+            column,
+            text,
+            path_bytes: path_bytes.map(ListView::from),
+            text_bytes: text_bytes.map(ListView::from),
+            cut,
+        };
+        // Waits for a slow reader. Why it failed is the stream's ending already.
+        self.0.send(&record).map_err(|_| Stop)
+    }
+}

@@ -1,0 +1,66 @@
+//! The workers of the runtime, as the actors of a call.
+
+use thalweg::port::{Call, StreamWriter};
+
+use crate::search::Match;
+use crate::walk::{Crew, Stop};
+
+/// For a search whose end the call itself waits for.
+#[derive(Clone)]
+pub(super) struct CallCrew {
+    call: Call,
+}
+
+impl CallCrew {
+    pub(super) fn new(call: &Call) -> CallCrew {
+        CallCrew { call: call.clone() }
+    }
+}
+
+impl Crew for CallCrew {
+    fn spawn(&self, job: impl FnOnce(&Self) + Send + 'static) {
+        let crew = self.clone();
+        self.call.spawn(move |_| job(&crew));
+    }
+
+    fn check(&self) -> Result<(), Stop> {
+        self.call.check().map_err(|_| Stop)
+    }
+
+    fn workers(&self) -> usize {
+        self.call.workers()
+    }
+}
+
+/// For a search whose lines go to a stream. That outlives the call, which ended when it returned the stream: so the
+/// reader is asked too, also where there are no lines to send.
+#[derive(Clone)]
+pub(super) struct ReaderCrew {
+    call: Call,
+    lines: StreamWriter<Match>,
+}
+
+impl ReaderCrew {
+    pub(super) fn new(call: &Call, lines: &StreamWriter<Match>) -> ReaderCrew {
+        ReaderCrew {
+            call: call.clone(),
+            lines: lines.clone(),
+        }
+    }
+}
+
+impl Crew for ReaderCrew {
+    fn spawn(&self, job: impl FnOnce(&Self) + Send + 'static) {
+        let crew = self.clone();
+        self.call.spawn(move |_| job(&crew));
+    }
+
+    fn check(&self) -> Result<(), Stop> {
+        self.call.check().map_err(|_| Stop)?;
+        self.lines.check().map_err(|_| Stop)
+    }
+
+    fn workers(&self) -> usize {
+        self.call.workers()
+    }
+}

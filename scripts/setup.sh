@@ -1,0 +1,203 @@
+#!/usr/bin/env bash
+# Set up what the repository needs on this machine, and nothing twice.
+#
+#   scripts/setup.sh build     what `make build` and `make run` need
+#   scripts/setup.sh test      that, and what `make lint` and `make test` need besides
+#
+# Checks the toolchains, installs missing system packages where it may (root on a system with apt), else
+# prints the one line that does, installs the pinned Rust toolchains through rustup and the pinned Python
+# tools into .venv. A second run with nothing changed takes well under a second.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+purpose=${1:-build}
+case $purpose in build | test) ;; *)
+  echo "usage: scripts/setup.sh [build|test]" >&2
+  exit 2
+  ;;
+esac
+
+python_needed=3.11
+rust_needed=$(sed -n 's/^channel *= *"\(.*\)"/\1/p' rust-toolchain.toml)
+nightly=$(cat scripts/nightly-version)
+stamps=build/stamps
+mkdir -p "$stamps"
+
+# rustup puts itself into the shell's profile, which a shell started by make or CI may not have read.
+# The Python to make .venv of is not the one in it.
+PATH=":$PATH:"
+PATH=${PATH//":$PWD/.venv/bin:"/:}
+export PATH="$HOME/.cargo/bin${PATH%:}"
+
+problems=()
+problem() { problems+=("$1"); }
+say() { printf 'setup: %s\n' "$*"; }
+
+# What stands below it is worthless without it, so the problems found so far end the set-up here.
+stop_on_problems() {
+  if ((${#problems[@]})); then
+    for line in "${problems[@]}"; do printf 'setup: %s\n' "$line" >&2; done
+    exit 1
+  fi
+}
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# at_least FOUND NEEDED: versions compared number by number.
+at_least() { [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" = "$2" ]; }
+
+python_version() {
+  "$1" -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])' 2>/dev/null || true
+}
+
+# The first Python on the PATH that is new enough.
+find_python() {
+  local name version
+  for name in python3 python3.14 python3.13 python3.12 python3.11; do
+    have "$name" || continue
+    version=$(python_version "$name")
+    if [ -n "$version" ] && at_least "$version" "$python_needed"; then
+      command -v "$name"
+      return 0
+    fi
+  done
+  return 1
+}
+
+# --- System packages -------------------------------------------------------------------------------
+
+missing_packages() {
+  local python
+  have cc || echo gcc libc6-dev
+  # A compiler without the C library's headers builds nothing.
+  if have cc && ! echo '#include <stdio.h>' | cc -E -x c - >/dev/null 2>&1; then echo libc6-dev; fi
+  have git || echo git
+  have grep || echo grep
+  if ! have python3; then
+    echo python3 python3-venv
+  elif python=$(find_python) && ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
+    # Only Debian takes venv out of Python; its package name follows the interpreter's.
+    if [ "$python" = /usr/bin/python3 ]; then echo python3-venv; else echo "$(basename "$python")-venv"; fi
+  fi
+  if [ "$purpose" = test ]; then
+    have shellcheck || echo shellcheck
+    # The headers promise C++ too.
+    have g++ || echo g++
+    # The C runner of the conformance scenarios reads JSON.
+    echo '#include <jansson.h>' | cc -E -x c - >/dev/null 2>&1 || echo libjansson-dev
+    # The C runner of the conformance scenarios reads them with it.
+    if have cc && ! echo '#include <jansson.h>' | cc -E -x c - >/dev/null 2>&1; then echo libjansson-dev; fi
+  fi
+}
+
+install_packages() {
+  local packages
+  read -r -a packages <<<"$(missing_packages | tr '\n' ' ')"
+  ((${#packages[@]})) || return 0
+  local line="apt-get update && apt-get install -y --no-install-recommends ${packages[*]}"
+  if ! have apt-get; then
+    problem "missing here, and there is no apt-get to install them with (Debian's names): ${packages[*]}"
+  elif [ "$(id -u)" != 0 ]; then
+    problem "system packages are missing; install them with this line, then run again:"
+    problem "  sudo sh -c '$line'"
+  else
+    say "installing ${packages[*]}"
+    export DEBIAN_FRONTEND=noninteractive
+    if ! { apt-get update -q &&
+      apt-get install -q -y --no-install-recommends "${packages[@]}"; } </dev/null >"$stamps/apt.log" 2>&1; then
+      tail -n 20 "$stamps/apt.log" >&2
+      problem "apt-get failed (above is its reason); the line was: $line"
+    fi
+  fi
+}
+
+# --- Toolchains ------------------------------------------------------------------------------------
+
+check_python() {
+  local found
+  if ! python=$(find_python); then
+    if have python3; then
+      found=$(python_version python3)
+      problem "python3 is ${found:-one that does not run} ($(command -v python3)); $python_needed or newer is needed"
+    else
+      problem "python3 is missing; $python_needed or newer is needed"
+    fi
+  elif ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
+    problem "$python has no venv module; install its venv package"
+  fi
+}
+
+rustup_log() {
+  if ! rustup "$@" </dev/null >"$stamps/rustup.log" 2>&1; then
+    tail -n 5 "$stamps/rustup.log" >&2
+    return 1
+  fi
+}
+
+check_rust() {
+  local found
+  if have rustup; then
+    if ! rustup run "$rust_needed" rustc --version >/dev/null 2>&1; then
+      say "installing Rust $rust_needed"
+      rustup_log toolchain install "$rust_needed" --profile minimal --no-self-update -c rustfmt -c clippy ||
+        problem "rustup could not install Rust $rust_needed (above is its reason)"
+    elif ! rustup run "$rust_needed" cargo fmt --version >/dev/null 2>&1 ||
+      ! rustup run "$rust_needed" cargo clippy --version >/dev/null 2>&1; then
+      say "adding rustfmt and clippy"
+      rustup_log component add --toolchain "$rust_needed" rustfmt clippy ||
+        problem "rustup could not add rustfmt and clippy to Rust $rust_needed (above is its reason)"
+    fi
+  elif have cargo; then
+    found=$(cargo --version | cut -d ' ' -f 2)
+    at_least "$found" "$rust_needed" ||
+      problem "cargo is $found ($(command -v cargo)); $rust_needed or newer is needed: https://rustup.rs"
+  else
+    problem "cargo is missing; $rust_needed or newer is needed: https://rustup.rs"
+  fi
+}
+
+# Miri and the foreign target widen what the tests reach. Where they cannot be had (no rustup, no network)
+# the test steps that want them say so, and fail where CI is set; the set-up goes on.
+check_test_toolchains() {
+  have rustup || return 0
+  if ! rustup run "$nightly" cargo miri --version >/dev/null 2>&1; then
+    say "installing Rust $nightly with Miri"
+    rustup_log toolchain install "$nightly" --profile minimal --no-self-update -c miri -c rust-src ||
+      say "WARNING: no $nightly with Miri: its step will be skipped"
+  fi
+  if ! [ -d "$(rustup run "$rust_needed" rustc --print sysroot)/lib/rustlib/aarch64-unknown-linux-gnu" ]; then
+    say "adding the aarch64 target"
+    rustup_log target add --toolchain "$rust_needed" aarch64-unknown-linux-gnu ||
+      say "WARNING: no aarch64 target: its check will be skipped"
+  fi
+}
+
+# --- Python tools ----------------------------------------------------------------------------------
+
+# A virtual environment holds its own path, so a clone that was moved needs a new one.
+check_venv() {
+  local key stamp
+  key=$({ cat scripts/python-tools.txt && pwd && echo "$python" && python_version "$python"; } |
+    sha256sum | cut -c 1-16)
+  stamp=$stamps/venv-$key
+  if [ -e "$stamp" ] && [ -x .venv/bin/python ]; then return 0; fi
+  say "installing Python tools into .venv"
+  rm -rf .venv "$stamps"/venv-*
+  if ! { "$python" -m venv .venv &&
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input \
+      --require-hashes -r scripts/python-tools.txt; } </dev/null >"$stamps/pip.log" 2>&1; then
+    tail -n 20 "$stamps/pip.log" >&2
+    problem "pip could not install scripts/python-tools.txt (above is its reason)"
+    return 0
+  fi
+  touch "$stamp"
+}
+
+install_packages
+stop_on_problems
+check_python
+check_rust
+stop_on_problems
+check_venv
+if [ "$purpose" = test ]; then check_test_toolchains; fi
+stop_on_problems
