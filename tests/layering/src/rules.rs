@@ -58,6 +58,8 @@ const LAYERS: &[(&str, &[&str])] = &[
             "crates/bench/",
         ],
     ),
+    // The lab's peers, wrapped: nothing of ours is among them.
+    ("thalweg-peers", &[]),
     ("thalweg-layering", &[]),
 ];
 
@@ -96,8 +98,13 @@ const CONFINED: &[(&[&str], &[&str], &str)] = &[
             "rtrb",
             "tokio",
         ],
-        &["thalweg-bench"],
+        &["thalweg-bench", "thalweg-peers"],
         "a peer of the lab reaches no user",
+    ),
+    (
+        &["thalweg-peers"],
+        &["thalweg-bench"],
+        "only the lab has the peers",
     ),
     (
         &["thalweg-bench"],

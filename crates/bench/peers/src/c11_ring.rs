@@ -1,0 +1,134 @@
+//! `c11_ring`: a ring with cached positions in C, one call an operation; and the same inlined into a loop in C.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use crate::channel::{Channel, Waiting};
+use crate::patience;
+
+/// As `struct ring` in `c/ring.c`, which alone knows what is in it.
+#[repr(C)]
+struct RawRing {
+    _opaque: [u8; 0],
+}
+
+unsafe extern "C" {
+    fn thalweg_ring_new(capacity: usize) -> *mut RawRing;
+    fn thalweg_ring_free(ring: *mut RawRing);
+    fn thalweg_ring_push(ring: *mut RawRing, message: u64) -> bool;
+    fn thalweg_ring_pop(ring: *mut RawRing, message: *mut u64) -> bool;
+    fn thalweg_ring_push_many(ring: *mut RawRing, first: u64, count: usize) -> usize;
+    fn thalweg_ring_pop_many(ring: *mut RawRing, messages: *mut u64, count: usize) -> usize;
+    fn thalweg_ring_same_thread(ring: *mut RawRing, count: u64) -> u64;
+}
+
+/// `c11_ring`.
+#[derive(Debug)]
+pub struct C11Ring;
+
+/// The ring itself, freed with its last side.
+#[derive(Debug)]
+struct Ring(NonNull<RawRing>);
+
+// SAFETY: the ring is made for two threads: its positions are atomic, and each slot belongs to the side that they say.
+unsafe impl Send for Ring {}
+// SAFETY: as above; only `Sender` pushes and only `Receiver` pops, each by a unique reference.
+unsafe impl Sync for Ring {}
+
+impl Ring {
+    fn new(capacity: usize) -> Self {
+        // SAFETY: it takes any number.
+        let ring = unsafe { thalweg_ring_new(capacity) };
+        Self(NonNull::new(ring).expect("a ring's capacity is a power of two"))
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: it came from `thalweg_ring_new`, and nobody else has it any more.
+        unsafe { thalweg_ring_free(self.0.as_ptr()) }
+    }
+}
+
+/// The one that pushes.
+#[derive(Debug)]
+pub struct Sender(Arc<Ring>);
+
+/// The one that pops, and where it puts a batch.
+#[derive(Debug)]
+pub struct Receiver(Arc<Ring>, Vec<u64>);
+
+impl Channel for C11Ring {
+    const NAME: &'static str = "c11_ring";
+    const WAITING: Waiting = Waiting::Looks;
+    type Sender = Sender;
+    type Receiver = Receiver;
+
+    fn bounded(capacity: usize) -> (Self::Sender, Self::Receiver) {
+        let ring = Arc::new(Ring::new(capacity));
+        (Sender(Arc::clone(&ring)), Receiver(ring, vec![0; capacity]))
+    }
+
+    #[inline]
+    fn send(sender: &mut Self::Sender, message: u64) {
+        patience::until(|| Self::try_send(sender, message).then_some(()));
+    }
+
+    #[inline]
+    fn receive(receiver: &mut Self::Receiver) -> u64 {
+        patience::until(|| Self::try_receive(receiver))
+    }
+
+    #[inline]
+    fn try_send(sender: &mut Self::Sender, message: u64) -> bool {
+        // SAFETY: the ring lives, and the unique reference makes this its only producer now.
+        unsafe { thalweg_ring_push(sender.0.0.as_ptr(), message) }
+    }
+
+    #[inline]
+    fn try_receive(receiver: &mut Self::Receiver) -> Option<u64> {
+        let mut message = 0;
+        // SAFETY: the ring lives, the unique reference makes this its only consumer now, and the message has a place.
+        unsafe { thalweg_ring_pop(receiver.0.0.as_ptr(), &raw mut message) }.then_some(message)
+    }
+
+    #[inline]
+    fn send_batch(sender: &mut Self::Sender, first: u64, count: usize) {
+        let mut sent = 0;
+        while sent < count {
+            sent += patience::until(|| {
+                // SAFETY: as in `try_send`.
+                let pushed = unsafe {
+                    thalweg_ring_push_many(sender.0.0.as_ptr(), first + sent as u64, count - sent)
+                };
+                (pushed > 0).then_some(pushed)
+            });
+        }
+    }
+
+    #[inline]
+    fn receive_batch(receiver: &mut Self::Receiver, count: usize, mut each: impl FnMut(u64)) {
+        let Receiver(ring, batch) = receiver;
+        let mut left = count;
+        while left > 0 {
+            let most = left.min(batch.len());
+            let taken = patience::until(|| {
+                // SAFETY: as in `try_receive`; the batch has room for `most`.
+                let popped =
+                    unsafe { thalweg_ring_pop_many(ring.0.as_ptr(), batch.as_mut_ptr(), most) };
+                (popped > 0).then_some(popped)
+            });
+            batch[..taken].iter().for_each(|message| each(*message));
+            left -= taken;
+        }
+    }
+}
+
+/// Pushes and pops `count` messages in turn in a loop of C, into which the ring is inlined; whether all came back as
+/// they went.
+#[must_use]
+pub fn same_thread(capacity: usize, count: u64) -> bool {
+    let ring = Ring::new(capacity);
+    // SAFETY: the ring lives, and no other thread knows it.
+    unsafe { thalweg_ring_same_thread(ring.0.as_ptr(), count) == 0 }
+}

@@ -1,0 +1,177 @@
+//! Every peer keeps the promises that the lab's checks rest on.
+
+use std::thread;
+
+use crate::c11_ring::{self, C11Ring};
+use crate::channel::{Channel, ManyReceivers, ManySenders};
+use crate::disruptor::{Disruptor, DisruptorMany};
+use crate::patience;
+use crate::ring::{Rtrb, Rtrb03};
+use crate::shared::{AsyncChannel, Crossbeam, Flume, Kanal};
+use crate::std_mpsc::Std;
+use crate::tasks::{
+    AsyncChannelTasks, FlumeTasks, KanalTasks, TaskChannel, TokioTasks, run_both, runtime,
+};
+use crate::tokio_mpsc::Tokio;
+use crate::vyukov::Vyukov;
+
+/// Two threads, one message at a time and then in batches of odd sizes; order and payload.
+fn hands_over<C: Channel>() {
+    let (mut sender, mut receiver) = C::bounded(16);
+    let sending = thread::spawn(move || {
+        (0..10_000).for_each(|message| C::send(&mut sender, message));
+        let mut next = 10_000;
+        for length in [1, 7, 16, 50, 926] {
+            C::send_batch(&mut sender, next, length);
+            next += length as u64;
+        }
+    });
+    for expected in 0..10_000 {
+        assert_eq!(C::receive(&mut receiver), expected, "{}", C::NAME);
+    }
+    let mut expected = 10_000;
+    for length in [500, 3, 497] {
+        C::receive_batch(&mut receiver, length, |message| {
+            assert_eq!(message, expected, "{}", C::NAME);
+            expected += 1;
+        });
+    }
+    assert_eq!(expected, 11_000);
+    assert_eq!(C::try_receive(&mut receiver), None, "{}", C::NAME);
+    sending.join().unwrap();
+}
+
+/// `capacity` messages go in, one more does not, and they come out in order.
+fn is_bounded<C: Channel>() {
+    let (mut sender, mut receiver) = C::bounded(8);
+    assert_eq!(C::try_receive(&mut receiver), None, "{}", C::NAME);
+    let taken = (0..100)
+        .take_while(|message| C::try_send(&mut sender, *message))
+        .count();
+    assert_eq!(taken, 8, "{}", C::NAME);
+    for expected in 0..8 {
+        assert_eq!(C::try_receive(&mut receiver), Some(expected), "{}", C::NAME);
+    }
+    assert_eq!(C::try_receive(&mut receiver), None, "{}", C::NAME);
+}
+
+/// Four senders, one receiver: every message once, each sender's in order.
+fn gathers<C: ManySenders>(pair: (C::Sender, C::Receiver)) {
+    let (sender, mut receiver) = pair;
+    let threads: Vec<_> = (0..4u64)
+        .map(|number| {
+            let mut sender = sender.clone();
+            thread::spawn(move || {
+                (0..1_000).for_each(|message| C::send(&mut sender, number << 32 | message));
+            })
+        })
+        .collect();
+    let mut next = [0; 4];
+    for _ in 0..4_000 {
+        let message = C::receive(&mut receiver);
+        let expected = &mut next[(message >> 32) as usize];
+        assert_eq!(message & 0xffff_ffff, *expected, "{}", C::NAME);
+        *expected += 1;
+    }
+    assert_eq!(C::try_receive(&mut receiver), None, "{}", C::NAME);
+    threads.into_iter().for_each(|t| t.join().unwrap());
+}
+
+/// Two senders, two receivers: every message to exactly one.
+fn spreads<C: ManyReceivers>() {
+    let (sender, receiver) = C::bounded(16);
+    let senders = (0..2u64).map(|number| {
+        let mut sender = sender.clone();
+        thread::spawn(move || {
+            (number..2_000)
+                .step_by(2)
+                .for_each(|m| C::send(&mut sender, m));
+        })
+    });
+    let senders: Vec<_> = senders.collect();
+    let receivers = (0..2).map(|_| {
+        let mut receiver = receiver.clone();
+        thread::spawn(move || -> Vec<u64> {
+            (0..1_000).map(|_| C::receive(&mut receiver)).collect()
+        })
+    });
+    let receivers: Vec<_> = receivers.collect();
+    senders.into_iter().for_each(|t| t.join().unwrap());
+    let mut all: Vec<u64> = receivers
+        .into_iter()
+        .flat_map(|t| t.join().unwrap())
+        .collect();
+    all.sort_unstable();
+    assert!(all.into_iter().eq(0..2_000), "{}", C::NAME);
+}
+
+fn between_tasks<C: TaskChannel>() {
+    for workers in [0, 2] {
+        let (mut sender, mut receiver) = C::bounded(16);
+        let sending = async move {
+            for message in 0..5_000 {
+                C::send(&mut sender, message).await;
+            }
+        };
+        let receiving = async move {
+            for expected in 0..5_000 {
+                assert_eq!(C::receive(&mut receiver).await, expected, "{}", C::NAME);
+            }
+        };
+        run_both(&runtime(workers).unwrap(), sending, receiving);
+    }
+}
+
+macro_rules! every {
+    ($($test:ident: $check:ident of $($subject:ident),+;)+) => {
+        $(#[test]
+        fn $test() {
+            // The tests run beside each other: there are always more threads than processors.
+            patience::set_crowded(true);
+            $($check::<$subject>();)+
+        })+
+    };
+}
+
+every! {
+    one_sender_hands_over_to_one_receiver_in_order: hands_over of
+        Rtrb, Rtrb03, Crossbeam, Kanal, Flume, AsyncChannel, Std, Tokio, Disruptor, C11Ring, Vyukov;
+    a_full_one_refuses_and_an_empty_one_has_nothing: is_bounded of
+        Rtrb, Rtrb03, Crossbeam, Kanal, Flume, AsyncChannel, Std, Tokio, Disruptor, C11Ring, Vyukov;
+    every_receiver_gets_a_share: spreads of Crossbeam, Kanal, Flume, AsyncChannel, Vyukov;
+    two_tasks_hand_over_in_order: between_tasks of TokioTasks, AsyncChannelTasks, FlumeTasks, KanalTasks;
+}
+
+#[test]
+fn many_senders_reach_one_receiver_each_in_order() {
+    patience::set_crowded(true);
+    gathers::<Crossbeam>(Crossbeam::bounded(16));
+    gathers::<Kanal>(Kanal::bounded(16));
+    gathers::<Flume>(Flume::bounded(16));
+    gathers::<AsyncChannel>(AsyncChannel::bounded(16));
+    gathers::<Std>(Std::bounded(16));
+    gathers::<Tokio>(Tokio::bounded(16));
+    gathers::<DisruptorMany>(DisruptorMany::bounded(64));
+    gathers::<Vyukov>(Vyukov::bounded(16));
+}
+
+#[test]
+fn those_that_come_unbounded_never_refuse() {
+    fn grows<C: ManySenders>() {
+        gathers::<C>(C::unbounded().unwrap());
+        let (mut sender, _receiver) = C::unbounded().unwrap();
+        assert!((0..100_000).all(|message| C::try_send(&mut sender, message)));
+    }
+    grows::<Crossbeam>();
+    grows::<Kanal>();
+    grows::<Flume>();
+    grows::<AsyncChannel>();
+    grows::<Std>();
+    grows::<Tokio>();
+    assert!(Vyukov::unbounded().is_none());
+}
+
+#[test]
+fn the_loop_in_c_checks_what_it_moves() {
+    assert!(c11_ring::same_thread(16, 10_000));
+}
