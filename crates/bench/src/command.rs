@@ -12,7 +12,7 @@ use crate::lab::Lab;
 use crate::problem::Problem;
 use crate::report::{Report, SCHEMA};
 use crate::workloads::{self, Workload};
-use crate::{csv, machine, rust_host, table, tools};
+use crate::{cell, csv, machine, rust_host, table, tools};
 
 #[derive(Debug, Parser)]
 #[command(
@@ -34,6 +34,9 @@ enum Action {
     /// The Rust host program: takes one sample a line of its input
     #[command(hide = true)]
     Host,
+    /// One cell of a workload: takes one sample a line of its input
+    #[command(hide = true)]
+    Cell,
 }
 
 #[derive(Args, Debug)]
@@ -66,6 +69,7 @@ pub fn main() -> ExitCode {
         Action::List => list(),
         Action::Run(run) => execute(&run),
         Action::Host => rust_host::serve(),
+        Action::Cell => cell::serve(io::stdin().lock(), io::stdout().lock()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -30,6 +30,14 @@ impl<'a, S> Side<'a, S> {
             sample: Box::new(sample),
         }
     }
+
+    /// Takes its next sample.
+    ///
+    /// # Errors
+    /// What the side reports.
+    pub fn take(&mut self) -> Result<S, Problem> {
+        (self.sample)()
+    }
 }
 
 /// How often.
@@ -55,7 +63,7 @@ pub fn interleave<S>(
 ) -> Result<Vec<Vec<S>>, Problem> {
     for _ in 0..plan.warm_up {
         for side in &mut *sides {
-            (side.sample)()?;
+            side.take()?;
             step();
         }
     }
@@ -70,7 +78,7 @@ pub fn interleave<S>(
             } else {
                 sides.len() - 1 - place
             };
-            taken[index].push((sides[index].sample)()?);
+            taken[index].push(sides[index].take()?);
             step();
         }
     }

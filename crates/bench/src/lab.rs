@@ -1,10 +1,14 @@
 //! One run: what was asked for, and what the workloads share.
 
 use std::collections::BTreeMap;
+use std::env;
+use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::interleave::Plan;
+use crate::problem::Problem;
+use crate::workloads::{Knob, Workload};
 use crate::{hosts, tools};
 
 /// Fewest samples of a side, and the number where a workload has none of its own.
@@ -15,6 +19,9 @@ pub const FEWEST_SAMPLES: usize = 5;
 pub struct Lab {
     quick: bool,
     samples: Option<usize>,
+    duration: Option<Duration>,
+    with_1mib: bool,
+    set: BTreeMap<String, String>,
     progress: ProgressBar,
     /// What was measured against: name and version.
     pub peers: BTreeMap<String, String>,
@@ -44,9 +51,86 @@ impl Lab {
         Self {
             quick,
             samples,
+            duration: None,
+            with_1mib: false,
+            set: BTreeMap::new(),
             progress,
             peers: BTreeMap::new(),
             knobs,
+        }
+    }
+
+    /// The same with workloads that run for a time running for `duration`.
+    #[must_use]
+    pub fn lasting(mut self, duration: Option<Duration>) -> Self {
+        if let Some(duration) = duration {
+            let text = humantime::format_duration(duration).to_string();
+            self.knobs.insert("duration".to_owned(), text);
+        }
+        self.duration = duration;
+        self
+    }
+
+    /// The same with payloads of 1 MiB, too, or without.
+    #[must_use]
+    pub fn with_1mib(mut self, wanted: bool) -> Self {
+        if wanted {
+            self.knobs
+                .insert("include_1mib".to_owned(), "true".to_owned());
+        }
+        self.with_1mib = wanted;
+        self
+    }
+
+    /// The same with knobs set.
+    #[must_use]
+    pub fn setting(mut self, set: BTreeMap<String, String>) -> Self {
+        self.set = set;
+        self
+    }
+
+    /// How long a workload runs that runs for a time: what was asked for, else `own`.
+    #[must_use]
+    pub fn duration(&self, own: Duration) -> Duration {
+        self.duration.unwrap_or(own)
+    }
+
+    /// Whether payloads of 1 MiB are wanted, too.
+    #[must_use]
+    pub fn include_1mib(&self) -> bool {
+        self.with_1mib
+    }
+
+    /// How `knob` stands: as it was set for this run, else, where its name begins with `THALWEG_`, as the environment has
+    /// it, else its default.
+    #[must_use]
+    pub fn knob(&self, knob: &Knob) -> String {
+        let of_environment = || {
+            let known = knob.name.starts_with("THALWEG_");
+            known.then(|| env::var(knob.name).ok()).flatten()
+        };
+        self.set
+            .get(knob.name)
+            .cloned()
+            .or_else(of_environment)
+            .unwrap_or_else(|| knob.default.to_owned())
+    }
+
+    /// The same for a knob that is a whole number.
+    ///
+    /// # Errors
+    /// It is set to something else.
+    pub fn number(&self, knob: &Knob) -> Result<u64, Problem> {
+        let text = self.knob(knob);
+        text.parse()
+            .map_err(|_| Problem::Usage(format!("{} is a whole number, not `{text}`", knob.name)))
+    }
+
+    /// Writes down how the knobs of `workload` stand, as `workload.knob`: two workloads may call different things alike.
+    pub fn note_knobs(&mut self, workload: &Workload) {
+        for knob in workload.knobs {
+            let name = format!("{}.{}", workload.name, knob.name);
+            self.knobs.insert(name, self.knob(knob));
         }
     }
 
@@ -123,6 +207,59 @@ mod tests {
     #[test]
     fn fewer_than_five_samples_are_never_taken() {
         assert_eq!(Lab::new(false, Some(1)).plan(None).rounds, 5);
+    }
+
+    #[test]
+    fn a_knob_is_what_was_set_or_its_default_and_the_result_says_which() {
+        const KNOBS: &[Knob] = &[
+            Knob {
+                name: "producers",
+                default: "4",
+                what: "threads that send",
+            },
+            Knob {
+                name: "items",
+                default: "many",
+                what: "a send of each",
+            },
+        ];
+        let set = BTreeMap::from([("producers".to_owned(), "8".to_owned())]);
+        let mut lab = Lab::new(true, None).setting(set);
+        assert_eq!(lab.number(&KNOBS[0]).unwrap(), 8);
+        assert_eq!(lab.knob(&KNOBS[1]), "many");
+        let problem = lab.number(&KNOBS[1]).unwrap_err();
+        assert_eq!(problem.to_string(), "items is a whole number, not `many`");
+        lab.note_knobs(&Workload {
+            name: "w",
+            knobs: KNOBS,
+            ..Workload::USUAL
+        });
+        assert_eq!(lab.knobs["w.producers"], "8");
+        assert_eq!(lab.knobs["w.items"], "many");
+    }
+
+    #[test]
+    fn a_knob_that_is_named_like_an_environment_variable_is_read_from_there() {
+        // Cargo sets this one for every test.
+        let knob = |name| Knob {
+            name,
+            default: "none",
+            what: "",
+        };
+        assert_eq!(Lab::new(true, None).knob(&knob("CARGO_PKG_NAME")), "none");
+        assert_eq!(
+            Lab::new(true, None).knob(&knob("THALWEG_THAT_NOBODY_SETS")),
+            "none"
+        );
+    }
+
+    #[test]
+    fn a_duration_that_was_asked_for_wins_and_is_written_down() {
+        let own = Duration::from_secs(3);
+        assert_eq!(Lab::new(false, None).duration(own), own);
+        let lab = Lab::new(false, None).lasting(Some(Duration::from_secs(3600)));
+        assert_eq!(lab.duration(own).as_secs(), 3600);
+        assert_eq!(lab.knobs["duration"], "1h");
     }
 
     #[test]

@@ -35,6 +35,23 @@ impl Latencies {
         self.0.saturating_record(ns);
     }
 
+    /// What was recorded, as pairs of a latency in ns and how many operations took that long: another process's
+    /// [`Latencies::add`] takes them.
+    #[must_use]
+    pub fn counts(&self) -> Vec<(u64, u64)> {
+        self.0
+            .iter_recorded()
+            .map(|step| (step.value_iterated_to(), step.count_at_value()))
+            .collect()
+    }
+
+    /// Counts what [`Latencies::counts`] gave.
+    pub fn add(&mut self, counts: &[(u64, u64)]) {
+        for (ns, count) in counts {
+            self.0.saturating_record_n(*ns, *count);
+        }
+    }
+
     /// How many there are.
     #[must_use]
     pub fn count(&self) -> u64 {
@@ -81,6 +98,19 @@ mod tests {
         latencies.write("peer_", &mut metrics);
         assert_eq!(metrics["peer_latencies"], 100_000.0);
         assert!(metrics.contains_key("peer_p99_9_ns"));
+    }
+
+    #[test]
+    fn latencies_that_went_through_another_process_are_the_same() {
+        let mut here = Latencies::new();
+        for ns in [1, 7, 7, 1_234_567, u64::MAX] {
+            here.record(ns);
+        }
+        let mut there = Latencies::new();
+        there.add(&here.counts());
+        assert_eq!(there.counts(), here.counts());
+        assert_eq!(there.count(), 5);
+        assert_eq!(there.percentile(50.0), here.percentile(50.0));
     }
 
     #[test]

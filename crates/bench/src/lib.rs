@@ -14,8 +14,10 @@
 //! | [`interleave`], [`statistics`], [`latency`] | how a figure is taken |
 //! | [`judgement`], [`report`], [`table`], [`csv`] | what is said about it, and how it is written |
 //! | [`machine`], [`tools`] | on what it was measured, with what |
+//! | [`cell`], [`processes`] | samples of one point out of several fresh processes |
 //! | [`child`], [`hosts`], [`placement`], [`rust_host`] | the programs of other languages, and where they run |
 
+pub mod cell;
 pub mod child;
 pub mod command;
 pub mod csv;
@@ -27,6 +29,7 @@ pub mod latency;
 pub mod machine;
 pub mod placement;
 pub mod problem;
+pub mod processes;
 pub mod report;
 pub mod rust_host;
 pub mod statistics;

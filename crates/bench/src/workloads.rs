@@ -8,6 +8,7 @@ pub mod view_read;
 
 use std::fmt::Write;
 
+use crate::cell::Open;
 use crate::lab::Lab;
 use crate::problem::Problem;
 use crate::report::Row;
@@ -29,6 +30,36 @@ pub struct Workload {
     pub seconds: u32,
     /// Takes the samples, checks them, and gives the rows.
     pub run: fn(&mut Lab) -> Result<Vec<Row>, Problem>,
+    /// What `--set NAME=VALUE` may change; [`Lab::knob`] reads it.
+    pub knobs: &'static [Knob],
+    /// How one of its cells is set up in a process of its own, where it can be: see [`crate::processes`].
+    pub cells: Option<Open>,
+}
+
+/// Something that a person may set for one run.
+#[derive(Debug)]
+pub struct Knob {
+    /// Its name, as in `--set NAME=VALUE`.
+    pub name: &'static str,
+    /// What it is where nobody sets it.
+    pub default: &'static str,
+    /// What it does.
+    pub what: &'static str,
+}
+
+impl Workload {
+    /// What most workloads leave as it is: `..Workload::USUAL` ends a description.
+    pub const USUAL: Self = Self {
+        name: "",
+        group: "",
+        what: "",
+        source: "",
+        peers: &[],
+        seconds: 0,
+        run: |_| Ok(Vec::new()),
+        knobs: &[],
+        cells: None,
+    };
 }
 
 /// All of them, in the order in which they run.
@@ -39,20 +70,30 @@ pub static WORKLOADS: &[Workload] = &[
     idle::WORKLOAD,
 ];
 
+/// The workload of this name.
+///
+/// # Errors
+/// There is none; the message lists those that are.
+pub fn find(name: &str) -> Result<&'static Workload, Problem> {
+    WORKLOADS
+        .iter()
+        .find(|workload| workload.name == name)
+        .ok_or_else(|| {
+            let all: Vec<&str> = WORKLOADS.iter().map(|workload| workload.name).collect();
+            Problem::Usage(format!(
+                "there is no workload `{name}`; there is {}",
+                all.join(", ")
+            ))
+        })
+}
+
 /// The workloads of these names, in the list's order; all where none is named.
 ///
 /// # Errors
 /// A name that is not there; the message lists those that are.
 pub fn choose(names: &[String]) -> Result<Vec<&'static Workload>, Problem> {
-    if let Some(unknown) = names
-        .iter()
-        .find(|name| WORKLOADS.iter().all(|w| w.name != **name))
-    {
-        let all: Vec<&str> = WORKLOADS.iter().map(|workload| workload.name).collect();
-        return Err(Problem::Usage(format!(
-            "there is no workload `{unknown}`; there is {}",
-            all.join(", ")
-        )));
+    for name in names {
+        find(name)?;
     }
     let wanted = |w: &&Workload| names.is_empty() || names.iter().any(|name| name == w.name);
     Ok(WORKLOADS.iter().filter(wanted).collect())

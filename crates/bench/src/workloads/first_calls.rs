@@ -37,6 +37,7 @@ pub const WORKLOAD: Workload = Workload {
     peers: &["eventfd"],
     seconds: 150,
     run,
+    ..Workload::USUAL
 };
 
 /// Calls at the head of each block that are not counted.

@@ -26,6 +26,7 @@ pub const WORKLOAD: Workload = Workload {
     peers: &[],
     seconds: 20,
     run,
+    ..Workload::USUAL
 };
 
 /// Between the last piece of work and the first count: what is on its way to sleep gets there.

@@ -38,6 +38,7 @@ pub const WORKLOAD: Workload = Workload {
     peers: &["direct", "rust"],
     seconds: 320,
     run,
+    ..Workload::USUAL
 };
 
 /// Pairs of each side.

@@ -34,6 +34,7 @@ pub const WORKLOAD: Workload = Workload {
     peers: &["array", "kept"],
     seconds: 60,
     run,
+    ..Workload::USUAL
 };
 
 /// Samples of each side.
