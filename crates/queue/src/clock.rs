@@ -20,3 +20,8 @@ pub fn now() -> u64 {
 pub fn deadline(after: std::time::Duration) -> u64 {
     u64::try_from(after.as_nanos()).map_or(u64::MAX, |ns| now().saturating_add(ns))
 }
+
+/// The deadline that `instant` is; a moment that has passed is now.
+pub fn at(instant: std::time::Instant) -> u64 {
+    deadline(instant.saturating_duration_since(std::time::Instant::now()))
+}

@@ -1,24 +1,30 @@
 //! A bounded queue whose slots carry full and empty.
 //!
-//! After Dmitry Vyukov's bounded MPMC queue (1024cores.net). Each slot has a stamp; a position
-//! `p` counts pushes or pops since the beginning and belongs to slot `p % capacity`:
+//! After Dmitry Vyukov's bounded MPMC queue (1024cores.net), for any capacity: a position is a lap and an index, and the
+//! next one after the last index is the first of the next lap. Each slot has a stamp:
 //!
 //! 1. stamp `== p`: the slot is empty and the push of position `p` may claim it;
 //! 2. stamp `== p + 1`: it holds the value of position `p`, and the pop of `p` may claim it;
-//! 3. claiming is a CAS of the shared tail or head from `p` to `p + 1`; until the claimer has stored the next
-//!    stamp (`p + 1` after a push, `p + capacity` after a pop) nobody else touches the value;
-//! 4. the value travels by Release of the stamp and Acquire of it, never by the head or tail.
+//! 3. claiming is a CAS of the shared tail or head from `p` to the next position; until the claimer has stored the next
+//!    stamp (`p + 1` after a push, `p` one lap later after a pop) nobody else touches the value;
+//! 4. the value travels by Release of the stamp and Acquire of it, never by the head or tail;
+//! 5. closing sets the tail's highest bit, so that every later claim fails: what was claimed before is still pushed and popped.
 //!
 //! ```text
-//!   capacity 4        slot 0   slot 1   slot 2   slot 3
-//!   fresh      stamp    0        1        2        3
-//!   2 pushed            1 (v)    2 (v)    2        3        tail 2
-//!   1 popped            4        2 (v)    2        3        head 1
+//!   capacity 3, a lap is 4      slot 0   slot 1   slot 2
+//!   fresh               stamp     0        1        2
+//!   2 pushed                      1 (v)    2 (v)    2       tail 2
+//!   1 popped                      4        2 (v)    2       head 1
+//!   2 pushed                      5 (v)    2 (v)    3 (v)   tail 5: lap 1, index 1
 //! ```
 
 use std::mem::MaybeUninit;
 
+use crate::error::BadCapacity;
 use crate::sync::{AtomicUsize, Ordering, Padded, UnsafeCell, spin_loop};
+
+/// In the tail: no claims any more. Positions never get that far.
+const CLOSED: usize = 1 << (usize::BITS - 1);
 
 struct Slot<T> {
     stamp: AtomicUsize,
@@ -40,6 +46,8 @@ pub struct Ring<T> {
     tail: Padded<AtomicUsize>,
     head: Padded<AtomicUsize>,
     slots: Box<[Slot<T>]>,
+    /// What a position grows by in a lap: a power of two, more than the capacity.
+    lap: usize,
 }
 
 // SAFETY: rule 3 gives each value one owner at a time, and rule 4 orders the hand-over, so sharing the ring
@@ -48,39 +56,27 @@ unsafe impl<T: Send> Send for Ring<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Sync for Ring<T> {}
 
-/// A capacity that no ring can have: 0, or beyond 2^30.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BadCapacity(pub usize);
-
-impl std::fmt::Display for BadCapacity {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "a queue of {} is not possible: 1 to 2^30", self.0)
-    }
-}
-
-impl std::error::Error for BadCapacity {}
-
 impl<T> Ring<T> {
-    /// A ring for `capacity` values, which is rounded up to a power of two, and to 2 at least.
+    /// A ring for `capacity` values.
     ///
     /// # Errors
-    /// 0, and more than 2^30.
+    /// 0, more than 2^30, and what there is no memory for.
     pub fn new(capacity: usize) -> Result<Self, BadCapacity> {
-        if capacity == 0 || capacity > 1 << 30 {
+        BadCapacity::check(capacity)?;
+        let mut places = Vec::new();
+        if places.try_reserve_exact(capacity).is_err() {
             return Err(BadCapacity(capacity));
         }
-        // With one slot, "full" (stamp p + 1) and "empty for the next lap" (p + capacity) would be
-        // the same stamp.
-        let capacity = capacity.next_power_of_two().max(2);
+        places.extend((0..capacity).map(|i| Slot {
+            stamp: AtomicUsize::new(i),
+            value: UnsafeCell::new(MaybeUninit::uninit()),
+        }));
         Ok(Self {
             tail: Padded(AtomicUsize::new(0)),
             head: Padded(AtomicUsize::new(0)),
-            slots: (0..capacity)
-                .map(|i| Slot {
-                    stamp: AtomicUsize::new(i),
-                    value: UnsafeCell::new(MaybeUninit::uninit()),
-                })
-                .collect(),
+            slots: places.into_boxed_slice(),
+            // More than the capacity: else, with one slot, "full" and "empty for the next lap" would be the same stamp.
+            lap: (capacity + 1).next_power_of_two(),
         })
     }
 
@@ -92,8 +88,43 @@ impl<T> Ring<T> {
     /// How many values are in it, or were a moment ago.
     pub fn len(&self) -> usize {
         let head = self.head.0.load(Ordering::Relaxed);
+        let tail = self.tail.0.load(Ordering::Relaxed) & !CLOSED;
+        self.count(tail)
+            .saturating_sub(self.count(head))
+            .min(self.capacity())
+    }
+
+    /// Refuses every later push.
+    pub fn close(&self) {
+        self.tail.0.fetch_or(CLOSED, Ordering::AcqRel);
+    }
+
+    /// Whether pushes are refused.
+    pub fn is_closed(&self) -> bool {
+        self.tail.0.load(Ordering::Acquire) & CLOSED != 0
+    }
+
+    /// Whether every push that was accepted was popped, those that are still under way included.
+    pub fn is_drained(&self) -> bool {
+        let tail = self.tail.0.load(Ordering::Acquire) & !CLOSED;
+        self.head.0.load(Ordering::Acquire) == tail
+    }
+
+    /// How many values were popped since the beginning.
+    pub(crate) fn popped(&self) -> usize {
+        self.count(self.head.0.load(Ordering::Relaxed))
+    }
+
+    /// How many pushes were accepted since the beginning.
+    pub(crate) fn pushed(&self) -> usize {
+        self.count(self.tail.0.load(Ordering::Relaxed) & !CLOSED)
+    }
+
+    /// Whether a push would find room.
+    pub(crate) fn has_room(&self) -> bool {
         let tail = self.tail.0.load(Ordering::Relaxed);
-        tail.wrapping_sub(head).min(self.capacity())
+        let stamp = self.slot(tail & !CLOSED).stamp.load(Ordering::Acquire);
+        stamp == tail || self.tail.0.load(Ordering::Relaxed) != tail
     }
 
     /// Whether a pop would find nothing. A push that is under way may not be seen yet, one that returned
@@ -104,24 +135,45 @@ impl<T> Ring<T> {
         stamp != head.wrapping_add(1) && self.head.0.load(Ordering::Relaxed) == head
     }
 
+    /// How many positions lie before this one.
+    fn count(&self, position: usize) -> usize {
+        position / self.lap * self.slots.len() + position % self.lap
+    }
+
+    #[inline(always)]
     fn slot(&self, position: usize) -> &Slot<T> {
-        &self.slots[position & (self.slots.len() - 1)]
+        let index = position & (self.lap - 1);
+        debug_assert!(index < self.slots.len());
+        // SAFETY: positions come from the head and the tail, which `after` keeps below the capacity in each lap.
+        unsafe { self.slots.get_unchecked(index) }
+    }
+
+    #[inline(always)]
+    fn after(&self, position: usize) -> usize {
+        if (position & (self.lap - 1)) + 1 < self.slots.len() {
+            position + 1
+        } else {
+            (position & !(self.lap - 1)).wrapping_add(self.lap)
+        }
     }
 
     /// Puts a value in.
     ///
     /// # Errors
-    /// The value, if the ring is full.
+    /// The value, if the ring is full or closed.
     pub fn push(&self, value: T) -> Result<(), T> {
         let mut position = self.tail.0.load(Ordering::Relaxed);
         loop {
+            if position & CLOSED != 0 {
+                return Err(value);
+            }
             let slot = self.slot(position);
             let stamp = slot.stamp.load(Ordering::Acquire);
             let ahead = stamp.wrapping_sub(position) as isize;
             if ahead == 0 {
                 match self.tail.0.compare_exchange_weak(
                     position,
-                    position.wrapping_add(1),
+                    self.after(position),
                     Ordering::Relaxed,
                     Ordering::Relaxed,
                 ) {
@@ -156,7 +208,7 @@ impl<T> Ring<T> {
             if ahead == 0 {
                 match self.head.0.compare_exchange_weak(
                     position,
-                    position.wrapping_add(1),
+                    self.after(position),
                     Ordering::Relaxed,
                     Ordering::Relaxed,
                 ) {
@@ -167,7 +219,7 @@ impl<T> Ring<T> {
                             unsafe { (*cell).assume_init_read() }
                         });
                         slot.stamp
-                            .store(position.wrapping_add(self.slots.len()), Ordering::Release);
+                            .store(position.wrapping_add(self.lap), Ordering::Release);
                         return Some(value);
                     }
                     Err(now) => position = now,
@@ -179,6 +231,112 @@ impl<T> Ring<T> {
                 position = self.head.0.load(Ordering::Relaxed);
             }
         }
+    }
+}
+
+/// Many at once.
+impl<T> Ring<T> {
+    /// Puts in as many values, from the front, as there is room for; how many. They follow each other in the ring.
+    pub(crate) fn push_some(&self, values: &mut Vec<T>) -> usize {
+        let mut position = self.tail.0.load(Ordering::Relaxed);
+        let (count, next) = loop {
+            let (count, next) = self.run(position, 0, values.len());
+            if position & CLOSED != 0 || count == 0 {
+                // Not even one: `push` knows whether that is for now.
+                return self.push_each(values);
+            }
+            match self.tail.0.compare_exchange_weak(
+                position,
+                next,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => break (count, next),
+                Err(now) => position = now,
+            }
+        };
+        for value in values.drain(..count) {
+            let slot = self.slot(position);
+            slot.value.with_mut(|cell| {
+                // SAFETY: rule 3: the CAS claimed all of these positions.
+                unsafe { (*cell).write(value) };
+            });
+            slot.stamp
+                .store(position.wrapping_add(1), Ordering::Release);
+            position = self.after(position);
+        }
+        debug_assert_eq!(position, next);
+        count
+    }
+
+    fn push_each(&self, values: &mut Vec<T>) -> usize {
+        if values.is_empty() {
+            return 0;
+        }
+        match self.push(values.remove(0)) {
+            Ok(()) => 1,
+            Err(value) => {
+                values.insert(0, value);
+                0
+            }
+        }
+    }
+
+    /// Takes out what is there, `most` at most; how many. They followed each other in the ring.
+    pub(crate) fn pop_some(&self, most: usize, mut take: impl FnMut(T)) -> usize {
+        let mut position = self.head.0.load(Ordering::Relaxed);
+        let count = loop {
+            let (count, next) = self.run(position, 1, most);
+            if count == 0 {
+                return match self.pop() {
+                    Some(value) => {
+                        take(value);
+                        1
+                    }
+                    None => 0,
+                };
+            }
+            match self.head.0.compare_exchange_weak(
+                position,
+                next,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => break count,
+                Err(now) => position = now,
+            }
+        };
+        for _ in 0..count {
+            let slot = self.slot(position);
+            let value = slot.value.with_mut(|cell| {
+                // SAFETY: rules 2 and 3: the stamps said that the values are there, and the CAS claimed them.
+                unsafe { (*cell).assume_init_read() }
+            });
+            slot.stamp
+                .store(position.wrapping_add(self.lap), Ordering::Release);
+            position = self.after(position);
+            take(value);
+        }
+        count
+    }
+
+    /// How many slots from `position` on have the stamp `position + ahead` of their own, `most` at most and no more than a lap, and the
+    /// position after them.
+    fn run(&self, mut position: usize, ahead: usize, most: usize) -> (usize, usize) {
+        let most = most.min(self.capacity());
+        let mut count = 0;
+        while count < most {
+            let stamp = self
+                .slot(position & !CLOSED)
+                .stamp
+                .load(Ordering::Acquire);
+            if stamp != position.wrapping_add(ahead) {
+                break;
+            }
+            position = self.after(position);
+            count += 1;
+        }
+        (count, position)
     }
 }
 

@@ -120,10 +120,57 @@ impl Spin {
         woken
     }
 
+    /// 16 bits of budget, 20 of waits, 20 of waits after, 8 of yields.
+    fn pack(&self) -> u64 {
+        const { assert!(MOST_NS < 1 << 16 && MOST_WAITS < 1 << 20) };
+        self.budget_ns
+            | u64::from(self.waits) << 16
+            | u64::from(self.waits_after) << 36
+            | u64::from(self.yields % 256) << 56
+    }
+
+    fn unpack(packed: u64) -> Self {
+        let bits = |from: u32, count: u32| (packed >> from) & ((1 << count) - 1);
+        Self {
+            budget_ns: bits(0, 16),
+            waits: bits(16, 20) as u32,
+            waits_after: bits(36, 20) as u32,
+            yields: bits(56, 8) as u32,
+        }
+    }
+
     fn slept(&mut self, ns: u64) {
         if ns < MOST_NS && self.budget_ns < MOST_NS {
             self.budget_ns = (self.budget_ns * 2).clamp(LEAST_NS * 4, MOST_NS);
         }
+    }
+}
+
+/// A [`Spin`] that several waiters share: what one learns the others know. Two that wait at once may overwrite each other's
+/// lesson, which costs no more than learning it again.
+#[derive(Debug)]
+pub(crate) struct SharedSpin(std::sync::atomic::AtomicU64);
+
+impl SharedSpin {
+    pub(crate) fn new() -> Self {
+        Self(std::sync::atomic::AtomicU64::new(Spin::new().pack()))
+    }
+
+    /// As [`Spin::until`].
+    pub(crate) fn until(&self, found: impl FnMut() -> bool) -> bool {
+        self.with(|spin| spin.until(found))
+    }
+
+    /// As [`Spin::sleep`].
+    pub(crate) fn sleep<R>(&self, park: impl FnOnce() -> R) -> R {
+        self.with(|spin| spin.sleep(park))
+    }
+
+    fn with<R>(&self, with: impl FnOnce(&mut Spin) -> R) -> R {
+        let mut spin = Spin::unpack(self.0.load(Ordering::Relaxed));
+        let result = with(&mut spin);
+        self.0.store(spin.pack(), Ordering::Relaxed);
+        result
     }
 }
 
@@ -217,6 +264,18 @@ mod tests {
         assert!(spin.budget_ns < super::LEAST_NS);
         spin.slept(3_000);
         assert!(spin.budget_ns >= super::LEAST_NS);
+    }
+
+    #[test]
+    fn what_was_learnt_is_the_same_in_one_word() {
+        let spin = Spin {
+            budget_ns: 12_345,
+            waits: super::MOST_WAITS,
+            waits_after: 64,
+            yields: 17,
+        };
+        let back = Spin::unpack(spin.pack());
+        assert_eq!(format!("{spin:?}"), format!("{back:?}"));
     }
 
     #[test]

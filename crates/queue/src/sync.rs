@@ -1,10 +1,11 @@
-//! The atomics and cells of this crate, so that loom can take their place.
+//! The atomics, locks and cells of this crate, so that loom can take their place.
 
 #[cfg(loom)]
 pub(crate) use loom::{
     cell::UnsafeCell,
     hint::spin_loop,
-    sync::atomic::{AtomicPtr, AtomicUsize, Ordering, fence},
+    sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence},
+    sync::{Arc, Mutex},
 };
 
 #[cfg(not(loom))]
@@ -12,7 +13,8 @@ pub(crate) use self::real::UnsafeCell;
 #[cfg(not(loom))]
 pub(crate) use std::{
     hint::spin_loop,
-    sync::atomic::{AtomicPtr, AtomicUsize, Ordering, fence},
+    sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence},
+    sync::{Arc, Mutex},
 };
 
 #[cfg(not(loom))]
@@ -26,6 +28,7 @@ mod real {
             Self(std::cell::UnsafeCell::new(value))
         }
 
+        #[inline(always)]
         pub(crate) fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
             f(self.0.get())
         }

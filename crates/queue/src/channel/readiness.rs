@@ -1,0 +1,87 @@
+//! A receiver in an event loop: a file descriptor to poll.
+
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::task::Waker;
+
+use super::{Pop, Receiver};
+use crate::event_fd::EventFd;
+use crate::waiters::Ticket;
+
+/// A file descriptor that is readable once there may be something to receive, from [`Receiver::readiness`].
+///
+/// Drain the receiver, [`arm`](Self::arm), and watch the descriptor; when it is readable, drain and arm again. While it is armed the next
+/// value costs one system call, later ones none.
+///
+/// ```
+/// use std::os::fd::AsFd;
+/// let (sender, receiver) = thalweg_queue::mpsc::channel(8).unwrap();
+/// let mut readiness = receiver.readiness().unwrap();
+/// assert!(!readiness.arm(), "nothing yet: watch the descriptor");
+/// sender.send(7).unwrap();
+/// // poll, epoll or an event loop says now that this is readable:
+/// let _ = readiness.as_fd();
+/// assert!(readiness.arm(), "there is something: receive it first");
+/// assert_eq!(receiver.try_recv(), Ok(7));
+/// ```
+pub struct Readiness<'a, P: Pop> {
+    receiver: &'a Receiver<P>,
+    event: Arc<EventFd>,
+    waker: Waker,
+    armed: Option<Ticket>,
+}
+
+impl<'a, P: Pop> Readiness<'a, P> {
+    pub(super) fn new(receiver: &'a Receiver<P>) -> io::Result<Self> {
+        let event = Arc::new(EventFd::new()?);
+        let waker = Waker::from(Arc::clone(&event));
+        Ok(Self {
+            receiver,
+            event,
+            waker,
+            armed: None,
+        })
+    }
+
+    /// Makes the descriptor unreadable until something comes. `true`: there is something already, or the channel is closed; the descriptor is
+    /// not armed, receive first.
+    pub fn arm(&mut self) -> bool {
+        let waiters = &self.receiver.pop.core().items.0;
+        if let Some(ticket) = self.armed.take() {
+            waiters.disarm(ticket);
+        }
+        self.event.reset();
+        let ticket = waiters.arm(&self.waker, self.receiver.pop.moved());
+        if self.receiver.is_ready() {
+            waiters.disarm(ticket);
+            return true;
+        }
+        self.armed = Some(ticket);
+        false
+    }
+}
+
+impl<P: Pop> AsFd for Readiness<'_, P> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.event.as_fd()
+    }
+}
+
+impl<P: Pop> Drop for Readiness<'_, P> {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.armed.take() {
+            self.receiver.pop.core().items.0.leave(ticket);
+        }
+    }
+}
+
+impl<P: Pop> fmt::Debug for Readiness<'_, P> {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.debug_struct("Readiness")
+            .field("fd", &self.event)
+            .field("armed", &self.armed.is_some())
+            .finish()
+    }
+}

@@ -1,0 +1,272 @@
+//! The receiving handle of every channel.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+use std::{io, iter};
+
+use super::wait::Side;
+use super::{Pop, Readiness, RecvFuture, RecvStream, Stats};
+use crate::clock;
+use crate::error::{RecvError, RecvTimeoutError, TryRecvError};
+
+/// Receives values from a channel: [`spsc::Receiver`](crate::spsc::Receiver), [`mpsc::Receiver`](crate::mpsc::Receiver),
+/// [`mpmc::Receiver`](crate::mpmc::Receiver).
+///
+/// When the last one is dropped the channel is closed, and what is in it is dropped.
+pub struct Receiver<P: Pop> {
+    pub(super) pop: P,
+}
+
+impl<P: Pop> Receiver<P> {
+    pub(crate) fn new(pop: P) -> Self {
+        Self { pop }
+    }
+
+    pub(crate) fn flavour(&self) -> &P {
+        &self.pop
+    }
+
+    /// The oldest value, if there is one now.
+    ///
+    /// # Errors
+    /// There is none, now or for ever.
+    #[inline]
+    pub fn try_recv(&self) -> Result<P::Item, TryRecvError> {
+        match self.pop.try_pop() {
+            Some(value) => Ok(value),
+            None => self.why_nothing(),
+        }
+    }
+
+    fn why_nothing(&self) -> Result<P::Item, TryRecvError> {
+        if !self.pop.core().is_closed() {
+            return Err(TryRecvError::Empty);
+        }
+        // What was sent before it was closed is visible now.
+        match self.pop.try_pop() {
+            Some(value) => Ok(value),
+            None if self.pop.is_drained() => Err(TryRecvError::Closed),
+            None => Err(TryRecvError::Empty),
+        }
+    }
+
+    /// The oldest value; waits until there is one.
+    ///
+    /// # Errors
+    /// The channel is closed and drained.
+    #[inline]
+    pub fn recv(&self) -> Result<P::Item, RecvError> {
+        match self.pop.try_pop() {
+            Some(value) => Ok(value),
+            None => self.block(None).map_err(|_| RecvError),
+        }
+    }
+
+    /// The oldest value; waits for at most `timeout` until there is one.
+    ///
+    /// # Errors
+    /// None came in time, or the channel is closed and drained.
+    pub fn recv_timeout(&self, timeout: Duration) -> Result<P::Item, RecvTimeoutError> {
+        self.block(Some(clock::deadline(timeout)))
+    }
+
+    /// The oldest value; waits until `deadline` until there is one.
+    ///
+    /// # Errors
+    /// None came in time, or the channel is closed and drained.
+    pub fn recv_deadline(&self, deadline: Instant) -> Result<P::Item, RecvTimeoutError> {
+        self.block(Some(clock::at(deadline)))
+    }
+
+    fn block(&self, deadline: Option<u64>) -> Result<P::Item, RecvTimeoutError> {
+        let mut in_time = true;
+        loop {
+            match self.try_recv() {
+                Ok(value) => return Ok(value),
+                Err(TryRecvError::Closed) => return Err(RecvTimeoutError::Closed),
+                Err(TryRecvError::Empty) if !in_time => return Err(RecvTimeoutError::TimedOut),
+                Err(TryRecvError::Empty) => in_time = self.wait(deadline),
+            }
+        }
+    }
+
+    #[cold]
+    fn wait(&self, deadline: Option<u64>) -> bool {
+        let core = self.pop.core();
+        let side = Side {
+            waiters: &core.items.0,
+            spin: &core.receiving,
+            waiting: core.options.waiting,
+            moved: self.pop.moved(),
+        };
+        side.wait(deadline, || self.is_ready())
+    }
+
+    /// Whether a receive would not wait: there is a value, or there will be none.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.pop.has_value() || (self.is_closed() && self.pop.is_drained())
+    }
+
+    /// The oldest value, when there is one; lets the task wait until then. A future that is dropped took nothing.
+    ///
+    /// # Errors
+    /// The channel is closed and drained.
+    pub fn recv_async(&mut self) -> RecvFuture<'_, P> {
+        RecvFuture::new(self)
+    }
+
+    /// The values as they come, until the channel is closed and drained, as a [`Stream`](futures_core::Stream).
+    pub fn stream(&mut self) -> RecvStream<'_, P> {
+        RecvStream::new(self)
+    }
+
+    /// Appends what is there to `values`, oldest first, `most` at most; how many, 1 or more.
+    ///
+    /// # Errors
+    /// There is nothing, now or for ever.
+    pub fn try_recv_batch(
+        &self,
+        values: &mut Vec<P::Item>,
+        most: usize,
+    ) -> Result<usize, TryRecvError> {
+        if most == 0 {
+            return Ok(0);
+        }
+        let count = self.pop.pop_some(most, |value| values.push(value));
+        if count > 0 {
+            return Ok(count);
+        }
+        values.push(self.why_nothing()?);
+        Ok(1)
+    }
+
+    /// Appends what is there to `values`, oldest first, `most` at most; waits until there is something. How many, 1 or more.
+    ///
+    /// # Errors
+    /// The channel is closed and drained.
+    pub fn recv_batch(&self, values: &mut Vec<P::Item>, most: usize) -> Result<usize, RecvError> {
+        loop {
+            match self.try_recv_batch(values, most) {
+                Ok(count) => return Ok(count),
+                Err(TryRecvError::Closed) => return Err(RecvError),
+                Err(TryRecvError::Empty) => self.wait(None),
+            };
+        }
+    }
+
+    /// The values as they come, waiting for each, until the channel is closed and drained.
+    pub fn iter(&self) -> Iter<'_, P> {
+        Iter { receiver: self }
+    }
+
+    /// The values that are there.
+    pub fn try_iter(&self) -> TryIter<'_, P> {
+        TryIter { receiver: self }
+    }
+
+    /// Closes the channel: later sends are refused, and what is in it is still received. See [`Sender::close`](crate::Sender::close).
+    pub fn close(&self) {
+        self.pop.shut();
+        self.pop.core().close();
+    }
+
+    /// Whether sends are refused. There may be values left.
+    pub fn is_closed(&self) -> bool {
+        self.pop.core().is_closed()
+    }
+
+    /// Values inside, or a moment ago.
+    pub fn len(&self) -> usize {
+        self.pop.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        !self.pop.has_value()
+    }
+
+    /// Most values inside; `usize::MAX` where there is no bound.
+    pub fn capacity(&self) -> usize {
+        self.pop.capacity()
+    }
+
+    /// The channel's figures.
+    pub fn stats(&self) -> Stats {
+        self.pop.core().stats(self.pop.len())
+    }
+
+    /// A file descriptor for event loops that says when to receive.
+    ///
+    /// # Errors
+    /// The system's: no more file descriptors.
+    pub fn readiness(&self) -> io::Result<Readiness<'_, P>> {
+        Readiness::new(self)
+    }
+}
+
+impl<P: Pop + Clone> Clone for Receiver<P> {
+    fn clone(&self) -> Self {
+        self.pop.core().add_receiver();
+        Self {
+            pop: self.pop.clone(),
+        }
+    }
+}
+
+impl<P: Pop> Drop for Receiver<P> {
+    fn drop(&mut self) {
+        if self.pop.core().remove_receiver() {
+            self.close();
+            while self.pop.try_pop().is_some() {}
+        }
+    }
+}
+
+impl<P: Pop> fmt::Debug for Receiver<P> {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.debug_struct("Receiver")
+            .field("len", &self.len())
+            .field("capacity", &self.capacity())
+            .field("closed", &self.is_closed())
+            .finish()
+    }
+}
+
+/// [`Receiver::iter`].
+#[derive(Debug)]
+pub struct Iter<'a, P: Pop> {
+    receiver: &'a Receiver<P>,
+}
+
+impl<P: Pop> Iterator for Iter<'_, P> {
+    type Item = P::Item;
+
+    fn next(&mut self) -> Option<P::Item> {
+        self.receiver.recv().ok()
+    }
+}
+
+impl<P: Pop> iter::FusedIterator for Iter<'_, P> {}
+
+/// [`Receiver::try_iter`].
+#[derive(Debug)]
+pub struct TryIter<'a, P: Pop> {
+    receiver: &'a Receiver<P>,
+}
+
+impl<P: Pop> Iterator for TryIter<'_, P> {
+    type Item = P::Item;
+
+    fn next(&mut self) -> Option<P::Item> {
+        self.receiver.try_recv().ok()
+    }
+}
+
+impl<'a, P: Pop> IntoIterator for &'a Receiver<P> {
+    type Item = P::Item;
+    type IntoIter = Iter<'a, P>;
+
+    fn into_iter(self) -> Iter<'a, P> {
+        self.iter()
+    }
+}

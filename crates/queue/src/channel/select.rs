@@ -1,0 +1,164 @@
+//! Waiting for the first of several channels, to receive or to send, or for a time.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use super::{Pop, Push, Receiver, Sender};
+use crate::clock;
+use crate::park::{Parker, Wake};
+use crate::spin::Spin;
+use crate::waiters::{Ticket, Waiters};
+
+/// One thing to wait for.
+struct Arm<'a> {
+    waiters: &'a Waiters,
+    moved: Box<dyn Fn() -> u64 + 'a>,
+    ready: Box<dyn Fn() -> bool + 'a>,
+}
+
+/// Which operation of a [`Select`] is ready: what [`Select::recv`] and [`Select::send`] returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operation(usize);
+
+/// Waits until one of several operations would not block.
+///
+/// Among those that are ready, who is chosen rotates, so that a busy channel does not starve the others. An operation on a closed
+/// channel is ready. Ready is not done: do it by `try_recv` or `try_send`; on an `mpmc` channel another thread may be
+/// faster, and then wait again.
+///
+/// ```
+/// use std::time::Duration;
+/// use thalweg_queue::{Select, mpmc, mpsc};
+/// let (sender, numbers) = mpsc::channel::<u32>(4).unwrap();
+/// let (results, _receiver) = mpmc::channel::<u32>(1).unwrap();
+/// sender.send(20).unwrap();
+///
+/// let mut select = Select::new();
+/// let number = select.recv(&numbers);
+/// let result = select.send(&results);
+/// let (mut received, mut sent) = (0, 0);
+/// while let Some(ready) = select.ready_timeout(Duration::from_millis(1)) {
+///     if ready == number {
+///         received += numbers.try_recv().expect("nobody else receives");
+///     } else if ready == result {
+///         sent += u32::from(results.try_send(received).is_ok());
+///     }
+/// }
+/// assert_eq!((received, sent), (20, 1));
+/// ```
+#[derive(Default)]
+pub struct Select<'a> {
+    arms: Vec<Arm<'a>>,
+    first: usize,
+}
+
+impl<'a> Select<'a> {
+    /// Of nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Also waits until `receiver` has something, or is closed.
+    pub fn recv<P: Pop>(&mut self, receiver: &'a Receiver<P>) -> Operation {
+        self.add(Arm {
+            waiters: &receiver.flavour().core().items.0,
+            moved: Box::new(|| receiver.flavour().moved()),
+            ready: Box::new(|| receiver.is_ready()),
+        })
+    }
+
+    /// Also waits until `sender` has room, or is closed.
+    pub fn send<P: Push>(&mut self, sender: &'a Sender<P>) -> Operation {
+        self.add(Arm {
+            waiters: &sender.flavour().core().room.0,
+            moved: Box::new(|| sender.flavour().moved()),
+            ready: Box::new(|| sender.flavour().has_room() || sender.is_closed()),
+        })
+    }
+
+    fn add(&mut self, arm: Arm<'a>) -> Operation {
+        self.arms.push(arm);
+        Operation(self.arms.len() - 1)
+    }
+
+    /// One that is ready now.
+    pub fn try_ready(&mut self) -> Option<Operation> {
+        let count = self.arms.len();
+        let place = (0..count)
+            .map(|i| (self.first + i) % count)
+            .find(|place| (self.arms[*place].ready)())?;
+        self.first = place + 1;
+        Some(Operation(place))
+    }
+
+    /// Waits for the first that is ready.
+    ///
+    /// # Panics
+    /// If there is nothing to wait for.
+    pub fn ready(&mut self) -> Operation {
+        assert!(!self.arms.is_empty(), "a select of nothing waits for ever");
+        self.wait(None).expect("there is no deadline")
+    }
+
+    /// Waits for the first that is ready, for at most `timeout`.
+    pub fn ready_timeout(&mut self, timeout: Duration) -> Option<Operation> {
+        self.wait(Some(clock::deadline(timeout)))
+    }
+
+    /// Waits for the first that is ready, until `deadline`.
+    pub fn ready_deadline(&mut self, deadline: Instant) -> Option<Operation> {
+        self.wait(Some(clock::at(deadline)))
+    }
+
+    fn wait(&mut self, deadline: Option<u64>) -> Option<Operation> {
+        let mut found = None;
+        let mut spin = Spin::new();
+        let parker = Parker::current();
+        loop {
+            spin.until(|| {
+                found = self.try_ready();
+                found.is_some()
+            });
+            if found.is_some() {
+                return found;
+            }
+            let waker = parker.waker();
+            let tickets: Vec<Ticket> = self
+                .arms
+                .iter()
+                .map(|arm| arm.waiters.arm(&waker, (arm.moved)()))
+                .collect();
+            found = self.try_ready();
+            let mut in_time = true;
+            if found.is_none() {
+                in_time = loop {
+                    match parker.park(deadline) {
+                        Wake::Woken => break true,
+                        Wake::TimedOut => break false,
+                        Wake::Interrupted => {}
+                    }
+                };
+                found = self.try_ready();
+            }
+            for (place, (arm, ticket)) in self.arms.iter().zip(tickets).enumerate() {
+                if found == Some(Operation(place)) {
+                    arm.waiters.disarm(ticket);
+                } else {
+                    // Whoever woke us there has to find another.
+                    arm.waiters.leave(ticket);
+                }
+            }
+            if found.is_some() || !in_time {
+                return found;
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Select<'_> {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.debug_struct("Select")
+            .field("operations", &self.arms.len())
+            .finish()
+    }
+}

@@ -1,0 +1,265 @@
+//! The sending handle of every channel.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use super::wait::Side;
+use super::{Overflow, Push, SendFuture, Stats};
+use crate::clock;
+use crate::error::{Closed, SendError, SendTimeoutError, TrySendError};
+use crate::sync::Ordering;
+
+/// Sends values into a channel: [`spsc::Sender`](crate::spsc::Sender), [`mpsc::Sender`](crate::mpsc::Sender),
+/// [`mpmc::Sender`](crate::mpmc::Sender).
+///
+/// When the last one is dropped the channel is closed: what is in it is still received.
+pub struct Sender<P: Push> {
+    pub(super) push: P,
+}
+
+impl<P: Push> Sender<P> {
+    pub(crate) fn new(push: P) -> Self {
+        Self { push }
+    }
+
+    pub(crate) fn flavour(&self) -> &P {
+        &self.push
+    }
+
+    /// Sends if there is room now, whatever the channel's policy is.
+    ///
+    /// # Errors
+    /// The value, if the channel is full or closed.
+    #[inline]
+    pub fn try_send(&self, value: P::Item) -> Result<(), TrySendError<P::Item>> {
+        if self.push.core().is_closed() {
+            return Err(TrySendError::Closed(value));
+        }
+        match self.push.try_push(value) {
+            Ok(()) => Ok(()),
+            Err(value) if self.push.core().is_closed() => Err(TrySendError::Closed(value)),
+            Err(value) => Err(TrySendError::Full(value)),
+        }
+    }
+
+    /// Sends by the channel's policy for a full channel: [`Overflow`]. Without one, waits for room.
+    ///
+    /// # Errors
+    /// The value, if the channel is closed, or if its policy is to fail.
+    #[inline]
+    pub fn send(&self, value: P::Item) -> Result<(), SendError<P::Item>> {
+        match self.try_send(value) {
+            Ok(()) => Ok(()),
+            Err(TrySendError::Closed(value)) => Err(SendError::Closed(value)),
+            Err(TrySendError::Full(value)) => self.overflow(value),
+        }
+    }
+
+    #[cold]
+    fn overflow(&self, value: P::Item) -> Result<(), SendError<P::Item>> {
+        let core = self.push.core();
+        core.saw(self.push.len());
+        match core.options.overflow {
+            Overflow::Block => self.block(value, None).map_err(into_send_error),
+            Overflow::BlockFor(time) => self
+                .block(value, Some(clock::deadline(time)))
+                .map_err(into_send_error),
+            Overflow::Fail => Err(SendError::Full(value)),
+            Overflow::DropNewest => {
+                core.dropped_newest.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            }
+            Overflow::DropOldest => self.make_room(value, 1),
+            Overflow::Latest => self.make_room(value, usize::MAX),
+        }
+    }
+
+    /// Takes out up to `most` of the oldest values at a time until the new one has room.
+    fn make_room(&self, mut value: P::Item, most: usize) -> Result<(), SendError<P::Item>> {
+        let core = self.push.core();
+        let count = if most == 1 {
+            &core.dropped_oldest
+        } else {
+            &core.conflated
+        };
+        loop {
+            // Those that come meanwhile are not older than this one.
+            for _ in 0..most.min(self.push.capacity()) {
+                let Some(oldest) = self.push.evict() else {
+                    break;
+                };
+                count.fetch_add(1, Ordering::Relaxed);
+                drop(oldest);
+            }
+            match self.try_send(value) {
+                Ok(()) => return Ok(()),
+                Err(TrySendError::Closed(back)) => return Err(SendError::Closed(back)),
+                Err(TrySendError::Full(back)) => value = back,
+            }
+            // Full and nothing to take out: a receiver is between taking a place and giving it back.
+            std::thread::yield_now();
+        }
+    }
+
+    /// Sends, waiting for room for at most `timeout`, whatever the channel's policy is.
+    ///
+    /// # Errors
+    /// The value, if there was no room in time or the channel is closed.
+    pub fn send_timeout(
+        &self,
+        value: P::Item,
+        timeout: Duration,
+    ) -> Result<(), SendTimeoutError<P::Item>> {
+        self.block(value, Some(clock::deadline(timeout)))
+    }
+
+    /// Sends, waiting for room until `deadline`, whatever the channel's policy is.
+    ///
+    /// # Errors
+    /// The value, if there was no room in time or the channel is closed.
+    pub fn send_deadline(
+        &self,
+        value: P::Item,
+        deadline: Instant,
+    ) -> Result<(), SendTimeoutError<P::Item>> {
+        self.block(value, Some(clock::at(deadline)))
+    }
+
+    fn block(
+        &self,
+        mut value: P::Item,
+        deadline: Option<u64>,
+    ) -> Result<(), SendTimeoutError<P::Item>> {
+        let mut in_time = true;
+        loop {
+            match self.try_send(value) {
+                Ok(()) => return Ok(()),
+                Err(TrySendError::Closed(back)) => return Err(SendTimeoutError::Closed(back)),
+                Err(TrySendError::Full(back)) if !in_time => {
+                    return Err(SendTimeoutError::TimedOut(back));
+                }
+                Err(TrySendError::Full(back)) => value = back,
+            }
+            in_time = self.wait(deadline);
+        }
+    }
+
+    #[cold]
+    fn wait(&self, deadline: Option<u64>) -> bool {
+        let core = self.push.core();
+        let side = Side {
+            waiters: &core.room.0,
+            spin: &core.sending,
+            waiting: core.options.waiting,
+            moved: self.push.moved(),
+        };
+        side.wait(deadline, || self.push.has_room() || core.room.0.is_closed())
+    }
+
+    /// Sends when there is room, and lets the task wait until then, whatever the channel's policy is. A future that
+    /// is dropped sent nothing.
+    ///
+    /// # Errors
+    /// The value, if the channel is closed.
+    pub fn send_async(&mut self, value: P::Item) -> SendFuture<'_, P> {
+        SendFuture::new(self, value)
+    }
+
+    /// Sends as many of `values`, from the front, as there is room for, and takes them out of the vector; how many.
+    ///
+    /// # Errors
+    /// The channel is closed; `values` is as it was.
+    pub fn try_send_batch(&self, values: &mut Vec<P::Item>) -> Result<usize, Closed> {
+        if self.push.core().is_closed() {
+            return Err(Closed);
+        }
+        Ok(self.push.push_some(values))
+    }
+
+    /// Sends all of `values`, waiting for room as often as it takes, whatever the channel's policy is.
+    ///
+    /// # Errors
+    /// The channel is closed; what was not sent is left in `values`.
+    pub fn send_batch(&self, values: &mut Vec<P::Item>) -> Result<(), Closed> {
+        loop {
+            self.try_send_batch(values)?;
+            if values.is_empty() {
+                return Ok(());
+            }
+            self.wait(None);
+        }
+    }
+
+    /// Closes the channel: later sends are refused, and what is in it is still received.
+    ///
+    /// What a send that runs at the same moment on another handle of an `spsc` or `mpsc` channel puts in after the receiver's last
+    /// look is dropped with the channel.
+    pub fn close(&self) {
+        self.push.shut();
+        self.push.core().close();
+    }
+
+    /// Whether sends are refused.
+    pub fn is_closed(&self) -> bool {
+        self.push.core().is_closed()
+    }
+
+    /// Values inside, or a moment ago.
+    pub fn len(&self) -> usize {
+        self.push.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether a send would wait.
+    pub fn is_full(&self) -> bool {
+        !self.push.has_room()
+    }
+
+    /// Most values inside; `usize::MAX` where there is no bound.
+    pub fn capacity(&self) -> usize {
+        self.push.capacity()
+    }
+
+    /// The channel's figures.
+    pub fn stats(&self) -> Stats {
+        self.push.core().stats(self.push.len())
+    }
+}
+
+fn into_send_error<T>(error: SendTimeoutError<T>) -> SendError<T> {
+    match error {
+        SendTimeoutError::TimedOut(value) => SendError::TimedOut(value),
+        SendTimeoutError::Closed(value) => SendError::Closed(value),
+    }
+}
+
+impl<P: Push + Clone> Clone for Sender<P> {
+    fn clone(&self) -> Self {
+        self.push.core().add_sender();
+        Self {
+            push: self.push.clone(),
+        }
+    }
+}
+
+impl<P: Push> Drop for Sender<P> {
+    fn drop(&mut self) {
+        if self.push.core().remove_sender() {
+            self.close();
+        }
+    }
+}
+
+impl<P: Push> fmt::Debug for Sender<P> {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.debug_struct("Sender")
+            .field("len", &self.len())
+            .field("capacity", &self.capacity())
+            .field("closed", &self.is_closed())
+            .finish()
+    }
+}

@@ -1,0 +1,181 @@
+//! Any number of senders and receivers on one bounded ring of stamped slots; each value goes to one receiver.
+//!
+//! The order is that of the sends, for all senders together. Its senders can take values out, so it has every policy of
+//! [`Overflow`](crate::Overflow); and closing it is exact: a send either fails or is received.
+//!
+//! ```
+//! let (sender, receiver) = thalweg_queue::mpmc::channel(16).unwrap();
+//! std::thread::scope(|scope| {
+//!     for _ in 0..2 {
+//!         let sender = sender.clone();
+//!         scope.spawn(move || (0..100).for_each(|i| sender.send(i).unwrap()));
+//!     }
+//!     drop(sender);
+//!     let second = scope.spawn(|| receiver.iter().count());
+//!     assert_eq!(receiver.iter().count() + second.join().unwrap(), 200);
+//! });
+//! ```
+
+use std::fmt;
+
+use crate::channel::{self, Core, Options, Pop, Push, Unsupported};
+use crate::error::BadCapacity;
+use crate::ring::Ring;
+use crate::sync::Arc;
+
+/// A sending handle. `Send`, `Sync` and `Clone`.
+pub type Sender<T> = channel::Sender<End<T>>;
+/// A receiving handle. `Send`, `Sync` and `Clone`.
+pub type Receiver<T> = channel::Receiver<End<T>>;
+
+struct Shared<T> {
+    core: Core,
+    ring: Ring<T>,
+}
+
+/// A handle's share of the ring.
+pub struct End<T> {
+    shared: Arc<Shared<T>>,
+}
+
+/// A channel for at most `capacity` values.
+///
+/// # Errors
+/// A capacity of 0, beyond 2^30, or beyond memory.
+pub fn channel<T>(capacity: usize) -> Result<(Sender<T>, Receiver<T>), BadCapacity> {
+    Ok(make(Ring::new(capacity)?, Options::new()))
+}
+
+/// A channel for at most `capacity` values, with `options`.
+///
+/// # Errors
+/// As [`channel`].
+pub fn with<T>(
+    capacity: usize,
+    options: Options,
+) -> Result<(Sender<T>, Receiver<T>), Unsupported> {
+    Ok(make(Ring::new(capacity)?, options))
+}
+
+fn make<T>(ring: Ring<T>, options: Options) -> (Sender<T>, Receiver<T>) {
+    let shared = Arc::new(Shared {
+        core: Core::new(options),
+        ring,
+    });
+    let sender = End {
+        shared: Arc::clone(&shared),
+    };
+    (Sender::new(sender), Receiver::new(End { shared }))
+}
+
+impl<T> Push for End<T> {
+    type Item = T;
+
+    #[inline(always)]
+    fn core(&self) -> &Core {
+        &self.shared.core
+    }
+
+    #[inline(always)]
+    fn try_push(&self, value: T) -> Result<(), T> {
+        self.shared.ring.push(value)?;
+        self.shared.core.items.0.signal(1);
+        Ok(())
+    }
+
+    fn push_some(&self, values: &mut Vec<T>) -> usize {
+        let count = self.shared.ring.push_some(values);
+        if count > 0 {
+            self.shared.core.items.0.signal(count);
+        }
+        count
+    }
+
+    #[inline]
+    fn has_room(&self) -> bool {
+        self.shared.ring.has_room()
+    }
+
+    fn evict(&self) -> Option<T> {
+        self.shared.ring.pop()
+    }
+
+    fn moved(&self) -> u64 {
+        self.shared.ring.pushed() as u64
+    }
+
+    fn len(&self) -> usize {
+        self.shared.ring.len()
+    }
+
+    fn capacity(&self) -> usize {
+        self.shared.ring.capacity()
+    }
+
+    fn shut(&self) {
+        self.shared.ring.close();
+    }
+}
+
+impl<T> Pop for End<T> {
+    type Item = T;
+
+    #[inline(always)]
+    fn core(&self) -> &Core {
+        &self.shared.core
+    }
+
+    #[inline(always)]
+    fn try_pop(&self) -> Option<T> {
+        let value = self.shared.ring.pop()?;
+        self.shared.core.room.0.signal(1);
+        Some(value)
+    }
+
+    fn pop_some(&self, most: usize, take: impl FnMut(T)) -> usize {
+        let count = self.shared.ring.pop_some(most, take);
+        if count > 0 {
+            self.shared.core.room.0.signal(count);
+        }
+        count
+    }
+
+    #[inline]
+    fn has_value(&self) -> bool {
+        !self.shared.ring.is_empty()
+    }
+
+    fn is_drained(&self) -> bool {
+        self.shared.ring.is_drained()
+    }
+
+    fn moved(&self) -> u64 {
+        self.shared.ring.popped() as u64
+    }
+
+    fn len(&self) -> usize {
+        self.shared.ring.len()
+    }
+
+    fn capacity(&self) -> usize {
+        self.shared.ring.capacity()
+    }
+
+    fn shut(&self) {
+        self.shared.ring.close();
+    }
+}
+
+impl<T> Clone for End<T> {
+    fn clone(&self) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+        }
+    }
+}
+
+impl<T> fmt::Debug for End<T> {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.shared.ring.fmt(to)
+    }
+}

@@ -1,0 +1,266 @@
+//! One sender, one receiver: a bounded ring whose cache lines carry full and empty.
+//!
+//! ```
+//! let (sender, receiver) = thalweg_queue::spsc::channel(1_024).unwrap();
+//! let numbers = std::thread::spawn(move || (0..10_000u64).for_each(|i| sender.send(i).unwrap()));
+//! assert_eq!(receiver.iter().sum::<u64>(), 49_995_000);
+//! numbers.join().unwrap();
+//! ```
+
+use std::fmt;
+
+use crate::channel::{self, Core, Options, Pop, Push, Unsupported};
+use crate::error::{BadCapacity, Closed};
+use crate::lane::{Lane, Reader, Writer};
+use crate::sync::{Arc, UnsafeCell};
+
+/// The one sending handle. `Send`, not `Sync`, not `Clone`.
+pub type Sender<T> = channel::Sender<Tx<T>>;
+/// The one receiving handle. `Send`, not `Sync`, not `Clone`.
+pub type Receiver<T> = channel::Receiver<Rx<T>>;
+
+struct Shared<T> {
+    core: Core,
+    lane: Lane<T>,
+    /// The reader's half, for what is left when both are gone.
+    left: UnsafeCell<Option<Reader>>,
+}
+
+// SAFETY: `left` is written by the receiver when it goes and read when both are gone; the count of the `Arc` orders the two.
+unsafe impl<T: Send> Sync for Shared<T> {}
+
+/// A sender's half of the ring.
+pub struct Tx<T> {
+    shared: Arc<Shared<T>>,
+    writer: Writer,
+}
+
+/// A receiver's half of the ring.
+pub struct Rx<T> {
+    shared: Arc<Shared<T>>,
+    reader: Option<Reader>,
+}
+
+/// A channel for at most `capacity` values.
+///
+/// # Errors
+/// A capacity of 0, beyond 2^30, or beyond memory.
+pub fn channel<T>(capacity: usize) -> Result<(Sender<T>, Receiver<T>), BadCapacity> {
+    Ok(make(Lane::bounded(capacity)?, Options::new()))
+}
+
+/// A channel for at most `capacity` values, with `options`.
+///
+/// # Errors
+/// As [`channel`], and a policy that only `mpmc` can have.
+pub fn with<T>(
+    capacity: usize,
+    options: Options,
+) -> Result<(Sender<T>, Receiver<T>), Unsupported> {
+    let options = options.without_eviction()?;
+    Ok(make(Lane::bounded(capacity)?, options))
+}
+
+fn make<T>(lane: Lane<T>, options: Options) -> (Sender<T>, Receiver<T>) {
+    let (writer, reader) = lane.halves();
+    let shared = Arc::new(Shared {
+        core: Core::new(options),
+        lane,
+        left: UnsafeCell::new(None),
+    });
+    let sender = Tx {
+        shared: Arc::clone(&shared),
+        writer,
+    };
+    let receiver = Rx {
+        shared,
+        reader: Some(reader),
+    };
+    (Sender::new(sender), Receiver::new(receiver))
+}
+
+impl<T> Push for Tx<T> {
+    type Item = T;
+
+    #[inline(always)]
+    fn core(&self) -> &Core {
+        &self.shared.core
+    }
+
+    #[inline(always)]
+    fn try_push(&self, value: T) -> Result<(), T> {
+        if !self.shared.lane.has_room(&self.writer) {
+            return Err(value);
+        }
+        // SAFETY: the writer is the lane's, this handle is its one user and not Sync, and there is room.
+        unsafe { self.shared.lane.push(&self.writer, value) };
+        self.shared.core.items.0.signal(1);
+        Ok(())
+    }
+
+    fn push_some(&self, values: &mut Vec<T>) -> usize {
+        let room = self.shared.lane.room(&self.writer, values.len());
+        let mut values = values.drain(..room);
+        self.fill(room, || values.next())
+    }
+
+    #[inline]
+    fn has_room(&self) -> bool {
+        self.shared.lane.has_room(&self.writer)
+    }
+
+    fn moved(&self) -> u64 {
+        self.shared.lane.put(&self.writer) as u64
+    }
+
+    fn len(&self) -> usize {
+        self.shared.lane.len()
+    }
+
+    fn capacity(&self) -> usize {
+        self.shared.lane.capacity()
+    }
+}
+
+impl<T> Tx<T> {
+    fn fill(&self, most: usize, next: impl FnMut() -> Option<T>) -> usize {
+        // SAFETY: as in `try_push`.
+        let count = unsafe { self.shared.lane.push_some(&self.writer, most, next) };
+        if count > 0 {
+            self.shared.core.items.0.signal(count);
+        }
+        count
+    }
+}
+
+impl<T> Rx<T> {
+    #[inline(always)]
+    fn reader(&self) -> &Reader {
+        match &self.reader {
+            Some(reader) => reader,
+            None => unreachable!("it is taken when the handle is dropped"),
+        }
+    }
+}
+
+impl<T> Pop for Rx<T> {
+    type Item = T;
+
+    #[inline(always)]
+    fn core(&self) -> &Core {
+        &self.shared.core
+    }
+
+    #[inline(always)]
+    fn try_pop(&self) -> Option<T> {
+        if !self.shared.lane.has_value(self.reader()) {
+            return None;
+        }
+        // SAFETY: the reader is the lane's, this handle is its one user and not Sync, and there is a value.
+        let value = unsafe { self.shared.lane.pop(self.reader()) };
+        self.shared.core.room.0.signal(1);
+        Some(value)
+    }
+
+    fn pop_some(&self, most: usize, take: impl FnMut(T)) -> usize {
+        // SAFETY: as in `try_pop`.
+        let count = unsafe { self.shared.lane.pop_some(self.reader(), most, take) };
+        if count > 0 {
+            self.shared.core.room.0.signal(count);
+        }
+        count
+    }
+
+    #[inline]
+    fn has_value(&self) -> bool {
+        self.shared.lane.has_value(self.reader())
+    }
+
+    fn moved(&self) -> u64 {
+        self.shared.lane.taken(self.reader()) as u64
+    }
+
+    fn len(&self) -> usize {
+        self.shared.lane.len()
+    }
+
+    fn capacity(&self) -> usize {
+        self.shared.lane.capacity()
+    }
+}
+
+/// In place.
+impl<T> channel::Sender<Tx<T>> {
+    /// Writes values straight into the ring, as many as there is room for, `most` at most, as `next` gives them; how many.
+    ///
+    /// The receiver sees them a cache line at a time, and is woken once.
+    ///
+    /// ```
+    /// let (mut sender, mut receiver) = thalweg_queue::spsc::channel(4).unwrap();
+    /// let mut numbers = 0..10u64;
+    /// assert_eq!(sender.try_fill(100, || numbers.next()), Ok(4));
+    /// assert_eq!(receiver.try_drain(2, |number| assert!(*number < 2)), 2);
+    /// assert_eq!(sender.try_fill(100, || numbers.next()), Ok(2));
+    /// assert_eq!(receiver.try_iter().collect::<Vec<_>>(), [2, 3, 4, 5]);
+    /// ```
+    ///
+    /// # Errors
+    /// The channel is closed; `next` was not called.
+    pub fn try_fill(&mut self, most: usize, next: impl FnMut() -> Option<T>) -> Result<usize, Closed> {
+        if self.is_closed() {
+            return Err(Closed);
+        }
+        Ok(self.flavour().fill(most, next))
+    }
+}
+
+/// In place.
+impl<T> channel::Receiver<Rx<T>> {
+    /// Looks at the values in the ring, oldest first, `most` at most, and drops each after `look` saw it; how many. Their room is
+    /// given back at once, at the end.
+    pub fn try_drain(&mut self, most: usize, look: impl FnMut(&T)) -> usize {
+        let flavour = self.flavour();
+        // SAFETY: the reader is the lane's, and this handle is its one user. It is borrowed for itself, so that `look`
+        // has no way to it.
+        let count = unsafe { flavour.shared.lane.peek_some(flavour.reader(), most, look) };
+        if count > 0 {
+            flavour.shared.core.room.0.signal(count);
+        }
+        count
+    }
+}
+
+impl<T> Drop for Rx<T> {
+    fn drop(&mut self) {
+        let reader = self.reader.take();
+        self.shared.left.with_mut(|left| {
+            // SAFETY: only the receiver writes here, once.
+            unsafe { *left = reader };
+        });
+    }
+}
+
+impl<T> Drop for Shared<T> {
+    fn drop(&mut self) {
+        self.left.with_mut(|left| {
+            // SAFETY: both handles are gone. The reader is there unless the channel was never handed out whole.
+            unsafe {
+                if let Some(reader) = (*left).take() {
+                    self.lane.destroy(&reader);
+                }
+            }
+        });
+    }
+}
+
+impl<T> fmt::Debug for Tx<T> {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("spsc::Tx")
+    }
+}
+
+impl<T> fmt::Debug for Rx<T> {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("spsc::Rx")
+    }
+}

@@ -1,0 +1,226 @@
+//! Those who wait at one side of a channel, and how the other side wakes them: [`gate`](crate::gate)'s protocol for any number of
+//! waiters, with barriers that cost a busy channel nothing.
+//!
+//! One word says everything that a publisher must know: how many are armed, whether the channel is closed, and which barrier counts.
+//!
+//! 1. A publisher makes its data visible (Release), then **loads the word**. All zero: nobody waits and the sleepers use the
+//!    heavy barrier; done. That is the whole fast path.
+//! 2. FENCED in the word: the publisher passes a full fence and loads the word again.
+//! 3. Somebody armed: it takes the first off the list, and wakes it. A waker is taken once, so one data wakes one waiter.
+//! 4. A waiter arms: adds its waker and one to the word, under the list's lock, then passes a barrier, **looks again** at all that it waits
+//!    for, and only then sleeps. The barrier is a full fence if the word that its own addition replaced said FENCED, else the
+//!    heavy one.
+//! 5. Who arms may set FENCED (it then passes the heavy barrier still under the lock) or clear it. Because count and mode are one
+//!    word, whoever sees the mode cleared sees everybody who armed under fences before.
+//! 6. A waiter that was taken off the list and goes away without taking what it was woken for passes the wake-up on.
+//!
+//! Why 5 is sound: a publisher that loaded the word before FENCED was set had published before that load, and the heavy
+//! barrier makes what it published visible to the waiter that looks again; a publisher that loads it later uses fences.
+//!
+//! FENCED is for those who sleep often: a fence for each of 512 messages costs less than one heavy barrier for all.
+
+use std::collections::VecDeque;
+use std::task::Waker;
+
+use crate::barrier;
+use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering};
+
+const CLOSED: usize = 1;
+const FENCED: usize = 2;
+const ARMED: usize = 4;
+
+/// Messages between two sleeps from which on the heavy barrier is the cheaper one.
+const BUSY: u64 = 512;
+
+/// One arming, until it is woken or disarmed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ticket(u64);
+
+#[derive(Debug)]
+struct List {
+    waiting: VecDeque<(Ticket, Waker)>,
+    armings: u64,
+    /// What the channel had moved at the last arming.
+    moved: u64,
+}
+
+#[derive(Debug)]
+pub(crate) struct Waiters {
+    word: AtomicUsize,
+    wakes: AtomicU64,
+    parks: AtomicU64,
+    parked_ns: AtomicU64,
+    list: Mutex<List>,
+}
+
+/// How often the waiters of one side slept.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slept {
+    pub(crate) wakes: u64,
+    pub(crate) parks: u64,
+    pub(crate) parked_ns: u64,
+}
+
+impl Waiters {
+    pub(crate) fn new() -> Self {
+        Self {
+            word: AtomicUsize::new(FENCED),
+            wakes: AtomicU64::new(0),
+            parks: AtomicU64::new(0),
+            parked_ns: AtomicU64::new(0),
+            list: Mutex::new(List {
+                waiting: VecDeque::new(),
+                armings: 0,
+                moved: 0,
+            }),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_closed(&self) -> bool {
+        self.word.load(Ordering::Acquire) & CLOSED != 0
+    }
+
+    /// Marks the word, and wakes everybody. Whether this was the first time.
+    pub(crate) fn close(&self) -> bool {
+        let before = self.word.fetch_or(CLOSED, Ordering::AcqRel);
+        barrier::full();
+        self.wake(usize::MAX);
+        before & CLOSED == 0
+    }
+
+    /// Rule 1: after `published` values became visible.
+    #[inline(always)]
+    pub(crate) fn signal(&self, published: usize) {
+        barrier::light();
+        let word = self.word.load(Ordering::Relaxed);
+        if word & !CLOSED != 0 {
+            self.signal_slowly(word, published);
+        }
+    }
+
+    #[inline(never)]
+    fn signal_slowly(&self, mut word: usize, published: usize) {
+        if word & FENCED != 0 {
+            barrier::full();
+            word = self.word.load(Ordering::Relaxed);
+        }
+        if word >= ARMED {
+            self.wake(published);
+        }
+    }
+
+    /// Rules 3 and 6: wakes up to `most` of those who wait, longest first.
+    #[cold]
+    pub(crate) fn wake(&self, most: usize) {
+        for _ in 0..most {
+            let first = {
+                let mut list = self.list();
+                let first = list.waiting.pop_front();
+                if first.is_some() {
+                    self.word.fetch_sub(ARMED, Ordering::Relaxed);
+                }
+                first
+            };
+            let Some((_, waker)) = first else { return };
+            self.wakes.fetch_add(1, Ordering::Relaxed);
+            waker.wake();
+        }
+    }
+
+    /// Rule 4, up to "look again". `moved` is how many values went through the channel so far.
+    pub(crate) fn arm(&self, waker: &Waker, moved: u64) -> Ticket {
+        let mut list = self.list();
+        let ticket = Ticket(list.armings);
+        list.armings += 1;
+        let busy = moved.wrapping_sub(list.moved) >= BUSY && barrier::is_asymmetric();
+        list.moved = moved;
+        list.waiting.push_back((ticket, waker.clone()));
+        let fenced = self.word.fetch_add(ARMED, Ordering::Relaxed) & FENCED != 0;
+        match (fenced, busy) {
+            (true, false) => barrier::full(),
+            (true, true) => {
+                self.word.fetch_and(!FENCED, Ordering::Relaxed);
+                drop(list);
+                barrier::heavy();
+            }
+            (false, true) => {
+                drop(list);
+                barrier::heavy();
+            }
+            (false, false) => {
+                self.word.fetch_or(FENCED, Ordering::Relaxed);
+                barrier::heavy();
+            }
+        }
+        ticket
+    }
+
+    /// A waiter that found what it waits for without sleeping: fences are a waste on a channel as busy as this.
+    pub(crate) fn hit(&self, moved: u64) {
+        if self.word.load(Ordering::Relaxed) & FENCED == 0 || !barrier::is_asymmetric() {
+            return;
+        }
+        let mut list = self.list();
+        if moved.wrapping_sub(list.moved) >= BUSY {
+            list.moved = moved;
+            self.word.fetch_and(!FENCED, Ordering::Relaxed);
+        }
+    }
+
+    /// Gives an arming another waker; `false` if it was woken already.
+    pub(crate) fn rearm(&self, ticket: Ticket, waker: &Waker) -> bool {
+        let mut list = self.list();
+        let armed = list.waiting.iter_mut().find(|(one, _)| *one == ticket);
+        if let Some((_, old)) = armed {
+            old.clone_from(waker);
+            return true;
+        }
+        false
+    }
+
+    /// Takes an arming back; `false` if it was woken already.
+    pub(crate) fn disarm(&self, ticket: Ticket) -> bool {
+        let mut list = self.list();
+        // Tickets grow along the list.
+        let Ok(place) = list.waiting.binary_search_by_key(&ticket.0, |(one, _)| one.0) else {
+            return false;
+        };
+        list.waiting.remove(place);
+        self.word.fetch_sub(ARMED, Ordering::Relaxed);
+        true
+    }
+
+    /// Rule 6: takes an arming back for good, and gives the wake-up that it had already to the next.
+    pub(crate) fn leave(&self, ticket: Ticket) {
+        if !self.disarm(ticket) {
+            self.wake(1);
+        }
+    }
+
+    pub(crate) fn parked(&self, ns: u64) {
+        self.parks.fetch_add(1, Ordering::Relaxed);
+        self.parked_ns.fetch_add(ns, Ordering::Relaxed);
+    }
+
+    pub(crate) fn slept(&self) -> Slept {
+        Slept {
+            wakes: self.wakes.load(Ordering::Relaxed),
+            parks: self.parks.load(Ordering::Relaxed),
+            parked_ns: self.parked_ns.load(Ordering::Relaxed),
+        }
+    }
+
+    #[cfg(not(loom))]
+    fn list(&self) -> std::sync::MutexGuard<'_, List> {
+        // A waker that panics does so outside of the lock; the list is whole in any case.
+        self.list
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    #[cfg(loom)]
+    fn list(&self) -> loom::sync::MutexGuard<'_, List> {
+        self.list.lock().expect("loom's locks are not poisoned")
+    }
+}
