@@ -107,10 +107,11 @@ impl CallCore {
         self.deadline
     }
 
-    /// Rule 2: the first ending is delivered.
+    /// Rule 2: the first ending is delivered. A call that was told to stop ends for that reason, also where the service, which
+    /// was told too, is faster with an answer.
     pub(crate) fn end(&self, code: Code, data: Vec<u8>, message: String) -> bool {
         let handle = self.handle.load(Ordering::Acquire);
-        let mut completed = Completed {
+        let ending = |code, data, message| Completed {
             token: 0,
             handle,
             kind: Kind::CallEnded,
@@ -118,8 +119,12 @@ impl CallCore {
             data,
             message,
         };
+        // What is not delivered is dropped, with the handles in it.
+        let mut completed = ending(code, data, message);
+        if let Some(why) = self.stopped.get() {
+            completed = ending(why.code, Vec::new(), why.message.clone());
+        }
         if self.ended.swap(true, Ordering::AcqRel) {
-            // Dropped here, with the handles in it.
             return false;
         }
         // Only here is it removed, and only once.

@@ -83,6 +83,16 @@ fn a_deadline_in_the_past_ends_a_call_before_the_service_sees_it() {
 }
 
 #[test]
+fn a_service_that_gives_up_when_it_is_told_to_does_not_answer_faster_than_the_cancel() {
+    let client = client();
+    for _ in 0..if cfg!(miri) { 20 } else { 2_000 } {
+        let call = lab::until_stopped(&client);
+        call.cancel();
+        assert_eq!(code(call.wait()), Code::Cancelled);
+    }
+}
+
+#[test]
 fn a_cancelled_call_ends_and_its_task_sees_it() {
     let client = client();
     let deadline = Instant::now() + Duration::from_secs(20);
