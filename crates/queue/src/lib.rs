@@ -28,7 +28,7 @@ pub mod gate;
 pub mod inbox;
 mod lane;
 pub mod mpmc;
-// pub mod mpsc;
+pub mod mpsc;
 pub mod oneshot;
 pub mod park;
 pub mod ring;

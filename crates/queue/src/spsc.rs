@@ -11,8 +11,8 @@ use std::fmt;
 
 use crate::channel::{self, Core, Options, Pop, Push, Unsupported};
 use crate::error::{BadCapacity, Closed};
-use crate::lane::{Lane, Reader, Writer};
-use crate::sync::{Arc, UnsafeCell};
+use crate::lane::{Lane, OwnedLane, Reader, Writer};
+use crate::sync::Arc;
 
 /// The one sending handle. `Send`, not `Sync`, not `Clone`.
 pub type Sender<T> = channel::Sender<Tx<T>>;
@@ -21,13 +21,8 @@ pub type Receiver<T> = channel::Receiver<Rx<T>>;
 
 struct Shared<T> {
     core: Core,
-    lane: Lane<T>,
-    /// The reader's half, for what is left when both are gone.
-    left: UnsafeCell<Option<Reader>>,
+    lane: OwnedLane<T>,
 }
-
-// SAFETY: `left` is written by the receiver when it goes and read when both are gone; the count of the `Arc` orders the two.
-unsafe impl<T: Send> Sync for Shared<T> {}
 
 /// A sender's half of the ring.
 pub struct Tx<T> {
@@ -62,11 +57,10 @@ pub fn with<T>(
 }
 
 fn make<T>(lane: Lane<T>, options: Options) -> (Sender<T>, Receiver<T>) {
-    let (writer, reader) = lane.halves();
+    let (lane, writer, reader) = OwnedLane::new(lane);
     let shared = Arc::new(Shared {
         core: Core::new(options),
         lane,
-        left: UnsafeCell::new(None),
     });
     let sender = Tx {
         shared: Arc::clone(&shared),
@@ -232,24 +226,10 @@ impl<T> channel::Receiver<Rx<T>> {
 
 impl<T> Drop for Rx<T> {
     fn drop(&mut self) {
-        let reader = self.reader.take();
-        self.shared.left.with_mut(|left| {
-            // SAFETY: only the receiver writes here, once.
-            unsafe { *left = reader };
-        });
-    }
-}
-
-impl<T> Drop for Shared<T> {
-    fn drop(&mut self) {
-        self.left.with_mut(|left| {
-            // SAFETY: both handles are gone. The reader is there unless the channel was never handed out whole.
-            unsafe {
-                if let Some(reader) = (*left).take() {
-                    self.lane.destroy(&reader);
-                }
-            }
-        });
+        if let Some(reader) = self.reader.take() {
+            // SAFETY: it is this lane's.
+            unsafe { self.shared.lane.leave(reader) };
+        }
     }
 }
 

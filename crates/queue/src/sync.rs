@@ -4,7 +4,7 @@
 pub(crate) use loom::{
     cell::UnsafeCell,
     hint::spin_loop,
-    sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence},
+    sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence},
     sync::{Arc, Mutex},
 };
 
@@ -13,7 +13,7 @@ pub(crate) use self::real::UnsafeCell;
 #[cfg(not(loom))]
 pub(crate) use std::{
     hint::spin_loop,
-    sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence},
+    sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence},
     sync::{Arc, Mutex},
 };
 
@@ -33,6 +33,20 @@ mod real {
             f(self.0.get())
         }
     }
+}
+
+/// What a lock guards. No code of a user runs under the locks of this crate, so what a panic left is whole.
+#[cfg(not(loom))]
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// As above.
+#[cfg(loom)]
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> loom::sync::MutexGuard<'_, T> {
+    mutex.lock().expect("loom's locks are not poisoned")
 }
 
 /// A value on cache lines of its own: 128 bytes, since x86 fetches lines in pairs.

@@ -5,7 +5,7 @@
 //!
 //! 1. A publisher makes its data visible (Release), then **loads the word**. All zero: nobody waits and the sleepers use the
 //!    heavy barrier; done. That is the whole fast path.
-//! 2. FENCED in the word: the publisher passes a full fence and loads the word again.
+//! 2. Anything in the word but CLOSED: the publisher passes a full fence and loads the word again.
 //! 3. Somebody armed: it takes the first off the list, and wakes it. A waker is taken once, so one data wakes one waiter.
 //! 4. A waiter arms: adds its waker and one to the word, under the list's lock, then passes a barrier, **looks again** at all that it waits
 //!    for, and only then sleeps. The barrier is a full fence if the word that its own addition replaced said FENCED, else the
@@ -13,6 +13,10 @@
 //! 5. Who arms may set FENCED (it then passes the heavy barrier still under the lock) or clear it. Because count and mode are one
 //!    word, whoever sees the mode cleared sees everybody who armed under fences before.
 //! 6. A waiter that was taken off the list and goes away without taking what it was woken for passes the wake-up on.
+//! 7. One woken thread at a time: from its wake-up until it [`resumed`](Waiters::resumed) WAKING is set, and publishers wake nobody else.
+//!    It clears the mark before it looks again, with a full fence between, as publishers have one between publishing and reading
+//!    the mark; and when it got what it wanted and sees more, it wakes the next. Tasks are not marked: nobody knows when
+//!    they are polled.
 //!
 //! Why 5 is sound: a publisher that loaded the word before FENCED was set had published before that load, and the heavy
 //! barrier makes what it published visible to the waiter that looks again; a publisher that loads it later uses fences.
@@ -23,11 +27,12 @@ use std::collections::VecDeque;
 use std::task::Waker;
 
 use crate::barrier;
-use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering};
+use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering, lock};
 
 const CLOSED: usize = 1;
 const FENCED: usize = 2;
-const ARMED: usize = 4;
+const WAKING: usize = 4;
+const ARMED: usize = 8;
 
 /// Messages between two sleeps from which on the heavy barrier is the cheaper one.
 const BUSY: u64 = 512;
@@ -36,9 +41,25 @@ const BUSY: u64 = 512;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ticket(u64);
 
+/// Who waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Who {
+    /// A thread that looks again as soon as it runs, and passes on what it does not take.
+    Thread,
+    /// A task, an event loop, a select: who may do something else first.
+    Task,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    ticket: Ticket,
+    who: Who,
+    waker: Waker,
+}
+
 #[derive(Debug)]
 struct List {
-    waiting: VecDeque<(Ticket, Waker)>,
+    waiting: VecDeque<Waiting>,
     armings: u64,
     /// What the channel had moved at the last arming.
     moved: u64,
@@ -85,7 +106,7 @@ impl Waiters {
     pub(crate) fn close(&self) -> bool {
         let before = self.word.fetch_or(CLOSED, Ordering::AcqRel);
         barrier::full();
-        self.wake(usize::MAX);
+        self.wake_all();
         before & CLOSED == 0
     }
 
@@ -93,49 +114,71 @@ impl Waiters {
     #[inline(always)]
     pub(crate) fn signal(&self, published: usize) {
         barrier::light();
-        let word = self.word.load(Ordering::Relaxed);
-        if word & !CLOSED != 0 {
-            self.signal_slowly(word, published);
+        if self.word.load(Ordering::Relaxed) & !CLOSED != 0 {
+            self.signal_slowly(published);
         }
     }
 
     #[inline(never)]
-    fn signal_slowly(&self, mut word: usize, published: usize) {
-        if word & FENCED != 0 {
-            barrier::full();
-            word = self.word.load(Ordering::Relaxed);
-        }
-        if word >= ARMED {
+    fn signal_slowly(&self, published: usize) {
+        // Rule 2, and with it rule 7.
+        barrier::full();
+        let word = self.word.load(Ordering::Relaxed);
+        if word >= ARMED && word & WAKING == 0 {
             self.wake(published);
         }
     }
 
-    /// Rules 3 and 6: wakes up to `most` of those who wait, longest first.
+    /// Rules 3 and 7: wakes up to `most` of those who wait, longest first, up to the first thread.
     #[cold]
     pub(crate) fn wake(&self, most: usize) {
         for _ in 0..most {
-            let first = {
-                let mut list = self.list();
-                let first = list.waiting.pop_front();
-                if first.is_some() {
-                    self.word.fetch_sub(ARMED, Ordering::Relaxed);
-                }
-                first
+            let Some(first) = self.take_first() else {
+                return;
             };
-            let Some((_, waker)) = first else { return };
             self.wakes.fetch_add(1, Ordering::Relaxed);
-            waker.wake();
+            first.waker.wake();
+            if first.who == Who::Thread {
+                return;
+            }
         }
     }
 
+    fn wake_all(&self) {
+        while let Some(first) = self.take_first() {
+            self.wakes.fetch_add(1, Ordering::Relaxed);
+            first.waker.wake();
+        }
+    }
+
+    fn take_first(&self) -> Option<Waiting> {
+        let mut list = lock(&self.list);
+        let first = list.waiting.pop_front()?;
+        if first.who == Who::Thread {
+            self.word.fetch_or(WAKING, Ordering::Relaxed);
+        }
+        self.word.fetch_sub(ARMED, Ordering::Relaxed);
+        Some(first)
+    }
+
+    /// Rule 7: a thread that was woken, before it looks again.
+    fn resumed(&self) {
+        self.word.fetch_and(!WAKING, Ordering::Relaxed);
+        barrier::full();
+    }
+
     /// Rule 4, up to "look again". `moved` is how many values went through the channel so far.
-    pub(crate) fn arm(&self, waker: &Waker, moved: u64) -> Ticket {
-        let mut list = self.list();
+    pub(crate) fn arm(&self, who: Who, waker: &Waker, moved: u64) -> Ticket {
+        let mut list = lock(&self.list);
         let ticket = Ticket(list.armings);
         list.armings += 1;
         let busy = moved.wrapping_sub(list.moved) >= BUSY && barrier::is_asymmetric();
         list.moved = moved;
-        list.waiting.push_back((ticket, waker.clone()));
+        list.waiting.push_back(Waiting {
+            ticket,
+            who,
+            waker: waker.clone(),
+        });
         let fenced = self.word.fetch_add(ARMED, Ordering::Relaxed) & FENCED != 0;
         match (fenced, busy) {
             (true, false) => barrier::full(),
@@ -161,7 +204,7 @@ impl Waiters {
         if self.word.load(Ordering::Relaxed) & FENCED == 0 || !barrier::is_asymmetric() {
             return;
         }
-        let mut list = self.list();
+        let mut list = lock(&self.list);
         if moved.wrapping_sub(list.moved) >= BUSY {
             list.moved = moved;
             self.word.fetch_and(!FENCED, Ordering::Relaxed);
@@ -170,30 +213,37 @@ impl Waiters {
 
     /// Gives an arming another waker; `false` if it was woken already.
     pub(crate) fn rearm(&self, ticket: Ticket, waker: &Waker) -> bool {
-        let mut list = self.list();
-        let armed = list.waiting.iter_mut().find(|(one, _)| *one == ticket);
-        if let Some((_, old)) = armed {
-            old.clone_from(waker);
+        let mut list = lock(&self.list);
+        let armed = list.waiting.iter_mut().find(|one| one.ticket == ticket);
+        if let Some(one) = armed {
+            one.waker.clone_from(waker);
             return true;
         }
         false
     }
 
     /// Takes an arming back; `false` if it was woken already.
-    pub(crate) fn disarm(&self, ticket: Ticket) -> bool {
-        let mut list = self.list();
+    pub(crate) fn disarm(&self, who: Who, ticket: Ticket) -> bool {
+        let mut list = lock(&self.list);
         // Tickets grow along the list.
-        let Ok(place) = list.waiting.binary_search_by_key(&ticket.0, |(one, _)| one.0) else {
-            return false;
-        };
-        list.waiting.remove(place);
-        self.word.fetch_sub(ARMED, Ordering::Relaxed);
-        true
+        let place = list
+            .waiting
+            .binary_search_by_key(&ticket.0, |one| one.ticket.0);
+        if let Ok(place) = place {
+            list.waiting.remove(place);
+            self.word.fetch_sub(ARMED, Ordering::Relaxed);
+            return true;
+        }
+        drop(list);
+        if who == Who::Thread {
+            self.resumed();
+        }
+        false
     }
 
     /// Rule 6: takes an arming back for good, and gives the wake-up that it had already to the next.
-    pub(crate) fn leave(&self, ticket: Ticket) {
-        if !self.disarm(ticket) {
+    pub(crate) fn leave(&self, who: Who, ticket: Ticket) {
+        if !self.disarm(who, ticket) {
             self.wake(1);
         }
     }
@@ -209,18 +259,5 @@ impl Waiters {
             parks: self.parks.load(Ordering::Relaxed),
             parked_ns: self.parked_ns.load(Ordering::Relaxed),
         }
-    }
-
-    #[cfg(not(loom))]
-    fn list(&self) -> std::sync::MutexGuard<'_, List> {
-        // A waker that panics does so outside of the lock; the list is whole in any case.
-        self.list
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-
-    #[cfg(loom)]
-    fn list(&self) -> loom::sync::MutexGuard<'_, List> {
-        self.list.lock().expect("loom's locks are not poisoned")
     }
 }

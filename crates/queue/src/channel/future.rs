@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 
 use super::{Pop, Push, Receiver, Sender};
 use crate::error::{RecvError, SendError, TryRecvError, TrySendError};
-use crate::waiters::{Ticket, Waiters};
+use crate::waiters::{Ticket, Waiters, Who};
 
 /// A place among the waiters, or none.
 #[derive(Debug, Default)]
@@ -23,19 +23,19 @@ impl Place {
                 return;
             }
         }
-        self.0 = Some(waiters.arm(waker, moved));
+        self.0 = Some(waiters.arm(Who::Task, waker, moved));
     }
 
     /// The future got what it waited for: a wake-up that it had was for that.
     fn done(&mut self, waiters: &Waiters) {
         if let Some(ticket) = self.0.take() {
-            waiters.disarm(ticket);
+            waiters.disarm(Who::Task, ticket);
         }
     }
 
     fn leave(&mut self, waiters: &Waiters) {
         if let Some(ticket) = self.0.take() {
-            waiters.leave(ticket);
+            waiters.leave(Who::Task, ticket);
         }
     }
 }

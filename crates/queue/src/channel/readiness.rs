@@ -8,7 +8,7 @@ use std::task::Waker;
 
 use super::{Pop, Receiver};
 use crate::event_fd::EventFd;
-use crate::waiters::Ticket;
+use crate::waiters::{Ticket, Who};
 
 /// A file descriptor that is readable once there may be something to receive, from [`Receiver::readiness`].
 ///
@@ -50,12 +50,12 @@ impl<'a, P: Pop> Readiness<'a, P> {
     pub fn arm(&mut self) -> bool {
         let waiters = &self.receiver.pop.core().items.0;
         if let Some(ticket) = self.armed.take() {
-            waiters.disarm(ticket);
+            waiters.disarm(Who::Task, ticket);
         }
         self.event.reset();
-        let ticket = waiters.arm(&self.waker, self.receiver.pop.moved());
+        let ticket = waiters.arm(Who::Task, &self.waker, self.receiver.pop.moved());
         if self.receiver.is_ready() {
-            waiters.disarm(ticket);
+            waiters.disarm(Who::Task, ticket);
             return true;
         }
         self.armed = Some(ticket);
@@ -72,7 +72,7 @@ impl<P: Pop> AsFd for Readiness<'_, P> {
 impl<P: Pop> Drop for Readiness<'_, P> {
     fn drop(&mut self) {
         if let Some(ticket) = self.armed.take() {
-            self.receiver.pop.core().items.0.leave(ticket);
+            self.receiver.pop.core().items.0.leave(Who::Task, ticket);
         }
     }
 }

@@ -80,13 +80,27 @@ impl<P: Pop> Receiver<P> {
 
     fn block(&self, deadline: Option<u64>) -> Result<P::Item, RecvTimeoutError> {
         let mut in_time = true;
+        let mut waited = false;
         loop {
             match self.try_recv() {
-                Ok(value) => return Ok(value),
+                Ok(value) => {
+                    if waited {
+                        self.pass_on();
+                    }
+                    return Ok(value);
+                }
                 Err(TryRecvError::Closed) => return Err(RecvTimeoutError::Closed),
                 Err(TryRecvError::Empty) if !in_time => return Err(RecvTimeoutError::TimedOut),
                 Err(TryRecvError::Empty) => in_time = self.wait(deadline),
             }
+            waited = true;
+        }
+    }
+
+    /// Who waited and sees more values lets the next one know.
+    fn pass_on(&self) {
+        if self.pop.has_value() {
+            self.pop.core().items.0.signal(1);
         }
     }
 
@@ -99,7 +113,9 @@ impl<P: Pop> Receiver<P> {
             waiting: core.options.waiting,
             moved: self.pop.moved(),
         };
-        side.wait(deadline, || self.is_ready())
+        let ready = side.wait(deadline, || self.is_ready());
+        core.saw(self.pop.len());
+        ready
     }
 
     /// Whether a receive would not wait: there is a value, or there will be none.
@@ -145,12 +161,18 @@ impl<P: Pop> Receiver<P> {
     /// # Errors
     /// The channel is closed and drained.
     pub fn recv_batch(&self, values: &mut Vec<P::Item>, most: usize) -> Result<usize, RecvError> {
+        let mut waited = false;
         loop {
             match self.try_recv_batch(values, most) {
-                Ok(count) => return Ok(count),
+                Ok(count) => {
+                    if waited {
+                        self.pass_on();
+                    }
+                    return Ok(count);
+                }
                 Err(TryRecvError::Closed) => return Err(RecvError),
-                Err(TryRecvError::Empty) => self.wait(None),
-            };
+                Err(TryRecvError::Empty) => waited |= self.wait(None),
+            }
         }
     }
 

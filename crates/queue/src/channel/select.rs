@@ -7,7 +7,7 @@ use super::{Pop, Push, Receiver, Sender};
 use crate::clock;
 use crate::park::{Parker, Wake};
 use crate::spin::Spin;
-use crate::waiters::{Ticket, Waiters};
+use crate::waiters::{Ticket, Waiters, Who};
 
 /// One thing to wait for.
 struct Arm<'a> {
@@ -126,7 +126,7 @@ impl<'a> Select<'a> {
             let tickets: Vec<Ticket> = self
                 .arms
                 .iter()
-                .map(|arm| arm.waiters.arm(&waker, (arm.moved)()))
+                .map(|arm| arm.waiters.arm(Who::Task, &waker, (arm.moved)()))
                 .collect();
             found = self.try_ready();
             let mut in_time = true;
@@ -142,10 +142,10 @@ impl<'a> Select<'a> {
             }
             for (place, (arm, ticket)) in self.arms.iter().zip(tickets).enumerate() {
                 if found == Some(Operation(place)) {
-                    arm.waiters.disarm(ticket);
+                    arm.waiters.disarm(Who::Task, ticket);
                 } else {
                     // Whoever woke us there has to find another.
-                    arm.waiters.leave(ticket);
+                    arm.waiters.leave(Who::Task, ticket);
                 }
             }
             if found.is_some() || !in_time {

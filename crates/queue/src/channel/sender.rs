@@ -131,9 +131,15 @@ impl<P: Push> Sender<P> {
         deadline: Option<u64>,
     ) -> Result<(), SendTimeoutError<P::Item>> {
         let mut in_time = true;
+        let mut waited = false;
         loop {
             match self.try_send(value) {
-                Ok(()) => return Ok(()),
+                Ok(()) => {
+                    if waited {
+                        self.pass_on();
+                    }
+                    return Ok(());
+                }
                 Err(TrySendError::Closed(back)) => return Err(SendTimeoutError::Closed(back)),
                 Err(TrySendError::Full(back)) if !in_time => {
                     return Err(SendTimeoutError::TimedOut(back));
@@ -141,6 +147,14 @@ impl<P: Push> Sender<P> {
                 Err(TrySendError::Full(back)) => value = back,
             }
             in_time = self.wait(deadline);
+            waited = true;
+        }
+    }
+
+    /// Who waited and sees more room lets the next one know.
+    fn pass_on(&self) {
+        if self.push.has_room() {
+            self.push.core().room.0.signal(1);
         }
     }
 
@@ -181,12 +195,17 @@ impl<P: Push> Sender<P> {
     /// # Errors
     /// The channel is closed; what was not sent is left in `values`.
     pub fn send_batch(&self, values: &mut Vec<P::Item>) -> Result<(), Closed> {
+        let mut waited = false;
         loop {
             self.try_send_batch(values)?;
             if values.is_empty() {
+                if waited {
+                    self.pass_on();
+                }
                 return Ok(());
             }
             self.wait(None);
+            waited = true;
         }
     }
 

@@ -6,7 +6,7 @@
 pub struct Stats {
     /// Values inside now.
     pub depth: usize,
-    /// Most values inside, as far as a handle saw it: when the receiver looked for more, when a sender found no room, and now.
+    /// Most values inside, as far as a handle saw it: when a sender found no room, when a receiver had waited, and now.
     pub high_water: usize,
     /// Values that were to be sent and were dropped: [`Overflow::DropNewest`](crate::Overflow::DropNewest).
     pub dropped_newest: u64,

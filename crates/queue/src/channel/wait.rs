@@ -4,7 +4,7 @@ use super::Waiting;
 use crate::clock;
 use crate::park::{Parker, Wake};
 use crate::spin::{SharedSpin, processors};
-use crate::waiters::Waiters;
+use crate::waiters::{Waiters, Who};
 
 /// One side of a channel, as one who waits there sees it.
 pub(crate) struct Side<'a> {
@@ -29,9 +29,9 @@ impl Side<'_> {
             Waiting::Spin => return spin(deadline, ready),
         }
         let parker = Parker::current();
-        let ticket = self.waiters.arm(&parker.waker(), self.moved);
+        let ticket = self.waiters.arm(Who::Thread, &parker.waker(), self.moved);
         if ready() {
-            self.waiters.disarm(ticket);
+            self.waiters.disarm(Who::Thread, ticket);
             return true;
         }
         let since = clock::now();
@@ -48,7 +48,7 @@ impl Side<'_> {
         self.waiters.parked(clock::now().saturating_sub(since));
         // If it was taken off the list the caller looks again in any case, and finds what it was woken for, or that another
         // took it.
-        self.waiters.disarm(ticket);
+        self.waiters.disarm(Who::Thread, ticket);
         woken
     }
 }

@@ -1,0 +1,109 @@
+//! The path that senders without a lane share.
+
+use std::collections::VecDeque;
+
+use crate::error::BadCapacity;
+use crate::ring::Ring;
+use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
+
+/// A ring of stamped slots where there is a bound, a locked list where there is none.
+pub(super) enum Common<T> {
+    Ring(Ring<T>),
+    List(List<T>),
+}
+
+/// Taken by the 257th sender and later ones only.
+pub(super) struct List<T> {
+    values: Mutex<VecDeque<T>>,
+    /// Changed under the lock, read without.
+    pushed: AtomicUsize,
+    popped: AtomicUsize,
+}
+
+impl<T> Common<T> {
+    pub(super) fn bounded(capacity: usize) -> Result<Self, BadCapacity> {
+        Ok(Self::Ring(Ring::new(capacity)?))
+    }
+
+    pub(super) fn unbounded() -> Self {
+        Self::List(List {
+            values: Mutex::new(VecDeque::new()),
+            pushed: AtomicUsize::new(0),
+            popped: AtomicUsize::new(0),
+        })
+    }
+
+    pub(super) fn push(&self, value: T) -> Result<(), T> {
+        match self {
+            Self::Ring(ring) => ring.push(value),
+            Self::List(list) => {
+                let mut values = lock(&list.values);
+                values.push_back(value);
+                list.pushed.fetch_add(1, Ordering::Release);
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn pop(&self) -> Option<T> {
+        match self {
+            Self::Ring(ring) => ring.pop(),
+            Self::List(_) if self.len() == 0 => None,
+            Self::List(list) => {
+                let value = lock(&list.values).pop_front();
+                if value.is_some() {
+                    list.popped.fetch_add(1, Ordering::Relaxed);
+                }
+                value
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn has_value(&self) -> bool {
+        match self {
+            Self::Ring(ring) => !ring.is_empty(),
+            Self::List(_) => self.len() > 0,
+        }
+    }
+
+    pub(super) fn has_room(&self) -> bool {
+        match self {
+            Self::Ring(ring) => ring.has_room(),
+            Self::List(_) => true,
+        }
+    }
+
+    /// How many values were put in since the beginning, or are about to be.
+    pub(super) fn pushed(&self) -> usize {
+        match self {
+            Self::Ring(ring) => ring.pushed(),
+            Self::List(list) => list.pushed.load(Ordering::Acquire),
+        }
+    }
+
+    /// How many were taken out.
+    pub(super) fn popped(&self) -> usize {
+        match self {
+            Self::Ring(ring) => ring.popped(),
+            Self::List(list) => list.popped.load(Ordering::Relaxed),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.pushed().saturating_sub(self.popped())
+    }
+
+    pub(super) fn close(&self) {
+        if let Self::Ring(ring) = self {
+            ring.close();
+        }
+    }
+
+    pub(super) fn is_drained(&self) -> bool {
+        match self {
+            Self::Ring(ring) => ring.is_drained(),
+            Self::List(_) => self.len() == 0,
+        }
+    }
+}

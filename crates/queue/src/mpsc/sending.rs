@@ -1,0 +1,206 @@
+//! A sender of many.
+
+use std::cell::{Cell, OnceCell};
+use std::fmt;
+
+use super::Shared;
+use super::lanes::Outlet;
+use crate::channel::{Core, Push};
+use crate::sync::Arc;
+
+/// Values that a sender sends before it has a lane.
+const BEFORE_A_LANE: u32 = 64;
+
+/// A sender's part of the channel.
+pub struct Tx<T> {
+    shared: Arc<Shared<T>>,
+    outlet: OnceCell<Outlet<T>>,
+    /// Credits in hand.
+    credits: Cell<usize>,
+    /// Values sent on the common path, until it has a lane.
+    sent: Cell<u32>,
+}
+
+impl<T> Tx<T> {
+    pub(super) fn new(shared: Arc<Shared<T>>) -> Self {
+        // Without a bound nobody is kept waiting by what a lane holds: it may come at once.
+        let sent = if shared.is_bounded() {
+            0
+        } else {
+            BEFORE_A_LANE - 1
+        };
+        Self {
+            shared,
+            outlet: OnceCell::new(),
+            credits: Cell::new(0),
+            sent: Cell::new(sent),
+        }
+    }
+
+    /// A credit for one value: from the hand, or a new block of them.
+    #[inline(always)]
+    fn credit(&self) -> bool {
+        if self.credits.get() == 0 && !self.fetch_credits(usize::MAX) {
+            return false;
+        }
+        self.credits.set(self.credits.get() - 1);
+        true
+    }
+
+    #[inline(never)]
+    fn fetch_credits(&self, wanted: usize) -> bool {
+        let credits = if self.shared.is_bounded() {
+            self.shared.claim(wanted)
+        } else {
+            usize::MAX
+        };
+        self.credits.set(credits);
+        credits > 0
+    }
+
+    /// Rule 1.
+    #[cold]
+    fn push_without_a_lane(&self, value: T) -> Result<(), T> {
+        let shared = &*self.shared;
+        if !shared.lanes.are_possible() {
+            return shared.common.push(value);
+        }
+        if self.sent.get() + 1 >= BEFORE_A_LANE {
+            self.sent.set(0);
+            if let Some(outlet) = shared.lanes.make(|| shared.common.pushed()) {
+                let outlet = self.outlet.get_or_init(|| outlet);
+                return self.push_to(outlet, value);
+            }
+        }
+        if self.credits.get() == 0 && !self.fetch_credits(1) {
+            return Err(value);
+        }
+        shared.common.push(value)?;
+        self.credits.set(self.credits.get() - 1);
+        self.sent.set(self.sent.get() + 1);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn push_to(&self, outlet: &Outlet<T>, value: T) -> Result<(), T> {
+        if !self.credit() {
+            return Err(value);
+        }
+        outlet.push(value);
+        self.shared.lanes.set_hint(outlet.number());
+        Ok(())
+    }
+}
+
+impl<T> Push for Tx<T> {
+    type Item = T;
+
+    #[inline(always)]
+    fn core(&self) -> &Core {
+        &self.shared.core
+    }
+
+    #[inline(always)]
+    fn try_push(&self, value: T) -> Result<(), T> {
+        match self.outlet.get() {
+            Some(outlet) => self.push_to(outlet, value)?,
+            None => self.push_without_a_lane(value)?,
+        }
+        self.shared.core.items.0.signal(1);
+        Ok(())
+    }
+
+    fn push_some(&self, values: &mut Vec<T>) -> usize {
+        let mut count = 0;
+        match self.outlet.get() {
+            None => {
+                while !values.is_empty() {
+                    match self.push_without_a_lane(values.remove(0)) {
+                        Ok(()) => count += 1,
+                        Err(value) => {
+                            values.insert(0, value);
+                            break;
+                        }
+                    }
+                }
+            }
+            Some(outlet) => {
+                while count < values.len() && (self.credits.get() > 0 || self.fetch_credits(usize::MAX))
+                {
+                    let some = self.credits.get().min(values.len() - count);
+                    self.credits.set(self.credits.get() - some);
+                    count += some;
+                }
+                let mut values = values.drain(..count);
+                // SAFETY: as in `Outlet::push`.
+                let pushed = unsafe {
+                    outlet
+                        .slot
+                        .lane
+                        .push_some(&outlet.writer, count, || values.next())
+                };
+                debug_assert_eq!(pushed, count);
+                self.shared.lanes.set_hint(outlet.number());
+            }
+        }
+        if count > 0 {
+            self.shared.core.items.0.signal(count);
+        }
+        count
+    }
+
+    fn has_room(&self) -> bool {
+        if !self.shared.is_bounded() || self.credits.get() > 0 {
+            return true;
+        }
+        if self.shared.lanes.are_possible() {
+            self.shared.room() > 0
+        } else {
+            self.shared.common.has_room()
+        }
+    }
+
+    fn moved(&self) -> u64 {
+        use crate::sync::Ordering::Relaxed;
+        self.shared.popped.0.load(Relaxed) as u64
+    }
+
+    fn len(&self) -> usize {
+        self.shared.len()
+    }
+
+    fn capacity(&self) -> usize {
+        self.shared.capacity
+    }
+
+    fn shut(&self) {
+        self.shared.common.close();
+    }
+}
+
+impl<T> Clone for Tx<T> {
+    fn clone(&self) -> Self {
+        Self::new(Arc::clone(&self.shared))
+    }
+}
+
+impl<T> Drop for Tx<T> {
+    fn drop(&mut self) {
+        if let Some(outlet) = self.outlet.get() {
+            outlet.close();
+            self.shared.lanes.set_hint(outlet.number());
+        }
+        if self.shared.is_bounded() {
+            self.shared.give_back(self.credits.get());
+        }
+    }
+}
+
+impl<T> fmt::Debug for Tx<T> {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.debug_struct("mpsc::Tx")
+            .field("lane", &self.outlet.get().map(Outlet::number))
+            .field("credits", &self.credits.get())
+            .finish()
+    }
+}
