@@ -1,18 +1,19 @@
 //! The command line.
 
-use std::fs;
+mod baselines;
+mod measuring;
+mod regression;
+mod reporting;
+mod running;
+mod sweeping;
+
 use std::io::{self, Write};
-use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::SystemTime;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::lab::Lab;
 use crate::problem::Problem;
-use crate::report::{Report, SCHEMA};
-use crate::workloads::{self, Workload};
-use crate::{cell, csv, machine, rust_host, table, tools};
+use crate::{catalogue, cell, doctor, machine, rust_host};
 
 #[derive(Debug, Parser)]
 #[command(
@@ -28,9 +29,22 @@ struct CommandLine {
 #[derive(Debug, Subcommand)]
 enum Action {
     /// Say which workloads there are
-    List,
+    List(List),
     /// Run workloads and print their figures as a Markdown table
-    Run(Run),
+    Run(running::Run),
+    /// List, show or save what this machine measured before
+    Baseline(baselines::Baselines),
+    /// Hold a run against the baseline.
+    ///
+    /// Exit status: 0 none is worse; 1 something is worse than the threshold, and outside of this run's noise; 2 it cannot be
+    /// judged.
+    Regress(regression::Regress),
+    /// Run a workload at every point of a grid of its knobs, and say which is best
+    Sweep(sweeping::Sweep),
+    /// Write a run as Markdown, CSV and a page with charts
+    Report(reporting::Reporting),
+    /// Say what on this machine speaks against measuring, and what to do about it
+    Doctor(Doctor),
     /// The Rust host program: takes one sample a line of its input
     #[command(hide = true)]
     Host,
@@ -40,25 +54,17 @@ enum Action {
 }
 
 #[derive(Args, Debug)]
-struct Run {
-    /// Which workloads; all where none is named
-    #[arg(value_name = "NAME")]
-    names: Vec<String>,
-    /// Short samples: shows that everything works, judges nothing
+struct List {
+    /// Only the workloads of this group
+    #[arg(long = "group", value_name = "GROUP")]
+    groups: Vec<String>,
+}
+
+#[derive(Args, Debug)]
+struct Doctor {
+    /// As JSON: the `host` of every result
     #[arg(long)]
-    quick: bool,
-    /// Samples of each side, at least 5; overrules the workloads' own numbers
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(5..))]
-    samples: Option<u16>,
-    /// Write the result file
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-    /// Write every sample, one a line
-    #[arg(long, value_name = "FILE")]
-    csv: Option<PathBuf>,
-    /// Measure although this is a debug build; the result says so and judges nothing
-    #[arg(long)]
-    allow_debug: bool,
+    json: bool,
 }
 
 /// Runs the command line of this process.
@@ -66,84 +72,37 @@ struct Run {
 pub fn main() -> ExitCode {
     // Its own help and errors end here, the latter with 2.
     let done = match CommandLine::parse().action {
-        Action::List => list(),
-        Action::Run(run) => execute(&run),
+        Action::List(list) => catalogue::catalogue(&list.groups).and_then(|text| print(&text)),
+        Action::Run(run) => return status(running::execute(&run)),
+        Action::Baseline(baselines) => baselines::execute(&baselines),
+        Action::Regress(regress) => return regression::execute(&regress),
+        Action::Sweep(sweep) => sweeping::execute(&sweep),
+        Action::Report(report) => return status(reporting::execute(&report)),
+        Action::Doctor(Doctor { json }) => examine(json),
         Action::Host => rust_host::serve(),
         Action::Cell => cell::serve(io::stdin().lock(), io::stdout().lock()),
     };
+    status(done.map(|()| 0))
+}
+
+/// The exit status of what a command came to; a problem is told first.
+fn status(done: Result<u8, Problem>) -> ExitCode {
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(status) => ExitCode::from(status),
         Err(problem) => {
-            eprintln!("thalweg-bench: {problem}");
+            tell(&problem);
             ExitCode::from(problem.exit_status())
         }
     }
 }
 
-fn list() -> Result<(), Problem> {
-    print(&workloads::catalogue())
-}
-
-fn execute(run: &Run) -> Result<(), Problem> {
-    let chosen = workloads::choose(&run.names)?;
-    if tools::profile() == "debug" && !run.allow_debug {
-        return Err(Problem::NotReady(
-            "this is a debug build: build with --release, or say --allow-debug and believe nothing"
-                .to_owned(),
-        ));
-    }
-    let report = measure(&chosen, Lab::new(run.quick, run.samples.map(usize::from)))?;
-    print(&table::markdown(&report))?;
-    if let Some(file) = &run.json {
-        let mut text = serde_json::to_string_pretty(&report).expect("a report has no odd keys");
-        text.push('\n');
-        fs::write(file, text).map_err(Problem::io(file.display().to_string()))?;
-    }
-    if let Some(file) = &run.csv {
-        fs::write(file, csv::samples(&report)).map_err(Problem::io(file.display().to_string()))?;
-    }
-    Ok(())
-}
-
-/// Load average from which on somebody else is at work: a hot call then finds both processors taken, and sleeps where it
-/// would have spun.
-const BUSY: f64 = 0.5;
-
-fn measure(chosen: &[&Workload], mut lab: Lab) -> Result<Report, Problem> {
-    let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+fn examine(json: bool) -> Result<(), Problem> {
     let host = machine::describe();
-    let load = machine::load();
-    if load.parse().is_ok_and(|load: f64| load > BUSY) {
-        eprintln!(
-            "thalweg-bench: this machine is not idle (load {load}): quote nothing of this run"
-        );
-    }
-    lab.knobs.insert("load_at_start".to_owned(), load);
-    let mut results = Vec::new();
-    for workload in chosen {
-        let rows = (workload.run)(&mut lab);
-        lab.end();
-        results.extend(rows.map_err(|problem| named(workload, problem))?);
-    }
-    Ok(Report {
-        schema: SCHEMA,
-        suite: format!("thalweg-bench {}", env!("CARGO_PKG_VERSION")),
-        started,
-        host,
-        tools: tools::versions(),
-        commit: lab.commit(),
-        peers: lab.peers,
-        knobs: lab.knobs,
-        results,
-    })
-}
-
-fn named(workload: &Workload, problem: Problem) -> Problem {
-    let name = workload.name;
-    match problem {
-        Problem::Check(text) => Problem::Check(format!("{name}: {text}")),
-        Problem::Host(text) => Problem::Host(format!("{name}: {text}")),
-        other => other,
+    if json {
+        let text = serde_json::to_string_pretty(&host).expect("a host has no odd keys");
+        print(&(text + "\n"))
+    } else {
+        print(&doctor::text(&doctor::examine(&host)))
     }
 }
 
@@ -151,6 +110,10 @@ fn print(text: &str) -> Result<(), Problem> {
     io::stdout()
         .write_all(text.as_bytes())
         .map_err(Problem::io("standard output"))
+}
+
+fn tell(what: impl std::fmt::Display) {
+    eprintln!("thalweg-bench: {what}");
 }
 
 #[cfg(test)]
@@ -168,5 +131,44 @@ mod tests {
     fn fewer_than_five_samples_are_refused() {
         assert!(CommandLine::try_parse_from(["lab", "run", "--samples", "4"]).is_err());
         assert!(CommandLine::try_parse_from(["lab", "run", "--samples", "5"]).is_ok());
+    }
+
+    #[test]
+    fn a_duration_is_written_as_people_write_it() {
+        for (text, good) in [
+            ("10s", true),
+            ("1h 30m", true),
+            ("10", false),
+            ("0s", false),
+        ] {
+            let parsed = CommandLine::try_parse_from(["lab", "run", "--duration", text]);
+            assert_eq!(parsed.is_ok(), good, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_threshold_is_a_number_of_percent() {
+        for (text, good) in [
+            ("5", true),
+            ("2.5", true),
+            ("-1", false),
+            ("x", false),
+            ("NaN", false),
+        ] {
+            let option = format!("--threshold={text}");
+            let parsed = CommandLine::try_parse_from(["lab", "regress", &option]);
+            assert_eq!(parsed.is_ok(), good, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_report_is_of_files_or_of_a_new_run() {
+        let parse = |arguments: &[&str]| {
+            CommandLine::try_parse_from([&["lab", "report"], arguments].concat()).is_ok()
+        };
+        assert!(parse(&["--from", "a.json", "--from", "b.json"]));
+        assert!(parse(&["idle", "--quick"]));
+        assert!(!parse(&["idle", "--from", "a.json"]));
+        assert!(!parse(&["--quick", "--from", "a.json"]));
     }
 }

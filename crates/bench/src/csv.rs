@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::report::Report;
+use crate::report::{Report, Row, Winner};
 
 /// RFC 4180: `workload,params,side,name,unit,round,value`, a line for every sample of either side of every row.
 #[must_use]
@@ -30,8 +30,65 @@ pub fn samples(report: &Report) -> String {
     text
 }
 
+/// RFC 4180: a line for every row of every run, with all that the result file has but the checks.
+#[must_use]
+pub fn results(reports: &[Report]) -> String {
+    let mut text = "run,started,commit,cpu,workload,group,params,subject,peer,unit,subject_median,subject_low,subject_high,\
+                    peer_median,peer_low,peer_high,ratio,ratio_low,ratio_high,winner,samples,metrics,target,verdict\r\n"
+        .to_owned();
+    for (run, report) in (1..).zip(reports) {
+        for row in &report.results {
+            let mut cells = vec![
+                run.to_string(),
+                report.started.clone(),
+                report.commit.clone(),
+                report.host.cpu.clone(),
+            ];
+            cells.extend(cells_of(row));
+            let cells: Vec<String> = cells.iter().map(|cell| field(cell)).collect();
+            writeln!(text, "{}\r", cells.join(",")).expect("a String takes any text");
+        }
+    }
+    text
+}
+
+fn cells_of(row: &Row) -> Vec<String> {
+    let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    let params: Vec<String> = row.params.iter().map(|(k, v)| format!("{k}={v}")).collect();
+    let metrics: Vec<String> = row
+        .metrics
+        .iter()
+        .map(|(k, v)| format!("{k}={v}"))
+        .collect();
+    let (ours, theirs) = (row.subject_interval, row.peer_interval);
+    vec![
+        row.workload.clone(),
+        row.group.clone(),
+        params.join(" "),
+        row.subject.clone(),
+        text(&row.peer),
+        row.unit.clone(),
+        number(Some(row.subject_median)),
+        number(ours.map(|interval| interval.low)),
+        number(ours.map(|interval| interval.high)),
+        number(row.peer_median),
+        number(theirs.map(|interval| interval.low)),
+        number(theirs.map(|interval| interval.high)),
+        number(row.ratio.map(|ratio| ratio.median)),
+        number(row.ratio.map(|ratio| ratio.low)),
+        number(row.ratio.map(|ratio| ratio.high)),
+        row.winner.map_or("", Winner::name).to_owned(),
+        row.samples.to_string(),
+        metrics.join(" "),
+        text(&row.target),
+        text(&row.verdict),
+    ]
+}
+
 /// A field, quoted where it has to be.
-fn field(text: &str) -> String {
+#[must_use]
+pub fn field(text: &str) -> String {
     if text.contains(['"', ',', '\r', '\n']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {
@@ -44,6 +101,21 @@ mod tests {
     use super::*;
     use crate::report::Row;
     use crate::report::tests::sample;
+
+    #[test]
+    fn a_result_is_a_line_with_as_many_fields_as_the_head() {
+        let text = results(&[sample(), sample()]);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 5);
+        for line in &lines {
+            assert_eq!(line.split(',').count(), 24, "{line}");
+        }
+        assert!(
+            lines[1].starts_with("1,2026-01-02T03:04:05Z,0123abcd,A processor,search_overhead,")
+        );
+        assert!(lines[1].contains(",0.5,0.5,0.5,subject,3,,ratio <= 1.05,passed"));
+        assert!(lines[4].starts_with("2,"));
+    }
 
     #[test]
     fn a_sample_is_a_line_and_awkward_text_is_quoted() {

@@ -2,15 +2,30 @@
 
 use std::collections::BTreeMap;
 
-use crate::statistics::Ratio;
+use crate::statistics::{Ratio, median};
 
-/// An upper limit that a result must keep.
+/// What a target is held against.
+#[derive(Clone, Copy, Debug)]
+pub struct Figures<'a> {
+    /// The ratio, where there is a peer.
+    pub ratio: Option<&'a Ratio>,
+    /// The row's metrics.
+    pub metrics: &'a BTreeMap<String, f64>,
+    /// The subject's samples.
+    pub samples: &'a [f64],
+}
+
+/// A limit that a result must keep.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Target {
     /// The ratio's median is at most this.
     Ratio(f64),
     /// This metric is at most this.
     Metric(&'static str, f64),
+    /// This metric is at least this.
+    AtLeast(&'static str, f64),
+    /// The subject's worst sample is at most this many times its median.
+    Worst(f64),
     /// All of these.
     All(Vec<Target>),
 }
@@ -22,31 +37,34 @@ impl Target {
         match self {
             Self::Ratio(limit) => format!("ratio <= {limit}"),
             Self::Metric(name, limit) => format!("{name} <= {limit}"),
+            Self::AtLeast(name, limit) => format!("{name} >= {limit}"),
+            Self::Worst(limit) => format!("worst / median <= {limit}"),
             Self::All(all) => all.iter().map(Self::text).collect::<Vec<_>>().join(" and "),
         }
     }
 
     /// Whether it is kept; `None` where the figure is not there.
     #[must_use]
-    pub fn kept(&self, ratio: Option<&Ratio>, metrics: &BTreeMap<String, f64>) -> Option<bool> {
+    pub fn kept(&self, figures: Figures<'_>) -> Option<bool> {
+        let metric = |name| figures.metrics.get(name).copied();
         match self {
-            Self::Ratio(limit) => ratio.map(|ratio| ratio.median <= *limit),
-            Self::Metric(name, limit) => metrics.get(*name).map(|value| value <= limit),
-            Self::All(all) => all.iter().try_fold(true, |so_far, one| {
-                Some(one.kept(ratio, metrics)? && so_far)
-            }),
+            Self::Ratio(limit) => figures.ratio.map(|ratio| ratio.median <= *limit),
+            Self::Metric(name, limit) => metric(*name).map(|value| value <= *limit),
+            Self::AtLeast(name, limit) => metric(*name).map(|value| value >= *limit),
+            Self::Worst(limit) => {
+                let worst = figures.samples.iter().copied().reduce(f64::max)?;
+                Some(worst <= limit * median(figures.samples)?)
+            }
+            Self::All(all) => all
+                .iter()
+                .try_fold(true, |so_far, one| Some(one.kept(figures)? && so_far)),
         }
     }
 
     /// `passed`, `failed`, or `not judged: why`. `refusal` is why this run judges nothing, if so.
     #[must_use]
-    pub fn verdict(
-        &self,
-        ratio: Option<&Ratio>,
-        metrics: &BTreeMap<String, f64>,
-        refusal: Option<&str>,
-    ) -> String {
-        match (refusal, self.kept(ratio, metrics)) {
+    pub fn verdict(&self, figures: Figures<'_>, refusal: Option<&str>) -> String {
+        match (refusal, self.kept(figures)) {
             (Some(why), _) => format!("not judged: {why}"),
             (None, Some(true)) => "passed".to_owned(),
             (None, Some(false)) => "failed".to_owned(),
@@ -67,43 +85,74 @@ mod tests {
         }
     }
 
+    /// The verdict on a row with this ratio, `p50_ns` of this, and these samples.
+    fn verdict(target: &Target, median: Option<f64>, p50: Option<f64>, samples: &[f64]) -> String {
+        let ratio = median.map(ratio);
+        let metrics = p50.map(|p50| ("p50_ns".to_owned(), p50));
+        let figures = Figures {
+            ratio: ratio.as_ref(),
+            metrics: &metrics.into_iter().collect(),
+            samples,
+        };
+        target.verdict(figures, None)
+    }
+
     #[test]
     fn a_limit_is_kept_up_to_and_including_it() {
-        let metrics = BTreeMap::from([("p50_ns".to_owned(), 3000.0)]);
-        let target = Target::Metric("p50_ns", 3000.0);
-        assert_eq!(target.verdict(None, &metrics, None), "passed");
-        assert_eq!(
-            Target::Metric("p50_ns", 2999.0).verdict(None, &metrics, None),
-            "failed"
-        );
-        assert_eq!(
-            Target::Ratio(1.05).verdict(Some(&ratio(1.05)), &metrics, None),
-            "passed"
-        );
-        assert_eq!(
-            Target::Ratio(1.05).verdict(Some(&ratio(1.051)), &metrics, None),
-            "failed"
-        );
+        let judge = |target: &Target| verdict(target, Some(1.05), Some(3000.0), &[1.0, 1.0, 1.5]);
+        assert_eq!(judge(&Target::Metric("p50_ns", 3000.0)), "passed");
+        assert_eq!(judge(&Target::Metric("p50_ns", 2999.0)), "failed");
+        assert_eq!(judge(&Target::AtLeast("p50_ns", 3000.0)), "passed");
+        assert_eq!(judge(&Target::AtLeast("p50_ns", 3001.0)), "failed");
+        assert_eq!(judge(&Target::Ratio(1.05)), "passed");
+        assert_eq!(judge(&Target::Ratio(1.049)), "failed");
+        assert_eq!(judge(&Target::Worst(1.5)), "passed");
+        assert_eq!(judge(&Target::Worst(1.49)), "failed");
     }
 
     #[test]
     fn of_several_limits_one_that_is_missed_fails_all() {
-        let metrics = BTreeMap::from([("p50_ns".to_owned(), 9000.0)]);
         let target = Target::All(vec![Target::Metric("p50_ns", 10_000.0), Target::Ratio(1.5)]);
         assert_eq!(target.text(), "p50_ns <= 10000 and ratio <= 1.5");
-        assert_eq!(target.kept(Some(&ratio(1.4)), &metrics), Some(true));
-        assert_eq!(target.kept(Some(&ratio(1.6)), &metrics), Some(false));
-        assert_eq!(target.kept(None, &metrics), None);
+        let judge = |median| verdict(&target, median, Some(9000.0), &[1.0]);
+        assert_eq!(judge(Some(1.4)), "passed");
+        assert_eq!(judge(Some(1.6)), "failed");
+        assert_eq!(judge(None), "not judged: not measured");
+    }
+
+    #[test]
+    fn a_target_is_spelled_as_people_write_it() {
+        assert_eq!(
+            Target::AtLeast("ops_per_s", 3e7).text(),
+            "ops_per_s >= 30000000"
+        );
+        assert_eq!(Target::Worst(1.1).text(), "worst / median <= 1.1");
     }
 
     #[test]
     fn what_was_not_measured_never_passes() {
-        let target = Target::Ratio(9.0);
+        for target in [
+            Target::Ratio(9.0),
+            Target::Metric("p50_ns", 9.0),
+            Target::AtLeast("p50_ns", 0.0),
+            Target::Worst(9.0),
+        ] {
+            assert_eq!(
+                verdict(&target, None, None, &[]),
+                "not judged: not measured",
+                "{}",
+                target.text()
+            );
+        }
+        let ratio = ratio(1.0);
+        let figures = Figures {
+            ratio: Some(&ratio),
+            metrics: &BTreeMap::new(),
+            samples: &[1.0],
+        };
         assert_eq!(
-            target.verdict(None, &BTreeMap::new(), None),
-            "not judged: not measured"
+            Target::Ratio(9.0).verdict(figures, Some("debug build")),
+            "not judged: debug build"
         );
-        let verdict = target.verdict(Some(&ratio(1.0)), &BTreeMap::new(), Some("debug build"));
-        assert_eq!(verdict, "not judged: debug build");
     }
 }

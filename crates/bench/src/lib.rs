@@ -9,30 +9,40 @@
 //!
 //! | module | what it knows |
 //! | --- | --- |
-//! | [`command`] | the command line: `list`, `run` |
-//! | [`workloads`] | one file a workload, and the list of them |
+//! | [`command`] | the command line: `list`, `run`, `baseline`, `regress`, `sweep`, `report`, `doctor` |
+//! | [`workloads`], [`catalogue`] | one file a workload, the list of them, their groups |
 //! | [`interleave`], [`statistics`], [`latency`] | how a figure is taken |
-//! | [`judgement`], [`report`], [`table`], [`csv`] | what is said about it, and how it is written |
-//! | [`machine`], [`tools`] | on what it was measured, with what |
+//! | [`judgement`], [`report`], [`result_file`] | what is said about it, and the file that says it |
+//! | [`table`], [`csv`], [`summary`], [`page`] | the same for people |
+//! | [`baseline`], [`regress`], [`sweep`] | runs held against each other |
+//! | [`machine`], [`doctor`], [`tools`] | on what it was measured, with what |
 //! | [`cell`], [`processes`] | samples of one point out of several fresh processes |
 //! | [`child`], [`hosts`], [`placement`], [`rust_host`] | the programs of other languages, and where they run |
 
+pub mod baseline;
+pub mod catalogue;
 pub mod cell;
 pub mod child;
 pub mod command;
 pub mod csv;
+pub mod doctor;
 pub mod hosts;
 pub mod interleave;
 pub mod judgement;
 pub mod lab;
 pub mod latency;
 pub mod machine;
+pub mod page;
 pub mod placement;
 pub mod problem;
 pub mod processes;
+pub mod regress;
 pub mod report;
+pub mod result_file;
 pub mod rust_host;
 pub mod statistics;
+pub mod summary;
+pub mod sweep;
 pub mod table;
 pub mod tools;
 pub mod workloads;

@@ -3,9 +3,12 @@
 use std::fs;
 use std::process::Command;
 use std::thread::available_parallelism;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Resource, getrlimit};
 
 use crate::placement;
-use crate::report::Host;
+use crate::report::{Host, unknown};
 
 /// Describes the machine that this process runs on. What cannot be found out is `unknown`.
 #[must_use]
@@ -22,6 +25,16 @@ pub fn describe() -> Host {
         governor: governor(),
         memory: memory(&read("/proc/meminfo")),
         r#virtual: virtualisation(),
+        turbo: turbo(
+            &read("/sys/devices/system/cpu/intel_pstate/no_turbo"),
+            &read("/sys/devices/system/cpu/cpufreq/boost"),
+        ),
+        load: load(),
+        stolen: stolen(&read("/proc/stat")),
+        quota: quota(),
+        open_files: limit(Resource::Nofile, 1, ""),
+        locked_memory: limit(Resource::Memlock, 1024, " KiB"),
+        clock: clock(),
     }
 }
 
@@ -31,8 +44,7 @@ pub fn load() -> String {
     read("/proc/loadavg")
         .split_whitespace()
         .next()
-        .unwrap_or("unknown")
-        .to_owned()
+        .map_or_else(unknown, str::to_owned)
 }
 
 fn read(path: &str) -> String {
@@ -49,7 +61,7 @@ fn processor_name(cpuinfo: &str) -> String {
     // aarch64 has no name there, only numbers.
     value_of("model name")
         .or_else(|| value_of("CPU part").map(|part| format!("part {part}")))
-        .unwrap_or_else(|| "unknown".to_owned())
+        .unwrap_or_else(unknown)
 }
 
 /// Counts the processors of a list like `0-3,8`.
@@ -78,7 +90,7 @@ fn memory(meminfo: &str) -> String {
         let rest = line.strip_prefix("MemTotal:")?;
         rest.split_whitespace().next()?.parse::<u64>().ok()
     });
-    kib.map_or_else(|| "unknown".to_owned(), |kib| format!("{} MiB", kib / 1024))
+    kib.map_or_else(unknown, |kib| format!("{} MiB", kib / 1024))
 }
 
 fn virtualisation() -> String {
@@ -87,8 +99,104 @@ fn virtualisation() -> String {
     match text {
         Some(text) if !text.is_empty() => text,
         _ if read("/proc/cpuinfo").contains("hypervisor") => "virtual machine".to_owned(),
-        _ => "unknown".to_owned(),
+        _ => unknown(),
     }
+}
+
+/// Intel's driver has a switch that forbids, all others one that allows.
+fn turbo(forbidden: &str, allowed: &str) -> String {
+    match (forbidden.trim(), allowed.trim()) {
+        ("0", _) | ("", "1") => "on".to_owned(),
+        ("1", _) | ("", "0") => "off".to_owned(),
+        _ => unknown(),
+    }
+}
+
+/// From the first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal.
+fn stolen(stat: &str) -> String {
+    let times: Vec<f64> = stat
+        .lines()
+        .find_map(|line| line.strip_prefix("cpu "))
+        .unwrap_or_default()
+        .split_whitespace()
+        .take(8)
+        .filter_map(|time| time.parse().ok())
+        .collect();
+    let all: f64 = times.iter().sum();
+    match times.get(7) {
+        Some(steal) if all > 0.0 => format!("{:.1} %", 100.0 * steal / all),
+        _ => unknown(),
+    }
+}
+
+/// The tightest quota of this process's control group and of those above it, in processors.
+fn quota() -> String {
+    let mut tightest: Option<f64> = None;
+    for line in read("/proc/self/cgroup").lines() {
+        // `0::/path` in version 2, `1:cpu,cpuacct:/path` in version 1.
+        let mut parts = line.splitn(3, ':');
+        let (_, controllers, Some(path)) = (parts.next(), parts.next(), parts.next()) else {
+            continue;
+        };
+        let own = std::path::Path::new(path.trim_start_matches('/'));
+        for folder in own.ancestors() {
+            let folder = folder.display();
+            let quota = if controllers == Some("") {
+                quota_of(&read(&format!("/sys/fs/cgroup/{folder}/cpu.max")))
+            } else if controllers.is_some_and(|all| all.split(',').any(|one| one == "cpu")) {
+                let file = |name| read(&format!("/sys/fs/cgroup/cpu/{folder}/cpu.cfs_{name}_us"));
+                quota_of(&format!("{} {}", file("quota").trim(), file("period")))
+            } else {
+                None
+            };
+            tightest = match (tightest, quota) {
+                (Some(known), Some(new)) => Some(known.min(new)),
+                (known, new) => known.or(new),
+            };
+        }
+    }
+    tightest.map_or_else(|| "none".to_owned(), |cpus| format!("{cpus:.2}"))
+}
+
+/// Quota and period, both in us: `200000 100000` is two processors, `max 100000` and `-1 100000` are none.
+fn quota_of(text: &str) -> Option<f64> {
+    let mut numbers = text.split_whitespace().map(str::parse::<f64>);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(quota)), Some(Ok(period))) if quota > 0.0 && period > 0.0 => Some(quota / period),
+        _ => None,
+    }
+}
+
+fn limit(resource: Resource, divisor: u64, unit: &str) -> String {
+    let limit = getrlimit(resource);
+    let text = |value: Option<u64>| {
+        value.map_or_else(
+            || "unlimited".to_owned(),
+            |value| format!("{}{unit}", value / divisor),
+        )
+    };
+    format!("{} of {}", text(limit.current), text(limit.maximum))
+}
+
+fn clock() -> String {
+    let folder = "/sys/devices/system/clocksource/clocksource0";
+    let name = match read(&format!("{folder}/current_clocksource")).trim() {
+        "" => unknown(),
+        name => name.to_owned(),
+    };
+    format!("{name}, {:.0} ns a reading", reading().as_nanos())
+}
+
+/// Readings whose mean counts: a few ms even where a reading is a system call.
+const READINGS: u32 = 10_000;
+
+/// What one reading of the monotonic clock costs.
+fn reading() -> Duration {
+    let began = Instant::now();
+    for _ in 0..READINGS {
+        std::hint::black_box(Instant::now());
+    }
+    began.elapsed() / READINGS
 }
 
 #[cfg(test)]
@@ -110,10 +218,37 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_has_a_kernel_and_a_processor() {
+    fn turbo_is_known_by_either_switch() {
+        assert_eq!(turbo("0\n", ""), "on");
+        assert_eq!(turbo("1\n", ""), "off");
+        assert_eq!(turbo("", "1\n"), "on");
+        assert_eq!(turbo("", "0\n"), "off");
+        assert_eq!(turbo("", ""), "unknown");
+    }
+
+    #[test]
+    fn stolen_time_is_the_eighth_of_the_first_line() {
+        let stat = "cpu  10 0 10 70 0 0 0 10 5 0\ncpu0 1 0 0 0 0 0 0 99 0 0\n";
+        assert_eq!(stolen(stat), "10.0 %");
+        assert_eq!(stolen("cpu 1 2 3\n"), "unknown");
+        assert_eq!(stolen(""), "unknown");
+    }
+
+    #[test]
+    fn a_quota_is_a_number_of_processors() {
+        assert_eq!(quota_of("150000 100000\n"), Some(1.5));
+        assert_eq!(quota_of("max 100000\n"), None);
+        assert_eq!(quota_of("-1 100000"), None);
+        assert_eq!(quota_of(""), None);
+    }
+
+    #[test]
+    fn this_machine_has_a_kernel_a_processor_and_a_clock() {
         let host = describe();
         assert!(host.uname.starts_with("Linux "), "{}", host.uname);
         assert!(host.processors >= 1);
         assert!(!host.affinity.is_empty());
+        assert!(host.clock.ends_with(" ns a reading"), "{}", host.clock);
+        assert!(host.open_files.contains(" of "), "{}", host.open_files);
     }
 }

@@ -84,8 +84,9 @@ pub fn sample(
     Ok(taken)
 }
 
-/// How many rounds each process takes: never none.
-fn shares(rounds: usize, processes: usize) -> Vec<usize> {
+/// How many of `rounds` each of `processes` takes: never none, so there may be fewer of them.
+#[must_use]
+pub fn shares(rounds: usize, processes: usize) -> Vec<usize> {
     let processes = processes.clamp(1, rounds.max(1));
     (0..processes)
         .map(|number| rounds / processes + usize::from(number < rounds % processes))

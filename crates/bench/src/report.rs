@@ -1,14 +1,15 @@
 //! The result file: one JSON document a run, one schema, number 1.
 //!
 //! Every field is always there; what does not apply is `null`. Times are in the unit that `unit` names, ratios are subject /
-//! peer by time, so that lower is better. Field names do not change within a schema number.
+//! peer by time, so that lower is better. Field names do not change within a schema number; new ones may come, and a file that
+//! was written before them reads back with `null` or `unknown` there.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::judgement::Target;
-use crate::statistics::{Ratio, median, ratio_of_pairs};
+use crate::judgement::{Figures, Target};
+use crate::statistics::{Interval, Ratio, interval, median, ratio_of_pairs};
 
 /// The number of this shape.
 pub const SCHEMA: u32 = 1;
@@ -55,6 +56,33 @@ pub struct Host {
     pub memory: String,
     /// What the machine runs in: `kvm`, `docker`, .. or `none`.
     pub r#virtual: String,
+    /// Whether the clock may rise above its nominal rate: `on`, `off`.
+    #[serde(default = "unknown")]
+    pub turbo: String,
+    /// Load average over the minute before the run.
+    #[serde(default = "unknown")]
+    pub load: String,
+    /// Share of the processors' time that the hypervisor gave to others since boot.
+    #[serde(default = "unknown")]
+    pub stolen: String,
+    /// Processors' worth of time that the control group may use, or `none`.
+    #[serde(default = "unknown")]
+    pub quota: String,
+    /// Limit of open files: soft and hard.
+    #[serde(default = "unknown")]
+    pub open_files: String,
+    /// Limit of locked memory: soft and hard.
+    #[serde(default = "unknown")]
+    pub locked_memory: String,
+    /// What the kernel reads the time from, and what a reading costs.
+    #[serde(default = "unknown")]
+    pub clock: String,
+}
+
+/// What is not known of a machine.
+#[must_use]
+pub fn unknown() -> String {
+    "unknown".to_owned()
 }
 
 /// Which side was faster.
@@ -67,6 +95,18 @@ pub enum Winner {
     Peer,
     /// The interval holds 1: the run does not tell them apart.
     Even,
+}
+
+impl Winner {
+    /// As a result file spells it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Subject => "subject",
+            Self::Peer => "peer",
+            Self::Even => "even",
+        }
+    }
 }
 
 /// One figure: a workload at one point of its parameters, one subject, at most one peer.
@@ -89,6 +129,12 @@ pub struct Row {
     pub subject_median: f64,
     /// Median of the peer's.
     pub peer_median: Option<f64>,
+    /// The 95 % interval of the subject's median.
+    #[serde(default)]
+    pub subject_interval: Option<Interval>,
+    /// The same of the peer's.
+    #[serde(default)]
+    pub peer_interval: Option<Interval>,
     /// Formed pair by pair.
     pub ratio: Option<Ratio>,
     /// By the ratio's interval.
@@ -147,6 +193,8 @@ impl Row {
             unit: unit.to_owned(),
             subject_median: median(&subject).expect("a row has at least one sample"),
             peer_median: peer.as_deref().and_then(median),
+            subject_interval: interval(&subject),
+            peer_interval: peer.as_deref().and_then(interval),
             ratio,
             winner: ratio.map(winner),
             samples: subject.len() as u64,
@@ -172,7 +220,12 @@ impl Row {
     /// run judges nothing, if so.
     #[must_use]
     pub fn held_to(mut self, target: &Target, refusal: Option<&str>) -> Self {
-        self.verdict = Some(target.verdict(self.ratio.as_ref(), &self.metrics, refusal));
+        let figures = Figures {
+            ratio: self.ratio.as_ref(),
+            metrics: &self.metrics,
+            samples: &self.raw.subject,
+        };
+        self.verdict = Some(target.verdict(figures, refusal));
         self.target = Some(target.text());
         self
     }
@@ -207,6 +260,13 @@ pub(crate) mod tests {
                 governor: "none".to_owned(),
                 memory: "2048 MiB".to_owned(),
                 r#virtual: "kvm".to_owned(),
+                turbo: "on".to_owned(),
+                load: "0.10".to_owned(),
+                stolen: "0.0 %".to_owned(),
+                quota: "none".to_owned(),
+                open_files: "1024 of 4096".to_owned(),
+                locked_memory: "8192 KiB of 8192 KiB".to_owned(),
+                clock: "tsc, 25 ns a reading".to_owned(),
             },
             tools: BTreeMap::from([("rustc".to_owned(), "1.95.0".to_owned())]),
             peers: BTreeMap::new(),
@@ -242,6 +302,8 @@ pub(crate) mod tests {
                 "workload": "search_overhead", "group": "boundary", "params": {"workers": "2"},
                 "subject": "thalweg", "peer": "direct", "unit": "s",
                 "subject_median": 1.0, "peer_median": 2.0,
+                "subject_interval": {"low": 1.0, "high": 1.0},
+                "peer_interval": {"low": 2.0, "high": 2.0},
                 "ratio": {"median": 0.5, "low": 0.5, "high": 0.5},
                 "winner": "subject", "samples": 3, "checks": ["counts equal"], "metrics": {},
                 "target": "ratio <= 1.05", "verdict": "passed",
@@ -285,14 +347,44 @@ pub(crate) mod tests {
             host,
             [
                 "affinity",
+                "clock",
                 "cpu",
                 "governor",
+                "load",
+                "locked_memory",
                 "memory",
+                "open_files",
                 "processors",
+                "quota",
+                "stolen",
+                "turbo",
                 "uname",
                 "virtual"
             ]
         );
+    }
+
+    #[test]
+    fn a_file_from_before_the_newer_fields_still_reads() {
+        let mut value = serde_json::to_value(sample()).unwrap();
+        let host = value["host"].as_object_mut().unwrap();
+        for newer in [
+            "turbo",
+            "load",
+            "stolen",
+            "quota",
+            "open_files",
+            "locked_memory",
+            "clock",
+        ] {
+            host.remove(newer).unwrap();
+        }
+        let row = value["results"][0].as_object_mut().unwrap();
+        row.remove("subject_interval").unwrap();
+        row.remove("peer_interval").unwrap();
+        let report: Report = serde_json::from_value(value).unwrap();
+        assert_eq!(report.host.clock, "unknown");
+        assert_eq!(report.results[0].subject_interval, None);
     }
 
     #[test]

@@ -30,6 +30,33 @@ pub struct Ratio {
     pub high: f64,
 }
 
+/// The 95 % interval of a median.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// The 95 % interval of the median of `values`.
+///
+/// `None` where there are none.
+///
+/// ```
+/// use thalweg_bench::statistics::interval;
+/// let interval = interval(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
+/// assert_eq!((interval.low, interval.high), (1.0, 5.0));
+/// ```
+#[must_use]
+pub fn interval(values: &[f64]) -> Option<Interval> {
+    if values.is_empty() {
+        return None;
+    }
+    let (low, high) = interval_of_median(values);
+    Some(Interval { low, high })
+}
+
 /// The median: the middle value, or the mean of the two in the middle.
 ///
 /// ```

@@ -21,7 +21,13 @@ const HEAD: [&str; 8] = [
 pub fn markdown(report: &Report) -> String {
     let mut lines = vec![HEAD.map(str::to_owned)];
     lines.extend(report.results.iter().map(cells));
-    let widths: Vec<usize> = (0..HEAD.len())
+    aligned(&lines)
+}
+
+/// A Markdown table, its first line the head, columns padded.
+#[must_use]
+pub fn aligned<const N: usize>(lines: &[[String; N]]) -> String {
+    let widths: Vec<usize> = (0..N)
         .map(|column| {
             lines
                 .iter()

@@ -6,8 +6,6 @@ pub mod lab_hosts;
 pub mod search_overhead;
 pub mod view_read;
 
-use std::fmt::Write;
-
 use crate::cell::Open;
 use crate::lab::Lab;
 use crate::problem::Problem;
@@ -18,7 +16,7 @@ use crate::report::Row;
 pub struct Workload {
     /// Its public name.
     pub name: &'static str,
-    /// `queue`, `boundary`, `streaming`, `runtime`, `nginx`, `stress` or `endurance`.
+    /// One of [`crate::catalogue::GROUPS`].
     pub group: &'static str,
     /// What it measures and why, in one sentence.
     pub what: &'static str,
@@ -87,53 +85,14 @@ pub fn find(name: &str) -> Result<&'static Workload, Problem> {
         })
 }
 
-/// The workloads of these names, in the list's order; all where none is named.
-///
-/// # Errors
-/// A name that is not there; the message lists those that are.
-pub fn choose(names: &[String]) -> Result<Vec<&'static Workload>, Problem> {
-    for name in names {
-        find(name)?;
-    }
-    let wanted = |w: &&Workload| names.is_empty() || names.iter().any(|name| name == w.name);
-    Ok(WORKLOADS.iter().filter(wanted).collect())
-}
-
-/// What `list` prints: a paragraph a workload.
-#[must_use]
-pub fn catalogue() -> String {
-    let mut text = String::new();
-    for workload in WORKLOADS {
-        let Workload {
-            name,
-            group,
-            what,
-            source,
-            peers,
-            seconds,
-            ..
-        } = workload;
-        let peers = if peers.is_empty() {
-            "none".to_owned()
-        } else {
-            peers.join(", ")
-        };
-        writeln!(
-            text,
-            "{name} ({group}, about {seconds} s)\n    {what}\n    from: {source}\n    peers: {peers}"
-        )
-        .expect("a String takes any text");
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalogue::GROUPS;
 
     #[test]
     fn an_unknown_name_is_answered_with_those_that_are_there() {
-        let problem = choose(&["idle".to_owned(), "warp".to_owned()]).unwrap_err();
+        let problem = find("warp").unwrap_err();
         assert_eq!(problem.exit_status(), 2);
         let text = problem.to_string();
         assert!(
@@ -143,19 +102,23 @@ mod tests {
     }
 
     #[test]
-    fn no_name_means_all_and_the_order_is_the_lists() {
-        assert_eq!(choose(&[]).unwrap().len(), WORKLOADS.len());
-        let chosen = choose(&["idle".to_owned(), "first_calls".to_owned()]).unwrap();
-        let names: Vec<&str> = chosen.iter().map(|workload| workload.name).collect();
-        assert_eq!(names, ["first_calls", "idle"]);
-    }
-
-    #[test]
-    fn the_catalogue_says_everything_about_each() {
-        let text = catalogue();
+    fn every_workload_says_what_it_is_and_stands_once_in_a_known_group() {
         for workload in WORKLOADS {
-            assert!(text.contains(workload.name) && text.contains(workload.what));
-            assert!(!workload.what.is_empty() && workload.seconds > 0);
+            let name = workload.name;
+            assert!(
+                !workload.what.is_empty() && !workload.source.is_empty(),
+                "{name}"
+            );
+            assert!(workload.seconds > 0, "{name}");
+            assert!(
+                GROUPS.iter().any(|group| group.name == workload.group),
+                "{name}"
+            );
+            assert_eq!(
+                WORKLOADS.iter().filter(|other| other.name == name).count(),
+                1,
+                "{name}"
+            );
         }
     }
 }

@@ -1,0 +1,204 @@
+//! What `run`, `regress` and `report` have in common: workloads are chosen and measured.
+
+use std::time::{Duration, SystemTime};
+
+use clap::Args;
+
+use crate::catalogue::{self, Wanted};
+use crate::command::tell;
+use crate::lab::Lab;
+use crate::problem::Problem;
+use crate::report::{Report, SCHEMA};
+use crate::workloads::Workload;
+use crate::{doctor, machine, tools};
+
+/// Which workloads, and how.
+#[derive(Args, Debug)]
+pub struct Measuring {
+    /// Which workloads; where none is named all but those that run on request only
+    #[arg(value_name = "NAME")]
+    pub names: Vec<String>,
+    /// All workloads of a group
+    #[arg(long = "group", value_name = "GROUP")]
+    pub groups: Vec<String>,
+    /// Short samples: shows that everything works, judges nothing
+    #[arg(long)]
+    pub quick: bool,
+    /// Samples of each side, at least 5; overrules the workloads' own numbers
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(5..))]
+    pub samples: Option<u16>,
+    /// How long workloads run that run for a time: 10s, 1h
+    #[arg(long, value_name = "TIME", value_parser = some_time)]
+    pub duration: Option<Duration>,
+    /// Payloads of 1 MiB, too
+    #[arg(long)]
+    pub include_1mib: bool,
+    /// Set a knob that a workload declares; `list` says which there are
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+    /// Measure although this is a debug build; the result says so and judges nothing
+    #[arg(long)]
+    pub allow_debug: bool,
+}
+
+fn some_time(text: &str) -> Result<Duration, String> {
+    match humantime::parse_duration(text) {
+        Ok(Duration::ZERO) => Err("longer than nothing".to_owned()),
+        Ok(duration) => Ok(duration),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+impl Measuring {
+    /// The workloads that this names.
+    ///
+    /// # Errors
+    /// A name or a group is not there.
+    pub fn chosen(&self) -> Result<Vec<&'static Workload>, Problem> {
+        catalogue::choose(Wanted {
+            names: &self.names,
+            groups: &self.groups,
+        })
+    }
+
+    /// The lab for them.
+    ///
+    /// # Errors
+    /// A knob that none of them has, or this is a debug build and nobody allowed that.
+    pub fn lab(&self, chosen: &[&Workload]) -> Result<Lab, Problem> {
+        let set = catalogue::settings(&self.set, chosen)?;
+        refuse_debug(self.allow_debug)?;
+        Ok(Lab::new(self.quick, self.samples.map(usize::from))
+            .lasting(self.duration)
+            .with_1mib(self.include_1mib)
+            .setting(set))
+    }
+}
+
+/// A debug build measures nothing, unless somebody allows it.
+pub fn refuse_debug(allowed: bool) -> Result<(), Problem> {
+    if tools::profile() == "debug" && !allowed {
+        return Err(Problem::NotReady(
+            "this is a debug build: build with --release, or say --allow-debug and believe nothing"
+                .to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+/// A run, and what went wrong in it: a workload that fails does not keep the next from running.
+#[derive(Debug)]
+pub struct Measured {
+    /// What was measured.
+    pub report: Report,
+    /// Why some of it is missing.
+    pub problems: Vec<Problem>,
+}
+
+/// Runs `chosen`. After each of them `keep` gets what there is so far: a run that is cut off loses one workload, not all.
+///
+/// # Errors
+/// What `keep` says.
+pub fn measure(
+    chosen: &[&Workload],
+    mut lab: Lab,
+    mut keep: impl FnMut(&Report) -> Result<(), Problem>,
+) -> Result<Measured, Problem> {
+    let host = machine::describe();
+    if doctor::busy(&host.load) {
+        tell(format_args!(
+            "this machine is not idle (load {}): quote nothing of this run",
+            host.load
+        ));
+    }
+    let mut report = Report {
+        schema: SCHEMA,
+        suite: format!("thalweg-bench {}", env!("CARGO_PKG_VERSION")),
+        started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        host,
+        tools: tools::versions(),
+        commit: lab.commit(),
+        peers: lab.peers.clone(),
+        knobs: lab.knobs.clone(),
+        results: Vec::new(),
+    };
+    let mut problems = Vec::new();
+    for workload in chosen {
+        lab.note_knobs(workload);
+        let rows = (workload.run)(&mut lab);
+        lab.end();
+        match rows {
+            Ok(rows) => report.results.extend(rows),
+            Err(problem) => {
+                let problem = named(workload, problem);
+                tell(&problem);
+                problems.push(problem);
+            }
+        }
+        report.peers.clone_from(&lab.peers);
+        report.knobs.clone_from(&lab.knobs);
+        keep(&report)?;
+    }
+    Ok(Measured { report, problems })
+}
+
+fn named(workload: &Workload, problem: Problem) -> Problem {
+    let name = workload.name;
+    match problem {
+        Problem::Check(text) => Problem::Check(format!("{name}: {text}")),
+        Problem::Host(text) => Problem::Host(format!("{name}: {text}")),
+        Problem::NotReady(text) => Problem::NotReady(format!("{name}: {text}")),
+        Problem::Usage(text) => Problem::Usage(format!("{name}: {text}")),
+        Problem::Io(what, error) => Problem::Io(format!("{name}: {what}"), error),
+    }
+}
+
+/// The largest exit status of `problems`; 0 where there is none.
+#[must_use]
+pub fn worst(problems: &[Problem]) -> u8 {
+    let statuses = problems.iter().map(Problem::exit_status);
+    statuses.max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::Row;
+
+    fn one_row(_: &mut Lab) -> Result<Vec<Row>, Problem> {
+        Ok(vec![Row::new(
+            ("good", "queue"),
+            &[],
+            "ns",
+            ("thalweg", vec![1.0]),
+            None,
+        )])
+    }
+
+    const GOOD: Workload = Workload {
+        name: "good",
+        run: one_row,
+        ..Workload::USUAL
+    };
+    const BAD: Workload = Workload {
+        name: "bad",
+        run: |_| Err(Problem::Check("counts differ".to_owned())),
+        ..Workload::USUAL
+    };
+
+    #[test]
+    fn a_workload_that_fails_costs_only_its_own_rows() {
+        let mut kept = Vec::new();
+        let measured = measure(&[&BAD, &GOOD], Lab::new(true, None), |report| {
+            kept.push(report.results.len());
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(measured.report.results.len(), 1);
+        assert_eq!(kept, [0, 1]);
+        let told: Vec<String> = measured.problems.iter().map(ToString::to_string).collect();
+        assert_eq!(told, ["check failed: bad: counts differ"]);
+        assert_eq!(worst(&measured.problems), 1);
+        assert_eq!(worst(&[]), 0);
+    }
+}

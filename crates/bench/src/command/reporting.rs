@@ -1,0 +1,91 @@
+//! `report`.
+
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use clap::Args;
+
+use crate::command::measuring::{Measured, Measuring, measure, worst};
+use crate::command::print;
+use crate::problem::Problem;
+use crate::report::Report;
+use crate::{csv, hosts, page, result_file, summary};
+
+#[derive(Args, Debug)]
+pub struct Reporting {
+    #[command(flatten)]
+    measuring: Measuring,
+    /// A result file to report on, in place of a new run; may be given several times
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["names", "groups", "quick", "samples", "duration", "include_1mib", "set", "allow_debug"]
+    )]
+    from: Vec<PathBuf>,
+    /// Where the files go; benchmarks/reports in the checkout where nothing is said
+    #[arg(long, value_name = "DIR")]
+    into: Option<PathBuf>,
+}
+
+/// Runs it; the exit status.
+///
+/// # Errors
+/// Nothing was measured, or a file cannot be read or written.
+pub fn execute(reporting: &Reporting) -> Result<u8, Problem> {
+    let folder = reporting
+        .into
+        .clone()
+        .unwrap_or_else(|| hosts::root().join("benchmarks/reports"));
+    let stamp = stamp(SystemTime::now());
+    let file = |what: &str, ending: &str| folder.join(format!("benchmark_{what}_{stamp}.{ending}"));
+    let mut files = Vec::new();
+    let (reports, status): (Vec<Report>, u8) = if reporting.from.is_empty() {
+        let chosen = reporting.measuring.chosen()?;
+        let lab = reporting.measuring.lab(&chosen)?;
+        let raw = file("run", "json");
+        let keep = |report: &_| result_file::write(&raw, &result_file::text(report));
+        let Measured { report, problems } = measure(&chosen, lab, keep)?;
+        let samples = file("samples", "csv");
+        result_file::write(&samples, &csv::samples(&report))?;
+        files.extend([raw, samples]);
+        (vec![report], worst(&problems))
+    } else {
+        let read: Result<_, _> = reporting
+            .from
+            .iter()
+            .map(|f| result_file::read(f))
+            .collect();
+        (read?, 0)
+    };
+    for (name, text) in [
+        (file("summary", "md"), summary::markdown(&reports)),
+        (file("results", "csv"), csv::results(&reports)),
+        (file("report", "html"), page::html(&reports)),
+    ] {
+        result_file::write(&name, &text)?;
+        files.push(name);
+    }
+    for file in files {
+        print(&format!("{}\n", file.display()))?;
+    }
+    Ok(status)
+}
+
+/// A moment as it stands in a file's name: `20260102T030405Z`.
+fn stamp(moment: SystemTime) -> String {
+    let text = humantime::format_rfc3339_seconds(moment).to_string();
+    text.replace(['-', ':'], "")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_files_name_says_when_in_utc() {
+        let moment = SystemTime::UNIX_EPOCH + Duration::from_secs(1_767_323_045);
+        assert_eq!(stamp(moment), "20260102T030405Z");
+    }
+}

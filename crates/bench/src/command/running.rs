@@ -1,0 +1,109 @@
+//! `run`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::command::measuring::{Measured, Measuring, measure, worst};
+use crate::command::{print, tell};
+use crate::problem::Problem;
+use crate::report::Row;
+use crate::{baseline, csv, result_file, table};
+
+#[derive(Args, Debug)]
+pub struct Run {
+    #[command(flatten)]
+    measuring: Measuring,
+    /// Write the result file; it is written anew after each workload
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write every sample, one a line
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// Keep this run as what `regress` compares with on this machine
+    #[arg(long)]
+    save_baseline: bool,
+    /// Exit with 1 where a target was missed, and with 2 where one could not be judged
+    #[arg(long)]
+    enforce: bool,
+}
+
+/// Runs it; the exit status.
+///
+/// # Errors
+/// Nothing was measured, or a file cannot be written.
+pub fn execute(run: &Run) -> Result<u8, Problem> {
+    let chosen = run.measuring.chosen()?;
+    let lab = run.measuring.lab(&chosen)?;
+    if run.save_baseline && lab.refusal().is_some() {
+        // Before an hour was spent on it.
+        return Err(Problem::Usage(
+            "a quick run or a debug build judges nothing: it is no baseline".to_owned(),
+        ));
+    }
+    let keep = |report: &_| match &run.json {
+        Some(file) => result_file::write(file, &result_file::text(report)),
+        None => Ok(()),
+    };
+    let Measured { report, problems } = measure(&chosen, lab, keep)?;
+    if !report.results.is_empty() {
+        print(&table::markdown(&report))?;
+    }
+    if let Some(file) = &run.csv {
+        result_file::write(file, &csv::samples(&report))?;
+    }
+    if run.save_baseline && !report.results.is_empty() {
+        for file in baseline::save(&baseline::folder(), &report)? {
+            tell(format_args!("saved {}", file.display()));
+        }
+    }
+    let failed = worst(&problems);
+    Ok(if failed == 0 && run.enforce {
+        enforced(&report.results)
+    } else {
+        failed
+    })
+}
+
+/// 1 where a target was missed; else 2 where one was not judged, or none was there; else 0.
+fn enforced(rows: &[Row]) -> u8 {
+    let verdicts: Vec<&str> = rows
+        .iter()
+        .filter_map(|row| row.verdict.as_deref())
+        .collect();
+    if verdicts.contains(&"failed") {
+        1
+    } else if verdicts.is_empty() || verdicts.iter().any(|verdict| *verdict != "passed") {
+        2
+    } else {
+        0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::sample;
+
+    fn status(verdicts: &[Option<&str>]) -> u8 {
+        let row = sample().results.remove(1);
+        let rows: Vec<Row> = verdicts
+            .iter()
+            .map(|verdict| Row {
+                verdict: verdict.map(str::to_owned),
+                ..row.clone()
+            })
+            .collect();
+        enforced(&rows)
+    }
+
+    #[test]
+    fn only_judged_targets_that_were_all_kept_are_a_pass() {
+        let not_judged = Some("not judged: 2 processors");
+        assert_eq!(status(&[None, Some("passed")]), 0);
+        assert_eq!(status(&[Some("passed"), Some("failed"), not_judged]), 1);
+        assert_eq!(status(&[Some("passed"), not_judged]), 2);
+        assert_eq!(status(&[None]), 2);
+        assert_eq!(status(&[]), 2);
+    }
+}

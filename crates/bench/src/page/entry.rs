@@ -1,0 +1,185 @@
+//! The rows of all runs, by workload, and how each is called beside the others.
+
+use std::collections::BTreeSet;
+
+use crate::report::{Report, Row};
+use crate::workloads::WORKLOADS;
+
+/// A row and the run that it is of, counted from 1.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<'a> {
+    /// The run.
+    pub run: usize,
+    /// The row.
+    pub row: &'a Row,
+}
+
+/// All rows of a workload.
+#[derive(Debug)]
+pub struct Section<'a> {
+    /// The workload's name.
+    pub workload: &'a str,
+    /// Its rows, in the order of the runs and of the result files.
+    pub entries: Vec<Entry<'a>>,
+}
+
+/// Rows of one point of the parameters.
+#[derive(Debug)]
+pub struct Group<'a> {
+    /// The params that differ within the workload: `capacity 64, batch 1`.
+    pub label: String,
+    /// The run.
+    pub run: usize,
+    /// The rows.
+    pub rows: Vec<&'a Row>,
+}
+
+/// The sections, in the order in which the lab lists its workloads; those it does not know come last.
+#[must_use]
+pub fn sections(reports: &[Report]) -> Vec<Section<'_>> {
+    let mut sections: Vec<Section<'_>> = Vec::new();
+    for (run, report) in (1..).zip(reports) {
+        for row in &report.results {
+            let known = sections.iter().position(|s| s.workload == row.workload);
+            let place = known.unwrap_or_else(|| {
+                sections.push(Section {
+                    workload: &row.workload,
+                    entries: Vec::new(),
+                });
+                sections.len() - 1
+            });
+            sections[place].entries.push(Entry { run, row });
+        }
+    }
+    let place = |name: &str| {
+        let known = WORKLOADS.iter().position(|w| w.name == name);
+        known.unwrap_or(usize::MAX)
+    };
+    sections.sort_by_key(|section| place(section.workload));
+    sections
+}
+
+impl<'a> Section<'a> {
+    /// Whether any row has a ratio.
+    #[must_use]
+    pub fn has_ratio(&self) -> bool {
+        self.entries.iter().any(|entry| entry.row.ratio.is_some())
+    }
+
+    /// The params that are the same in all rows: `items 1000, placement free`.
+    #[must_use]
+    pub fn common_params(&self) -> String {
+        let differing = self.differing();
+        let mut seen = BTreeSet::new();
+        let all = self.entries.iter().flat_map(|entry| &entry.row.params);
+        let common: Vec<String> = all
+            .filter(|(name, _)| !differing.contains(name.as_str()) && seen.insert(name.as_str()))
+            .map(|(name, value)| format!("{name} {value}"))
+            .collect();
+        common.join(", ")
+    }
+
+    /// Names of the params that not all rows have alike.
+    fn differing(&self) -> BTreeSet<&'a str> {
+        let mut names = BTreeSet::new();
+        let Some(first) = self.entries.first() else {
+            return names;
+        };
+        for entry in &self.entries {
+            let params = &entry.row.params;
+            for name in params.keys().chain(first.row.params.keys()) {
+                if params.get(name) != first.row.params.get(name) {
+                    names.insert(name.as_str());
+                }
+            }
+        }
+        names
+    }
+
+    /// The rows by the point that they are of, in the order in which the points come.
+    #[must_use]
+    pub fn groups(&self) -> Vec<Group<'a>> {
+        let differing = self.differing();
+        let mut groups: Vec<(Group<'a>, &'a Row)> = Vec::new();
+        for Entry { run, row } in &self.entries {
+            let same = |(group, first): &&mut (Group<'_>, &Row)| {
+                group.run == *run && first.params == row.params
+            };
+            if let Some((group, _)) = groups.iter_mut().find(|group| same(group)) {
+                group.rows.push(row);
+                continue;
+            }
+            let params = row.params.iter();
+            let label: Vec<String> = params
+                .filter(|(name, _)| differing.contains(name.as_str()))
+                .map(|(name, value)| format!("{name} {value}"))
+                .collect();
+            let group = Group {
+                label: label.join(", "),
+                run: *run,
+                rows: vec![row],
+            };
+            groups.push((group, row));
+        }
+        groups.into_iter().map(|(group, _)| group).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::sample;
+
+    fn row(workload: &str, params: &[(&str, &str)], peer: &str) -> Row {
+        Row::new(
+            (workload, "queue"),
+            params,
+            "ns",
+            ("thalweg", vec![1.0]),
+            Some((peer, vec![1.0])),
+        )
+    }
+
+    #[test]
+    fn rows_are_gathered_by_workload_and_by_point_and_called_by_what_differs() {
+        let mut report = sample();
+        report.results = vec![
+            row("w", &[("capacity", "64"), ("items", "9")], "rtrb"),
+            row("v", &[], "rtrb"),
+            row("w", &[("capacity", "8"), ("items", "9")], "rtrb"),
+            row("w", &[("capacity", "64"), ("items", "9")], "flume"),
+        ];
+        let reports = [report];
+        let sections = sections(&reports);
+        let names: Vec<&str> = sections.iter().map(|section| section.workload).collect();
+        assert_eq!(names, ["w", "v"]);
+        assert_eq!(sections[0].common_params(), "items 9");
+        let groups = sections[0].groups();
+        let labels: Vec<(&str, usize)> = groups
+            .iter()
+            .map(|group| (group.label.as_str(), group.rows.len()))
+            .collect();
+        assert_eq!(labels, [("capacity 64", 2), ("capacity 8", 1)]);
+    }
+
+    #[test]
+    fn known_workloads_stand_as_the_lab_lists_them() {
+        let mut report = sample();
+        report.results = vec![
+            row("unknown", &[], "a"),
+            row("idle", &[], "a"),
+            row("first_calls", &[], "a"),
+        ];
+        let reports = [report];
+        let names: Vec<&str> = sections(&reports).iter().map(|s| s.workload).collect();
+        assert_eq!(names, ["first_calls", "idle", "unknown"]);
+    }
+
+    #[test]
+    fn the_same_point_of_two_runs_is_two_groups() {
+        let mut report = sample();
+        report.results = vec![row("w", &[], "a")];
+        let reports = [report.clone(), report];
+        assert_eq!(sections(&reports)[0].groups().len(), 2);
+    }
+}

@@ -1,0 +1,228 @@
+//! One workload at every point of a grid, to find where it does best.
+//!
+//! Each point is a cell ([`crate::cell`]) with a process of its own, and all points take turns, sample by sample: the machine's mood hits all of
+//! them alike, and any two can be compared pair by pair. What lies beyond noise is said, and what does not: "no point is
+//! better" is a result, too.
+
+mod grid;
+mod table;
+
+use crate::cell::{Cell, Sample};
+use crate::interleave::{Plan, Side, interleave};
+use crate::lab::Lab;
+use crate::problem::Problem;
+use crate::processes::{self, CellProcess, times};
+use crate::statistics::{Ratio, median, ratio_of_pairs};
+use crate::workloads;
+
+pub use grid::{GRIDS, Grid, Point};
+pub use table::{csv, markdown};
+
+/// Who is swept: the grid is about our own knobs.
+const SUBJECT: &str = "thalweg";
+
+/// Processes a point, one after another: see [`crate::processes`].
+const PROCESSES: usize = 3;
+
+/// Samples of each point, all processes together, where nobody says otherwise.
+const SAMPLES: usize = 15;
+
+/// A point and its samples, in ns per operation and the order of the rounds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// The point.
+    pub point: Point,
+    /// Its samples.
+    pub times: Vec<f64>,
+}
+
+/// A grid after it was measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Swept {
+    /// The workload.
+    pub workload: String,
+    /// Every point, in the grid's order.
+    pub points: Vec<Measured>,
+}
+
+/// Where it does best.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Best<'a> {
+    /// The point with the smallest median.
+    pub best: &'a Measured,
+    /// The one after it, and the best one's time / its time.
+    pub next: Option<(&'a Measured, Ratio)>,
+    /// How many others cannot be told apart from the best.
+    pub as_good: usize,
+}
+
+impl Best<'_> {
+    /// Whether the best one's interval leaves the next one behind.
+    #[must_use]
+    pub fn stands_alone(&self) -> bool {
+        self.next.as_ref().is_none_or(|(_, ratio)| ratio.high < 1.0)
+    }
+}
+
+impl Swept {
+    /// Where it does best; `None` where nothing was measured.
+    #[must_use]
+    pub fn best(&self) -> Option<Best<'_>> {
+        let mut order: Vec<(&Measured, f64)> = self
+            .points
+            .iter()
+            .filter_map(|measured| Some((measured, median(&measured.times)?)))
+            .collect();
+        order.sort_by(|one, other| one.1.total_cmp(&other.1));
+        let (best, _) = *order.first()?;
+        let others: Vec<(&Measured, Ratio)> = order[1..]
+            .iter()
+            .filter_map(|(other, _)| Some((*other, ratio_of_pairs(&best.times, &other.times)?)))
+            .collect();
+        Some(Best {
+            best,
+            next: others.first().copied(),
+            as_good: others.iter().filter(|(_, ratio)| ratio.high >= 1.0).count(),
+        })
+    }
+}
+
+/// Measures `grid`: all its points, or where there are many and `full` is not set every other one.
+///
+/// # Errors
+/// The workload is not there or not measured by cells, or what failed in a process.
+pub fn sweep(lab: &Lab, grid: &Grid, full: bool) -> Result<Swept, Problem> {
+    if workloads::find(&grid.workload)?.cells.is_none() {
+        return Err(Problem::Usage(format!(
+            "{} is not measured by cells: it cannot be swept",
+            grid.workload
+        )));
+    }
+    let points = grid.points(full);
+    let plan = lab.plan(Some(SAMPLES));
+    let shares = processes::shares(plan.rounds, PROCESSES);
+    lab.begin(
+        &format!("sweep of {}", grid.workload),
+        points.len() * (plan.warm_up * shares.len() + plan.rounds),
+    );
+    let mut all = vec![Vec::new(); points.len()];
+    for rounds in shares {
+        let running: Vec<CellProcess> = points
+            .iter()
+            .map(|point| CellProcess::start(&cell(lab, grid, point)))
+            .collect::<Result<_, _>>()?;
+        let mut sides: Vec<Side<'_, Sample>> = running
+            .iter()
+            .map(|process| Side::new(move || process.take(0)))
+            .collect();
+        let taken = interleave(&mut sides, Plan { rounds, ..plan }, || lab.step())?;
+        drop(sides);
+        for process in running {
+            process.finish()?;
+        }
+        for (times_so_far, samples) in all.iter_mut().zip(taken) {
+            times_so_far.extend(times(&samples));
+        }
+    }
+    lab.end();
+    let measured = points
+        .into_iter()
+        .zip(all)
+        .map(|(point, times)| Measured { point, times });
+    Ok(Swept {
+        workload: grid.workload.clone(),
+        points: measured.collect(),
+    })
+}
+
+/// The cell of a point. A name that begins with `THALWEG_` is a variable of its process's environment, any other a parameter.
+fn cell(lab: &Lab, grid: &Grid, point: &Point) -> Cell {
+    let mut cell = Cell::new(&grid.workload, &[], &[SUBJECT]);
+    cell.quick = lab.quick();
+    let of_point = point.0.iter().map(|(name, value)| (name, value));
+    for (name, value) in grid.fixed.iter().chain(of_point) {
+        let place = if name.starts_with("THALWEG_") {
+            &mut cell.environment
+        } else {
+            &mut cell.params
+        };
+        place.insert(name.clone(), value.clone());
+    }
+    cell
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn swept(points: &[(&str, &[f64])]) -> Swept {
+        Swept {
+            workload: "w".to_owned(),
+            points: points
+                .iter()
+                .map(|(name, times)| Measured {
+                    point: Point(vec![("capacity".to_owned(), (*name).to_owned())]),
+                    times: times.to_vec(),
+                })
+                .collect(),
+        }
+    }
+
+    #[test]
+    fn the_best_stands_alone_where_its_pairs_say_so() {
+        let swept = swept(&[
+            ("64", &[5.0, 5.1, 5.2, 5.0, 5.1]),
+            ("256", &[3.0, 3.1, 3.2, 3.0, 3.1]),
+            ("1024", &[4.0, 4.1, 4.2, 4.0, 4.1]),
+        ]);
+        let best = swept.best().unwrap();
+        assert_eq!(best.best.point.text(), "capacity=256");
+        assert_eq!(best.next.unwrap().0.point.text(), "capacity=1024");
+        assert!(best.stands_alone());
+        assert_eq!(best.as_good, 0);
+    }
+
+    #[test]
+    fn where_the_noise_is_larger_no_point_is_better() {
+        let swept = swept(&[
+            ("64", &[3.0, 5.0, 3.0, 5.0, 4.0]),
+            ("256", &[4.0, 4.0, 4.5, 3.5, 4.1]),
+            ("1024", &[9.0, 9.0, 9.0, 9.0, 9.0]),
+        ]);
+        let best = swept.best().unwrap();
+        assert!(!best.stands_alone());
+        assert_eq!(best.as_good, 1);
+    }
+
+    #[test]
+    fn a_single_point_is_the_best_of_itself() {
+        let one = swept(&[("64", &[3.0])]);
+        assert!(one.best().unwrap().stands_alone());
+        assert!(swept(&[]).best().is_none());
+    }
+
+    #[test]
+    fn what_is_named_like_an_environment_variable_becomes_one() {
+        let grid = Grid::parse(
+            r#"[{"workload": "w", "fixed": {"items": "10"},
+                 "axes": [["THALWEG_TIMESLICE", ["50us"]], ["capacity", ["64"]]]}]"#,
+        )
+        .unwrap()
+        .remove(0);
+        let cell = cell(&Lab::new(true, None), &grid, &grid.points(true)[0]);
+        assert_eq!(cell.environment["THALWEG_TIMESLICE"], "50us");
+        let params: Vec<&String> = cell.params.keys().collect();
+        assert_eq!(params, ["capacity", "items"]);
+        assert!(cell.quick);
+    }
+
+    #[test]
+    fn a_workload_without_cells_cannot_be_swept() {
+        let grid = Grid::parse(r#"[{"workload": "idle", "axes": [["a", ["1"]]]}]"#)
+            .unwrap()
+            .remove(0);
+        let problem = sweep(&Lab::new(true, None), &grid, false).unwrap_err();
+        assert_eq!(problem.exit_status(), 2);
+        assert!(problem.to_string().contains("idle"));
+    }
+}
