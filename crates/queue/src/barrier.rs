@@ -17,8 +17,7 @@ pub(crate) fn is_asymmetric() -> bool {
     #[cfg(not(any(loom, miri, not(target_os = "linux"))))]
     {
         static REGISTERED: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
-        *REGISTERED
-            .get_or_init(|| membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0)
+        *REGISTERED.get_or_init(|| membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0)
     }
 }
 

@@ -154,9 +154,7 @@ impl<T> Lane<T> {
     }
 
     fn layout(lines: usize) -> Option<Layout> {
-        let size = lines
-            .checked_mul(Self::STRIDE)?
-            .checked_add(Self::LINES)?;
+        let size = lines.checked_mul(Self::STRIDE)?.checked_add(Self::LINES)?;
         Layout::from_size_align(size, Self::ALIGN).ok()
     }
 
@@ -325,7 +323,9 @@ impl<T> Lane<T> {
         if cursor.lines.get() > 1 {
             stamp.store(tail, Ordering::Release);
             cursor.lines.set(cursor.lines.get() - 1);
-            cursor.line.set(cursor.line.get().wrapping_add(Self::STRIDE));
+            cursor
+                .line
+                .set(cursor.line.get().wrapping_add(Self::STRIDE));
         } else {
             let next = self.next_block(cursor.block.get());
             stamp.store(tail, Ordering::Release);
@@ -446,7 +446,9 @@ impl<T> Lane<T> {
         cursor.place.set(0);
         if cursor.lines.get() > 1 {
             cursor.lines.set(cursor.lines.get() - 1);
-            cursor.line.set(cursor.line.get().wrapping_add(Self::STRIDE));
+            cursor
+                .line
+                .set(cursor.line.get().wrapping_add(Self::STRIDE));
         } else {
             self.reader_leaves_block(cursor);
         }

@@ -50,10 +50,7 @@ pub fn channel<T>(capacity: usize) -> Result<(Sender<T>, Receiver<T>), BadCapaci
 ///
 /// # Errors
 /// As [`channel`].
-pub fn with<T>(
-    capacity: usize,
-    options: Options,
-) -> Result<(Sender<T>, Receiver<T>), Unsupported> {
+pub fn with<T>(capacity: usize, options: Options) -> Result<(Sender<T>, Receiver<T>), Unsupported> {
     Ok(make(Ring::new(capacity)?, options))
 }
 

@@ -326,10 +326,7 @@ impl<T> Ring<T> {
         let most = most.min(self.capacity());
         let mut count = 0;
         while count < most {
-            let stamp = self
-                .slot(position & !CLOSED)
-                .stamp
-                .load(Ordering::Acquire);
+            let stamp = self.slot(position & !CLOSED).stamp.load(Ordering::Acquire);
             if stamp != position.wrapping_add(ahead) {
                 break;
             }

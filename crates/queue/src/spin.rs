@@ -30,6 +30,9 @@ const YIELDS_TO_CLOCK: u32 = 16;
 /// is 1 % of waits of 5 us.
 const MOST_WAITS: u32 = 1 << 16;
 
+/// Yields in a row where there are several processors: measured with 2 to 8 senders on two, `docs/internals/queue.md`.
+const MOST_YIELDS: u32 = 16;
+
 static SPINNERS: AtomicUsize = AtomicUsize::new(0);
 
 /// One waiter's memory of how its waits went.
@@ -88,6 +91,28 @@ impl Spin {
                 return false;
             }
         }
+    }
+
+    /// After [`until`](Self::until) found nothing, where more threads want to run than there are processors: lets others run a few times, as
+    /// long as that helps.
+    fn yield_some(&mut self, mut found: impl FnMut() -> bool) -> bool {
+        if processors() < 2 {
+            return false;
+        }
+        if self.waits > 0 {
+            self.waits -= 1;
+            return false;
+        }
+        for _ in 0..MOST_YIELDS {
+            std::thread::yield_now();
+            if found() {
+                self.waits_after = 1;
+                return true;
+            }
+        }
+        self.waits = self.waits_after;
+        self.waits_after = (self.waits_after * 2).min(MOST_WAITS);
+        false
     }
 
     fn yield_once(&mut self, mut found: impl FnMut() -> bool) -> bool {
@@ -156,9 +181,9 @@ impl SharedSpin {
         Self(std::sync::atomic::AtomicU64::new(Spin::new().pack()))
     }
 
-    /// As [`Spin::until`].
-    pub(crate) fn until(&self, found: impl FnMut() -> bool) -> bool {
-        self.with(|spin| spin.until(found))
+    /// As [`Spin::until`], and then [`Spin::yield_some`].
+    pub(crate) fn until(&self, found: impl Fn() -> bool) -> bool {
+        self.with(|spin| spin.until(&found) || spin.yield_some(&found))
     }
 
     /// As [`Spin::sleep`].

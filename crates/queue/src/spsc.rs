@@ -48,10 +48,7 @@ pub fn channel<T>(capacity: usize) -> Result<(Sender<T>, Receiver<T>), BadCapaci
 ///
 /// # Errors
 /// As [`channel`], and a policy that only `mpmc` can have.
-pub fn with<T>(
-    capacity: usize,
-    options: Options,
-) -> Result<(Sender<T>, Receiver<T>), Unsupported> {
+pub fn with<T>(capacity: usize, options: Options) -> Result<(Sender<T>, Receiver<T>), Unsupported> {
     let options = options.without_eviction()?;
     Ok(make(Lane::bounded(capacity)?, options))
 }
@@ -200,7 +197,11 @@ impl<T> channel::Sender<Tx<T>> {
     ///
     /// # Errors
     /// The channel is closed; `next` was not called.
-    pub fn try_fill(&mut self, most: usize, next: impl FnMut() -> Option<T>) -> Result<usize, Closed> {
+    pub fn try_fill(
+        &mut self,
+        most: usize,
+        next: impl FnMut() -> Option<T>,
+    ) -> Result<usize, Closed> {
         if self.is_closed() {
             return Err(Closed);
         }

@@ -156,7 +156,9 @@ impl<P: Push> Future for SendFuture<'_, P> {
             if armed {
                 place.take(waiters, context.waker(), sender.push.moved());
             }
-            let sending = value.take().expect("the future is not polled after its end");
+            let sending = value
+                .take()
+                .expect("the future is not polled after its end");
             let result = match sender.try_send(sending) {
                 Ok(()) => Ok(()),
                 Err(TrySendError::Closed(back)) => Err(SendError::Closed(back)),

@@ -76,9 +76,7 @@ impl Options {
     /// For flavours whose senders cannot take values out.
     pub(crate) fn without_eviction(self) -> Result<Self, Unsupported> {
         match self.overflow {
-            Overflow::DropOldest | Overflow::Latest => {
-                Err(Unsupported::Overflow(self.overflow))
-            }
+            Overflow::DropOldest | Overflow::Latest => Err(Unsupported::Overflow(self.overflow)),
             _ => Ok(self),
         }
     }

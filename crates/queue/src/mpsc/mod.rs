@@ -70,10 +70,7 @@ pub fn channel<T>(capacity: usize) -> Result<(Sender<T>, Receiver<T>), BadCapaci
 ///
 /// # Errors
 /// As [`channel`], and a policy that only `mpmc` can have.
-pub fn with<T>(
-    capacity: usize,
-    options: Options,
-) -> Result<(Sender<T>, Receiver<T>), Unsupported> {
+pub fn with<T>(capacity: usize, options: Options) -> Result<(Sender<T>, Receiver<T>), Unsupported> {
     let options = options.without_eviction()?;
     Ok(make(Common::bounded(capacity)?, capacity, options))
 }

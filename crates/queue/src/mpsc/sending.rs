@@ -125,7 +125,8 @@ impl<T> Push for Tx<T> {
                 }
             }
             Some(outlet) => {
-                while count < values.len() && (self.credits.get() > 0 || self.fetch_credits(usize::MAX))
+                while count < values.len()
+                    && (self.credits.get() > 0 || self.fetch_credits(usize::MAX))
                 {
                     let some = self.credits.get().min(values.len() - count);
                     self.credits.set(self.credits.get() - some);
