@@ -18,10 +18,10 @@ struct Place(Option<Ticket>);
 
 impl Place {
     fn take(&mut self, waiters: &Waiters, waker: &Waker, moved: u64) {
-        if let Some(ticket) = self.0 {
-            if waiters.rearm(ticket, waker) {
-                return;
-            }
+        if let Some(ticket) = self.0
+            && waiters.rearm(ticket, waker)
+        {
+            return;
         }
         self.0 = Some(waiters.arm(Who::Task, waker, moved));
     }

@@ -7,6 +7,10 @@ use crate::ring::Ring;
 use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
 
 /// A ring of stamped slots where there is a bound, a locked list where there is none.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a channel has one, on the heap with the rest of it"
+)]
 pub(super) enum Common<T> {
     Ring(Ring<T>),
     List(List<T>),
