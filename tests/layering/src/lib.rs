@@ -7,4 +7,4 @@ mod graph;
 mod rules;
 
 pub use graph::{Graph, Kind};
-pub use rules::{Violation, violations};
+pub use rules::{PEERS, Violation, violations};

@@ -111,6 +111,23 @@ fn a_peer_that_another_package_brings_along_is_found_with_its_way() {
 }
 
 #[test]
+fn the_crate_that_holds_the_peers_is_the_labs_alone() {
+    let mut graph = sound();
+    graph.member("thalweg-peers", "crates/bench/peers");
+    graph.edge("thalweg-peers", Kind::Normal, "tokio");
+    graph.edge("thalweg-bench", Kind::Normal, "thalweg-peers");
+    assert_eq!(violations(&graph), []);
+    graph.edge("a-service", Kind::Normal, "thalweg-peers");
+    let found: Vec<String> = violations(&graph).iter().map(ToString::to_string).collect();
+    for wanted in [
+        "a-service -> thalweg-peers: only the lab has the peers",
+        "a-service -> thalweg-peers -> tokio: a peer of the lab reaches no user",
+    ] {
+        assert!(found.contains(&wanted.to_owned()), "{found:?}");
+    }
+}
+
+#[test]
 fn a_peer_in_a_crates_own_tests_is_nobody_elses() {
     let mut graph = sound();
     graph.edge("thalweg-queue", Kind::Dev, "crossbeam-channel");
