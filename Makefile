@@ -34,7 +34,7 @@ TESTS := test-rust test-loom test-miri test-c test-python test-sanitizers
 help: ## Say what there is
 	@awk 'BEGIN { FS = ":.*## " } \
 	  /^##@ / { printf "\n%s\n", substr($$0, 5) } \
-	  /^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	  /^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
 setup: ## Check the toolchains and install what is missing (the others do so as they need it)
@@ -65,14 +65,57 @@ run: build-search ## Search a directory from Rust, C and Python and compare: DIR
 	  --c "$(RELEASE)/search-c" --python .venv/bin/python --script examples/search/hosts/python/search.py \
 	  --dir "$$DIR" $(WITH_PATTERN)
 
-.PHONY: bench
-bench: build ## Measure what each part costs
-	@"$(RELEASE)/thalweg" bench run
-
 .PHONY: clean
 clean: ## Remove all that was built and installed here
 	cargo clean --quiet
 	rm -rf build .venv .mypy_cache .ruff_cache .pytest_cache
+
+##@ Measure
+
+# What of a word is not a name or a number goes to the shell as one word, too.
+export NAMES HOURS SAN
+HOURS ?= 1
+SAN ?= asan
+BENCH := "$(RELEASE)/thalweg" bench
+
+.PHONY: bench
+bench: build ## Measure what each part costs: NAMES="spsc_threads mpsc" chooses
+	@$(BENCH) run $$NAMES
+
+.PHONY: bench-all
+bench-all: build ## Everything but the endurance runs, and the report of it in benchmarks/reports
+	@$(BENCH) report $(addprefix --group ,queue boundary streaming runtime nginx stress)
+
+.PHONY: bench-stress
+bench-stress: build ## Everything at once, for as long as it takes
+	@$(BENCH) run --group stress
+
+.PHONY: bench-endurance
+bench-endurance: build ## For leaks and drift: HOURS= says how long (1)
+	@$(BENCH) run --group endurance --duration "$${HOURS}h" --json "benchmarks/reports/endurance_$$(date -u +%Y%m%dT%H%M%SZ).json"
+
+.PHONY: bench-info
+bench-info: build ## What on this machine speaks against measuring
+	@$(BENCH) doctor
+
+.PHONY: results
+results: ## The results that are committed
+	@git ls-files 'benchmarks/results/*/table.md' | while read -r table; do \
+	  printf '\n%s\n\n' "$$(dirname "$$table")"; cat "$$table"; done
+
+.PHONY: clean-results
+clean-results: ## Remove benchmarks/reports; what is committed stays
+	rm -rf benchmarks/reports
+
+# The gate is judged from four processors up; where it is not, that is no pass, and in CI a failure.
+.PHONY: gate
+gate: build ## Submission must scale with its producers: 1.5 x at least
+	@status=0; THALWEG_SCALING_GATE=1 $(BENCH) run ffi_submit --enforce || status=$$?; \
+	if [ "$$status" = 2 ]; then scripts/skip.sh $@ "it was not judged; what it says is above"; else exit "$$status"; fi
+
+.PHONY: san
+san: setup-build ## Submission under a sanitizer: SAN= asan, lsan or tsan
+	@crates/bench/sanitizer.sh "$$SAN" $(NIGHTLY)
 
 ##@ Test
 

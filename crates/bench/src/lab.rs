@@ -105,15 +105,7 @@ impl Lab {
     /// it, else its default.
     #[must_use]
     pub fn knob(&self, knob: &Knob) -> String {
-        let of_environment = || {
-            let known = knob.name.starts_with("THALWEG_");
-            known.then(|| env::var(knob.name).ok()).flatten()
-        };
-        self.set
-            .get(knob.name)
-            .cloned()
-            .or_else(of_environment)
-            .unwrap_or_else(|| knob.default.to_owned())
+        standing(knob, self.set.get(knob.name), |name| env::var(name).ok())
     }
 
     /// The same for a knob that is a whole number.
@@ -192,6 +184,20 @@ impl Lab {
     }
 }
 
+fn standing(
+    knob: &Knob,
+    set: Option<&String>,
+    environment: impl Fn(&str) -> Option<String>,
+) -> String {
+    let of_environment = || {
+        let known = knob.name.starts_with("THALWEG_");
+        known.then(|| environment(knob.name)).flatten()
+    };
+    set.cloned()
+        .or_else(of_environment)
+        .unwrap_or_else(|| knob.default.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -240,17 +246,18 @@ mod tests {
 
     #[test]
     fn a_knob_that_is_named_like_an_environment_variable_is_read_from_there() {
-        // Cargo sets this one for every test.
         let knob = |name| Knob {
             name,
-            default: "none",
+            default: "default",
             what: "",
         };
-        assert_eq!(Lab::new(true, None).knob(&knob("CARGO_PKG_NAME")), "none");
-        assert_eq!(
-            Lab::new(true, None).knob(&knob("THALWEG_THAT_NOBODY_SETS")),
-            "none"
-        );
+        let environment = |_: &str| Some("environment".to_owned());
+        let set = "set".to_owned();
+        let (ours, other) = (knob("THALWEG_ITEMS"), knob("PATH"));
+        assert_eq!(standing(&ours, Some(&set), environment), "set");
+        assert_eq!(standing(&ours, None, environment), "environment");
+        assert_eq!(standing(&ours, None, |_| None), "default");
+        assert_eq!(standing(&other, None, environment), "default");
     }
 
     #[test]

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# ffi_submit under a sanitizer, in short samples and with the scaling gate off: it is run for what it does, not for how fast.
+#
+#   crates/bench/sanitizer.sh asan|lsan|tsan NIGHTLY
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+kind=$1
+nightly=$2
+# The standard library is built along for ThreadSanitizer: without it each of its atomics would look like a race.
+std=()
+case $kind in
+  # Stacks are not watched: AddressSanitizer does not know where those of actors begin and end.
+  asan) flags="-Zsanitizer=address -Cllvm-args=-asan-stack=0" ;;
+  lsan) flags="-Zsanitizer=leak" ;;
+  tsan) flags="-Zsanitizer=thread" std=(-Zbuild-std) ;;
+  *)
+    printf 'SAN is asan, lsan or tsan, not %s\n' "$kind" >&2
+    exit 2
+    ;;
+esac
+if ! rustup run "$nightly" rustc --version >/dev/null 2>&1; then
+  scripts/skip.sh san "rustup has no $nightly"
+  exit
+fi
+
+triple=x86_64-unknown-linux-gnu
+target=${CARGO_TARGET_DIR:-$PWD/target}/$kind
+CARGO_TARGET_DIR=$target RUSTFLAGS=$flags \
+  cargo "+$nightly" build --locked "${std[@]}" --target "$triple" -p thalweg-bench
+
+# A program that was built without it would find nothing, always.
+program=$target/$triple/debug/thalweg-bench
+case $kind in
+  asan) symbol=__asan_init ;;
+  lsan) symbol=__lsan_init ;;
+  tsan) symbol=__tsan_init ;;
+esac
+if ! nm "$program" | grep -q "$symbol"; then
+  printf 'san: %s has no %s in it\n' "$program" "$kind" >&2
+  exit 1
+fi
+THALWEG_SCALING_GATE=0 "$program" run ffi_submit --quick --allow-debug
