@@ -2,12 +2,15 @@
 //!
 //! This crate is the door for Rust: everything below it, under one name.
 //!
-//! * [`queue`]: bounded queues and the protocol by which their readers sleep.
+//! * [`channel`]: channels between threads, tasks and event loops.
+//! * [`queue`]: what channels are made of, for whoever builds another kind.
 //! * [`runtime`]: workers, actors, deadlines.
 //! * [`wire`]: the flat layout of what crosses a boundary.
 //! * [`port`]: services, calls and streams.
 //!
 //! A service that other languages use is a `cdylib` that also depends on `thalweg-capi` and calls its `export!`.
+
+pub mod channel;
 
 pub use thalweg_port as port;
 pub use thalweg_queue as queue;
@@ -18,6 +21,12 @@ pub use thalweg_port::{
     Batch, Call, CallError, Client, Code, Failure, Pending, StreamReader, StreamWriter, Task,
 };
 
+/// The page of the whole project.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// This crate's own page.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct CrateReadme;
