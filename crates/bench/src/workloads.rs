@@ -4,6 +4,7 @@ pub mod first_calls;
 pub mod idle;
 pub mod lab_hosts;
 pub mod search_overhead;
+pub mod submit;
 pub mod view_read;
 
 use crate::cell::Open;
@@ -66,6 +67,8 @@ pub static WORKLOADS: &[Workload] = &[
     first_calls::WORKLOAD,
     view_read::WORKLOAD,
     idle::WORKLOAD,
+    submit::ffi_submit::WORKLOAD,
+    submit::ablation::WORKLOAD,
 ];
 
 /// The workload of this name.

@@ -1,0 +1,110 @@
+//! The scaling gate: with more producers, more requests a second, or the ingress is a lock.
+
+use std::collections::BTreeMap;
+
+use crate::judgement::{Figures, Target};
+
+/// What the most producers must submit a second, in multiples of what one does.
+pub const REQUIRED: f64 = 1.5;
+
+/// Processors below which producers and consumer share too few for the gate to say anything.
+const PROCESSORS: usize = 4;
+
+/// The bar that it holds.
+pub const TARGET: Target = Target::AtLeast("scaling_vs_1", REQUIRED);
+
+/// What is said of an ingress whose `metrics` hold `scaling_vs_1`. `refusal`: why this run judges nothing, if so.
+#[must_use]
+pub fn verdict(
+    metrics: &BTreeMap<String, f64>,
+    processors: usize,
+    on: bool,
+    refusal: Option<&str>,
+) -> String {
+    let few = format!("{processors} processors");
+    let why = if processors < PROCESSORS {
+        Some(few.as_str())
+    } else if on {
+        refusal
+    } else {
+        Some("THALWEG_SCALING_GATE=0")
+    };
+    let figures = Figures {
+        ratio: None,
+        metrics,
+        samples: &[],
+    };
+    TARGET.verdict(figures, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::workloads::submit::sample::Load;
+    use crate::workloads::submit::subjects;
+
+    fn judge(scaling: f64, processors: usize) -> String {
+        let metrics = BTreeMap::from([("scaling_vs_1".to_owned(), scaling)]);
+        verdict(&metrics, processors, true, None)
+    }
+
+    #[test]
+    fn below_four_processors_nothing_is_judged_and_nothing_passes() {
+        assert_eq!(judge(9.0, 2), "not judged: 2 processors");
+        assert_eq!(judge(0.1, 2), "not judged: 2 processors");
+        assert_eq!(judge(9.0, 3), "not judged: 3 processors");
+        assert_eq!(judge(9.0, 1), "not judged: 1 processors");
+    }
+
+    #[test]
+    fn from_four_processors_up_the_bar_holds() {
+        assert_eq!(judge(1.5, 4), "passed");
+        assert_eq!(judge(1.49, 4), "failed");
+        assert_eq!(judge(8.2, 10), "passed");
+    }
+
+    #[test]
+    fn figures_published_for_a_lock_bound_ingress_fail() {
+        assert_eq!(judge(0.98, 16), "failed");
+        assert_eq!(judge(1.16, 16), "failed");
+    }
+
+    #[test]
+    fn switched_off_it_says_so_and_a_run_that_judges_nothing_judges_not_this_either() {
+        let metrics = BTreeMap::from([("scaling_vs_1".to_owned(), 9.0)]);
+        assert_eq!(
+            verdict(&metrics, 8, false, None),
+            "not judged: THALWEG_SCALING_GATE=0"
+        );
+        assert_eq!(
+            verdict(&metrics, 8, true, Some("quick run")),
+            "not judged: quick run"
+        );
+        assert_eq!(
+            verdict(&BTreeMap::new(), 8, true, None),
+            "not judged: not measured"
+        );
+    }
+
+    #[test]
+    fn a_global_lock_measured_here_fails_it() {
+        // The machine's processors are made up, the figures are not: with the lock held until the consumer accepted, 8 producers
+        // are as fast as one. One submission is a handshake of two switches, so few are enough; the best of both sides
+        // is what the machine's other work disturbed least.
+        let subject = subjects::find("global_lock", "edge").expect("it is a subject");
+        let best = |producers| {
+            let load = Load {
+                producers,
+                each: 600 / producers as u64,
+                settle: Duration::from_secs(30),
+            };
+            (0..9)
+                .map(|_| (subject.take)(&load).expect("it loses nothing").ns)
+                .fold(f64::INFINITY, f64::min)
+        };
+        let scaling = best(1) / best(8);
+        assert_eq!(judge(scaling, 8), "failed", "it scales {scaling}");
+    }
+}

@@ -1,0 +1,195 @@
+//! What a person may set, from the environment or by `--set`, and what is allowed.
+
+use std::time::Duration;
+
+use crate::lab::Lab;
+use crate::problem::Problem;
+use crate::workloads::Knob;
+
+/// Requests of each producer.
+const PER_THREAD: Knob = Knob {
+    name: "THALWEG_SUBMIT_PER_THREAD",
+    default: "20000",
+    what: "requests of each producer, 1 to 10000000",
+};
+
+const ITERS: Knob = Knob {
+    name: "THALWEG_SUBMIT_ITERS",
+    default: "5",
+    what: "samples of each cell in each of three processes, 2 to 1000",
+};
+
+const THREADS: Knob = Knob {
+    name: "THALWEG_SUBMIT_THREADS",
+    default: "1,2,4,8",
+    what: "producers: at least two numbers that begin with 1 and ascend, 256 at most",
+};
+
+const SETTLE: Knob = Knob {
+    name: "THALWEG_SUBMIT_SETTLE",
+    default: "30 s",
+    what: "how long callbacks may take after the last submission: a time with its unit, 1 ms to 1 h",
+};
+
+const SCALING_GATE: Knob = Knob {
+    name: "THALWEG_SCALING_GATE",
+    default: "1",
+    what: "1: judge the scaling gate, 0: leave it",
+};
+
+/// All of them.
+pub const KNOBS: &[Knob] = &[PER_THREAD, ITERS, THREADS, SETTLE, SCALING_GATE];
+
+/// Requests of each producer in a quick run, at most.
+const QUICK: u64 = 1_000;
+
+/// How the knobs stand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Requests of each producer.
+    pub each: u64,
+    /// Samples of each cell in each process.
+    pub iterations: usize,
+    /// Numbers of producers, ascending from 1.
+    pub producers: Vec<usize>,
+    /// How long callbacks may take after the last submission.
+    pub settle: Duration,
+    /// Whether the scaling gate is judged.
+    pub gate: bool,
+}
+
+impl Settings {
+    /// As `lab` has the knobs.
+    ///
+    /// # Errors
+    /// A value that is not allowed, with those that are.
+    pub fn of(lab: &Lab) -> Result<Self, Problem> {
+        let mut settings = Self::read(|knob| lab.knob(knob))?;
+        if lab.quick() {
+            settings.each = settings.each.min(QUICK);
+        }
+        Ok(settings)
+    }
+
+    fn read(text: impl Fn(&Knob) -> String) -> Result<Self, Problem> {
+        Ok(Self {
+            each: value(&PER_THREAD, &text, |text| {
+                text.parse()
+                    .ok()
+                    .filter(|each| (1..=10_000_000).contains(each))
+            })?,
+            iterations: value(&ITERS, &text, |text| {
+                text.parse()
+                    .ok()
+                    .filter(|count| (2..=1_000).contains(count))
+            })?,
+            producers: value(&THREADS, &text, producers)?,
+            settle: value(&SETTLE, &text, |text| {
+                let least = Duration::from_millis(1);
+                let most = Duration::from_secs(3_600);
+                humantime::parse_duration(text)
+                    .ok()
+                    .filter(|settle| (least..=most).contains(settle))
+            })?,
+            gate: value(&SCALING_GATE, &text, |text| match text {
+                "0" => Some(false),
+                "1" => Some(true),
+                _ => None,
+            })?,
+        })
+    }
+
+    /// The largest number of producers.
+    #[must_use]
+    pub fn top(&self) -> usize {
+        *self.producers.last().expect("there are two at least")
+    }
+}
+
+fn value<V>(
+    knob: &Knob,
+    text: impl Fn(&Knob) -> String,
+    parse: impl Fn(&str) -> Option<V>,
+) -> Result<V, Problem> {
+    let text = text(knob);
+    parse(text.trim()).ok_or_else(|| {
+        Problem::Usage(format!(
+            "{}={text} makes no sense: {}",
+            knob.name, knob.what
+        ))
+    })
+}
+
+fn producers(text: &str) -> Option<Vec<usize>> {
+    let all: Option<Vec<usize>> = text.split(',').map(|one| one.trim().parse().ok()).collect();
+    let all = all?;
+    let ascending = all.windows(2).all(|two| two[0] < two[1]);
+    let bounds = all.first() == Some(&1) && all.last()? <= &256;
+    (all.len() >= 2 && ascending && bounds).then_some(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(name: &str, value: &str) -> Result<Settings, Problem> {
+        Settings::read(|knob| {
+            let set = if knob.name == name {
+                value
+            } else {
+                knob.default
+            };
+            set.to_owned()
+        })
+    }
+
+    #[test]
+    fn the_defaults_are_those_of_the_workload() {
+        let settings = with("", "").unwrap();
+        assert_eq!(
+            settings,
+            Settings {
+                each: 20_000,
+                iterations: 5,
+                producers: vec![1, 2, 4, 8],
+                settle: Duration::from_secs(30),
+                gate: true,
+            }
+        );
+        assert_eq!(settings.top(), 8);
+    }
+
+    #[test]
+    fn the_numbers_of_producers_that_are_asked_for_are_taken() {
+        let settings = with("THALWEG_SUBMIT_THREADS", "1, 8,16,32,64,100").unwrap();
+        assert_eq!(settings.producers, [1, 8, 16, 32, 64, 100]);
+        assert!(!with("THALWEG_SCALING_GATE", "0").unwrap().gate);
+        let settle = with("THALWEG_SUBMIT_SETTLE", "500ms").unwrap().settle;
+        assert_eq!(settle, Duration::from_millis(500));
+    }
+
+    #[test]
+    fn a_value_that_is_not_allowed_is_answered_with_what_is() {
+        for (name, value, allowed) in [
+            ("THALWEG_SUBMIT_PER_THREAD", "0", "1 to 10000000"),
+            ("THALWEG_SUBMIT_PER_THREAD", "many", "1 to 10000000"),
+            ("THALWEG_SUBMIT_ITERS", "1", "2 to 1000"),
+            ("THALWEG_SUBMIT_THREADS", "8", "at least two numbers"),
+            ("THALWEG_SUBMIT_THREADS", "2,4", "begin with 1"),
+            ("THALWEG_SUBMIT_THREADS", "1,4,4", "ascend"),
+            ("THALWEG_SUBMIT_THREADS", "1,257", "256 at most"),
+            ("THALWEG_SUBMIT_THREADS", "1,,2", "at least two numbers"),
+            ("THALWEG_SUBMIT_SETTLE", "30", "a time with its unit"),
+            ("THALWEG_SUBMIT_SETTLE", "0s", "1 ms to 1 h"),
+            ("THALWEG_SCALING_GATE", "yes", "1: judge"),
+        ] {
+            let problem = with(name, value).unwrap_err();
+            assert_eq!(problem.exit_status(), 2);
+            let text = problem.to_string();
+            assert!(
+                text.starts_with(&format!("{name}={value} ")) && text.contains(allowed),
+                "{text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! `lanes`: the structure of Thalweg's mpsc channel alone, under the ablation's rules in place of its own.
+//!
+//! Nobody waits in the channel: the consumer only ever tries, and sleeps at the [`Bell`]. What the channel does for waiters of
+//! its own on each send, to look at one word, is in the figure.
+//!
+//! The edge is the lane's, as a shard's is the shard's. A lane has no word that both sides write, so the edge needs one more: the
+//! consumer says how many requests of each producer it took out, and passes a fence before it looks again; the producer passes a
+//! fence after it put a request in, and reads that number. If all before the new one were out, the lane was empty, and it rings.
+//! If not, the consumer has not said so yet: it will, then passes its fence, looks again, and finds the new one.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+use thalweg_queue::mpsc::{Receiver, Sender, unbounded};
+
+use super::bell::{Bell, Rule};
+use super::ingress::{Entry, Exit, Found, Refused, Structure};
+use super::request::{Request, Submitted};
+
+/// Requests that the consumer takes at a time.
+const BATCH: usize = 256;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Lanes;
+
+/// How many requests of one producer the consumer took out; on lines of its own.
+#[repr(align(128))]
+#[derive(Debug, Default)]
+struct Taken(AtomicU64);
+
+/// A producer's.
+#[derive(Debug)]
+pub struct LaneEntry {
+    sender: Sender<Submitted>,
+    sent: u64,
+    taken: Arc<Taken>,
+}
+
+/// The consumer's.
+#[derive(Debug)]
+pub struct LaneExit {
+    receiver: Receiver<Submitted>,
+    batch: Vec<Submitted>,
+    /// By producer: how many were taken out, and where it is told.
+    taken: Vec<(u64, Arc<Taken>)>,
+}
+
+impl Structure for Lanes {
+    type Entry = LaneEntry;
+    type Exit = LaneExit;
+
+    fn open(producers: usize) -> io::Result<(Vec<LaneEntry>, LaneExit)> {
+        let (sender, receiver) = unbounded();
+        let taken: Vec<Arc<Taken>> = (0..producers).map(|_| Arc::default()).collect();
+        let entries = taken
+            .iter()
+            .map(|taken| LaneEntry {
+                sender: sender.clone(),
+                sent: 0,
+                taken: Arc::clone(taken),
+            })
+            .collect();
+        let exit = LaneExit {
+            receiver,
+            batch: Vec::with_capacity(BATCH),
+            taken: taken.into_iter().map(|taken| (0, taken)).collect(),
+        };
+        Ok((entries, exit))
+    }
+}
+
+impl Entry for LaneEntry {
+    #[inline]
+    unsafe fn push<R: Rule>(&mut self, request: Submitted, bell: &Bell) -> Result<bool, Refused> {
+        self.sender.send(request).map_err(|_| Refused)?;
+        let mut was_empty = false;
+        if R::EDGE {
+            fence(Ordering::SeqCst);
+            was_empty = self.taken.0.load(Ordering::Relaxed) == self.sent;
+            self.sent += 1;
+        }
+        Ok(R::published(bell, was_empty))
+    }
+}
+
+impl Exit for LaneExit {
+    fn drain<R: Rule>(&mut self, run: &mut impl FnMut(&Request)) -> Found {
+        let mut found = Found::Nothing;
+        while self.receiver.try_recv_batch(&mut self.batch, BATCH).is_ok() {
+            found = Found::Some;
+            for Submitted(request) in self.batch.drain(..) {
+                // SAFETY: it was submitted and is run only here, so it is alive until `run` returns.
+                let request = unsafe { request.as_ref() };
+                if R::EDGE {
+                    self.taken[request.producer()].0 += 1;
+                }
+                run(request);
+            }
+        }
+        if R::EDGE && found == Found::Some {
+            for (count, taken) in &self.taken {
+                if taken.0.load(Ordering::Relaxed) != *count {
+                    taken.0.store(*count, Ordering::Relaxed);
+                }
+            }
+            fence(Ordering::SeqCst);
+        }
+        found
+    }
+}

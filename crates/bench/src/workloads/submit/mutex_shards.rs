@@ -1,0 +1,139 @@
+//! `mutex_shards`: sixteen FIFOs, each behind a mutex, and a producer always uses the same.
+//!
+//! The ingress of the framework that the workload comes from, with its rules: a producer appends to its shard under the
+//! shard's lock, and the edge is the shard's, so that one idle consumer may be woken up to sixteen times. The consumer
+//! takes the shards' lists one after another, splices them into one, and runs that.
+//!
+//! Two things are kinder than the original: producers that come later do not move the others to new shards, and the
+//! lock is `std`'s, which is one word and does not call the kernel where it is free.
+
+use std::io;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::bell::{Bell, Rule};
+use super::ingress::{Entry, Exit, Found, Refused, Structure};
+use super::request::{Request, Submitted};
+
+/// As many as the original has.
+const SHARDS: usize = 16;
+
+/// See the module.
+#[derive(Debug)]
+pub struct MutexShards;
+
+/// A chain of requests, oldest first; both null where it is empty.
+#[derive(Debug)]
+struct Chain {
+    oldest: *mut Request,
+    newest: *mut Request,
+}
+
+// SAFETY: it points to requests that whoever holds the chain may link and read, on any thread.
+unsafe impl Send for Chain {}
+
+impl Chain {
+    const EMPTY: Self = Self {
+        oldest: ptr::null_mut(),
+        newest: ptr::null_mut(),
+    };
+
+    /// Appends `other`, which is not empty.
+    fn append(&mut self, other: &Self) {
+        if self.newest.is_null() {
+            self.oldest = other.oldest;
+        } else {
+            // SAFETY: a request in a chain was submitted and not run, so it is alive.
+            unsafe { &*self.newest }
+                .next
+                .store(other.oldest, Ordering::Relaxed);
+        }
+        self.newest = other.newest;
+    }
+}
+
+/// On two cache lines of its own, as the original's padding wants it.
+#[repr(align(128))]
+#[derive(Debug)]
+struct Shard(Mutex<Chain>);
+
+impl Shard {
+    fn with<A>(&self, work: impl FnOnce(&mut Chain) -> A) -> A {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// A producer's.
+#[derive(Debug)]
+pub struct ShardEntry {
+    shards: Arc<[Shard; SHARDS]>,
+    mine: usize,
+}
+
+/// The consumer's.
+#[derive(Debug)]
+pub struct ShardExit(Arc<[Shard; SHARDS]>);
+
+impl Structure for MutexShards {
+    type Entry = ShardEntry;
+    type Exit = ShardExit;
+
+    fn open(producers: usize) -> io::Result<(Vec<ShardEntry>, ShardExit)> {
+        let shards = Arc::new([const { Shard(Mutex::new(Chain::EMPTY)) }; SHARDS]);
+        let entries = (0..producers)
+            .map(|producer| ShardEntry {
+                shards: Arc::clone(&shards),
+                mine: producer % SHARDS,
+            })
+            .collect();
+        Ok((entries, ShardExit(shards)))
+    }
+}
+
+impl Entry for ShardEntry {
+    #[inline]
+    unsafe fn push<R: Rule>(
+        &mut self,
+        Submitted(request): Submitted,
+        bell: &Bell,
+    ) -> Result<bool, Refused> {
+        let one = Chain {
+            oldest: request.as_ptr(),
+            newest: request.as_ptr(),
+        };
+        let was_empty = self.shards[self.mine].with(|chain| {
+            let was_empty = chain.newest.is_null();
+            chain.append(&one);
+            was_empty
+        });
+        Ok(R::published(bell, was_empty))
+    }
+}
+
+impl Exit for ShardExit {
+    fn drain<R: Rule>(&mut self, run: &mut impl FnMut(&Request)) -> Found {
+        let mut all = Chain::EMPTY;
+        for shard in &*self.0 {
+            shard.with(|chain| {
+                if !chain.oldest.is_null() {
+                    all.append(chain);
+                    *chain = Chain::EMPTY;
+                }
+            });
+        }
+        let Some(mut next) = NonNull::new(all.oldest) else {
+            return Found::Nothing;
+        };
+        loop {
+            // SAFETY: it was submitted and is run only here, so it is alive until `run` returns.
+            let request = unsafe { next.as_ref() };
+            let after = request.next.load(Ordering::Relaxed);
+            run(request);
+            match NonNull::new(after) {
+                Some(after) => next = after,
+                None => return Found::Some,
+            }
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! `take_all`: a stack of many producers (R. K. Treiber, "Systems programming: coping with parallelism", 1986) that its consumer
+//! takes whole and turns over.
+//!
+//! One word is the whole state, so there is no ABA and no half-linked request, and who finds it null made an empty stack
+//! busy: the edge is exact.
+
+use std::io;
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use super::bell::{Bell, Rule};
+use super::ingress::{Entry, Exit, Found, Refused, Structure};
+use super::request::{Request, Submitted};
+
+/// See the module.
+#[derive(Debug)]
+pub struct TakeAll;
+
+/// On lines of its own, since everybody writes it.
+#[repr(align(128))]
+#[derive(Debug, Default)]
+struct Newest(AtomicPtr<Request>);
+
+/// A producer's.
+#[derive(Debug)]
+pub struct StackEntry(Arc<Newest>);
+
+/// The consumer's.
+#[derive(Debug)]
+pub struct StackExit(Arc<Newest>);
+
+impl Structure for TakeAll {
+    type Entry = StackEntry;
+    type Exit = StackExit;
+
+    fn open(producers: usize) -> io::Result<(Vec<StackEntry>, StackExit)> {
+        let newest = Arc::new(Newest::default());
+        let entries = (0..producers)
+            .map(|_| StackEntry(Arc::clone(&newest)))
+            .collect();
+        Ok((entries, StackExit(newest)))
+    }
+}
+
+impl Entry for StackEntry {
+    #[inline]
+    unsafe fn push<R: Rule>(
+        &mut self,
+        Submitted(request): Submitted,
+        bell: &Bell,
+    ) -> Result<bool, Refused> {
+        let newest = &self.0.0;
+        let mut before = newest.load(Ordering::Relaxed);
+        loop {
+            // SAFETY: the caller keeps the request alive.
+            unsafe { request.as_ref() }
+                .next
+                .store(before, Ordering::Relaxed);
+            match newest.compare_exchange_weak(
+                before,
+                request.as_ptr(),
+                Ordering::Release,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return Ok(R::published(bell, before.is_null())),
+                Err(now) => before = now,
+            }
+        }
+    }
+}
+
+impl Exit for StackExit {
+    fn drain<R: Rule>(&mut self, run: &mut impl FnMut(&Request)) -> Found {
+        let newest = &self.0.0;
+        // A look first, so that an idle consumer does not take the line from the producers.
+        if newest.load(Ordering::Relaxed).is_null() {
+            return Found::Nothing;
+        }
+        let mut rest = newest.swap(ptr::null_mut(), Ordering::Acquire);
+        let mut oldest = ptr::null_mut();
+        while !rest.is_null() {
+            // SAFETY: the whole chain was taken out here, and nothing of it was run.
+            let link = unsafe { &(*rest).next };
+            let before = link.load(Ordering::Relaxed);
+            link.store(oldest, Ordering::Relaxed);
+            oldest = rest;
+            rest = before;
+        }
+        while !oldest.is_null() {
+            // SAFETY: as above; it is alive until `run` returns.
+            let request = unsafe { &*oldest };
+            oldest = request.next.load(Ordering::Relaxed);
+            run(request);
+        }
+        Found::Some
+    }
+}

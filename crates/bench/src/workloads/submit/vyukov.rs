@@ -1,0 +1,150 @@
+//! `vyukov`: Dmitry Vyukov's intrusive queue of many producers and one consumer ("Intrusive MPSC node-based queue", 1024cores).
+//!
+//! 1. A producer swaps itself in as the newest, then links the one that it found there to itself. Between the two
+//!    steps the chain is broken: the consumer sees that ([`Found::Unlinked`]) and must not sleep.
+//! 2. A stub keeps the chain from ever being empty. The consumer puts it in again when it is about to take the last request.
+//! 3. The edge: who finds the stub as the newest made an empty queue busy. It also finds it there when the stub has just
+//!    been put behind others, and wakes a consumer that is awake.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use super::bell::{Bell, Rule};
+use super::ingress::{Entry, Exit, Found, Refused, Structure};
+use super::request::{Request, Submitted};
+
+/// See the module.
+#[derive(Debug)]
+pub struct Vyukov;
+
+/// On lines of its own, since every producer writes it.
+#[repr(align(128))]
+#[derive(Debug)]
+struct Newest(AtomicPtr<Request>);
+
+#[derive(Debug)]
+struct Queue {
+    newest: Newest,
+    stub: Request,
+}
+
+impl Queue {
+    fn stub(&self) -> *mut Request {
+        (&raw const self.stub).cast_mut()
+    }
+
+    /// Links a request in; whether the stub was the newest.
+    ///
+    /// # Safety
+    /// The request is alive until it was taken out, and in the queue only once.
+    #[inline]
+    unsafe fn push(&self, request: *mut Request) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { &*request }
+            .next
+            .store(std::ptr::null_mut(), Ordering::Relaxed);
+        let before = self.newest.0.swap(request, Ordering::AcqRel);
+        // SAFETY: nobody takes out a request that nothing is linked to, so the one before is alive.
+        unsafe { &*before }.next.store(request, Ordering::Release);
+        before == self.stub()
+    }
+}
+
+/// A producer's.
+#[derive(Debug)]
+pub struct VyukovEntry(Arc<Queue>);
+
+/// The consumer's.
+#[derive(Debug)]
+pub struct VyukovExit {
+    queue: Arc<Queue>,
+    oldest: *mut Request,
+}
+
+// SAFETY: the pointer leads into the queue, whose requests may be read on any thread.
+unsafe impl Send for VyukovExit {}
+
+impl Structure for Vyukov {
+    type Entry = VyukovEntry;
+    type Exit = VyukovExit;
+
+    fn open(producers: usize) -> io::Result<(Vec<VyukovEntry>, VyukovExit)> {
+        let queue = Arc::new(Queue {
+            newest: Newest(AtomicPtr::default()),
+            stub: Request::blank(),
+        });
+        queue.newest.0.store(queue.stub(), Ordering::Relaxed);
+        let entries = (0..producers)
+            .map(|_| VyukovEntry(Arc::clone(&queue)))
+            .collect();
+        let oldest = queue.stub();
+        Ok((entries, VyukovExit { queue, oldest }))
+    }
+}
+
+impl Entry for VyukovEntry {
+    #[inline]
+    unsafe fn push<R: Rule>(
+        &mut self,
+        Submitted(request): Submitted,
+        bell: &Bell,
+    ) -> Result<bool, Refused> {
+        // SAFETY: the caller's promise.
+        let was_empty = unsafe { self.0.push(request.as_ptr()) };
+        Ok(R::published(bell, was_empty))
+    }
+}
+
+impl VyukovExit {
+    fn next_of(request: *mut Request) -> *mut Request {
+        // SAFETY: it is in the queue and not taken out, or the stub: alive.
+        unsafe { &*request }.next.load(Ordering::Acquire)
+    }
+
+    fn pop(&mut self) -> Result<*mut Request, Found> {
+        let stub = self.queue.stub();
+        let mut next = Self::next_of(self.oldest);
+        if self.oldest == stub {
+            if next.is_null() {
+                let empty = self.queue.newest.0.load(Ordering::Acquire) == stub;
+                return Err(if empty {
+                    Found::Nothing
+                } else {
+                    Found::Unlinked
+                });
+            }
+            self.oldest = next;
+            next = Self::next_of(next);
+        }
+        if next.is_null() {
+            if self.queue.newest.0.load(Ordering::Acquire) != self.oldest {
+                return Err(Found::Unlinked);
+            }
+            // SAFETY: the stub lives as long as the queue, and the consumer has taken it out before.
+            unsafe { self.queue.push(stub) };
+            next = Self::next_of(self.oldest);
+            if next.is_null() {
+                return Err(Found::Unlinked);
+            }
+        }
+        Ok(std::mem::replace(&mut self.oldest, next))
+    }
+}
+
+impl Exit for VyukovExit {
+    fn drain<R: Rule>(&mut self, run: &mut impl FnMut(&Request)) -> Found {
+        let mut found = Found::Nothing;
+        loop {
+            match self.pop() {
+                Ok(request) => {
+                    // SAFETY: it was submitted and is run only here, so it is alive until `run` returns.
+                    run(unsafe { &*request });
+                    found = Found::Some;
+                }
+                Err(_) if found == Found::Some => return found,
+                Err(nothing) => return nothing,
+            }
+        }
+    }
+}
