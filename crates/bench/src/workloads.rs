@@ -3,6 +3,7 @@
 pub mod first_calls;
 pub mod idle;
 pub mod lab_hosts;
+pub mod queue;
 pub mod search_overhead;
 pub mod submit;
 pub mod view_read;
@@ -67,6 +68,15 @@ pub static WORKLOADS: &[Workload] = &[
     first_calls::WORKLOAD,
     view_read::WORKLOAD,
     idle::WORKLOAD,
+    queue::same_thread::WORKLOAD,
+    queue::spsc_threads::WORKLOAD,
+    queue::latency::WORKLOAD,
+    queue::burst::WORKLOAD,
+    queue::sizes::WORKLOAD,
+    queue::stress::WORKLOAD,
+    queue::mpsc::WORKLOAD,
+    queue::mpmc::WORKLOAD,
+    queue::concurrent_access::WORKLOAD,
     submit::ffi_submit::WORKLOAD,
     submit::ablation::WORKLOAD,
 ];

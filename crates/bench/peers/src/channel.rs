@@ -44,6 +44,12 @@ pub trait Channel: 'static {
             each(Self::receive(receiver));
         }
     }
+
+    /// How often the channel woke a sleeping receiver so far, if it counts that.
+    #[must_use]
+    fn wakes(_receiver: &Self::Receiver) -> Option<u64> {
+        None
+    }
 }
 
 /// A channel whose sending side can be cloned: one clone a thread.

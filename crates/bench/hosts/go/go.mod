@@ -1,0 +1,3 @@
+module thalweg.dev/bench/go_chan
+
+go 1.21

@@ -1,0 +1,155 @@
+//! `mpsc`: many threads hand numbers to one.
+//!
+//! Capacities are totals, the same for every subject. With 32 producers and more there are many threads a processor, and
+//! what is asked for is that the queue does not get dearer: ours with 4 producers runs in the same rounds.
+
+use thalweg_peers::channel::Waiting;
+
+use crate::cell::Cell;
+use crate::judgement::Target;
+use crate::lab::Lab;
+use crate::problem::Problem;
+use crate::report::Row;
+use crate::statistics::ratio_of_pairs;
+use crate::workloads::{Knob, Workload};
+
+use super::grid::{self, Grid};
+use super::rows::{self, Measured, Rigour};
+use super::{go_chan, sides, subjects, threads};
+
+/// See the module.
+pub const WORKLOAD: Workload = Workload {
+    name: "mpsc",
+    group: "queue",
+    what: "2 to 100 threads hand numbers to one: whether a shared tail is what they pay for.",
+    source: "nimsync's mpsc benchmark (which timed a thread's own clock) and atomic_queue's charts",
+    peers: &PEERS,
+    seconds: 120,
+    run,
+    knobs: KNOBS,
+    cells: Some(sides::many_to_one_cell),
+};
+
+const PRODUCERS: Knob = Knob {
+    name: "producers",
+    default: "2,4,8,32,100",
+    what: "threads that send, as a list",
+};
+const CAPACITY: Knob = Knob {
+    name: "capacity",
+    default: "1024",
+    what: "capacities in all, or unbounded, as a list",
+};
+const PLACEMENT: Knob = Knob {
+    name: "placement",
+    default: "free,one_cpu",
+    what: "free, one_cpu or split, as a list; one_cpu with 4 producers only by default",
+};
+const KNOBS: &[Knob] = &[PRODUCERS, CAPACITY, PLACEMENT, grid::MESSAGES, grid::FULL];
+
+/// The ones of which the best is to be beaten.
+const RIVALS: [&str; 4] = ["crossbeam", "std", "flume", "kanal"];
+const PEERS: [&str; 8] = [
+    "crossbeam",
+    "std",
+    "flume",
+    "kanal",
+    "tokio",
+    "disruptor",
+    "vyukov",
+    go_chan::NAME,
+];
+/// Those that come without bound.
+const UNBOUNDED: [&str; 5] = ["crossbeam", "std", "flume", "kanal", "tokio"];
+
+/// Ours with few producers, beside the crowd.
+const OURS_AT_4: &str = "thalweg@4";
+/// From here on the crowd is compared with it.
+const CROWD: u64 = 32;
+
+fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
+    let grid = Grid::of(lab)?;
+    let producers = grid.numbers(lab, &PRODUCERS, "1,2,4,8,16,32,64,100")?;
+    let capacities = grid.words(lab, &CAPACITY, "64,256,1024,4096,unbounded");
+    let placements = grid.words(lab, &PLACEMENT, "free,one_cpu");
+    let messages = lab.knob(&grid::MESSAGES);
+    let usual = !grid.full && lab.knob(&PLACEMENT) == PLACEMENT.default;
+    let mut rows = Vec::new();
+    for capacity in &capacities {
+        for producers in &producers {
+            for placement in &placements {
+                if placement == "free" || *producers == 4 || !usual {
+                    rows.extend(point(lab, *producers, capacity, placement, &messages)?);
+                }
+            }
+        }
+    }
+    Ok(rows)
+}
+
+fn point(
+    lab: &mut Lab,
+    producers: u64,
+    capacity: &str,
+    placement: &str,
+    messages: &str,
+) -> Result<Vec<Row>, Problem> {
+    let producers_text = producers.to_string();
+    let params = [
+        ("producers", producers_text.as_str()),
+        ("capacity", capacity),
+        ("placement", placement),
+        ("messages", messages),
+    ];
+    let crowd = producers >= CROWD && placement == "free";
+    let peers: &[&str] = if capacity == "unbounded" {
+        &UNBOUNDED
+    } else {
+        &PEERS
+    };
+    let mut subjects = grid::with_ours(peers);
+    if crowd {
+        subjects.push(OURS_AT_4);
+    }
+    let cell = Cell::new(WORKLOAD.name, &params, &subjects).at(rows::process_placement(placement)?);
+    let barred = capacity == "1024" && [2, 4, 8, 32, 100].contains(&producers);
+    let rigour = if barred { Rigour::Bar } else { Rigour::Look };
+    let measured = rows::measure(lab, &WORKLOAD, cell, rigour)?;
+    let mut rows = measured.rows("ns", &[threads::CHECKED_ONE]);
+    rows.retain(|row| row.peer.as_deref() != Some(OURS_AT_4));
+    for row in &mut rows {
+        if matches!(row.peer.as_deref(), Some("disruptor" | "vyukov")) {
+            row.checks
+                .push(format!("the peer {}", Waiting::Looks.text()));
+        }
+    }
+    if !barred {
+        return Ok(rows);
+    }
+    if placement == "one_cpu" {
+        let limit = Target::Ratio(1.5);
+        rows::hold_fastest(&mut rows, &[], &limit, lab.refusal());
+    } else if placement == "free" {
+        let limit = Target::Ratio(if producers == 2 { 0.75 } else { 0.6 });
+        let refusal = rows::refusal(lab);
+        rows::hold_fastest(&mut rows, &RIVALS, &limit, refusal);
+        if crowd {
+            rows.push(beside_few(&measured).held_to(&Target::Metric("cost_vs_4", 2.0), refusal));
+        }
+    }
+    Ok(rows)
+}
+
+/// Ours with many producers against ours with 4, pair by pair.
+fn beside_few(measured: &Measured<'_>) -> Row {
+    let mut row = measured.alone("ns", &[threads::CHECKED_ONE]);
+    let many = measured.times_of(subjects::THALWEG);
+    let few = measured.times_of(OURS_AT_4);
+    let cost = many
+        .zip(few)
+        .and_then(|(many, few)| ratio_of_pairs(&many, &few));
+    if let Some(cost) = cost {
+        row.metrics.insert("cost_vs_4".to_owned(), cost.median);
+    }
+    row
+}

@@ -1,0 +1,250 @@
+//! From a cell's samples to rows: one a peer, and which of them carries the bar.
+
+use crate::cell::{Cell, Sample};
+use crate::judgement::Target;
+use crate::lab::Lab;
+use crate::placement::{Placement, allowed};
+use crate::problem::Problem;
+use crate::processes::{self, times};
+use crate::report::Row;
+use crate::statistics::median;
+use crate::workloads::Workload;
+
+use thalweg_peers::versions;
+
+use super::go_chan;
+
+/// How thoroughly a cell is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rigour {
+    /// A bar rests on it: 15 pairs over 3 processes.
+    Bar,
+    /// To look at: the least that makes a row, in one process.
+    Look,
+}
+
+/// A cell with its samples.
+#[derive(Debug)]
+pub struct Measured<'a> {
+    workload: &'a Workload,
+    cell: Cell,
+    taken: Vec<Vec<Sample>>,
+    /// Why a peer is not among them.
+    missing: Option<(&'static str, String)>,
+}
+
+/// Takes the samples of `cell`; a peer that this machine lacks is left out, and its row will say so.
+///
+/// # Errors
+/// What failed in a process.
+pub fn measure<'a>(
+    lab: &mut Lab,
+    workload: &'a Workload,
+    mut cell: Cell,
+    rigour: Rigour,
+) -> Result<Measured<'a>, Problem> {
+    let mut missing = None;
+    if cell.subjects.iter().any(|name| name == go_chan::NAME) {
+        match go_chan::version() {
+            Ok(version) => drop(lab.peers.insert(go_chan::NAME.to_owned(), version)),
+            Err(why) => {
+                cell.subjects.retain(|name| name != go_chan::NAME);
+                missing = Some((go_chan::NAME, why));
+            }
+        }
+    }
+    for name in cell.subjects.iter().skip(1) {
+        let name = plain(name);
+        if name != super::subjects::THALWEG && !lab.peers.contains_key(name) {
+            lab.peers.insert(name.to_owned(), versions::of(name));
+        }
+    }
+    let (own, processes) = match rigour {
+        Rigour::Bar => (Some(15), 3),
+        Rigour::Look => (None, 1),
+    };
+    let taken = processes::sample(lab, &cell, lab.plan(own), processes)?;
+    Ok(Measured {
+        workload,
+        cell,
+        taken,
+        missing,
+    })
+}
+
+/// A subject's name without what it is tuned to: `thalweg` of `thalweg@4`.
+fn plain(subject: &str) -> &str {
+    subject.split('@').next().unwrap_or(subject)
+}
+
+impl Measured<'_> {
+    /// The samples of this subject, in ns.
+    #[must_use]
+    pub fn times_of(&self, subject: &str) -> Option<Vec<f64>> {
+        let place = self.cell.subjects.iter().position(|name| name == subject)?;
+        Some(times(&self.taken[place]))
+    }
+
+    /// A row for the first subject against each of the others, as rows of `unit`; each says that `checks` were made.
+    #[must_use]
+    pub fn rows(&self, unit: &str, checks: &[&str]) -> Vec<Row> {
+        let mut rows: Vec<Row> = (1..self.cell.subjects.len())
+            .map(|place| self.row(unit, Some(place), checks))
+            .collect();
+        if let Some((peer, why)) = &self.missing {
+            let mut row = self.row(unit, None, checks);
+            row.peer = Some((*peer).to_owned());
+            row.verdict = Some(format!("not judged: {why}"));
+            rows.push(row);
+        }
+        rows
+    }
+
+    /// The row of the first subject alone.
+    #[must_use]
+    pub fn alone(&self, unit: &str, checks: &[&str]) -> Row {
+        self.row(unit, None, checks)
+    }
+
+    fn row(&self, unit: &str, peer: Option<usize>, checks: &[&str]) -> Row {
+        let params: Vec<(&str, &str)> = self
+            .cell
+            .params
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        let side = |place: usize| {
+            let name = self.cell.subjects[place].as_str();
+            (name, times(&self.taken[place]))
+        };
+        let mut row = Row::new(
+            (self.workload.name, self.workload.group),
+            &params,
+            unit,
+            side(0),
+            peer.map(side),
+        );
+        row.metrics = processes::metrics(&self.taken[0]);
+        if let Some(worst) = worst_over_median(&row.raw.subject) {
+            row.metrics.insert("worst_over_median".to_owned(), worst);
+        }
+        if let Some(place) = peer {
+            let of_peer = processes::metrics(&self.taken[place]);
+            let of_peer = of_peer.into_iter().map(|(k, v)| (format!("peer_{k}"), v));
+            row.metrics.extend(of_peer);
+            if let Some(worst) = worst_over_median(&row.raw.peer) {
+                row.metrics
+                    .insert("peer_worst_over_median".to_owned(), worst);
+            }
+        }
+        checks.iter().fold(row, |row, check| row.checked(*check))
+    }
+}
+
+fn worst_over_median(samples: &[f64]) -> Option<f64> {
+    let worst = samples.iter().copied().reduce(f64::max)?;
+    Some(worst / median(samples)?)
+}
+
+/// Why a bar between two threads is not judged here, if so.
+#[must_use]
+pub fn refusal(lab: &Lab) -> Option<&'static str> {
+    let few = (allowed().len() < 2).then_some("fewer than 2 processors");
+    lab.refusal().or(few)
+}
+
+/// Where a cell's process runs for this `placement`: `split` is a matter of its threads.
+///
+/// # Errors
+/// There is no such placement.
+pub fn process_placement(placement: &str) -> Result<Placement, Problem> {
+    match placement {
+        "free" | "split" => Ok(Placement::Free),
+        "one_cpu" => Ok(Placement::OneCpu),
+        other => Err(Problem::Usage(format!(
+            "a placement is free, one_cpu or split, not `{other}`"
+        ))),
+    }
+}
+
+/// Holds the row against this peer to `target`; where there is no such row, nothing is held.
+pub fn hold(rows: &mut [Row], peer: &str, target: &Target, refusal: Option<&str>) {
+    for row in rows.iter_mut() {
+        // A row without a ratio has said already why.
+        if row.peer.as_deref() == Some(peer) && row.ratio.is_some() {
+            *row = row.clone().held_to(target, refusal);
+        }
+    }
+}
+
+/// Holds the row against the fastest of these peers, by its median, to `target`; all rows where `among` is empty.
+pub fn hold_fastest(rows: &mut [Row], among: &[&str], target: &Target, refusal: Option<&str>) {
+    let fastest = rows
+        .iter()
+        .filter(|row| {
+            let peer = row.peer.as_deref().unwrap_or_default();
+            among.is_empty() || among.contains(&peer)
+        })
+        .filter_map(|row| Some((row.peer_median?, row.peer.clone()?)))
+        .min_by(|a, b| a.0.total_cmp(&b.0));
+    if let Some((_, peer)) = fastest {
+        let among = if among.is_empty() {
+            "all peers here".to_owned()
+        } else {
+            among.join(", ")
+        };
+        hold(rows, &peer, target, refusal);
+        for row in rows
+            .iter_mut()
+            .filter(|row| row.peer.as_ref() == Some(&peer))
+        {
+            row.checks
+                .push(format!("{peer} has the lowest median of {among}"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(peer: &str, subject: f64, of_peer: f64) -> Row {
+        Row::new(
+            ("mpsc", "queue"),
+            &[],
+            "ns",
+            ("thalweg", vec![subject; 5]),
+            Some((peer, vec![of_peer; 5])),
+        )
+    }
+
+    #[test]
+    fn the_bar_stands_on_the_row_of_the_fastest_of_those_that_count() {
+        let mut rows = [
+            row("std", 6.0, 20.0),
+            row("crossbeam", 6.0, 12.0),
+            row("disruptor", 6.0, 3.0),
+        ];
+        hold_fastest(&mut rows, &["std", "crossbeam"], &Target::Ratio(0.6), None);
+        assert_eq!(rows[0].verdict, None);
+        assert_eq!(rows[1].verdict.as_deref(), Some("passed"));
+        assert_eq!(rows[2].verdict, None);
+        hold_fastest(&mut rows, &[], &Target::Ratio(0.6), None);
+        assert_eq!(rows[2].verdict.as_deref(), Some("failed"));
+    }
+
+    #[test]
+    fn a_row_without_its_peer_keeps_the_reason() {
+        let mut rows = [row("go_chan", 6.0, 20.0)];
+        rows[0].ratio = None;
+        rows[0].verdict = Some("not judged: no go".to_owned());
+        hold(&mut rows, "go_chan", &Target::Ratio(0.5), None);
+        assert_eq!(rows[0].verdict.as_deref(), Some("not judged: no go"));
+    }
+
+    #[test]
+    fn the_fourth_part_of_a_name_is_no_peer_of_its_own() {
+        assert_eq!(plain("thalweg@4"), "thalweg");
+        assert_eq!(plain("rtrb"), "rtrb");
+    }
+}
