@@ -45,8 +45,6 @@ struct Block {
 pub(crate) struct Lane<T> {
     /// How many values the reader took out. Stored by the reader alone.
     head: Padded<AtomicUsize>,
-    /// How many the writer put in, as of when it last said so: only for [`Lane::len`].
-    tail: Padded<AtomicUsize>,
     /// Blocks that the reader drained, for the writer to fill again.
     spare: AtomicPtr<Block>,
     first: *mut Block,
@@ -60,13 +58,11 @@ unsafe impl<T: Send> Send for Lane<T> {}
 // SAFETY: as above; what only one side may do is unsafe to call.
 unsafe impl<T: Send> Sync for Lane<T> {}
 
-/// Where a side stands: a block, a line in it, a place in that.
+/// Where a side stands: the next place, and where its block ends. The line is found by the place's address.
+#[derive(Clone)]
 struct Cursor {
-    block: Cell<*mut Block>,
-    line: Cell<*mut u8>,
-    /// Lines left in the block, this one included.
-    lines: Cell<usize>,
-    place: Cell<usize>,
+    at: Cell<*mut u8>,
+    end: Cell<*mut u8>,
 }
 
 /// The writer's own half.
@@ -100,12 +96,11 @@ impl<T> Lane<T> {
     /// How many values share a stamp: as many as the line has room for, and one at least.
     pub(crate) const PER_LINE: usize = {
         let room = LINE.saturating_sub(Self::VALUES);
-        let size = if size_of::<Place<T>>() == 0 {
+        if size_of::<Place<T>>() == 0 || size_of::<Place<T>>() > room {
             1
         } else {
-            size_of::<Place<T>>()
-        };
-        if room / size == 0 { 1 } else { room / size }
+            room / size_of::<Place<T>>()
+        }
     };
 
     const ALIGN: usize = if align_of::<Place<T>>() > LINE {
@@ -144,7 +139,6 @@ impl<T> Lane<T> {
     fn with(first: *mut Block, lines: usize, capacity: usize) -> Self {
         Self {
             head: Padded(AtomicUsize::new(0)),
-            tail: Padded(AtomicUsize::new(0)),
             spare: AtomicPtr::new(ptr::null_mut()),
             first,
             lines,
@@ -213,20 +207,72 @@ impl<T> Lane<T> {
         block.cast::<u8>().wrapping_add(Self::LINES)
     }
 
-    #[inline(always)]
+    #[cfg(loom)]
     fn place(line: *mut u8, place: usize) -> *mut Place<T> {
         line.wrapping_add(Self::VALUES)
             .cast::<Place<T>>()
             .wrapping_add(place)
     }
 
-    fn cursor(&self) -> Cursor {
-        Cursor {
-            block: Cell::new(self.first),
-            line: Cell::new(Self::first_line(self.first)),
-            lines: Cell::new(self.lines),
-            place: Cell::new(0),
+    /// The line of a place. Where a line has more than one place, it is aligned to its own length.
+    #[inline(always)]
+    fn line(at: *mut u8) -> *mut u8 {
+        let offset = if Self::PER_LINE == 1 {
+            Self::VALUES
+        } else {
+            at.addr() % LINE
+        };
+        at.wrapping_sub(offset)
+    }
+
+    /// The stamp of a place's line.
+    ///
+    /// # Safety
+    /// `at` is a place in a block that is alive.
+    #[inline(always)]
+    unsafe fn stamp<'a>(at: *mut u8) -> &'a AtomicUsize {
+        // SAFETY: every line begins with its stamp.
+        unsafe { &*Self::line(at).cast::<AtomicUsize>() }
+    }
+
+    /// Places from this one to the end of its line.
+    #[inline(always)]
+    fn places_left(at: *mut u8) -> usize {
+        if Self::PER_LINE == 1 || size_of::<Place<T>>() == 0 {
+            return 1;
         }
+        Self::PER_LINE - (at.addr() % LINE - Self::VALUES) / size_of::<Place<T>>()
+    }
+
+    /// Whether this is the last place of its line.
+    #[inline(always)]
+    fn is_last(at: *mut u8) -> bool {
+        let last = Self::VALUES + (Self::PER_LINE - 1) * size_of::<Place<T>>();
+        Self::PER_LINE == 1 || at.addr() % LINE == last
+    }
+
+    /// Where the places of `block` begin, and where its lines end.
+    fn enter(&self, cursor: &Cursor, block: *mut Block) {
+        let first = Self::first_line(block);
+        cursor.at.set(first.wrapping_add(Self::VALUES));
+        cursor
+            .end
+            .set(first.wrapping_add(self.lines * Self::STRIDE));
+    }
+
+    /// The block whose lines end there.
+    fn block_before(&self, end: *mut u8) -> *mut Block {
+        end.wrapping_sub(self.lines * Self::STRIDE + Self::LINES)
+            .cast()
+    }
+
+    fn cursor(&self) -> Cursor {
+        let cursor = Cursor {
+            at: Cell::new(ptr::null_mut()),
+            end: Cell::new(ptr::null_mut()),
+        };
+        self.enter(&cursor, self.first);
+        cursor
     }
 
     /// The two halves of a lane that was just made.
@@ -248,11 +294,38 @@ impl<T> Lane<T> {
         self.capacity
     }
 
-    /// Values inside, as of when both sides last said so.
-    pub(crate) fn len(&self) -> usize {
-        let head = self.head.0.load(Ordering::Relaxed);
-        let tail = self.tail.0.load(Ordering::Relaxed);
-        tail.saturating_sub(head).min(self.capacity)
+    /// Values inside, for the writer.
+    pub(crate) fn len_for_writer(&self, writer: &Writer) -> usize {
+        writer.tail.get() - self.head.0.load(Ordering::Relaxed)
+    }
+
+    /// Values inside, for the reader: it looks at the stamps ahead of it.
+    pub(crate) fn len_for_reader(&self, reader: &Reader) -> usize {
+        let cursor = reader.cursor.clone();
+        let head = reader.head.get();
+        let mut position = head;
+        loop {
+            let at = cursor.at.get();
+            let left = Self::places_left(at);
+            // SAFETY: the reader's block is alive, and so is every block after it.
+            let stamp = unsafe { Self::stamp(at) }.load(Ordering::Acquire);
+            if stamp < position + left {
+                return stamp.max(position) - head;
+            }
+            position += left;
+            if position - head >= self.capacity {
+                return self.capacity;
+            }
+            let line = Self::line(at).wrapping_add(Self::STRIDE);
+            if line == cursor.end.get() {
+                let block = self.block_before(cursor.end.get());
+                // SAFETY: as above; rule 4: a filled block is linked.
+                let next = unsafe { (*block).next.load(Ordering::Acquire) };
+                self.enter(&cursor, next);
+            } else {
+                cursor.at.set(line.wrapping_add(Self::VALUES));
+            }
+        }
     }
 
     // --- The writer ---------------------------------------------------------------------------
@@ -285,52 +358,38 @@ impl<T> Lane<T> {
     /// `writer` is this lane's, the caller is its one user, and [`Lane::has_room`] said so.
     #[inline(always)]
     pub(crate) unsafe fn push(&self, writer: &Writer, value: T) {
-        let cursor = &writer.cursor;
-        let tail = writer.tail.get() + 1;
+        let at = writer.cursor.at.get();
         // SAFETY: the cursor is within the lane, and rule 3 says that the reader is done with this place.
         unsafe {
-            (*Self::place(cursor.line.get(), cursor.place.get()))
-                .with_mut(|place| (*place).write(value));
-            self.publish(writer, tail, 1);
+            (*at.cast::<Place<T>>()).with_mut(|place| (*place).write(value));
+            self.publish(writer, at, 1);
         }
     }
 
-    /// Stamps the line for all up to `tail`, `count` of them new and in this line.
+    /// Stamps the line for `count` more values, from the cursor to `last`.
     ///
     /// # Safety
-    /// As [`Lane::push`], and the `count` places from the cursor on hold values.
+    /// As [`Lane::push`], and those places of one line hold values.
     #[inline(always)]
-    unsafe fn publish(&self, writer: &Writer, tail: usize, count: usize) {
-        let cursor = &writer.cursor;
-        // SAFETY: every line begins with its stamp.
-        let stamp = unsafe { &*cursor.line.get().cast::<AtomicUsize>() };
-        // Before the last value of a line is published the way on from it must be there (rule 4).
-        let full = cursor.place.get() + count == Self::PER_LINE;
-        if full {
-            self.writer_on(writer, stamp, tail);
-        } else {
-            stamp.store(tail, Ordering::Release);
-            cursor.place.set(cursor.place.get() + count);
-        }
+    unsafe fn publish(&self, writer: &Writer, last: *mut u8, count: usize) {
+        let tail = writer.tail.get() + count;
         writer.tail.set(tail);
-        self.tail.0.store(tail, Ordering::Relaxed);
-    }
-
-    #[inline(always)]
-    fn writer_on(&self, writer: &Writer, stamp: &AtomicUsize, tail: usize) {
-        let cursor = &writer.cursor;
-        cursor.place.set(0);
-        if cursor.lines.get() > 1 {
-            stamp.store(tail, Ordering::Release);
-            cursor.lines.set(cursor.lines.get() - 1);
-            cursor
-                .line
-                .set(cursor.line.get().wrapping_add(Self::STRIDE));
+        // SAFETY: the place is in the writer's block.
+        let stamp = unsafe { Self::stamp(last) };
+        if Self::is_last(last) {
+            let line = Self::line(last).wrapping_add(Self::STRIDE);
+            if line == writer.cursor.end.get() {
+                // Before the last value of a block is published the way on from it must be there (rule 4).
+                let next = self.next_block(self.block_before(line));
+                self.enter(&writer.cursor, next);
+            } else {
+                writer.cursor.at.set(line.wrapping_add(Self::VALUES));
+            }
         } else {
-            let next = self.next_block(cursor.block.get());
-            stamp.store(tail, Ordering::Release);
-            cursor.enter::<T>(next, self.lines);
+            let next = last.wrapping_add(size_of::<Place<T>>());
+            writer.cursor.at.set(next);
         }
+        stamp.store(tail, Ordering::Release);
     }
 
     #[inline(never)]
@@ -369,17 +428,15 @@ impl<T> Lane<T> {
                 writer,
                 count: 0,
             };
-            let first = writer.cursor.place.get();
-            let here = (Self::PER_LINE - first).min(most - done);
+            let first = writer.cursor.at.get();
+            let here = Self::places_left(first).min(most - done);
             while filling.count < here {
                 let Some(value) = next() else {
                     return done + filling.count;
                 };
+                let at = first.wrapping_add(filling.count * size_of::<Place<T>>());
                 // SAFETY: the place is in the line, and there is room for it.
-                unsafe {
-                    (*Self::place(writer.cursor.line.get(), first + filling.count))
-                        .with_mut(|place| (*place).write(value));
-                }
+                unsafe { (*at.cast::<Place<T>>()).with_mut(|place| (*place).write(value)) };
                 filling.count += 1;
             }
             done += here;
@@ -397,8 +454,8 @@ impl<T> Lane<T> {
 
     #[inline(always)]
     fn look_for_values(&self, reader: &Reader) -> bool {
-        // SAFETY: every line begins with its stamp.
-        let stamp = unsafe { &*reader.cursor.line.get().cast::<AtomicUsize>() };
+        // SAFETY: the reader's block is alive.
+        let stamp = unsafe { Self::stamp(reader.cursor.at.get()) };
         let filled = stamp.load(Ordering::Acquire);
         if filled <= reader.head.get() {
             return false;
@@ -422,45 +479,39 @@ impl<T> Lane<T> {
     /// `reader` is this lane's, the caller is its one user, and [`Lane::has_value`] said so.
     #[inline(always)]
     pub(crate) unsafe fn pop(&self, reader: &Reader) -> T {
-        let cursor = &reader.cursor;
+        let at = reader.cursor.at.get().cast::<Place<T>>();
         // SAFETY: rule 2: the value of this position is there, and nobody else takes it.
-        let value = unsafe {
-            (*Self::place(cursor.line.get(), cursor.place.get()))
-                .with_mut(|place| (*place).assume_init_read())
-        };
-        self.advance(reader, 1);
+        let value = unsafe { (*at).with_mut(|place| (*place).assume_init_read()) };
+        self.advance(reader);
         self.head.0.store(reader.head.get(), Ordering::Release);
         value
     }
 
-    /// Goes on by `count` places, all of them in this line.
+    /// Goes on by one place.
     #[inline(always)]
-    fn advance(&self, reader: &Reader, count: usize) {
-        let cursor = &reader.cursor;
-        reader.head.set(reader.head.get() + count);
-        let place = cursor.place.get() + count;
-        if place < Self::PER_LINE {
-            cursor.place.set(place);
+    fn advance(&self, reader: &Reader) {
+        let at = reader.cursor.at.get();
+        reader.head.set(reader.head.get() + 1);
+        if !Self::is_last(at) {
+            let next = at.wrapping_add(size_of::<Place<T>>());
+            reader.cursor.at.set(next);
             return;
         }
-        cursor.place.set(0);
-        if cursor.lines.get() > 1 {
-            cursor.lines.set(cursor.lines.get() - 1);
-            cursor
-                .line
-                .set(cursor.line.get().wrapping_add(Self::STRIDE));
+        let line = Self::line(at).wrapping_add(Self::STRIDE);
+        if line == reader.cursor.end.get() {
+            self.reader_leaves_block(&reader.cursor);
         } else {
-            self.reader_leaves_block(cursor);
+            reader.cursor.at.set(line.wrapping_add(Self::VALUES));
         }
     }
 
     #[inline(never)]
     fn reader_leaves_block(&self, cursor: &Cursor) {
-        let block = cursor.block.get();
+        let block = self.block_before(cursor.end.get());
         // SAFETY: the reader's block is alive until it is given back below. Rule 4: the link was stored before the
         // last stamp of the block.
         let next = unsafe { (*block).next.load(Ordering::Acquire) };
-        cursor.enter::<T>(next, self.lines);
+        self.enter(cursor, next);
         if next == block {
             return;
         }
@@ -490,20 +541,15 @@ impl<T> Lane<T> {
             count: 0,
         };
         while drained.count < most {
-            let here = self
-                .known(reader, most - drained.count)
-                .min(Self::PER_LINE - reader.cursor.place.get());
+            let here = self.known(reader, most - drained.count);
             if here == 0 {
                 break;
             }
             for _ in 0..here {
-                let cursor = &reader.cursor;
+                let at = reader.cursor.at.get().cast::<Place<T>>();
                 // SAFETY: as in `pop`.
-                let value = unsafe {
-                    (*Self::place(cursor.line.get(), cursor.place.get()))
-                        .with_mut(|place| (*place).assume_init_read())
-                };
-                self.advance(reader, 1);
+                let value = unsafe { (*at).with_mut(|place| (*place).assume_init_read()) };
+                self.advance(reader);
                 drained.count += 1;
                 take(value);
             }
@@ -527,17 +573,14 @@ impl<T> Lane<T> {
             count: 0,
         };
         while drained.count < most {
-            let here = self
-                .known(reader, most - drained.count)
-                .min(Self::PER_LINE - reader.cursor.place.get());
+            let here = self.known(reader, most - drained.count);
             if here == 0 {
                 break;
             }
             for _ in 0..here {
-                let cursor = &reader.cursor;
-                let place = Self::place(cursor.line.get(), cursor.place.get());
+                let at = reader.cursor.at.get().cast::<Place<T>>();
                 // SAFETY: as in `pop`.
-                let value = unsafe { (*place).with_mut(|place| (*place).as_mut_ptr()) };
+                let value = unsafe { (*at).with_mut(|place| (*place).as_mut_ptr()) };
                 drained.count += 1;
                 // First the value goes, then its place: the writer may take the block when the reader has left it.
                 let _advance = Advance { lane: self, reader };
@@ -550,9 +593,8 @@ impl<T> Lane<T> {
     }
 
     /// How many values were taken out since the beginning.
-    pub(crate) fn taken(&self, reader: &Reader) -> usize {
-        let _ = self;
-        reader.head.get()
+    pub(crate) fn taken(&self) -> usize {
+        self.head.0.load(Ordering::Relaxed)
     }
 
     /// How many values were put in since the beginning.
@@ -572,7 +614,7 @@ impl<T> Lane<T> {
             while self.has_value(reader) {
                 drop(self.pop(reader));
             }
-            let mut block = reader.cursor.block.get();
+            let mut block = self.block_before(reader.cursor.end.get());
             let first = block;
             while !block.is_null() {
                 let next = (*block).next.load(Ordering::Relaxed);
@@ -608,8 +650,13 @@ impl<T> OwnedLane<T> {
     /// Gives back the reader's half: what is left inside is dropped with the lane.
     ///
     /// # Safety
-    /// `reader` is this lane's.
-    pub(crate) unsafe fn leave(&self, reader: Reader) {
+    /// `reader` is this lane's, and is not used any more.
+    pub(crate) unsafe fn leave(&self, reader: &Reader) {
+        let reader = Reader {
+            cursor: reader.cursor.clone(),
+            head: reader.head.clone(),
+            filled: reader.filled.clone(),
+        };
         self.left.with_mut(|left| {
             // SAFETY: there is one reader, and this is its end.
             unsafe { *left = Some(reader) };
@@ -639,16 +686,6 @@ impl<T> Drop for OwnedLane<T> {
     }
 }
 
-impl Cursor {
-    #[inline(always)]
-    fn enter<T>(&self, block: *mut Block, lines: usize) {
-        self.block.set(block);
-        self.line.set(Lane::<T>::first_line(block));
-        self.lines.set(lines);
-        self.place.set(0);
-    }
-}
-
 /// Publishes what was put into a line, whatever happens.
 struct Filling<'a, T> {
     lane: &'a Lane<T>,
@@ -659,9 +696,11 @@ struct Filling<'a, T> {
 impl<T> Drop for Filling<'_, T> {
     fn drop(&mut self) {
         if self.count > 0 {
-            let tail = self.writer.tail.get() + self.count;
+            let size = size_of::<Place<T>>();
+            let last = self.writer.cursor.at.get();
+            let last = last.wrapping_add((self.count - 1) * size);
             // SAFETY: `count` places of the line were filled.
-            unsafe { self.lane.publish(self.writer, tail, self.count) };
+            unsafe { self.lane.publish(self.writer, last, self.count) };
         }
     }
 }
@@ -689,7 +728,7 @@ struct Advance<'a, T> {
 
 impl<T> Drop for Advance<'_, T> {
     fn drop(&mut self) {
-        self.lane.advance(self.reader, 1);
+        self.lane.advance(self.reader);
     }
 }
 

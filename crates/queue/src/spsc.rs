@@ -33,7 +33,7 @@ pub struct Tx<T> {
 /// A receiver's half of the ring.
 pub struct Rx<T> {
     shared: Arc<Shared<T>>,
-    reader: Option<Reader>,
+    reader: Reader,
 }
 
 /// A channel for at most `capacity` values.
@@ -63,10 +63,7 @@ fn make<T>(lane: Lane<T>, options: Options) -> (Sender<T>, Receiver<T>) {
         shared: Arc::clone(&shared),
         writer,
     };
-    let receiver = Rx {
-        shared,
-        reader: Some(reader),
-    };
+    let receiver = Rx { shared, reader };
     (Sender::new(sender), Receiver::new(receiver))
 }
 
@@ -105,7 +102,7 @@ impl<T> Push for Tx<T> {
     }
 
     fn len(&self) -> usize {
-        self.shared.lane.len()
+        self.shared.lane.len_for_writer(&self.writer)
     }
 
     fn capacity(&self) -> usize {
@@ -124,16 +121,6 @@ impl<T> Tx<T> {
     }
 }
 
-impl<T> Rx<T> {
-    #[inline(always)]
-    fn reader(&self) -> &Reader {
-        match &self.reader {
-            Some(reader) => reader,
-            None => unreachable!("it is taken when the handle is dropped"),
-        }
-    }
-}
-
 impl<T> Pop for Rx<T> {
     type Item = T;
 
@@ -144,18 +131,18 @@ impl<T> Pop for Rx<T> {
 
     #[inline(always)]
     fn try_pop(&self) -> Option<T> {
-        if !self.shared.lane.has_value(self.reader()) {
+        if !self.shared.lane.has_value(&self.reader) {
             return None;
         }
         // SAFETY: the reader is the lane's, this handle is its one user and not Sync, and there is a value.
-        let value = unsafe { self.shared.lane.pop(self.reader()) };
+        let value = unsafe { self.shared.lane.pop(&self.reader) };
         self.shared.core.room.0.signal(1);
         Some(value)
     }
 
     fn pop_some(&self, most: usize, take: impl FnMut(T)) -> usize {
         // SAFETY: as in `try_pop`.
-        let count = unsafe { self.shared.lane.pop_some(self.reader(), most, take) };
+        let count = unsafe { self.shared.lane.pop_some(&self.reader, most, take) };
         if count > 0 {
             self.shared.core.room.0.signal(count);
         }
@@ -164,15 +151,15 @@ impl<T> Pop for Rx<T> {
 
     #[inline]
     fn has_value(&self) -> bool {
-        self.shared.lane.has_value(self.reader())
+        self.shared.lane.has_value(&self.reader)
     }
 
     fn moved(&self) -> u64 {
-        self.shared.lane.taken(self.reader()) as u64
+        self.shared.lane.taken() as u64
     }
 
     fn len(&self) -> usize {
-        self.shared.lane.len()
+        self.shared.lane.len_for_reader(&self.reader)
     }
 
     fn capacity(&self) -> usize {
@@ -217,7 +204,7 @@ impl<T> channel::Receiver<Rx<T>> {
         let flavour = self.flavour();
         // SAFETY: the reader is the lane's, and this handle is its one user. It is borrowed for itself, so that `look`
         // has no way to it.
-        let count = unsafe { flavour.shared.lane.peek_some(flavour.reader(), most, look) };
+        let count = unsafe { flavour.shared.lane.peek_some(&flavour.reader, most, look) };
         if count > 0 {
             flavour.shared.core.room.0.signal(count);
         }
@@ -227,10 +214,8 @@ impl<T> channel::Receiver<Rx<T>> {
 
 impl<T> Drop for Rx<T> {
     fn drop(&mut self) {
-        if let Some(reader) = self.reader.take() {
-            // SAFETY: it is this lane's.
-            unsafe { self.shared.lane.leave(reader) };
-        }
+        // SAFETY: it is this lane's, and ends here.
+        unsafe { self.shared.lane.leave(&self.reader) };
     }
 }
 

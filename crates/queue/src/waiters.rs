@@ -10,8 +10,8 @@
 //! 4. A waiter arms: adds its waker and one to the word, under the list's lock, then passes a barrier, **looks again** at all that it waits
 //!    for, and only then sleeps. The barrier is a full fence if the word that its own addition replaced said FENCED, else the
 //!    heavy one.
-//! 5. Who arms may set FENCED (it then passes the heavy barrier still under the lock) or clear it. Because count and mode are one
-//!    word, whoever sees the mode cleared sees everybody who armed under fences before.
+//! 5. Who arms may set FENCED: it then passes the heavy barrier still under the lock. A publisher may clear it. Because count and mode
+//!    are one word, whoever sees the mode cleared sees everybody who armed under fences before.
 //! 6. A waiter that was taken off the list and goes away without taking what it was woken for passes the wake-up on.
 //! 7. One woken thread at a time: from its wake-up until it [`resumed`](Waiters::resumed) WAKING is set, and publishers wake nobody else.
 //!    It clears the mark before it looks again, with a full fence between, as publishers have one between publishing and reading
@@ -21,7 +21,8 @@
 //! Why 5 is sound: a publisher that loaded the word before FENCED was set had published before that load, and the heavy
 //! barrier makes what it published visible to the waiter that looks again; a publisher that loads it later uses fences.
 //!
-//! FENCED is for those who sleep often: a fence for each of 512 messages costs less than one heavy barrier for all.
+//! FENCED is for those who sleep often: a fence for each of 512 messages costs less than one heavy barrier for all. So it is set by
+//! a waiter that sleeps again after fewer, and cleared by the publisher that found nobody armed so many times in a row.
 
 use std::collections::VecDeque;
 use std::task::Waker;
@@ -35,7 +36,7 @@ const WAKING: usize = 4;
 const ARMED: usize = 8;
 
 /// Messages between two sleeps from which on the heavy barrier is the cheaper one.
-const BUSY: u64 = 512;
+const BUSY: usize = 512;
 
 /// One arming, until it is woken or disarmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +69,8 @@ struct List {
 #[derive(Debug)]
 pub(crate) struct Waiters {
     word: AtomicUsize,
+    /// Publishers that found FENCED and nobody armed, since somebody was. Two at once may count as one.
+    in_vain: AtomicUsize,
     wakes: AtomicU64,
     parks: AtomicU64,
     parked_ns: AtomicU64,
@@ -85,7 +88,8 @@ pub(crate) struct Slept {
 impl Waiters {
     pub(crate) fn new() -> Self {
         Self {
-            word: AtomicUsize::new(FENCED),
+            word: AtomicUsize::new(if barrier::is_asymmetric() { 0 } else { FENCED }),
+            in_vain: AtomicUsize::new(0),
             wakes: AtomicU64::new(0),
             parks: AtomicU64::new(0),
             parked_ns: AtomicU64::new(0),
@@ -124,8 +128,21 @@ impl Waiters {
         // Rule 2, and with it rule 7.
         barrier::full();
         let word = self.word.load(Ordering::Relaxed);
-        if word >= ARMED && word & WAKING == 0 {
-            self.wake(published);
+        if word >= ARMED {
+            if word & WAKING == 0 {
+                self.wake(published);
+            }
+        } else if word & FENCED != 0 {
+            self.published_in_vain();
+        }
+    }
+
+    fn published_in_vain(&self) {
+        let in_vain = self.in_vain.load(Ordering::Relaxed) + 1;
+        self.in_vain.store(in_vain, Ordering::Relaxed);
+        if in_vain >= BUSY && barrier::is_asymmetric() {
+            self.in_vain.store(0, Ordering::Relaxed);
+            self.word.fetch_and(!FENCED, Ordering::Relaxed);
         }
     }
 
@@ -172,43 +189,25 @@ impl Waiters {
         let mut list = lock(&self.list);
         let ticket = Ticket(list.armings);
         list.armings += 1;
-        let busy = moved.wrapping_sub(list.moved) >= BUSY && barrier::is_asymmetric();
+        let busy = moved.wrapping_sub(list.moved) >= BUSY as u64;
         list.moved = moved;
         list.waiting.push_back(Waiting {
             ticket,
             who,
             waker: waker.clone(),
         });
+        self.in_vain.store(0, Ordering::Relaxed);
         let fenced = self.word.fetch_add(ARMED, Ordering::Relaxed) & FENCED != 0;
-        match (fenced, busy) {
-            (true, false) => barrier::full(),
-            (true, true) => {
-                self.word.fetch_and(!FENCED, Ordering::Relaxed);
-                drop(list);
-                barrier::heavy();
-            }
-            (false, true) => {
-                drop(list);
-                barrier::heavy();
-            }
-            (false, false) => {
-                self.word.fetch_or(FENCED, Ordering::Relaxed);
-                barrier::heavy();
-            }
+        if fenced {
+            barrier::full();
+        } else if busy {
+            drop(list);
+            barrier::heavy();
+        } else {
+            self.word.fetch_or(FENCED, Ordering::Relaxed);
+            barrier::heavy();
         }
         ticket
-    }
-
-    /// A waiter that found what it waits for without sleeping: fences are a waste on a channel as busy as this.
-    pub(crate) fn hit(&self, moved: u64) {
-        if self.word.load(Ordering::Relaxed) & FENCED == 0 || !barrier::is_asymmetric() {
-            return;
-        }
-        let mut list = lock(&self.list);
-        if moved.wrapping_sub(list.moved) >= BUSY {
-            list.moved = moved;
-            self.word.fetch_and(!FENCED, Ordering::Relaxed);
-        }
     }
 
     /// Gives an arming another waker; `false` if it was woken already.

@@ -38,6 +38,7 @@ impl<P: Pop> Receiver<P> {
         }
     }
 
+    #[cold]
     fn why_nothing(&self) -> Result<P::Item, TryRecvError> {
         if !self.pop.core().is_closed() {
             return Err(TryRecvError::Empty);
@@ -78,6 +79,7 @@ impl<P: Pop> Receiver<P> {
         self.block(Some(clock::at(deadline)))
     }
 
+    #[cold]
     fn block(&self, deadline: Option<u64>) -> Result<P::Item, RecvTimeoutError> {
         let mut in_time = true;
         let mut waited = false;

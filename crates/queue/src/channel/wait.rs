@@ -21,7 +21,6 @@ impl Side<'_> {
         match self.waiting {
             Waiting::Adaptive => {
                 if self.spin.until(&ready) {
-                    self.waiters.hit(self.moved);
                     return true;
                 }
             }

@@ -13,6 +13,8 @@ const BLOCK: usize = 224;
 /// A lane and what the receiver has to know of it.
 pub(super) struct Slot<T> {
     pub(super) lane: OwnedLane<T>,
+    /// Values put in, as the sender said last: only for [`Lanes::len`].
+    put: AtomicUsize,
     /// No more values will come.
     closed: AtomicBool,
 }
@@ -27,7 +29,7 @@ pub(super) struct Outlet<T> {
 /// The receiver's end of a lane.
 pub(super) struct Inlet<T> {
     pub(super) slot: Arc<Slot<T>>,
-    reader: Option<Reader>,
+    reader: Reader,
     pub(super) number: usize,
     /// Rule 2: how much of the common path comes first.
     pub(super) after: usize,
@@ -89,6 +91,7 @@ impl<T> Lanes<T> {
         let (lane, writer, reader) = OwnedLane::new(Lane::unbounded(self.block));
         let slot = Arc::new(Slot {
             lane,
+            put: AtomicUsize::new(0),
             closed: AtomicBool::new(false),
         });
         let mut registry = lock(&self.registry);
@@ -97,7 +100,7 @@ impl<T> Lanes<T> {
         if number >= self.most {
             drop(registry);
             // SAFETY: it is this lane's.
-            unsafe { slot.lane.leave(reader) };
+            unsafe { slot.lane.leave(&reader) };
             return None;
         }
         if free.is_none() {
@@ -106,7 +109,7 @@ impl<T> Lanes<T> {
         registry.all[number] = Some(Arc::clone(&slot));
         registry.fresh.push(Inlet {
             slot: Arc::clone(&slot),
-            reader: Some(reader),
+            reader,
             number,
             after: after(),
         });
@@ -133,7 +136,7 @@ impl<T> Lanes<T> {
     pub(super) fn len(&self) -> usize {
         let registry = lock(&self.registry);
         let slots = registry.all.iter().flatten();
-        slots.map(|slot| slot.lane.len()).sum()
+        slots.map(|slot| slot.len()).sum()
     }
 
     #[inline(always)]
@@ -172,11 +175,25 @@ impl<T> Lanes<T> {
     }
 }
 
+impl<T> Slot<T> {
+    fn len(&self) -> usize {
+        let taken = self.lane.taken();
+        self.put.load(Ordering::Relaxed).saturating_sub(taken)
+    }
+}
+
 impl<T> Outlet<T> {
     #[inline(always)]
     pub(super) fn push(&self, value: T) {
         // SAFETY: the writer is the lane's, an outlet is one sender's, and an unbounded lane has room.
         unsafe { self.slot.lane.push(&self.writer, value) };
+        self.put();
+    }
+
+    #[inline(always)]
+    pub(super) fn put(&self) {
+        let put = self.slot.lane.put(&self.writer);
+        self.slot.put.store(put, Ordering::Relaxed);
     }
 
     #[inline(always)]
@@ -192,16 +209,8 @@ impl<T> Outlet<T> {
 
 impl<T> Inlet<T> {
     #[inline(always)]
-    fn reader(&self) -> &Reader {
-        match &self.reader {
-            Some(reader) => reader,
-            None => unreachable!("it is taken when the inlet is dropped"),
-        }
-    }
-
-    #[inline(always)]
     pub(super) fn has_value(&self) -> bool {
-        self.slot.lane.has_value(self.reader())
+        self.slot.lane.has_value(&self.reader)
     }
 
     #[inline(always)]
@@ -210,12 +219,12 @@ impl<T> Inlet<T> {
             return None;
         }
         // SAFETY: the reader is the lane's, the inlet is the receiver's, and there is a value.
-        Some(unsafe { self.slot.lane.pop(self.reader()) })
+        Some(unsafe { self.slot.lane.pop(&self.reader) })
     }
 
     pub(super) fn pop_some(&self, most: usize, take: impl FnMut(T)) -> usize {
         // SAFETY: as in `pop`.
-        unsafe { self.slot.lane.pop_some(self.reader(), most, take) }
+        unsafe { self.slot.lane.pop_some(&self.reader, most, take) }
     }
 
     /// Rule 5: closed, and after that empty.
@@ -226,9 +235,7 @@ impl<T> Inlet<T> {
 
 impl<T> Drop for Inlet<T> {
     fn drop(&mut self) {
-        if let Some(reader) = self.reader.take() {
-            // SAFETY: it is this lane's.
-            unsafe { self.slot.lane.leave(reader) };
-        }
+        // SAFETY: it is this lane's, and ends here.
+        unsafe { self.slot.lane.leave(&self.reader) };
     }
 }

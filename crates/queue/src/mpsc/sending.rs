@@ -141,6 +141,7 @@ impl<T> Push for Tx<T> {
                         .push_some(&outlet.writer, count, || values.next())
                 };
                 debug_assert_eq!(pushed, count);
+                outlet.put();
                 self.shared.lanes.set_hint(outlet.number());
             }
         }
