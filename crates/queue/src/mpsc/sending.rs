@@ -81,6 +81,28 @@ impl<T> Tx<T> {
         Ok(())
     }
 
+    fn push_some_to(&self, outlet: &Outlet<T>, values: &mut Vec<T>) -> usize {
+        let mut count = 0;
+        while count < values.len() && (self.credits.get() > 0 || self.fetch_credits(usize::MAX)) {
+            let some = self.credits.get().min(values.len() - count);
+            self.credits.set(self.credits.get() - some);
+            count += some;
+        }
+        if count > 0 {
+            let mut values = values.drain(..count);
+            // SAFETY: as in `Outlet::push`.
+            let pushed = unsafe {
+                outlet
+                    .slot
+                    .lane
+                    .push_some(&outlet.writer, count, || values.next())
+            };
+            debug_assert_eq!(pushed, count);
+            self.shared.lanes.set_hint(outlet.number());
+        }
+        count
+    }
+
     #[inline(always)]
     fn push_to(&self, outlet: &Outlet<T>, value: T) -> Result<(), T> {
         if !self.credit() {
@@ -112,38 +134,18 @@ impl<T> Push for Tx<T> {
 
     fn push_some(&self, values: &mut Vec<T>) -> usize {
         let mut count = 0;
-        match self.outlet.get() {
-            None => {
-                while !values.is_empty() {
-                    match self.push_without_a_lane(values.remove(0)) {
-                        Ok(()) => count += 1,
-                        Err(value) => {
-                            values.insert(0, value);
-                            break;
-                        }
-                    }
+        // The lane may come with any of them; from then on all take it.
+        while self.outlet.get().is_none() && !values.is_empty() {
+            match self.push_without_a_lane(values.remove(0)) {
+                Ok(()) => count += 1,
+                Err(value) => {
+                    values.insert(0, value);
+                    break;
                 }
             }
-            Some(outlet) => {
-                while count < values.len()
-                    && (self.credits.get() > 0 || self.fetch_credits(usize::MAX))
-                {
-                    let some = self.credits.get().min(values.len() - count);
-                    self.credits.set(self.credits.get() - some);
-                    count += some;
-                }
-                let mut values = values.drain(..count);
-                // SAFETY: as in `Outlet::push`.
-                let pushed = unsafe {
-                    outlet
-                        .slot
-                        .lane
-                        .push_some(&outlet.writer, count, || values.next())
-                };
-                debug_assert_eq!(pushed, count);
-                outlet.put();
-                self.shared.lanes.set_hint(outlet.number());
-            }
+        }
+        if let Some(outlet) = self.outlet.get() {
+            count += self.push_some_to(outlet, values);
         }
         if count > 0 {
             self.shared.core.items.0.signal(count);
