@@ -1,0 +1,261 @@
+//! Sending and receiving, blocking and not, on channels that are empty, full, closed, and neither.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use thalweg_queue::{
+    Closed, Options, RecvError, RecvTimeoutError, SendError, SendTimeoutError, TryRecvError,
+    TrySendError, Waiting,
+};
+
+use crate::threads::{asleep, named, scaled};
+
+const CAPACITIES: [usize; 5] = [1, 2, 3, 10, 100];
+const WAITS: [Waiting; 3] = [Waiting::Adaptive, Waiting::Park, Waiting::Spin];
+
+flavours! { spsc, mpsc, lane, mpmc;
+    fn from_an_empty_channel_nothing_comes(chan) {
+        for capacity in CAPACITIES {
+            let (_sender, receiver) = chan::channel::<u64>(capacity).unwrap();
+            assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
+            assert_eq!(receiver.recv_timeout(Duration::ZERO), Err(RecvTimeoutError::TimedOut));
+            assert_eq!(receiver.recv_deadline(Instant::now()), Err(RecvTimeoutError::TimedOut));
+            assert_eq!(receiver.try_iter().count(), 0);
+            let mut values = Vec::new();
+            assert_eq!(receiver.try_recv_batch(&mut values, 8), Err(TryRecvError::Empty));
+            assert_eq!(receiver.try_recv_batch(&mut values, 0), Ok(0));
+            assert!(values.is_empty() && receiver.is_empty() && !receiver.is_closed());
+        }
+    }
+
+    fn a_full_channel_gives_the_value_back(chan) {
+        for capacity in CAPACITIES {
+            let (sender, receiver) = chan::channel(capacity).unwrap();
+            for i in 0..capacity as u64 {
+                assert!(!sender.is_full());
+                sender.try_send(i).unwrap();
+            }
+            assert!(sender.is_full());
+            assert_eq!((sender.len(), receiver.len()), (capacity, capacity));
+            assert_eq!(sender.try_send(77), Err(TrySendError::Full(77)));
+            assert_eq!(sender.send_timeout(78, Duration::ZERO), Err(SendTimeoutError::TimedOut(78)));
+            assert_eq!(sender.send_deadline(79, Instant::now()), Err(SendTimeoutError::TimedOut(79)));
+            let mut more = vec![80, 81];
+            assert_eq!(sender.try_send_batch(&mut more), Ok(0));
+            assert_eq!(more, [80, 81]);
+            assert_eq!(receiver.try_iter().collect::<Vec<_>>(), (0..capacity as u64).collect::<Vec<_>>());
+        }
+    }
+
+    fn a_receiver_waits_until_a_value_comes(chan) {
+        for waiting in WAITS {
+            let (sender, receiver) = chan::with::<u64>(2, Options::new().waiting(waiting)).unwrap();
+            let thread = thread::spawn(move || {
+                named("waits-to-recv");
+                (receiver.recv(), receiver.recv(), receiver.recv())
+            });
+            if waiting != Waiting::Spin {
+                asleep("waits-to-recv", 1);
+            }
+            assert!(!thread.is_finished());
+            sender.send(1).unwrap();
+            if waiting != Waiting::Spin {
+                asleep("waits-to-recv", 1);
+            }
+            sender.send(2).unwrap();
+            drop(sender);
+            assert_eq!(thread.join().unwrap(), (Ok(1), Ok(2), Err(RecvError)));
+        }
+    }
+
+    fn a_sender_waits_until_there_is_room(chan) {
+        for waiting in WAITS {
+            let options = Options::new().waiting(waiting);
+            let (sender, receiver) = chan::with::<u64>(1, options).unwrap();
+            sender.send(1).unwrap();
+            let thread = thread::spawn(move || {
+                named("waits-to-send");
+                sender.send(2).unwrap();
+                sender.send(3).unwrap();
+            });
+            if waiting != Waiting::Spin {
+                asleep("waits-to-send", 1);
+            }
+            assert!(!thread.is_finished());
+            assert_eq!(receiver.recv(), Ok(1));
+            assert_eq!(receiver.recv(), Ok(2));
+            assert_eq!(receiver.recv(), Ok(3));
+            thread.join().unwrap();
+            assert_eq!(receiver.recv(), Err(RecvError));
+        }
+    }
+
+    fn what_was_sent_before_the_close_is_received_and_then_no_more(chan) {
+        for capacity in CAPACITIES {
+            let (sender, receiver) = chan::channel(capacity).unwrap();
+            for i in 0..capacity as u64 {
+                sender.send(i).unwrap();
+            }
+            sender.close();
+            assert!(sender.is_closed() && receiver.is_closed());
+            assert_eq!(sender.try_send(7), Err(TrySendError::Closed(7)));
+            assert_eq!(sender.send(7), Err(SendError::Closed(7)));
+            assert_eq!(
+                sender.send_timeout(7, Duration::from_secs(60)),
+                Err(SendTimeoutError::Closed(7))
+            );
+            let mut batch = vec![7, 8];
+            assert_eq!(sender.try_send_batch(&mut batch), Err(Closed));
+            assert_eq!(sender.send_batch(&mut batch), Err(Closed));
+            assert_eq!(batch, [7, 8]);
+            for i in 0..capacity as u64 {
+                assert_eq!(receiver.recv(), Ok(i));
+            }
+            // As often as one asks.
+            for _ in 0..3 {
+                assert_eq!(receiver.recv(), Err(RecvError));
+                assert_eq!(receiver.try_recv(), Err(TryRecvError::Closed));
+                assert_eq!(
+                    receiver.recv_timeout(Duration::from_secs(60)),
+                    Err(RecvTimeoutError::Closed)
+                );
+                assert_eq!(receiver.recv_batch(&mut batch, 5), Err(RecvError));
+                assert_eq!(receiver.iter().next(), None);
+            }
+        }
+    }
+
+    fn values_pass_between_two_threads_in_order(chan) {
+        for capacity in CAPACITIES {
+            let count = scaled(5_000, 100) as u64;
+            let (sender, receiver) = chan::channel(capacity).unwrap();
+            thread::scope(|scope| {
+                scope.spawn(move || (0..count).for_each(|i| sender.send(i).unwrap()));
+                for i in 0..count {
+                    assert_eq!(receiver.recv(), Ok(i));
+                }
+                assert_eq!(receiver.recv(), Err(RecvError));
+            });
+        }
+    }
+
+    fn values_pass_without_anybody_blocking(chan) {
+        for capacity in CAPACITIES {
+            let count = scaled(5_000, 50) as u64;
+            let (sender, receiver) = chan::channel(capacity).unwrap();
+            thread::scope(|scope| {
+                scope.spawn(move || {
+                    for i in 0..count {
+                        let mut value = i;
+                        while let Err(back) = sender.try_send(value) {
+                            assert_eq!(back, TrySendError::Full(i));
+                            value = back.into_inner();
+                            thread::yield_now();
+                        }
+                    }
+                });
+                let mut next = 0;
+                loop {
+                    match receiver.try_recv() {
+                        Ok(value) => {
+                            assert_eq!(value, next);
+                            next += 1;
+                        }
+                        Err(TryRecvError::Empty) => thread::yield_now(),
+                        Err(TryRecvError::Closed) => break,
+                    }
+                }
+                assert_eq!(next, count);
+            });
+        }
+    }
+
+    fn batches_keep_the_order_and_wait_for_room(chan) {
+        for (capacity, size) in [(1, 3), (7, 3), (10, 64), (64, 64), (100, 7)] {
+            let count = scaled(6_000, 200) as u64;
+            let (sender, receiver) = chan::channel(capacity).unwrap();
+            thread::scope(|scope| {
+                scope.spawn(move || {
+                    let numbers: Vec<u64> = (0..count).collect();
+                    for some in numbers.chunks(size) {
+                        let mut some = some.to_vec();
+                        sender.send_batch(&mut some).unwrap();
+                        assert!(some.is_empty());
+                    }
+                });
+                let mut values = Vec::new();
+                while let Ok(got) = receiver.recv_batch(&mut values, 50) {
+                    assert!((1..=50).contains(&got));
+                }
+                assert!(values.into_iter().eq(0..count), "out of order");
+            });
+        }
+    }
+
+    fn a_batch_takes_what_there_is_room_for_and_leaves_the_rest(chan) {
+        let (sender, receiver) = chan::channel(5).unwrap();
+        let mut values: Vec<u64> = (0..8).collect();
+        assert_eq!(sender.try_send_batch(&mut values), Ok(5));
+        assert_eq!(values, [5, 6, 7]);
+        let mut got = vec![99];
+        assert_eq!(receiver.try_recv_batch(&mut got, 2), Ok(2));
+        assert_eq!(got, [99, 0, 1]);
+        assert_eq!(sender.try_send_batch(&mut values), Ok(2));
+        assert_eq!(sender.try_send_batch(&mut values), Ok(0));
+        assert_eq!(values, [7]);
+        assert_eq!(receiver.recv_batch(&mut got, 100), Ok(5));
+        assert_eq!(got, [99, 0, 1, 2, 3, 4, 5, 6]);
+        assert_eq!(sender.send_batch(&mut Vec::new()), Ok(()));
+        assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
+    }
+
+    fn a_batch_that_waits_when_the_channel_is_closed_keeps_what_was_not_sent(chan) {
+        let (sender, receiver) = chan::channel(4).unwrap();
+        let thread = thread::spawn(move || {
+            named("batch-to-close");
+            let mut values: Vec<u64> = (0..10).collect();
+            let result = sender.send_batch(&mut values);
+            (result, values)
+        });
+        asleep("batch-to-close", 1);
+        receiver.close();
+        let (result, left) = thread.join().unwrap();
+        assert_eq!(result, Err(Closed));
+        let mut all: Vec<u64> = receiver.iter().collect();
+        assert_eq!(all, [0, 1, 2, 3]);
+        all.extend(left);
+        assert_eq!(all, (0..10).collect::<Vec<_>>());
+    }
+
+    fn one_value_makes_the_round_many_times(chan) {
+        let (sender, there) = chan::channel(1).unwrap();
+        let (back, receiver) = chan::channel(1).unwrap();
+        let rounds = scaled(20_000, 100) as u64;
+        thread::scope(|scope| {
+            scope.spawn(move || there.iter().for_each(|value: u64| back.send(value + 1).unwrap()));
+            for i in 0..rounds {
+                sender.send(i).unwrap();
+                assert_eq!(receiver.recv(), Ok(i + 1));
+            }
+            drop(sender);
+            assert_eq!(receiver.recv(), Err(RecvError));
+        });
+    }
+}
+
+flavours! { unbounded;
+    fn a_send_never_waits(chan) {
+        let (sender, receiver) = chan::channel(0).unwrap();
+        assert_eq!(sender.capacity(), usize::MAX);
+        let count = scaled(100_000, 1_000) as u64;
+        for i in 0..count {
+            sender.try_send(i).unwrap();
+        }
+        assert!(!sender.is_full());
+        assert_eq!(sender.len() as u64, count);
+        let mut more = (count..2 * count).collect();
+        sender.send_batch(&mut more).unwrap();
+        drop(sender);
+        assert!(receiver.iter().eq(0..2 * count));
+    }
+}

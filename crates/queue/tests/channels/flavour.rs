@@ -1,0 +1,75 @@
+//! The flavours of channel as tests see them, and the macro that runs a test for each.
+
+/// Tests for each of the named flavours: in the body the flavour is a module with `channel` and `with`.
+///
+/// Values are `Default`, since a `lane` is what comes after a sender has sent some.
+macro_rules! flavours {
+    ($($module:ident),+; $($tests:tt)*) => {
+        flavours! { @each [$($module)+] { $($tests)* } }
+    };
+    (@each [] $tests:tt) => {};
+    (@each [$module:ident $($rest:ident)*] { $($tests:tt)* }) => {
+        mod $module {
+            #[allow(unused_imports)]
+            use super::*;
+            flavours! { @tests $module $($tests)* }
+        }
+        flavours! { @each [$($rest)*] { $($tests)* } }
+    };
+    (@tests $module:ident $($(#[$attribute:meta])* fn $name:ident($flavour:ident) $body:block)*) => {
+        $(
+            $(#[$attribute])*
+            #[test]
+            fn $name() {
+                use crate::flavour::$module as $flavour;
+                let _watched = crate::threads::watch();
+                $body
+            }
+        )*
+    };
+}
+
+pub mod spsc {
+    pub use thalweg_queue::spsc::{channel, with};
+}
+
+/// A sender on the common path.
+pub mod mpsc {
+    pub use thalweg_queue::mpsc::{channel, with};
+}
+
+pub mod mpmc {
+    pub use thalweg_queue::mpmc::{channel, with};
+}
+
+/// `mpsc` without a bound; the capacity that a test asks for is not heeded.
+pub mod unbounded {
+    pub use thalweg_queue::mpsc::{Receiver, Sender};
+    use thalweg_queue::{BadCapacity, mpsc};
+
+    pub fn channel<T>(_capacity: usize) -> Result<(Sender<T>, Receiver<T>), BadCapacity> {
+        Ok(mpsc::unbounded())
+    }
+}
+
+/// `mpsc` with a sender that has a lane of its own: it sent 64 values.
+pub mod lane {
+    pub use thalweg_queue::mpsc::{Receiver, Sender};
+    use thalweg_queue::{Options, Unsupported, mpsc};
+
+    pub fn channel<T: Default>(capacity: usize) -> Result<(Sender<T>, Receiver<T>), Unsupported> {
+        with(capacity, Options::new())
+    }
+
+    pub fn with<T: Default>(
+        capacity: usize,
+        options: Options,
+    ) -> Result<(Sender<T>, Receiver<T>), Unsupported> {
+        let (sender, receiver) = mpsc::with(capacity, options)?;
+        for _ in 0..64 {
+            assert!(sender.try_send(T::default()).is_ok());
+            assert!(receiver.try_recv().is_ok());
+        }
+        Ok((sender, receiver))
+    }
+}

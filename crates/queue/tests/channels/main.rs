@@ -1,0 +1,10 @@
+//! What the channels promise, one situation a test, the same ones for every flavour that can be in it.
+//!
+//! The situations of Go's channel tests are among them, and the defects that users of other channels met.
+#![cfg(not(loom))]
+
+#[macro_use]
+mod flavour;
+mod threads;
+
+mod blocking;
