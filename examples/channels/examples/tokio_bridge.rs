@@ -1,0 +1,135 @@
+//! Tasks of tokio and a thread that blocks, on the two sides of the same channels.
+//!
+//! Tasks ask how many lines a file has; the thread reads files, one after the other, with blocking calls, as a library does that knows
+//! nothing of tasks. Its answer goes to the task that asked, by a `oneshot`, and word of how far it is to another task.
+//!
+//! It claims that each task gets its own answer, and that a receive that was given up after a time took nothing.
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use std::{env, fs, io, thread};
+
+use thalweg::channel::{TryRecvError, mpsc, oneshot, spsc};
+use thalweg_example_channels::grouped;
+
+/// Fewer places than tasks: some wait for room, as a task does, and the thread of the tasks runs others meanwhile.
+const CAPACITY: usize = 2;
+
+struct Question {
+    path: PathBuf,
+    answer: oneshot::Sender<io::Result<u64>>,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let paths = sources()?;
+    println!("{} tasks ask one blocking thread:\n", paths.len());
+    let (questions, asked) = mpsc::channel(CAPACITY)?;
+    let (progress, mut heard) = spsc::channel(CAPACITY)?;
+    let reader = thread::spawn(move || read(&asked, &progress));
+
+    let tokio = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()?;
+    let (lines, reports) = tokio.block_on(async {
+        // Nothing was asked yet, so this ends by the time. It took nothing, and left nothing behind.
+        let early = tokio::time::timeout(Duration::from_millis(10), heard.recv_async()).await;
+        assert!(
+            early.is_err(),
+            "there is progress before the first question"
+        );
+
+        let reports = tokio::spawn(listen(heard));
+        let tasks: Vec<_> = paths
+            .iter()
+            .map(|path| tokio::spawn(ask(path.clone(), questions.clone())))
+            .collect();
+        drop(questions); // the tasks have theirs
+        let mut lines = Vec::new();
+        for task in tasks {
+            lines.push(task.await??);
+        }
+        Ok::<_, Box<dyn Error>>((lines, reports.await?))
+    })?;
+    reader.join().expect("the reader does not panic");
+
+    let longest = (0..paths.len())
+        .max_by_key(|place| lines[*place])
+        .expect("there are files");
+    println!(
+        "  lines    {:>6} in {} files",
+        grouped(lines.iter().sum()),
+        paths.len()
+    );
+    println!(
+        "  longest  {:>6} in {}",
+        grouped(lines[longest]),
+        paths[longest].file_name().expect("a file").display()
+    );
+    println!(
+        "  reports  {:>6} of how far it was",
+        grouped(reports.len() as u64)
+    );
+
+    for (path, lines) in paths.iter().zip(&lines) {
+        assert_eq!(*lines, count(path)?, "{}", path.display());
+    }
+    assert_eq!(reports, (1..=paths.len()).collect::<Vec<_>>());
+    println!("\nEach task has the answer to its own question.");
+    Ok(())
+}
+
+/// A task: waits for room, then for the answer.
+async fn ask(path: PathBuf, mut questions: mpsc::Sender<Question>) -> io::Result<u64> {
+    let (answer, answered) = oneshot::channel();
+    let question = Question { path, answer };
+    questions
+        .send_async(question)
+        .await
+        .map_err(|_| io::Error::other("the reader is gone"))?;
+    answered
+        .await
+        .map_err(|_| io::Error::other("the reader left without an answer"))?
+}
+
+/// A task: what it heard, until the thread is done.
+async fn listen(mut heard: spsc::Receiver<usize>) -> Vec<usize> {
+    let mut reports = Vec::new();
+    while let Ok(done) = heard.recv_async().await {
+        reports.push(done);
+    }
+    assert_eq!(heard.try_recv(), Err(TryRecvError::Closed));
+    reports
+}
+
+/// The thread: ends when no task can ask any more.
+fn read(asked: &mpsc::Receiver<Question>, progress: &spsc::Sender<usize>) {
+    for (done, question) in asked.iter().enumerate() {
+        // Who asked may have given up; then nobody is told.
+        let _ = question.answer.send(count(&question.path));
+        progress
+            .send(done + 1)
+            .expect("the listener stays until the end");
+    }
+}
+
+fn count(path: &Path) -> io::Result<u64> {
+    Ok(fs::read(path)?
+        .iter()
+        .filter(|byte| **byte == b'\n')
+        .count() as u64)
+}
+
+/// The sources of the channels themselves.
+fn sources() -> io::Result<Vec<PathBuf>> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/queue/src");
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        if path.is_file() {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
