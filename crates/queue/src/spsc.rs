@@ -13,6 +13,7 @@ use crate::channel::{self, Core, Options, Pop, Push, Unsupported};
 use crate::error::{BadCapacity, Closed};
 use crate::lane::{Lane, OwnedLane, Reader, Writer};
 use crate::sync::Arc;
+use crate::waiters::Waiters;
 
 /// The one sending handle. `Send`, not `Sync`, not `Clone`.
 pub type Sender<T> = channel::Sender<Tx<T>>;
@@ -112,12 +113,10 @@ impl<T> Push for Tx<T> {
 
 impl<T> Tx<T> {
     fn fill(&self, most: usize, next: impl FnMut() -> Option<T>) -> usize {
+        let mut signal = Signal::to(&self.shared.core.items.0);
         // SAFETY: as in `try_push`.
-        let count = unsafe { self.shared.lane.push_some(&self.writer, most, next) };
-        if count > 0 {
-            self.shared.core.items.0.signal(count);
-        }
-        count
+        signal.count = unsafe { self.shared.lane.push_some(&self.writer, most, next) };
+        signal.count
     }
 }
 
@@ -202,13 +201,31 @@ impl<T> channel::Receiver<Rx<T>> {
     /// given back at once, at the end.
     pub fn try_drain(&mut self, most: usize, look: impl FnMut(&T)) -> usize {
         let flavour = self.flavour();
+        let mut signal = Signal::to(&flavour.shared.core.room.0);
         // SAFETY: the reader is the lane's, and this handle is its one user. It is borrowed for itself, so that `look`
         // has no way to it.
-        let count = unsafe { flavour.shared.lane.peek_some(&flavour.reader, most, look) };
-        if count > 0 {
-            flavour.shared.core.room.0.signal(count);
+        signal.count = unsafe { flavour.shared.lane.peek_some(&flavour.reader, most, look) };
+        signal.count
+    }
+}
+
+/// Wakes who waits for what was done in place, also if that ended by a panic.
+struct Signal<'a> {
+    waiters: &'a Waiters,
+    count: usize,
+}
+
+impl<'a> Signal<'a> {
+    fn to(waiters: &'a Waiters) -> Self {
+        Self { waiters, count: 1 }
+    }
+}
+
+impl Drop for Signal<'_> {
+    fn drop(&mut self) {
+        if self.count > 0 {
+            self.waiters.signal(self.count);
         }
-        count
     }
 }
 
