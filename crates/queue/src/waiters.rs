@@ -15,8 +15,9 @@
 //! 6. A waiter that was taken off the list and goes away without taking what it was woken for passes the wake-up on.
 //! 7. One woken thread at a time: from its wake-up until it [`resumed`](Waiters::resumed) WAKING is set, and publishers wake nobody else.
 //!    It clears the mark before it looks again, with a full fence between, as publishers have one between publishing and reading
-//!    the mark; and when it got what it wanted and sees more, it wakes the next. Tasks are not marked: nobody knows when
-//!    they are polled.
+//!    the mark; and when it got what it wanted and sees more, it wakes the next ones. Tasks are not marked: nobody knows when
+//!    they are polled. A task that was woken and sees more than what it took wakes the next ones too: the wake-up may have been for
+//!    what it did not take.
 //!
 //! Why 5 is sound: a publisher that loaded the word before FENCED was set had published before that load, and the heavy
 //! barrier makes what it published visible to the waiter that looks again; a publisher that loads it later uses fences.
@@ -104,6 +105,11 @@ impl Waiters {
     #[inline(always)]
     pub(crate) fn is_closed(&self) -> bool {
         self.word.load(Ordering::Acquire) & CLOSED != 0
+    }
+
+    /// Whether anybody is armed.
+    pub(crate) fn has_any(&self) -> bool {
+        self.word.load(Ordering::Relaxed) >= ARMED
     }
 
     /// Marks the word, and wakes everybody. Whether this was the first time.

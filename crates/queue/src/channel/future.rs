@@ -26,11 +26,10 @@ impl Place {
         self.0 = Some(waiters.arm(Who::Task, waker, moved));
     }
 
-    /// The future got what it waited for: a wake-up that it had was for that.
-    fn done(&mut self, waiters: &Waiters) {
-        if let Some(ticket) = self.0.take() {
-            waiters.disarm(Who::Task, ticket);
-        }
+    /// The future got what it waited for. `true`: it had a wake-up, for that or for something else.
+    fn done(&mut self, waiters: &Waiters) -> bool {
+        let ticket = self.0.take();
+        ticket.is_some_and(|ticket| !waiters.disarm(Who::Task, ticket))
     }
 
     fn leave(&mut self, waiters: &Waiters) {
@@ -55,7 +54,9 @@ fn poll_recv<P: Pop>(
             Err(TryRecvError::Closed) => Err(RecvError),
             Err(TryRecvError::Empty) => continue,
         };
-        place.done(waiters);
+        if place.done(waiters) {
+            receiver.pass_on();
+        }
         return Poll::Ready(result);
     }
     Poll::Pending
@@ -167,7 +168,9 @@ impl<P: Push> Future for SendFuture<'_, P> {
                     continue;
                 }
             };
-            place.done(waiters);
+            if place.done(waiters) {
+                sender.pass_on();
+            }
             return Poll::Ready(result);
         }
         Poll::Pending

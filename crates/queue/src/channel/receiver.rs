@@ -46,7 +46,10 @@ impl<P: Pop> Receiver<P> {
         // What was sent before it was closed is visible now.
         match self.pop.try_pop() {
             Some(value) => Ok(value),
-            None if self.pop.is_drained() => Err(TryRecvError::Closed),
+            None if self.pop.is_drained() => {
+                self.pass_on();
+                Err(TryRecvError::Closed)
+            }
             None => Err(TryRecvError::Empty),
         }
     }
@@ -99,10 +102,17 @@ impl<P: Pop> Receiver<P> {
         }
     }
 
-    /// Who waited and sees more values lets the next one know.
-    fn pass_on(&self) {
-        if self.pop.has_value() {
-            self.pop.core().items.0.signal(1);
+    /// Who waited and sees more lets the others know: while it was on its way they were not signalled.
+    pub(super) fn pass_on(&self) {
+        let items = &self.pop.core().items.0;
+        if !items.has_any() {
+            return;
+        }
+        if items.is_closed() {
+            // Some may sleep since before the last value, which was under way when it was closed.
+            items.close();
+        } else if self.pop.has_value() {
+            items.signal(self.pop.len());
         }
     }
 

@@ -92,7 +92,10 @@ impl<P: Push> Sender<P> {
                 drop(oldest);
             }
             match self.try_send(value) {
-                Ok(()) => return Ok(()),
+                Ok(()) => {
+                    self.pass_on();
+                    return Ok(());
+                }
                 Err(TrySendError::Closed(back)) => return Err(SendError::Closed(back)),
                 Err(TrySendError::Full(back)) => value = back,
             }
@@ -151,10 +154,11 @@ impl<P: Push> Sender<P> {
         }
     }
 
-    /// Who waited and sees more room lets the next one know.
-    fn pass_on(&self) {
-        if self.push.has_room() {
-            self.push.core().room.0.signal(1);
+    /// Who waited and sees more room lets the others know: while it was on its way they were not signalled.
+    pub(super) fn pass_on(&self) {
+        let room = &self.push.core().room.0;
+        if room.has_any() && self.push.has_room() {
+            room.signal(self.push.capacity().saturating_sub(self.push.len()));
         }
     }
 
