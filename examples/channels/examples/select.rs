@@ -12,6 +12,7 @@ use thalweg_example_channels::grouped;
 
 const EVERY: Duration = Duration::from_millis(50);
 const UNTIL_STOP: Duration = Duration::from_millis(180);
+const LAST_WORDS: Duration = Duration::from_millis(5);
 
 /// In hundredths of a degree.
 struct Reading {
@@ -111,7 +112,9 @@ fn collect(received: &mpmc::Receiver<Reading>, ordered: &mpsc::Receiver<Command>
     }
     println!("  {:>4} ms  told to stop", began.elapsed().as_millis());
 
-    // From here on a sensor's send fails, and what is in the channel is the rest.
+    // Where a collector has something else to do for a moment, the sensors go on.
+    thread::sleep(LAST_WORDS);
+    // From here on their sends fail, and what is in the channel is the rest.
     received.close();
     collected.after_stop = received.iter().count() as u64;
     collected.count += collected.after_stop;
