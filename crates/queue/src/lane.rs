@@ -73,9 +73,10 @@ pub(crate) struct Writer {
 }
 
 /// The reader's own half.
+///
+/// How far it came is the lane's `head`.
 pub(crate) struct Reader {
     cursor: Cursor,
-    head: Cell<usize>,
     /// All positions below are known to be filled.
     filled: Cell<usize>,
 }
@@ -244,11 +245,18 @@ impl<T> Lane<T> {
         Self::PER_LINE - (at.addr() % LINE - Self::VALUES) / size_of::<Place<T>>()
     }
 
-    /// Whether this is the last place of its line.
+    /// Whether a line ends before this place.
     #[inline(always)]
-    fn is_last(at: *mut u8) -> bool {
-        let last = Self::VALUES + (Self::PER_LINE - 1) * size_of::<Place<T>>();
-        Self::PER_LINE == 1 || at.addr() % LINE == last
+    fn is_beyond(next: *mut u8) -> bool {
+        let end = Self::VALUES + Self::PER_LINE * size_of::<Place<T>>();
+        Self::PER_LINE == 1 || next.addr() % LINE == end % LINE
+    }
+
+    /// The first place of the line after that of `at`; `None`: the block ends there.
+    #[inline(always)]
+    fn next_line(cursor: &Cursor, at: *mut u8) -> Option<*mut u8> {
+        let line = Self::line(at).wrapping_add(Self::STRIDE);
+        (line != cursor.end.get()).then(|| line.wrapping_add(Self::VALUES))
     }
 
     /// Where the places of `block` begin, and where its lines end.
@@ -284,7 +292,6 @@ impl<T> Lane<T> {
         };
         let reader = Reader {
             cursor: self.cursor(),
-            head: Cell::new(0),
             filled: Cell::new(0),
         };
         (writer, reader)
@@ -302,7 +309,7 @@ impl<T> Lane<T> {
     /// Values inside, for the reader: it looks at the stamps ahead of it.
     pub(crate) fn len_for_reader(&self, reader: &Reader) -> usize {
         let cursor = reader.cursor.clone();
-        let head = reader.head.get();
+        let head = self.taken();
         let mut position = head;
         loop {
             let at = cursor.at.get();
@@ -316,14 +323,13 @@ impl<T> Lane<T> {
             if position - head >= self.capacity {
                 return self.capacity;
             }
-            let line = Self::line(at).wrapping_add(Self::STRIDE);
-            if line == cursor.end.get() {
+            if let Some(next) = Self::next_line(&cursor, at) {
+                cursor.at.set(next);
+            } else {
                 let block = self.block_before(cursor.end.get());
                 // SAFETY: as above; rule 4: a filled block is linked.
                 let next = unsafe { (*block).next.load(Ordering::Acquire) };
                 self.enter(&cursor, next);
-            } else {
-                cursor.at.set(line.wrapping_add(Self::VALUES));
             }
         }
     }
@@ -358,41 +364,43 @@ impl<T> Lane<T> {
     /// `writer` is this lane's, the caller is its one user, and [`Lane::has_room`] said so.
     #[inline(always)]
     pub(crate) unsafe fn push(&self, writer: &Writer, value: T) {
-        let at = writer.cursor.at.get();
+        // Before the value is written: what it may overwrite for all the compiler knows need not be read again.
+        let (at, tail) = (writer.cursor.at.get(), writer.tail.get() + 1);
         // SAFETY: the cursor is within the lane, and rule 3 says that the reader is done with this place.
         unsafe {
             (*at.cast::<Place<T>>()).with_mut(|place| (*place).write(value));
-            self.publish(writer, at, 1);
+            self.publish(writer, at, tail);
         }
     }
 
-    /// Stamps the line for `count` more values, from the cursor to `last`.
+    /// Stamps the line of `last` with `tail`.
     ///
     /// # Safety
-    /// As [`Lane::push`], and those places of one line hold values.
+    /// As [`Lane::push`], and the places of that line hold values, from the cursor to `last`.
     #[inline(always)]
-    unsafe fn publish(&self, writer: &Writer, last: *mut u8, count: usize) {
-        let tail = writer.tail.get() + count;
-        writer.tail.set(tail);
+    unsafe fn publish(&self, writer: &Writer, last: *mut u8, tail: usize) {
+        let cursor = &writer.cursor;
         // SAFETY: the place is in the writer's block.
         let stamp = unsafe { Self::stamp(last) };
-        if Self::is_last(last) {
-            let line = Self::line(last).wrapping_add(Self::STRIDE);
-            if line == writer.cursor.end.get() {
-                // Before the last value of a block is published the way on from it must be there (rule 4).
-                let next = self.next_block(self.block_before(line));
-                self.enter(&writer.cursor, next);
-            } else {
-                writer.cursor.at.set(line.wrapping_add(Self::VALUES));
-            }
+        let next = last.wrapping_add(size_of::<Place<T>>());
+        if !Self::is_beyond(next) {
+            cursor.at.set(next);
+        } else if let Some(next) = Self::next_line(cursor, last) {
+            cursor.at.set(next);
         } else {
-            let next = last.wrapping_add(size_of::<Place<T>>());
-            writer.cursor.at.set(next);
+            // Before the last value of a block is published the way on from it must be there (rule 4).
+            self.writer_leaves_block(cursor);
         }
+        writer.tail.set(tail);
         stamp.store(tail, Ordering::Release);
     }
 
     #[inline(never)]
+    fn writer_leaves_block(&self, cursor: &Cursor) {
+        let next = self.next_block(self.block_before(cursor.end.get()));
+        self.enter(cursor, next);
+    }
+
     fn next_block(&self, block: *mut Block) -> *mut Block {
         // SAFETY: the writer's block is alive: the reader gives back only what both have left.
         let link = unsafe { &(*block).next };
@@ -449,7 +457,7 @@ impl<T> Lane<T> {
     /// Whether there is a value; rule 2.
     #[inline(always)]
     pub(crate) fn has_value(&self, reader: &Reader) -> bool {
-        reader.head.get() < reader.filled.get() || self.look_for_values(reader)
+        self.taken() < reader.filled.get() || self.look_for_values(reader)
     }
 
     #[inline(always)]
@@ -457,7 +465,7 @@ impl<T> Lane<T> {
         // SAFETY: the reader's block is alive.
         let stamp = unsafe { Self::stamp(reader.cursor.at.get()) };
         let filled = stamp.load(Ordering::Acquire);
-        if filled <= reader.head.get() {
+        if filled <= self.taken() {
             return false;
         }
         reader.filled.set(filled);
@@ -470,7 +478,7 @@ impl<T> Lane<T> {
         if !self.has_value(reader) {
             return 0;
         }
-        most.min(reader.filled.get() - reader.head.get())
+        most.min(reader.filled.get() - self.taken())
     }
 
     /// Takes a value out.
@@ -483,26 +491,22 @@ impl<T> Lane<T> {
         // SAFETY: rule 2: the value of this position is there, and nobody else takes it.
         let value = unsafe { (*at).with_mut(|place| (*place).assume_init_read()) };
         self.advance(reader);
-        self.head.0.store(reader.head.get(), Ordering::Release);
         value
     }
 
     /// Goes on by one place.
     #[inline(always)]
     fn advance(&self, reader: &Reader) {
-        let at = reader.cursor.at.get();
-        reader.head.set(reader.head.get() + 1);
-        if !Self::is_last(at) {
-            let next = at.wrapping_add(size_of::<Place<T>>());
+        let (at, head) = (reader.cursor.at.get(), self.taken() + 1);
+        let next = at.wrapping_add(size_of::<Place<T>>());
+        if !Self::is_beyond(next) {
             reader.cursor.at.set(next);
-            return;
-        }
-        let line = Self::line(at).wrapping_add(Self::STRIDE);
-        if line == reader.cursor.end.get() {
-            self.reader_leaves_block(&reader.cursor);
+        } else if let Some(next) = Self::next_line(&reader.cursor, at) {
+            reader.cursor.at.set(next);
         } else {
-            reader.cursor.at.set(line.wrapping_add(Self::VALUES));
+            self.reader_leaves_block(&reader.cursor);
         }
+        self.head.0.store(head, Ordering::Release);
     }
 
     #[inline(never)]
@@ -524,8 +528,7 @@ impl<T> Lane<T> {
         }
     }
 
-    /// Takes out what is there, `most` at most, and hands each value to `take`; how many. What was handed over is out, also
-    /// if `take` panics.
+    /// Takes out what is there, `most` at most, and hands each value to `take`; how many.
     ///
     /// # Safety
     /// As [`Lane::pop`], but for the value.
@@ -535,29 +538,22 @@ impl<T> Lane<T> {
         most: usize,
         mut take: impl FnMut(T),
     ) -> usize {
-        let mut drained = Draining {
-            lane: self,
-            reader,
-            count: 0,
-        };
-        while drained.count < most {
-            let here = self.known(reader, most - drained.count);
+        let mut count = 0;
+        while count < most {
+            let here = self.known(reader, most - count);
             if here == 0 {
                 break;
             }
             for _ in 0..here {
-                let at = reader.cursor.at.get().cast::<Place<T>>();
-                // SAFETY: as in `pop`.
-                let value = unsafe { (*at).with_mut(|place| (*place).assume_init_read()) };
-                self.advance(reader);
-                drained.count += 1;
-                take(value);
+                // SAFETY: as in `pop`, and there are that many.
+                take(unsafe { self.pop(reader) });
             }
+            count += here;
         }
-        drained.count
+        count
     }
 
-    /// Looks at what is there, `most` at most, in place; how many.
+    /// Looks at what is there, `most` at most, in place, and drops it; how many.
     ///
     /// # Safety
     /// As [`Lane::pop_some`].
@@ -567,13 +563,9 @@ impl<T> Lane<T> {
         most: usize,
         mut look: impl FnMut(&T),
     ) -> usize {
-        let mut drained = Draining {
-            lane: self,
-            reader,
-            count: 0,
-        };
-        while drained.count < most {
-            let here = self.known(reader, most - drained.count);
+        let mut count = 0;
+        while count < most {
+            let here = self.known(reader, most - count);
             if here == 0 {
                 break;
             }
@@ -581,18 +573,19 @@ impl<T> Lane<T> {
                 let at = reader.cursor.at.get().cast::<Place<T>>();
                 // SAFETY: as in `pop`.
                 let value = unsafe { (*at).with_mut(|place| (*place).as_mut_ptr()) };
-                drained.count += 1;
                 // First the value goes, then its place: the writer may take the block when the reader has left it.
                 let _advance = Advance { lane: self, reader };
                 let _value = DropInPlace(value);
                 // SAFETY: the value is there until the end of this turn.
                 look(unsafe { &*value });
             }
+            count += here;
         }
-        drained.count
+        count
     }
 
     /// How many values were taken out since the beginning.
+    #[inline(always)]
     pub(crate) fn taken(&self) -> usize {
         self.head.0.load(Ordering::Relaxed)
     }
@@ -654,7 +647,6 @@ impl<T> OwnedLane<T> {
     pub(crate) unsafe fn leave(&self, reader: &Reader) {
         let reader = Reader {
             cursor: reader.cursor.clone(),
-            head: reader.head.clone(),
             filled: reader.filled.clone(),
         };
         self.left.with_mut(|left| {
@@ -699,24 +691,9 @@ impl<T> Drop for Filling<'_, T> {
             let size = size_of::<Place<T>>();
             let last = self.writer.cursor.at.get();
             let last = last.wrapping_add((self.count - 1) * size);
+            let tail = self.writer.tail.get() + self.count;
             // SAFETY: `count` places of the line were filled.
-            unsafe { self.lane.publish(self.writer, last, self.count) };
-        }
-    }
-}
-
-/// Says how far the reader came, whatever happens.
-struct Draining<'a, T> {
-    lane: &'a Lane<T>,
-    reader: &'a Reader,
-    count: usize,
-}
-
-impl<T> Drop for Draining<'_, T> {
-    fn drop(&mut self) {
-        if self.count > 0 {
-            let head = self.reader.head.get();
-            self.lane.head.0.store(head, Ordering::Release);
+            unsafe { self.lane.publish(self.writer, last, tail) };
         }
     }
 }

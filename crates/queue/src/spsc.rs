@@ -78,12 +78,13 @@ impl<T> Push for Tx<T> {
 
     #[inline(always)]
     fn try_push(&self, value: T) -> Result<(), T> {
-        if !self.shared.lane.has_room(&self.writer) {
+        let shared = &*self.shared;
+        if !shared.lane.has_room(&self.writer) {
             return Err(value);
         }
         // SAFETY: the writer is the lane's, this handle is its one user and not Sync, and there is room.
-        unsafe { self.shared.lane.push(&self.writer, value) };
-        self.shared.core.items.0.signal(1);
+        unsafe { shared.lane.push(&self.writer, value) };
+        shared.core.items.0.signal(1);
         Ok(())
     }
 
@@ -130,12 +131,13 @@ impl<T> Pop for Rx<T> {
 
     #[inline(always)]
     fn try_pop(&self) -> Option<T> {
-        if !self.shared.lane.has_value(&self.reader) {
+        let shared = &*self.shared;
+        if !shared.lane.has_value(&self.reader) {
             return None;
         }
         // SAFETY: the reader is the lane's, this handle is its one user and not Sync, and there is a value.
-        let value = unsafe { self.shared.lane.pop(&self.reader) };
-        self.shared.core.room.0.signal(1);
+        let value = unsafe { shared.lane.pop(&self.reader) };
+        shared.core.room.0.signal(1);
         Some(value)
     }
 

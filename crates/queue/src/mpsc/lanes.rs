@@ -23,7 +23,8 @@ pub(super) struct Slot<T> {
 pub(super) struct Outlet<T> {
     pub(super) slot: Arc<Slot<T>>,
     pub(super) writer: Writer,
-    number: usize,
+    word: usize,
+    bit: u64,
 }
 
 /// The receiver's end of a lane.
@@ -118,7 +119,8 @@ impl<T> Lanes<T> {
         Some(Outlet {
             slot,
             writer,
-            number,
+            word: number / 64,
+            bit: 1 << (number % 64),
         })
     }
 
@@ -139,15 +141,20 @@ impl<T> Lanes<T> {
         slots.map(|slot| slot.len()).sum()
     }
 
-    #[inline(always)]
-    fn word(&self, number: usize) -> (&AtomicU64, u64) {
-        (&self.hint.0[number / 64 % WORDS], 1 << (number % 64))
+    /// Rule 4: this lane may hold something.
+    pub(super) fn set_hint(&self, number: usize) {
+        self.hint_bit(number / 64, 1 << (number % 64));
     }
 
     /// Rule 4, the sender's part.
     #[inline(always)]
-    pub(super) fn set_hint(&self, number: usize) {
-        let (word, bit) = self.word(number);
+    pub(super) fn hint_of(&self, outlet: &Outlet<T>) {
+        self.hint_bit(outlet.word, outlet.bit);
+    }
+
+    #[inline(always)]
+    fn hint_bit(&self, word: usize, bit: u64) {
+        let word = &self.hint.0[word % WORDS];
         if word.load(Ordering::Relaxed) & bit == 0 {
             word.fetch_or(bit, Ordering::Release);
         }
@@ -185,20 +192,20 @@ impl<T> Slot<T> {
 impl<T> Outlet<T> {
     #[inline(always)]
     pub(super) fn push(&self, value: T) {
+        let slot = &*self.slot;
         // SAFETY: the writer is the lane's, an outlet is one sender's, and an unbounded lane has room.
-        unsafe { self.slot.lane.push(&self.writer, value) };
-        self.put();
+        unsafe { slot.lane.push(&self.writer, value) };
+        slot.put
+            .store(slot.lane.put(&self.writer), Ordering::Relaxed);
     }
 
-    #[inline(always)]
-    pub(super) fn put(&self) {
-        let put = self.slot.lane.put(&self.writer);
-        self.slot.put.store(put, Ordering::Relaxed);
-    }
-
-    #[inline(always)]
-    pub(super) fn number(&self) -> usize {
-        self.number
+    pub(super) fn push_some(&self, count: usize, mut values: impl Iterator<Item = T>) {
+        let slot = &*self.slot;
+        // SAFETY: as in `push`.
+        let pushed = unsafe { slot.lane.push_some(&self.writer, count, || values.next()) };
+        debug_assert_eq!(pushed, count);
+        slot.put
+            .store(slot.lane.put(&self.writer), Ordering::Relaxed);
     }
 
     /// The last thing a sender does with it.

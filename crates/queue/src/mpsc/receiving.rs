@@ -1,7 +1,8 @@
 //! The receiver of many senders.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
+use std::ptr;
 
 use super::Shared;
 use super::lanes::Inlet;
@@ -18,20 +19,24 @@ const HINTED: usize = 64;
 /// The receiver's part of the channel.
 pub struct Rx<T> {
     shared: Arc<Shared<T>>,
-    state: RefCell<State<T>>,
+    /// Whose turn it is: a lane of `lanes`, or null for the common path.
+    current: Cell<*const Inlet<T>>,
+    /// Values left of the turn.
+    left: Cell<usize>,
+    lanes: RefCell<State<T>>,
 }
 
+// SAFETY: `current` points to what `lanes` owns, which is Send.
+unsafe impl<T: Send> Send for Rx<T> {}
+
 struct State<T> {
-    /// By number.
-    inlets: Vec<Option<Inlet<T>>>,
+    /// By number; boxed, so that `current` stays where it is.
+    inlets: Vec<Option<Box<Inlet<T>>>>,
     count: usize,
     turn: Turn,
-    /// Values left of the turn.
-    left: usize,
     /// Turns by the hint since all lanes were looked at.
     hinted: usize,
     made: usize,
-    popped: usize,
 }
 
 /// Whose turn it is.
@@ -43,38 +48,58 @@ enum Turn {
 
 impl<T> Rx<T> {
     pub(super) fn new(shared: Arc<Shared<T>>) -> Self {
-        let state = RefCell::new(State {
+        let lanes = RefCell::new(State {
             inlets: Vec::new(),
             count: 0,
             turn: Turn::Common,
-            left: 0,
             hinted: 0,
             made: 0,
-            popped: 0,
         });
-        Self { shared, state }
-    }
-
-    /// Rule 3, the receiver's part.
-    #[inline(always)]
-    fn popped(&self, state: &mut State<T>, count: usize) {
-        state.popped += count;
-        self.shared.popped.0.store(state.popped, Ordering::Release);
-        self.shared.core.room.0.signal(count);
-    }
-}
-
-impl<T> State<T> {
-    #[inline(always)]
-    fn inlet(&self) -> Option<&Inlet<T>> {
-        match self.turn {
-            Turn::Common => None,
-            Turn::Lane(number) => self.inlets[number].as_ref(),
+        Self {
+            shared,
+            current: Cell::new(ptr::null()),
+            left: Cell::new(0),
+            lanes,
         }
+    }
+
+    #[inline(always)]
+    fn current(&self) -> Option<&Inlet<T>> {
+        // SAFETY: `next_turn` sets it to a lane that `lanes` owns, and nothing else drops one.
+        unsafe { self.current.get().as_ref() }
     }
 
     /// Goes on to the next that has something; `false`: nobody has.
     #[inline(never)]
+    fn next_turn(&self) -> bool {
+        let lanes = &mut *self.lanes.borrow_mut();
+        self.current.set(ptr::null());
+        let found = lanes.next_turn(&self.shared);
+        self.left.set(if found { TURN } else { 0 });
+        if found && let Some(inlet) = lanes.inlet() {
+            self.current.set(inlet);
+        }
+        found
+    }
+
+    /// Rule 3, the receiver's part.
+    #[inline(always)]
+    fn popped(&self, count: usize) {
+        let shared = &*self.shared;
+        let popped = shared.popped.0.load(Ordering::Relaxed) + count;
+        shared.popped.0.store(popped, Ordering::Release);
+        shared.core.room.0.signal(count);
+    }
+}
+
+impl<T> State<T> {
+    fn inlet(&self) -> Option<&Inlet<T>> {
+        match self.turn {
+            Turn::Common => None,
+            Turn::Lane(number) => self.inlets[number].as_deref(),
+        }
+    }
+
     fn next_turn(&mut self, shared: &Shared<T>) -> bool {
         if self.made != shared.lanes.made() {
             self.made = shared.lanes.made();
@@ -83,7 +108,7 @@ impl<T> State<T> {
                 if number >= self.inlets.len() {
                     self.inlets.resize_with(number + 1, || None);
                 }
-                self.inlets[number] = Some(inlet);
+                self.inlets[number] = Some(Box::new(inlet));
                 self.count += 1;
             }
         }
@@ -144,7 +169,6 @@ impl<T> State<T> {
 
     fn begin(&mut self, turn: Turn) -> bool {
         self.turn = turn;
-        self.left = TURN;
         true
     }
 
@@ -165,7 +189,7 @@ impl<T> State<T> {
     /// Rule 5.
     fn release_if_over(&mut self, number: usize, shared: &Shared<T>) {
         if let Some(place) = self.inlets.get_mut(number)
-            && place.as_ref().is_some_and(Inlet::is_over)
+            && place.as_ref().is_some_and(|inlet| inlet.is_over())
         {
             *place = None;
             self.count -= 1;
@@ -184,34 +208,32 @@ impl<T> Pop for Rx<T> {
 
     #[inline(always)]
     fn try_pop(&self) -> Option<T> {
-        let state = &mut *self.state.borrow_mut();
         loop {
-            if state.left > 0 {
-                let value = match state.inlet() {
+            let left = self.left.get();
+            if left > 0 {
+                let value = match self.current() {
                     Some(inlet) => inlet.pop(),
                     None => self.shared.common.pop(),
                 };
                 if value.is_some() {
-                    state.left -= 1;
-                    self.popped(state, 1);
+                    self.left.set(left - 1);
+                    self.popped(1);
                     return value;
                 }
-                state.left = 0;
             }
-            if !state.next_turn(&self.shared) {
+            if !self.next_turn() {
                 return None;
             }
         }
     }
 
     fn pop_some(&self, most: usize, mut take: impl FnMut(T)) -> usize {
-        let state = &mut *self.state.borrow_mut();
         let mut count = 0;
         while count < most {
-            let here = state.left.min(most - count);
+            let here = self.left.get().min(most - count);
             let mut got = 0;
             if here > 0 {
-                match state.inlet() {
+                match self.current() {
                     Some(inlet) => got = inlet.pop_some(here, &mut take),
                     None => {
                         while got < here
@@ -222,23 +244,22 @@ impl<T> Pop for Rx<T> {
                         }
                     }
                 }
-                state.left = if got < here { 0 } else { state.left - got };
+                self.left.set(self.left.get() - got);
                 count += got;
             }
-            if state.left == 0 && !state.next_turn(&self.shared) {
+            if got < here.max(1) && !self.next_turn() {
                 break;
             }
         }
         if count > 0 {
-            self.popped(state, count);
+            self.popped(count);
         }
         count
     }
 
     fn has_value(&self) -> bool {
-        let state = &mut *self.state.borrow_mut();
-        state.left > 0 && state.inlet().is_some_and(Inlet::has_value)
-            || state.next_turn(&self.shared)
+        let here = self.left.get() > 0 && self.current().is_some_and(Inlet::has_value);
+        here || self.next_turn()
     }
 
     fn is_drained(&self) -> bool {
@@ -246,7 +267,7 @@ impl<T> Pop for Rx<T> {
     }
 
     fn moved(&self) -> u64 {
-        self.state.borrow().popped as u64
+        self.shared.popped.0.load(Ordering::Relaxed) as u64
     }
 
     fn len(&self) -> usize {
@@ -265,7 +286,7 @@ impl<T> Pop for Rx<T> {
 impl<T> fmt::Debug for Rx<T> {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         to.debug_struct("mpsc::Rx")
-            .field("lanes", &self.state.borrow().count)
+            .field("lanes", &self.lanes.borrow().count)
             .finish()
     }
 }

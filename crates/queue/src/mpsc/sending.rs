@@ -89,16 +89,8 @@ impl<T> Tx<T> {
             count += some;
         }
         if count > 0 {
-            let mut values = values.drain(..count);
-            // SAFETY: as in `Outlet::push`.
-            let pushed = unsafe {
-                outlet
-                    .slot
-                    .lane
-                    .push_some(&outlet.writer, count, || values.next())
-            };
-            debug_assert_eq!(pushed, count);
-            self.shared.lanes.set_hint(outlet.number());
+            outlet.push_some(count, values.drain(..count));
+            self.shared.lanes.hint_of(outlet);
         }
         count
     }
@@ -109,7 +101,7 @@ impl<T> Tx<T> {
             return Err(value);
         }
         outlet.push(value);
-        self.shared.lanes.set_hint(outlet.number());
+        self.shared.lanes.hint_of(outlet);
         Ok(())
     }
 }
@@ -192,7 +184,7 @@ impl<T> Drop for Tx<T> {
     fn drop(&mut self) {
         if let Some(outlet) = self.outlet.get() {
             outlet.close();
-            self.shared.lanes.set_hint(outlet.number());
+            self.shared.lanes.hint_of(outlet);
         }
         if self.shared.is_bounded() {
             self.shared.give_back(self.credits.get());
@@ -203,7 +195,7 @@ impl<T> Drop for Tx<T> {
 impl<T> fmt::Debug for Tx<T> {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         to.debug_struct("mpsc::Tx")
-            .field("lane", &self.outlet.get().map(Outlet::number))
+            .field("has_lane", &self.outlet.get().is_some())
             .field("credits", &self.credits.get())
             .finish()
     }
