@@ -457,15 +457,15 @@ impl<T> Lane<T> {
     /// Whether there is a value; rule 2.
     #[inline(always)]
     pub(crate) fn has_value(&self, reader: &Reader) -> bool {
-        self.taken() < reader.filled.get() || self.look_for_values(reader)
+        self.taken() < reader.filled.get() || self.look_for_values(reader, self.taken())
     }
 
     #[inline(always)]
-    fn look_for_values(&self, reader: &Reader) -> bool {
+    fn look_for_values(&self, reader: &Reader, head: usize) -> bool {
         // SAFETY: the reader's block is alive.
         let stamp = unsafe { Self::stamp(reader.cursor.at.get()) };
         let filled = stamp.load(Ordering::Acquire);
-        if filled <= self.taken() {
+        if filled <= head {
             return false;
         }
         reader.filled.set(filled);
@@ -481,23 +481,37 @@ impl<T> Lane<T> {
         most.min(reader.filled.get() - self.taken())
     }
 
-    /// Takes a value out.
+    /// Takes a value out, if there is one.
     ///
     /// # Safety
-    /// `reader` is this lane's, the caller is its one user, and [`Lane::has_value`] said so.
+    /// `reader` is this lane's, and the caller is its one user.
     #[inline(always)]
-    pub(crate) unsafe fn pop(&self, reader: &Reader) -> T {
-        let at = reader.cursor.at.get().cast::<Place<T>>();
+    pub(crate) unsafe fn try_pop(&self, reader: &Reader) -> Option<T> {
+        let head = self.taken();
+        if head >= reader.filled.get() && !self.look_for_values(reader, head) {
+            return None;
+        }
+        // SAFETY: there is a value.
+        Some(unsafe { self.pop(reader, head) })
+    }
+
+    /// Takes the value of position `head` out.
+    ///
+    /// # Safety
+    /// As [`Lane::try_pop`], the reader stands at `head`, and the value is there.
+    #[inline(always)]
+    unsafe fn pop(&self, reader: &Reader, head: usize) -> T {
+        let at = reader.cursor.at.get();
         // SAFETY: rule 2: the value of this position is there, and nobody else takes it.
-        let value = unsafe { (*at).with_mut(|place| (*place).assume_init_read()) };
-        self.advance(reader);
+        let value =
+            unsafe { (*at.cast::<Place<T>>()).with_mut(|place| (*place).assume_init_read()) };
+        self.advance(reader, at, head);
         value
     }
 
-    /// Goes on by one place.
+    /// Goes on from `at`, the place of position `head`.
     #[inline(always)]
-    fn advance(&self, reader: &Reader) {
-        let (at, head) = (reader.cursor.at.get(), self.taken() + 1);
+    fn advance(&self, reader: &Reader, at: *mut u8, head: usize) {
         let next = at.wrapping_add(size_of::<Place<T>>());
         if !Self::is_beyond(next) {
             reader.cursor.at.set(next);
@@ -506,7 +520,7 @@ impl<T> Lane<T> {
         } else {
             self.reader_leaves_block(&reader.cursor);
         }
-        self.head.0.store(head, Ordering::Release);
+        self.head.0.store(head + 1, Ordering::Release);
     }
 
     #[inline(never)]
@@ -531,7 +545,7 @@ impl<T> Lane<T> {
     /// Takes out what is there, `most` at most, and hands each value to `take`; how many.
     ///
     /// # Safety
-    /// As [`Lane::pop`], but for the value.
+    /// As [`Lane::try_pop`].
     pub(crate) unsafe fn pop_some(
         &self,
         reader: &Reader,
@@ -546,7 +560,7 @@ impl<T> Lane<T> {
             }
             for _ in 0..here {
                 // SAFETY: as in `pop`, and there are that many.
-                take(unsafe { self.pop(reader) });
+                take(unsafe { self.pop(reader, self.taken()) });
             }
             count += here;
         }
@@ -556,7 +570,7 @@ impl<T> Lane<T> {
     /// Looks at what is there, `most` at most, in place, and drops it; how many.
     ///
     /// # Safety
-    /// As [`Lane::pop_some`].
+    /// As [`Lane::try_pop`].
     pub(crate) unsafe fn peek_some(
         &self,
         reader: &Reader,
@@ -604,8 +618,8 @@ impl<T> Lane<T> {
     pub(crate) unsafe fn destroy(&self, reader: &Reader) {
         // SAFETY: the caller has the lane alone.
         unsafe {
-            while self.has_value(reader) {
-                drop(self.pop(reader));
+            while let Some(value) = self.try_pop(reader) {
+                drop(value);
             }
             let mut block = self.block_before(reader.cursor.end.get());
             let first = block;
@@ -705,7 +719,8 @@ struct Advance<'a, T> {
 
 impl<T> Drop for Advance<'_, T> {
     fn drop(&mut self) {
-        self.lane.advance(self.reader);
+        let at = self.reader.cursor.at.get();
+        self.lane.advance(self.reader, at, self.lane.taken());
     }
 }
 

@@ -132,11 +132,8 @@ impl<T> Pop for Rx<T> {
     #[inline(always)]
     fn try_pop(&self) -> Option<T> {
         let shared = &*self.shared;
-        if !shared.lane.has_value(&self.reader) {
-            return None;
-        }
-        // SAFETY: the reader is the lane's, this handle is its one user and not Sync, and there is a value.
-        let value = unsafe { shared.lane.pop(&self.reader) };
+        // SAFETY: the reader is the lane's, and this handle is its one user and not Sync.
+        let value = unsafe { shared.lane.try_pop(&self.reader) }?;
         shared.core.room.0.signal(1);
         Some(value)
     }

@@ -222,11 +222,8 @@ impl<T> Inlet<T> {
 
     #[inline(always)]
     pub(super) fn pop(&self) -> Option<T> {
-        if !self.has_value() {
-            return None;
-        }
-        // SAFETY: the reader is the lane's, the inlet is the receiver's, and there is a value.
-        Some(unsafe { self.slot.lane.pop(&self.reader) })
+        // SAFETY: the reader is the lane's, and the inlet is the receiver's.
+        unsafe { self.slot.lane.try_pop(&self.reader) }
     }
 
     pub(super) fn pop_some(&self, most: usize, take: impl FnMut(T)) -> usize {
