@@ -8,12 +8,12 @@ use thalweg_queue::{
     TrySendError, Waiting,
 };
 
-use crate::threads::{asleep, named, scaled};
+use crate::threads::{Crew, scaled};
 
 const CAPACITIES: [usize; 5] = [1, 2, 3, 10, 100];
 const WAITS: [Waiting; 3] = [Waiting::Adaptive, Waiting::Park, Waiting::Spin];
 
-flavours! { spsc, mpsc, lane, mpmc;
+flavours! { each: spsc, mpsc, lane, mpmc;
     fn from_an_empty_channel_nothing_comes(chan) {
         for capacity in CAPACITIES {
             let (_sender, receiver) = chan::channel::<u64>(capacity).unwrap();
@@ -48,19 +48,19 @@ flavours! { spsc, mpsc, lane, mpmc;
     }
 
     fn a_receiver_waits_until_a_value_comes(chan) {
+        let crew = Crew::new();
         for waiting in WAITS {
             let (sender, receiver) = chan::with::<u64>(2, Options::new().waiting(waiting)).unwrap();
-            let thread = thread::spawn(move || {
-                named("waits-to-recv");
+            let thread = crew.spawn(move || {
                 (receiver.recv(), receiver.recv(), receiver.recv())
             });
             if waiting != Waiting::Spin {
-                asleep("waits-to-recv", 1);
+                crew.asleep(1);
             }
             assert!(!thread.is_finished());
             sender.send(1).unwrap();
             if waiting != Waiting::Spin {
-                asleep("waits-to-recv", 1);
+                crew.asleep(1);
             }
             sender.send(2).unwrap();
             drop(sender);
@@ -69,17 +69,17 @@ flavours! { spsc, mpsc, lane, mpmc;
     }
 
     fn a_sender_waits_until_there_is_room(chan) {
+        let crew = Crew::new();
         for waiting in WAITS {
             let options = Options::new().waiting(waiting);
             let (sender, receiver) = chan::with::<u64>(1, options).unwrap();
             sender.send(1).unwrap();
-            let thread = thread::spawn(move || {
-                named("waits-to-send");
+            let thread = crew.spawn(move || {
                 sender.send(2).unwrap();
                 sender.send(3).unwrap();
             });
             if waiting != Waiting::Spin {
-                asleep("waits-to-send", 1);
+                crew.asleep(1);
             }
             assert!(!thread.is_finished());
             assert_eq!(receiver.recv(), Ok(1));
@@ -210,14 +210,14 @@ flavours! { spsc, mpsc, lane, mpmc;
     }
 
     fn a_batch_that_waits_when_the_channel_is_closed_keeps_what_was_not_sent(chan) {
+        let crew = Crew::new();
         let (sender, receiver) = chan::channel(4).unwrap();
-        let thread = thread::spawn(move || {
-            named("batch-to-close");
+        let thread = crew.spawn(move || {
             let mut values: Vec<u64> = (0..10).collect();
             let result = sender.send_batch(&mut values);
             (result, values)
         });
-        asleep("batch-to-close", 1);
+        crew.asleep(1);
         receiver.close();
         let (result, left) = thread.join().unwrap();
         assert_eq!(result, Err(Closed));
@@ -243,7 +243,7 @@ flavours! { spsc, mpsc, lane, mpmc;
     }
 }
 
-flavours! { unbounded;
+flavours! { without_a_bound: unbounded;
     fn a_send_never_waits(chan) {
         let (sender, receiver) = chan::channel(0).unwrap();
         assert_eq!(sender.capacity(), usize::MAX);

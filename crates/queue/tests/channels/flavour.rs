@@ -1,11 +1,15 @@
 //! The flavours of channel as tests see them, and the macro that runs a test for each.
 
-/// Tests for each of the named flavours: in the body the flavour is a module with `channel` and `with`.
+/// A module of tests for each of the named flavours: in the body the flavour is a module with `channel` and `with`.
 ///
 /// Values are `Default`, since a `lane` is what comes after a sender has sent some.
 macro_rules! flavours {
-    ($($module:ident),+; $($tests:tt)*) => {
-        flavours! { @each [$($module)+] { $($tests)* } }
+    ($group:ident: $($module:ident),+; $($tests:tt)*) => {
+        mod $group {
+            #[allow(unused_imports)]
+            use super::*;
+            flavours! { @each [$($module)+] { $($tests)* } }
+        }
     };
     (@each [] $tests:tt) => {};
     (@each [$module:ident $($rest:ident)*] { $($tests:tt)* }) => {

@@ -5,6 +5,10 @@
 
 #[macro_use]
 mod flavour;
+mod executor;
+mod ledger;
 mod threads;
 
 mod blocking;
+mod drops;
+mod waiting;

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex, Once};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// A test that runs for longer hangs: the slowest takes seconds, and machines may be busy.
@@ -68,54 +70,90 @@ pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Gives the calling thread a name that [`asleep`] knows: 15 letters at most.
-pub fn named(name: &str) {
-    assert!(name.len() < 16);
-    let name = std::ffi::CString::new(name).unwrap();
-    // SAFETY: the name is a C string that lives across the call.
-    unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
-}
+/// Threads that know each other by a name of their own.
+#[derive(Clone)]
+pub struct Crew(String);
 
-/// Waits until `count` threads of this name sleep. Under Miri, which has no such files, for a while.
-pub fn asleep(name: &str, count: usize) {
-    if cfg!(miri) {
-        for _ in 0..100 {
-            std::thread::yield_now();
-        }
-        return;
+impl Crew {
+    /// With nobody in it.
+    pub fn new() -> Self {
+        static CREWS: AtomicUsize = AtomicUsize::new(0);
+        Self(format!("crew-{}", CREWS.fetch_add(1, Ordering::Relaxed)))
     }
-    let mut in_a_row = 0;
-    until("threads that sleep", || {
-        let threads = of_name(name);
-        let sleep = threads.iter().filter(|thread| thread.sleeps).count();
-        in_a_row = if sleep == count { in_a_row + 1 } else { 0 };
-        // A thread may sleep for another reason on its way to where it is to sleep.
-        in_a_row == 5
-    });
+
+    /// The calling thread is one of them from now on.
+    pub fn join(&self) {
+        let name = std::ffi::CString::new(self.0.as_str()).unwrap();
+        // SAFETY: the name is a C string that lives across the call.
+        unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
+    }
+
+    /// A new thread that is one of them.
+    pub fn spawn<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> JoinHandle<T> {
+        let crew = self.clone();
+        let thread = std::thread::Builder::new().stack_size(128 << 10);
+        let thread = thread.spawn(move || {
+            crew.join();
+            work()
+        });
+        thread.expect("the system has threads")
+    }
+
+    /// Waits until there are `count`, and all sleep. Under Miri, which has no such files, for a while.
+    pub fn asleep(&self, count: usize) {
+        if cfg!(miri) {
+            for _ in 0..100 {
+                std::thread::yield_now();
+            }
+            return;
+        }
+        let mut in_a_row = 0;
+        until("threads that sleep", || {
+            let threads = self.threads();
+            let all = threads.len() == count && threads.iter().all(|thread| thread.sleeps);
+            in_a_row = if all { in_a_row + 1 } else { 0 };
+            // A thread may sleep for another reason on its way to where it is to sleep.
+            in_a_row == 4
+        });
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.threads().len()
+    }
+
+    /// How often all of them together were given a processor or lost one.
+    pub fn switches(&self) -> u64 {
+        self.threads().iter().map(|thread| thread.switches).sum()
+    }
+
+    fn threads(&self) -> Vec<Thread> {
+        let tasks = fs::read_dir("/proc/self/task").expect("Linux");
+        let tasks = tasks.map(|task| task.expect("Linux").path());
+        // One that has ended meanwhile has no files any more.
+        let mine = tasks.filter(|task| {
+            fs::read_to_string(task.join("comm")).is_ok_and(|name| name.trim() == self.0)
+        });
+        let status = mine.filter_map(|task| fs::read_to_string(task.join("status")).ok());
+        status.filter_map(|status| Thread::parse(&status)).collect()
+    }
 }
 
-/// A thread of this process.
-pub struct Thread {
+struct Thread {
     sleeps: bool,
-    /// Context switches so far.
-    pub switches: u64,
+    switches: u64,
 }
 
-/// The threads of this name, by the kernel's account.
-pub fn of_name(name: &str) -> Vec<Thread> {
-    let tasks = fs::read_dir("/proc/self/task").expect("Linux");
-    let status = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("status")).ok());
-    let threads = status.filter_map(|status| {
-        let field = |key: &str| {
-            let line = status.lines().find_map(|line| line.strip_prefix(key))?;
-            Some(line.trim())
-        };
-        let count = |key: &str| field(key)?.parse::<u64>().ok();
-        (field("Name:") == Some(name)).then(|| Thread {
-            sleeps: field("State:").is_some_and(|state| state.starts_with('S')),
-            switches: count("voluntary_ctxt_switches:").expect("Linux")
-                + count("nonvoluntary_ctxt_switches:").expect("Linux"),
+impl Thread {
+    fn parse(status: &str) -> Option<Self> {
+        let field = |key: &str| status.lines().find_map(|line| line.strip_prefix(key));
+        let count = |key: &str| field(key)?.trim().parse::<u64>().ok();
+        Some(Self {
+            sleeps: field("State:")?.trim().starts_with('S'),
+            switches: count("voluntary_ctxt_switches:")? + count("nonvoluntary_ctxt_switches:")?,
         })
-    });
-    threads.collect()
+    }
 }
