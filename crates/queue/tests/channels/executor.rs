@@ -1,0 +1,66 @@
+//! An executor made by hand: it polls when it is told to, and counts the wake-ups.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+
+/// Polls once with a waker that does nothing.
+pub fn poll_once<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
+    Pin::new(future).poll(&mut Context::from_waker(Waker::noop()))
+}
+
+/// A task's waker.
+#[derive(Default)]
+pub struct Task(Arc<Wakes>);
+
+#[derive(Default)]
+struct Wakes(AtomicUsize);
+
+impl Wake for Wakes {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+impl Task {
+    /// How often it was woken.
+    pub fn wakes(&self) -> usize {
+        self.0.0.load(Ordering::SeqCst)
+    }
+
+    /// Whether it was woken since the last question.
+    pub fn take_wake(&self) -> bool {
+        self.0.0.swap(0, Ordering::SeqCst) > 0
+    }
+
+    pub fn waker(&self) -> Waker {
+        Waker::from(Arc::clone(&self.0))
+    }
+
+    pub fn poll<F: Future + Unpin>(&self, future: &mut F) -> Poll<F::Output> {
+        Pin::new(future).poll(&mut Context::from_waker(&self.waker()))
+    }
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Runs a future on this thread.
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut future = std::pin::pin!(future);
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => thread::park(),
+        }
+    }
+}
