@@ -26,7 +26,7 @@ LOOM := CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/loom RUSTFLAGS="--cfg loom" cargo t
 MIRI := CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/miri cargo +$(NIGHTLY) miri test --locked
 
 LINTS := lint-rust lint-docs lint-aarch64 lint-c lint-python lint-shell lint-generated lint-text lint-unsafe
-TESTS := test-rust test-loom test-miri test-c test-python test-sanitizers
+TESTS := test-rust test-loom test-miri test-c test-python test-sanitizers test-instructions
 
 ##@ Use
 
@@ -205,6 +205,10 @@ test-python: setup
 test-sanitizers: setup
 	@if rustup run $(NIGHTLY) rustc --version >/dev/null 2>&1; then scripts/test-sanitizers.sh $(NIGHTLY); \
 	else scripts/skip.sh $@ "rustup has no $(NIGHTLY)"; fi
+
+.PHONY: test-instructions
+test-instructions: setup
+	crates/bench/instructions.sh --check
 
 # --- Proofs ---------------------------------------------------------------------------------------
 

@@ -83,6 +83,8 @@ missing_packages() {
     have shellcheck || echo shellcheck
     # The headers promise C++ too.
     have g++ || echo g++
+    # Counts the hot paths' instructions.
+    have valgrind || echo valgrind
     # The C runner of the conformance scenarios reads JSON.
     echo '#include <jansson.h>' | cc -E -x c - >/dev/null 2>&1 || echo libjansson-dev
     # The C runner of the conformance scenarios reads them with it.

@@ -1,21 +1,46 @@
 #!/usr/bin/env bash
 # Instructions per operation of the hot paths, counted by callgrind.
 #
-#   crates/bench/instructions.sh [PATH...]
+#   crates/bench/instructions.sh [PATH...]   print them
+#   crates/bench/instructions.sh --check     hold all of them to crates/bench/instructions.toml
+#   crates/bench/instructions.sh --record    write that file's limits anew: what is measured now, and 2 %
 #
 # Each path runs twice, with different numbers of operations; the difference between the two counts, divided
 # by the difference in operations, is what one operation costs, without start and end. All threads count. The program is
 # pinned to one processor, because valgrind runs one thread at a time and a waiter that spins would only count its spinning.
+#
+# On one thread a count is exact. Where threads wait for each other (the calls) it moves by 3 % from run to run, since a waiter
+# that is let run earlier takes a turn less: so a path above its limit is counted again, up to four times more, and the
+# lowest count stands; a limit is set from the median of five.
 set -euo pipefail
+shopt -s inherit_errexit
 cd "$(dirname "$0")/../.."
 
 few=2000
 many=12000
+tries=5
+limits=crates/bench/instructions.toml
 
 command -v valgrind >/dev/null || {
   echo "instructions.sh: valgrind is missing: apt-get install valgrind" >&2
   exit 1
 }
+
+purpose=print
+case ${1:-} in
+--check | --record)
+  purpose=${1#--}
+  shift
+  (($# == 0)) || {
+    echo "instructions.sh: --$purpose takes all paths, and no names" >&2
+    exit 2
+  }
+  ;;
+-*)
+  sed -n '4,6s/^# *//p' "$0" >&2
+  exit 2
+  ;;
+esac
 
 # cargo says where the program is; the last one of that name is the bench target's.
 program=$(cargo bench --locked -p thalweg-bench --bench hot_paths --no-run --message-format=json |
@@ -23,21 +48,155 @@ program=$(cargo bench --locked -p thalweg-bench --bench hot_paths --no-run --mes
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
+# count PATH OPERATIONS: instructions of the whole process.
 count() {
-  taskset -c "$(taskset -cp $$ | sed 's/.*[:,-] *//')" \
-    valgrind --quiet --tool=callgrind --callgrind-out-file="$scratch/out" "$program" "$1" "$2" 2>"$scratch/log" ||
-    {
-      cat "$scratch/log" >&2
-      exit 1
-    }
-  awk '/^(summary|totals):/ { total = $2 } END { print total }' "$scratch/out"
+  local out=$scratch/$1.$2
+  valgrind --quiet --tool=callgrind --callgrind-out-file="$out" "$program" "$1" "$2" >"$out.log" 2>&1 || {
+    cat "$out.log" >&2
+    return 1
+  }
+  awk '/^(summary|totals):/ { total = $2 } END { print total }' "$out"
 }
 
-paths=("$@")
-if ((${#paths[@]} == 0)); then paths=(encode_match view_match stream_match call call_async); fi
-printf '%-16s %14s\n' path 'Ir/operation'
-for path in "${paths[@]}"; do
-  low=$(count "$path" "$few")
-  high=$(count "$path" "$many")
-  printf '%-16s %14s\n' "$path" "$(((high - low) / (many - few)))"
-done
+# measure PATH: what an operation costs, with one digit after the point.
+measure() {
+  local low high
+  low=$(count "$1" "$few")
+  high=$(count "$1" "$many")
+  awk -v low="$low" -v high="$high" -v operations=$((many - few)) \
+    'BEGIN { printf "%.1f\n", (high - low) / operations }'
+}
+
+# entry TABLE PATH: its value in the limits' file; nothing where it has none.
+entry() {
+  awk -v table="[$1]" -v path="$2" '
+    /^\[/ { inside = $1 == table }
+    inside && $1 == path { gsub(/"/, "", $3); print $3 }' "$limits"
+}
+
+# names TABLE: what has a value there.
+names() {
+  awk -v table="[$1]" '/^\[/ { inside = $1 == table } inside && /^[a-z]/ { print $1 }' "$limits"
+}
+
+# is_peer PATH: whether it is there to be compared with only.
+is_peer() { grep -q "^[a-z].* = \"$1\"$" "$limits"; }
+
+above() { awk -v found="$1" -v limit="$2" 'BEGIN { exit !(found > limit) }'; }
+
+# settle PATH: `PATH COUNT`, counted as often as the purpose asks for.
+settle() {
+  local found again limit try
+  found=$(measure "$1")
+  case $purpose in
+  check)
+    limit=$(entry limits "$1")
+    for ((try = 1; try < tries; try++)); do
+      if [ -z "$limit" ] || ! above "$found" "$limit"; then break; fi
+      again=$(measure "$1")
+      if above "$found" "$again"; then found=$again; fi
+    done
+    ;;
+  record)
+    for ((try = 1; try < tries; try++)); do found+=$'\n'$(measure "$1"); done
+    found=$(sort -n <<<"$found" | sed -n $((tries / 2 + 1))p)
+    ;;
+  esac
+  echo "$1 $found"
+}
+
+# The processors that this shell may use, one a line.
+processors() {
+  awk '/^Cpus_allowed_list:/ {
+    count = split($2, ranges, ",")
+    for (r = 1; r <= count; r++) {
+      ends = split(ranges[r], end, "-")
+      for (cpu = end[1]; cpu <= end[ends]; cpu++) print cpu
+    }
+  }' /proc/self/status
+}
+
+# Each processor takes the next of its paths when it is done with one: all threads of a count stay there.
+settle_all() {
+  local cpus=() jobs=() number job i
+  mapfile -t cpus < <(processors)
+  for number in "${!cpus[@]}"; do
+    (
+      taskset -cp "${cpus[number]}" "$BASHPID" >/dev/null
+      for ((i = number; i < ${#paths[@]}; i += ${#cpus[@]})); do settle "${paths[i]}"; done
+    ) >"$scratch/found.$number" &
+    jobs+=($!)
+  done
+  for job in "${jobs[@]}"; do wait "$job"; done
+  for i in "${paths[@]}"; do awk -v path="$i" '$1 == path' "$scratch"/found.*; done
+}
+
+line() { printf '%-16s %14s %14s  %s\n' "$@"; }
+
+# One line a path, and one a peer that it must not be longer than; whether all are kept.
+judge() {
+  local path limit peer kept=0
+  local -A found
+  while read -r path limit; do found[$path]=$limit; done <"$scratch/measured"
+  line path Ir/operation limit ''
+  for path in "${paths[@]}"; do
+    limit=$(entry limits "$path")
+    if is_peer "$path"; then
+      line "$path" "${found[$path]}" - peer
+    elif [ -z "$limit" ]; then
+      line "$path" "${found[$path]}" none 'NO LIMIT: instructions.sh --record sets it'
+      kept=1
+    elif above "${found[$path]}" "$limit"; then
+      line "$path" "${found[$path]}" "$limit" ABOVE
+      kept=1
+    else
+      line "$path" "${found[$path]}" "$limit" ok
+    fi
+  done
+  while read -r path; do
+    if [ -z "${found[$path]:-}" ]; then
+      line "$path" none "$(entry limits "$path")" 'NO SUCH PATH'
+      kept=1
+    fi
+  done < <(names limits)
+  while read -r path; do
+    peer=$(entry at_most "$path")
+    limit=${found[$peer]:-none}
+    if [ "$limit" = none ] || [ -z "${found[$path]:-}" ] || above "${found[$path]}" "$limit"; then
+      line "$path" "${found[$path]:-none}" "$limit" "ABOVE $peer"
+      kept=1
+    else
+      line "$path" "${found[$path]}" "$limit" "ok, at most $peer"
+    fi
+  done < <(names at_most)
+  return "$kept"
+}
+
+mapfile -t paths < <("$program" --names)
+if (($#)); then paths=("$@"); fi
+settle_all >"$scratch/measured"
+
+case $purpose in
+print)
+  line path Ir/operation '' ''
+  while read -r path found; do line "$path" "$found" '' ''; done <"$scratch/measured"
+  ;;
+record)
+  {
+    awk '/^\[limits\]/ { exit } { print }' "$limits"
+    echo '[limits]'
+    while read -r path found; do
+      is_peer "$path" || awk -v path="$path" -v found="$found" 'BEGIN { printf "%s = %.1f\n", path, found * 1.02 }'
+    done <"$scratch/measured"
+    awk '/^# Paths that must not/ { on = 1; print "" } on' "$limits"
+  } >"$scratch/limits"
+  cat "$scratch/limits" >"$limits"
+  cat "$limits"
+  ;;
+check)
+  judge || {
+    printf '\ninstructions.sh: a hot path is longer than %s allows (above)\n' "$limits" >&2
+    exit 1
+  }
+  ;;
+esac

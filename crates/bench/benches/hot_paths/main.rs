@@ -1,0 +1,79 @@
+//! The hot paths, each alone and in one process.
+//!
+//! `cargo bench -p thalweg-bench` prints nanoseconds an operation, for a first look: what is quoted comes from `thalweg-bench`, which
+//! compares. `hot_paths PATH COUNT` runs one path so often and prints nothing, for a profiler:
+//! `crates/bench/instructions.sh` counts instructions that way. `hot_paths --names` says which paths there are.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+mod boundary;
+mod channels;
+
+/// A path: its name, how often it runs where only the time is wanted, and the path itself.
+type Path = (&'static str, u64, fn(u64));
+
+const PATHS: [Path; 14] = [
+    ("spsc_pair", 10_000_000, channels::spsc_pair),
+    ("spsc_pair_rtrb", 10_000_000, channels::spsc_pair_rtrb),
+    ("spsc_batch_64", 1_000_000, channels::spsc_batch_64),
+    ("spsc_empty", 10_000_000, channels::spsc_empty),
+    ("mpsc_pair", 10_000_000, channels::mpsc_pair),
+    ("mpsc_empty", 10_000_000, channels::mpsc_empty),
+    ("mpmc_pair", 10_000_000, channels::mpmc_pair),
+    ("mpmc_empty", 10_000_000, channels::mpmc_empty),
+    ("oneshot_pair", 1_000_000, channels::oneshot_pair),
+    ("encode_match", 1_000_000, boundary::encode_match),
+    ("view_match", 1_000_000, boundary::view_match),
+    ("stream_match", 1_000_000, boundary::stream_match),
+    ("call", 20_000, boundary::call),
+    ("call_async", 20_000, boundary::call_async),
+];
+
+fn main() -> ExitCode {
+    // `cargo bench` adds `--bench`.
+    let arguments: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|a| a != "--bench")
+        .collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments.as_slice() {
+        [] => {
+            time_all();
+            ExitCode::SUCCESS
+        }
+        ["--names"] => {
+            PATHS.iter().for_each(|(name, _, _)| println!("{name}"));
+            ExitCode::SUCCESS
+        }
+        [name, count] => run(name, count),
+        _ => usage(),
+    }
+}
+
+fn time_all() {
+    for (name, count, path) in PATHS {
+        path(count / 10);
+        let began = Instant::now();
+        path(count);
+        let ns = began.elapsed().as_secs_f64() * 1e9 / count as f64;
+        println!("{name:16} {ns:10.1} ns");
+    }
+}
+
+fn run(name: &str, count: &str) -> ExitCode {
+    let path = PATHS.iter().find(|(known, _, _)| *known == name);
+    match (path, count.parse()) {
+        (Some((_, _, path)), Ok(count)) => {
+            path(count);
+            ExitCode::SUCCESS
+        }
+        _ => usage(),
+    }
+}
+
+fn usage() -> ExitCode {
+    let names = PATHS.map(|(name, _, _)| name).join(", ");
+    eprintln!("usage: hot_paths PATH COUNT, with a path of {names}");
+    ExitCode::from(2)
+}
