@@ -47,19 +47,24 @@ impl EventFd {
         }
     }
 
-    /// Makes it unreadable. No system call if it was.
+    /// Makes it unreadable. No system call if it was. One that meets a signal may leave it readable, or about to be.
     pub fn reset(&self) {
         if !self.signalled.load(Ordering::Acquire) {
             return;
         }
         let mut count = 0u64;
         // SAFETY: eight bytes are written to `count`; the descriptor does not block.
-        unsafe {
+        let read = unsafe {
             libc::read(
                 self.fd.as_raw_fd(),
                 std::ptr::from_mut(&mut count).cast(),
                 size_of::<u64>(),
-            );
+            )
+        };
+        if read < 0 {
+            // Somebody has set the flag and is about to write. The flag stays, and the next reset reads what was written; were it
+            // cleared, the descriptor would be readable from then on, and no reset would read it.
+            return;
         }
         // After the read: a signal between the two finds the flag set and does not write, which is why the owner must
         // look for data after a reset. `Gate::arm` comes after it and demands just that.
