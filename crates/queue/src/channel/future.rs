@@ -55,7 +55,7 @@ fn poll_recv<P: Pop>(
             Err(TryRecvError::Empty) => continue,
         };
         if place.done(waiters) {
-            receiver.pass_on();
+            receiver.pass_on(0);
         }
         return Poll::Ready(result);
     }
@@ -169,7 +169,7 @@ impl<P: Push> Future for SendFuture<'_, P> {
                 }
             };
             if place.done(waiters) {
-                sender.pass_on();
+                sender.pass_on(0);
             }
             return Poll::Ready(result);
         }

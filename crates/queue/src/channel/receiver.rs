@@ -47,7 +47,7 @@ impl<P: Pop> Receiver<P> {
         match self.pop.try_pop() {
             Some(value) => Ok(value),
             None if self.pop.is_drained() => {
-                self.pass_on();
+                self.pass_on(0);
                 Err(TryRecvError::Closed)
             }
             None => Err(TryRecvError::Empty),
@@ -90,7 +90,7 @@ impl<P: Pop> Receiver<P> {
             match self.try_recv() {
                 Ok(value) => {
                     if waited {
-                        self.pass_on();
+                        self.pass_on(0);
                     }
                     return Ok(value);
                 }
@@ -102,8 +102,8 @@ impl<P: Pop> Receiver<P> {
         }
     }
 
-    /// Who waited and sees more lets the others know: while it was on its way they were not signalled.
-    pub(super) fn pass_on(&self) {
+    /// Who waited and sees more than `mine` lets the others know: while it was on its way they were not signalled.
+    pub(super) fn pass_on(&self, mine: usize) {
         let items = &self.pop.core().items.0;
         if !items.has_any() {
             return;
@@ -112,7 +112,7 @@ impl<P: Pop> Receiver<P> {
             // Some may sleep since before the last value, which was under way when it was closed.
             items.close();
         } else if self.pop.has_value() {
-            items.signal(self.pop.len());
+            items.signal(self.pop.len().saturating_sub(mine));
         }
     }
 
@@ -178,7 +178,7 @@ impl<P: Pop> Receiver<P> {
             match self.try_recv_batch(values, most) {
                 Ok(count) => {
                     if waited {
-                        self.pass_on();
+                        self.pass_on(0);
                     }
                     return Ok(count);
                 }

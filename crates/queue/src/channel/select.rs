@@ -14,6 +14,8 @@ struct Arm<'a> {
     waiters: &'a Waiters,
     moved: Box<dyn Fn() -> u64 + 'a>,
     ready: Box<dyn Fn() -> bool + 'a>,
+    /// Lets others know of what is there beyond so much.
+    pass_on: Box<dyn Fn(usize) + 'a>,
 }
 
 /// Which operation of a [`Select`] is ready: what [`Select::recv`] and [`Select::send`] returned.
@@ -64,6 +66,7 @@ impl<'a> Select<'a> {
             waiters: &receiver.flavour().core().items.0,
             moved: Box::new(|| receiver.flavour().moved()),
             ready: Box::new(|| receiver.is_ready()),
+            pass_on: Box::new(|mine| receiver.pass_on(mine)),
         })
     }
 
@@ -73,6 +76,7 @@ impl<'a> Select<'a> {
             waiters: &sender.flavour().core().room.0,
             moved: Box::new(|| sender.flavour().moved()),
             ready: Box::new(|| sender.flavour().has_room() || sender.is_closed()),
+            pass_on: Box::new(|mine| sender.pass_on(mine)),
         })
     }
 
@@ -141,11 +145,10 @@ impl<'a> Select<'a> {
                 found = self.try_ready();
             }
             for (place, (arm, ticket)) in self.arms.iter().zip(tickets).enumerate() {
-                if found == Some(Operation(place)) {
-                    arm.waiters.disarm(Who::Task, ticket);
-                } else {
-                    // Whoever woke us there has to find another.
-                    arm.waiters.leave(Who::Task, ticket);
+                if !arm.waiters.disarm(Who::Task, ticket) {
+                    // Whoever woke us there has to find another, but for what we take. Where there is nothing any more nobody
+                    // is told: they would tell each other for ever.
+                    (arm.pass_on)(usize::from(found == Some(Operation(place))));
                 }
             }
             if found.is_some() || !in_time {

@@ -93,7 +93,7 @@ impl<P: Push> Sender<P> {
             }
             match self.try_send(value) {
                 Ok(()) => {
-                    self.pass_on();
+                    self.pass_on(0);
                     return Ok(());
                 }
                 Err(TrySendError::Closed(back)) => return Err(SendError::Closed(back)),
@@ -139,7 +139,7 @@ impl<P: Push> Sender<P> {
             match self.try_send(value) {
                 Ok(()) => {
                     if waited {
-                        self.pass_on();
+                        self.pass_on(0);
                     }
                     return Ok(());
                 }
@@ -154,11 +154,12 @@ impl<P: Push> Sender<P> {
         }
     }
 
-    /// Who waited and sees more room lets the others know: while it was on its way they were not signalled.
-    pub(super) fn pass_on(&self) {
+    /// Who waited and sees more room than `mine` lets the others know: while it was on its way they were not signalled.
+    pub(super) fn pass_on(&self, mine: usize) {
         let room = &self.push.core().room.0;
         if room.has_any() && self.push.has_room() {
-            room.signal(self.push.capacity().saturating_sub(self.push.len()));
+            let free = self.push.capacity().saturating_sub(self.push.len());
+            room.signal(free.saturating_sub(mine));
         }
     }
 
@@ -204,7 +205,7 @@ impl<P: Push> Sender<P> {
             self.try_send_batch(values)?;
             if values.is_empty() {
                 if waited {
-                    self.pass_on();
+                    self.pass_on(0);
                 }
                 return Ok(());
             }
