@@ -30,8 +30,11 @@ const YIELDS_TO_CLOCK: u32 = 16;
 /// is 1 % of waits of 5 us.
 const MOST_WAITS: u32 = 1 << 16;
 
-/// Yields in a row where there are several processors: measured with 2 to 8 senders on two, `docs/internals/queue.md`.
+/// Yields of a channel's waiter in a row: measured with 2 to 8 senders, `docs/internals/queue.md`.
 const MOST_YIELDS: u32 = 16;
+/// Yields in a row that took longer let another program run: a slice of its time is 3 ms, a round of all of a channel's threads
+/// some 50 us.
+const YIELDING_NS: u64 = 1_000_000;
 
 static SPINNERS: AtomicUsize = AtomicUsize::new(0);
 
@@ -93,26 +96,31 @@ impl Spin {
         }
     }
 
-    /// After [`until`](Self::until) found nothing, where more threads want to run than there are processors: lets others run a few times, as
-    /// long as that helps.
+    /// Where more threads want to run than there are processors: lets others run a few times, as long as that helps and no
+    /// other program takes the processor meanwhile.
     fn yield_some(&mut self, mut found: impl FnMut() -> bool) -> bool {
-        if processors() < 2 {
-            return false;
-        }
         if self.waits > 0 {
             self.waits -= 1;
             return false;
         }
+        let start = clock::now();
+        let mut hit = false;
+        let mut quick = true;
         for _ in 0..MOST_YIELDS {
             std::thread::yield_now();
-            if found() {
-                self.waits_after = 1;
-                return true;
+            hit = found();
+            quick = clock::now().saturating_sub(start) < YIELDING_NS;
+            if hit || !quick {
+                break;
             }
         }
-        self.waits = self.waits_after;
-        self.waits_after = (self.waits_after * 2).min(MOST_WAITS);
-        false
+        if hit && quick {
+            self.waits_after = 1;
+        } else {
+            self.waits = self.waits_after;
+            self.waits_after = (self.waits_after * 2).min(MOST_WAITS);
+        }
+        hit
     }
 
     fn yield_once(&mut self, mut found: impl FnMut() -> bool) -> bool {
@@ -181,9 +189,11 @@ impl SharedSpin {
         Self(std::sync::atomic::AtomicU64::new(Spin::new().pack()))
     }
 
-    /// As [`Spin::until`], and then [`Spin::yield_some`].
+    /// As [`Spin::until`] where there are several processors, and then [`Spin::yield_some`].
     pub(crate) fn until(&self, found: impl Fn() -> bool) -> bool {
-        self.with(|spin| spin.until(&found) || spin.yield_some(&found))
+        self.with(|spin| {
+            found() || processors() > 1 && spin.until(&found) || spin.yield_some(&found)
+        })
     }
 
     /// As [`Spin::sleep`].

@@ -48,8 +48,10 @@ pub(crate) struct Ticket(u64);
 pub(crate) enum Who {
     /// A thread that looks again as soon as it runs, and passes on what it does not take.
     Thread,
-    /// A task, an event loop, a select: who may do something else first.
+    /// A task or a select: who may do something else first.
     Task,
+    /// An event loop's descriptor: it is told, and takes no wake-up away from those who wait behind it, one of whom may be its owner.
+    Watcher,
 }
 
 #[derive(Debug)]
@@ -155,14 +157,16 @@ impl Waiters {
     /// Rules 3 and 7: wakes up to `most` of those who wait, longest first, up to the first thread.
     #[cold]
     pub(crate) fn wake(&self, most: usize) {
-        for _ in 0..most {
-            let Some(first) = self.take_first() else {
-                return;
-            };
+        let mut left = most;
+        while left > 0
+            && let Some(first) = self.take_first()
+        {
             self.wakes.fetch_add(1, Ordering::Relaxed);
             first.waker.wake();
-            if first.who == Who::Thread {
-                return;
+            match first.who {
+                Who::Thread => return,
+                Who::Task => left -= 1,
+                Who::Watcher => {}
             }
         }
     }

@@ -50,12 +50,12 @@ impl<'a, P: Pop> Readiness<'a, P> {
     pub fn arm(&mut self) -> bool {
         let waiters = &self.receiver.pop.core().items.0;
         if let Some(ticket) = self.armed.take() {
-            waiters.disarm(Who::Task, ticket);
+            waiters.disarm(Who::Watcher, ticket);
         }
         self.event.reset();
-        let ticket = waiters.arm(Who::Task, &self.waker, self.receiver.pop.moved());
+        let ticket = waiters.arm(Who::Watcher, &self.waker, self.receiver.pop.moved());
         if self.receiver.is_ready() {
-            waiters.disarm(Who::Task, ticket);
+            waiters.disarm(Who::Watcher, ticket);
             return true;
         }
         self.armed = Some(ticket);
@@ -72,7 +72,7 @@ impl<P: Pop> AsFd for Readiness<'_, P> {
 impl<P: Pop> Drop for Readiness<'_, P> {
     fn drop(&mut self) {
         if let Some(ticket) = self.armed.take() {
-            self.receiver.pop.core().items.0.leave(Who::Task, ticket);
+            self.receiver.pop.core().items.0.leave(Who::Watcher, ticket);
         }
     }
 }
