@@ -11,4 +11,7 @@ mod threads;
 
 mod blocking;
 mod drops;
+#[cfg(not(miri))]
+mod readiness;
+mod select;
 mod waiting;

@@ -1,0 +1,394 @@
+//! Futures on an executor made by hand, where a test decides who is polled when.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::thread;
+
+use futures_core::Stream;
+use thalweg_queue::{Options, Overflow, RecvError, SendError, mpmc, oneshot};
+
+use crate::executor::{Task, block_on, poll_once};
+use crate::threads::{Crew, scaled, watch};
+
+flavours! { each: spsc, mpsc, lane, mpmc;
+    fn a_receive_waits_for_a_value_and_a_send_for_room(chan) {
+        let (mut sender, mut receiver) = chan::channel::<u64>(1).unwrap();
+        let task = Task::default();
+        let mut receive = receiver.recv_async();
+        assert!(task.poll(&mut receive).is_pending());
+        assert_eq!(task.wakes(), 0);
+        sender.try_send(1).unwrap();
+        assert_eq!(task.wakes(), 1);
+        assert_eq!(task.poll(&mut receive), Poll::Ready(Ok(1)));
+        drop(receive);
+        sender.try_send(2).unwrap();
+        assert_eq!(task.wakes(), 1, "nobody waits any more");
+        let mut send = sender.send_async(3);
+        assert!(task.poll(&mut send).is_pending());
+        assert_eq!(receiver.try_recv(), Ok(2));
+        assert_eq!(task.wakes(), 2);
+        assert_eq!(task.poll(&mut send), Poll::Ready(Ok(())));
+        drop(send);
+        assert_eq!(receiver.try_recv(), Ok(3));
+    }
+
+    fn what_can_be_done_at_once_is_done_at_the_first_poll(chan) {
+        let (mut sender, mut receiver) = chan::channel::<u64>(2).unwrap();
+        assert_eq!(poll_once(&mut sender.send_async(1)), Poll::Ready(Ok(())));
+        assert_eq!(poll_once(&mut receiver.recv_async()), Poll::Ready(Ok(1)));
+        assert_eq!(receiver.stats().receiver_wakes + sender.stats().sender_wakes, 0);
+    }
+
+    fn a_future_that_was_never_polled_does_nothing(chan) {
+        let (mut sender, mut receiver) = chan::channel::<u64>(2).unwrap();
+        drop(sender.send_async(1));
+        assert!(receiver.is_empty());
+        sender.try_send(2).unwrap();
+        drop(receiver.recv_async());
+        assert_eq!(receiver.try_recv(), Ok(2));
+    }
+
+    fn a_close_wakes_both_sides(chan) {
+        let (mut sender, mut receiver) = chan::channel::<u64>(1).unwrap();
+        let task = Task::default();
+        let mut receive = receiver.recv_async();
+        assert!(task.poll(&mut receive).is_pending());
+        sender.close();
+        assert_eq!(task.wakes(), 1);
+        assert_eq!(task.poll(&mut receive), Poll::Ready(Err(RecvError)));
+        drop(receive);
+        assert_eq!(task.poll(&mut sender.send_async(4)), Poll::Ready(Err(SendError::Closed(4))));
+
+        let (mut sender, receiver) = chan::channel::<u64>(1).unwrap();
+        sender.try_send(1).unwrap();
+        let mut send = sender.send_async(5);
+        assert!(task.poll(&mut send).is_pending());
+        drop(receiver);
+        assert_eq!(task.wakes(), 2);
+        assert_eq!(task.poll(&mut send), Poll::Ready(Err(SendError::Closed(5))));
+    }
+
+    /// kanal lost 200 of 200: a future that is dropped, woken or not, took nothing out.
+    fn receive_futures_that_are_dropped_at_every_point_lose_nothing(chan) {
+        for polls_before in 0..3 {
+            for polls_after in 0..2 {
+                for i in 0..scaled(200, 5) as u64 {
+                    let (sender, mut receiver) = chan::channel::<u64>(4).unwrap();
+                    let task = Task::default();
+                    let mut receive = receiver.recv_async();
+                    for _ in 0..polls_before {
+                        assert!(task.poll(&mut receive).is_pending());
+                    }
+                    sender.try_send(i).unwrap();
+                    sender.try_send(i + 1).unwrap();
+                    let mut next = i;
+                    for _ in 0..polls_after {
+                        assert_eq!(task.poll(&mut receive), Poll::Ready(Ok(i)));
+                        next += 1;
+                    }
+                    drop(receive);
+                    drop(sender);
+                    assert!(receiver.try_iter().eq(next..i + 2));
+                }
+            }
+        }
+    }
+
+    fn send_futures_that_are_dropped_at_every_point_send_nothing(chan) {
+        for polls_before in 0..3 {
+            for i in 0..scaled(200, 5) as u64 {
+                let (mut sender, receiver) = chan::channel::<u64>(1).unwrap();
+                sender.try_send(i).unwrap();
+                let task = Task::default();
+                let mut send = sender.send_async(1_000);
+                for _ in 0..polls_before {
+                    assert!(task.poll(&mut send).is_pending());
+                }
+                assert_eq!(receiver.try_recv(), Ok(i));
+                drop(send);
+                sender.try_send(i + 1).unwrap();
+                drop(sender);
+                assert!(receiver.iter().eq([i + 1]));
+            }
+        }
+    }
+
+    /// As above, with a sender that runs at the same time.
+    fn receive_futures_that_come_and_go_lose_nothing(chan) {
+        let count = scaled(10_000, 50) as u64;
+        let (sender, mut receiver) = chan::channel::<u64>(3).unwrap();
+        thread::scope(|scope| {
+            scope.spawn(move || (0..count).for_each(|i| sender.send(i).unwrap()));
+            let task = Task::default();
+            let mut next = 0;
+            let mut turn = 0;
+            while next < count {
+                turn += 1;
+                let mut receive = receiver.recv_async();
+                for _ in 0..turn % 4 {
+                    if let Poll::Ready(value) = task.poll(&mut receive) {
+                        assert_eq!(value, Ok(next));
+                        next += 1;
+                        break;
+                    }
+                    thread::yield_now();
+                }
+            }
+        });
+    }
+
+    fn send_futures_that_come_and_go_send_what_they_say(chan) {
+        let count = scaled(10_000, 50) as u64;
+        let (mut sender, receiver) = chan::channel::<u64>(3).unwrap();
+        thread::scope(|scope| {
+            scope.spawn(move || assert!(receiver.iter().eq(0..count)));
+            let task = Task::default();
+            let mut next = 0;
+            let mut turn = 0;
+            while next < count {
+                turn += 1;
+                let mut send = sender.send_async(next);
+                for _ in 0..turn % 4 {
+                    if let Poll::Ready(result) = task.poll(&mut send) {
+                        result.unwrap();
+                        next += 1;
+                        break;
+                    }
+                    thread::yield_now();
+                }
+            }
+        });
+    }
+
+    fn a_task_and_a_thread_on_one_channel(chan) {
+        let count = scaled(10_000, 50) as u64;
+        for task_sends in [true, false] {
+            let (mut sender, mut receiver) = chan::channel::<u64>(2).unwrap();
+            thread::scope(|scope| {
+                if task_sends {
+                    scope.spawn(move || assert!(receiver.iter().eq(0..count)));
+                    block_on(async {
+                        for i in 0..count {
+                            sender.send_async(i).await.unwrap();
+                        }
+                    });
+                    drop(sender);
+                } else {
+                    scope.spawn(move || (0..count).for_each(|i| sender.send(i).unwrap()));
+                    block_on(async {
+                        for i in 0..count {
+                            assert_eq!(receiver.recv_async().await, Ok(i));
+                        }
+                        assert_eq!(receiver.recv_async().await, Err(RecvError));
+                    });
+                }
+            });
+        }
+    }
+
+    fn a_stream_ends_when_the_channel_is_closed_and_drained(chan) {
+        let (sender, mut receiver) = chan::channel::<u64>(4).unwrap();
+        let task = Task::default();
+        let waker = task.waker();
+        let context = &mut Context::from_waker(&waker);
+        let mut stream = receiver.stream();
+        let mut next = || Pin::new(&mut stream).poll_next(context);
+        assert!(next().is_pending());
+        assert!(next().is_pending());
+        sender.try_send(1).unwrap();
+        sender.try_send(2).unwrap();
+        assert_eq!(task.wakes(), 1);
+        assert_eq!(next(), Poll::Ready(Some(1)));
+        assert_eq!(next(), Poll::Ready(Some(2)));
+        assert!(next().is_pending());
+        sender.try_send(3).unwrap();
+        drop(sender);
+        assert_eq!(next(), Poll::Ready(Some(3)));
+        assert_eq!(next(), Poll::Ready(None));
+        assert_eq!(next(), Poll::Ready(None));
+    }
+
+    fn another_waker_replaces_the_first(chan) {
+        let (sender, mut receiver) = chan::channel::<u64>(4).unwrap();
+        let (first, second) = (Task::default(), Task::default());
+        let mut receive = receiver.recv_async();
+        assert!(first.poll(&mut receive).is_pending());
+        assert!(second.poll(&mut receive).is_pending());
+        sender.try_send(1).unwrap();
+        assert_eq!((first.wakes(), second.wakes()), (0, 1));
+    }
+
+    fn a_policy_of_the_channel_does_not_keep_a_task_from_waiting(chan) {
+        for overflow in [Overflow::Fail, Overflow::DropNewest] {
+            let options = Options::new().overflow(overflow);
+            let (mut sender, receiver) = chan::with::<u64>(1, options).unwrap();
+            sender.try_send(1).unwrap();
+            let mut send = sender.send_async(2);
+            assert!(poll_once(&mut send).is_pending());
+            assert_eq!(receiver.try_recv(), Ok(1));
+            assert_eq!(poll_once(&mut send), Poll::Ready(Ok(())));
+        }
+    }
+}
+
+/// One value, and two that wait: the one that was woken and then dropped gives its wake-up to the other.
+#[test]
+fn a_woken_future_that_is_dropped_passes_the_wake_up_on() {
+    let (sender, receiver) = mpmc::channel::<u64>(2).unwrap();
+    let tasks = [Task::default(), Task::default()];
+    let mut receivers = [receiver.clone(), receiver.clone()];
+    let [first, second] = &mut receivers;
+    let (mut first, mut second) = (first.recv_async(), second.recv_async());
+    assert!(tasks[0].poll(&mut first).is_pending());
+    assert!(tasks[1].poll(&mut second).is_pending());
+    sender.try_send(1).unwrap();
+    assert_eq!((tasks[0].wakes(), tasks[1].wakes()), (1, 0));
+    drop(first);
+    assert_eq!(tasks[1].wakes(), 1);
+    assert_eq!(tasks[1].poll(&mut second), Poll::Ready(Ok(1)));
+
+    let (sender, receiver) = mpmc::channel::<u64>(1).unwrap();
+    sender.try_send(0).unwrap();
+    let tasks = [Task::default(), Task::default()];
+    let mut senders = [sender.clone(), sender.clone()];
+    let [first, second] = &mut senders;
+    let (mut first, mut second) = (first.send_async(1), second.send_async(2));
+    assert!(tasks[0].poll(&mut first).is_pending());
+    assert!(tasks[1].poll(&mut second).is_pending());
+    assert_eq!(receiver.try_recv(), Ok(0));
+    assert_eq!((tasks[0].wakes(), tasks[1].wakes()), (1, 0));
+    drop(first);
+    assert_eq!(tasks[1].wakes(), 1);
+    assert_eq!(tasks[1].poll(&mut second), Poll::Ready(Ok(())));
+    assert_eq!(receiver.try_recv(), Ok(2));
+}
+
+/// As above, with a thread behind the future, and the other way round.
+#[test]
+fn a_woken_future_that_is_dropped_wakes_the_thread_behind_it() {
+    let _watched = watch();
+    let crew = Crew::new();
+    let (sender, mut receiver) = mpmc::channel::<u64>(2).unwrap();
+    let behind = receiver.clone();
+    let task = Task::default();
+    let mut receive = receiver.recv_async();
+    assert!(task.poll(&mut receive).is_pending());
+    let thread = crew.spawn(move || behind.recv());
+    crew.asleep(1);
+    sender.try_send(1).unwrap();
+    assert_eq!(task.wakes(), 1);
+    drop(receive);
+    assert_eq!(thread.join().unwrap(), Ok(1));
+}
+
+/// Two tasks wait, two values come, and the first task is polled for another reason and takes both wake-ups' values
+/// one by one: whoever is left asleep has nothing to wait for.
+#[test]
+fn a_task_that_takes_a_value_without_its_wake_up_leaves_it_to_another() {
+    let (sender, receiver) = mpmc::channel::<u64>(4).unwrap();
+    let tasks = [Task::default(), Task::default()];
+    let mut receivers = [receiver.clone(), receiver.clone()];
+    let [first, second] = &mut receivers;
+    let (mut first, mut second) = (first.recv_async(), second.recv_async());
+    assert!(tasks[0].poll(&mut first).is_pending());
+    assert!(tasks[1].poll(&mut second).is_pending());
+    sender.try_send(1).unwrap();
+    // The first has the wake-up, the second is faster.
+    assert_eq!(tasks[1].poll(&mut second), Poll::Ready(Ok(1)));
+    drop(second);
+    sender.try_send(2).unwrap();
+    assert_eq!(tasks[0].wakes(), 1);
+    assert_eq!(tasks[0].poll(&mut first), Poll::Ready(Ok(2)));
+}
+
+/// Many tasks on several threads: all that is sent is received, with futures that are dropped now and then.
+#[test]
+fn tasks_that_give_up_now_and_then_leave_no_value_behind() {
+    let _watched = watch();
+    let each = scaled(5_000, 20);
+    let (sender, receiver) = mpmc::channel::<usize>(3).unwrap();
+    let received: usize = thread::scope(|scope| {
+        for _ in 0..2 {
+            let mut sender = sender.clone();
+            scope.spawn(move || {
+                block_on(async {
+                    for i in 0..each {
+                        while i % 3 == 0 && poll_once(&mut sender.send_async(usize::MAX)).is_pending() {
+                            // It gave up: it sent nothing.
+                        }
+                        sender.send_async(i).await.unwrap();
+                    }
+                });
+            });
+        }
+        let threads: Vec<_> = (0..2)
+            .map(|_| {
+                let mut receiver = receiver.clone();
+                scope.spawn(move || {
+                    let mut count = 0;
+                    loop {
+                        let gave_up = poll_once(&mut receiver.recv_async());
+                        match gave_up {
+                            Poll::Ready(Ok(value)) => count += usize::from(value != usize::MAX),
+                            Poll::Ready(Err(RecvError)) => return count,
+                            Poll::Pending => match block_on(receiver.recv_async()) {
+                                Ok(value) => count += usize::from(value != usize::MAX),
+                                Err(RecvError) => return count,
+                            },
+                        }
+                    }
+                })
+            })
+            .collect();
+        drop(sender);
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+    });
+    assert_eq!(received, 2 * each);
+}
+
+#[test]
+fn a_oneshot_is_a_future() {
+    let _watched = watch();
+    let (sender, mut receiver) = oneshot::channel::<u64>();
+    let (first, second) = (Task::default(), Task::default());
+    assert!(first.poll(&mut receiver).is_pending());
+    assert!(second.poll(&mut receiver).is_pending());
+    sender.send(1).unwrap();
+    assert_eq!((first.wakes(), second.wakes()), (0, 1));
+    assert_eq!(second.poll(&mut receiver), Poll::Ready(Ok(1)));
+    assert_eq!(second.poll(&mut receiver), Poll::Ready(Err(RecvError)));
+
+    let (sender, receiver) = oneshot::channel::<u64>();
+    let thread = thread::spawn(move || block_on(receiver));
+    drop(sender);
+    assert_eq!(thread.join().unwrap(), Err(RecvError));
+
+    for i in 0..scaled(1_000, 10) as u64 {
+        let (sender, receiver) = oneshot::channel();
+        let thread = thread::spawn(move || sender.send(i));
+        assert_eq!(block_on(receiver), Ok(i));
+        assert_eq!(thread.join().unwrap(), Ok(()));
+    }
+}
+
+/// A sleeping thread takes its time; meanwhile nobody else is woken for the same value, and nobody is forgotten.
+#[test]
+fn close_while_a_send_is_under_way_leaves_no_receiver_asleep() {
+    let _watched = watch();
+    for _ in 0..scaled(1_000, 5) {
+        let (sender, receiver) = mpmc::channel::<u64>(8).unwrap();
+        let sent = thread::scope(|scope| {
+            let receivers: Vec<_> = (0..2)
+                .map(|_| {
+                    let receiver = receiver.clone();
+                    scope.spawn(move || receiver.iter().count())
+                })
+                .collect();
+            let sends = scope.spawn(|| (0..20).filter(|i| sender.send(*i).is_ok()).count());
+            receiver.close();
+            let received: usize = receivers.into_iter().map(|thread| thread.join().unwrap()).sum();
+            (sends.join().unwrap(), received)
+        });
+        assert_eq!(sent.0, sent.1, "a send fails or is received");
+    }
+}

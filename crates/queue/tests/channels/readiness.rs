@@ -1,0 +1,192 @@
+//! A receiver in an event loop: what poll(2) says of its file descriptor.
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::sync::{Arc, Barrier};
+use std::thread;
+
+use thalweg_queue::{EventFd, Select, mpmc, spsc};
+
+use crate::threads::{Crew, scaled, until, watch};
+
+/// Whether poll(2) calls it readable, at most `ms` milliseconds later; -1: for ever.
+fn poll(fd: BorrowedFd<'_>, ms: i32) -> bool {
+    let mut poll = libc::pollfd {
+        fd: fd.as_raw_fd(),
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    // SAFETY: one pollfd, of ours.
+    unsafe { libc::poll(&mut poll, 1, ms) == 1 }
+}
+
+/// How often the eventfd was written since it was last read, which it is now.
+fn writes(fd: BorrowedFd<'_>) -> u64 {
+    let mut count = 0u64;
+    // SAFETY: eight bytes are read into `count`; the descriptor does not block.
+    let read = unsafe { libc::read(fd.as_raw_fd(), std::ptr::from_mut(&mut count).cast(), 8) };
+    if read == 8 { count } else { 0 }
+}
+
+flavours! { each: spsc, mpsc, lane, mpmc;
+    fn the_first_value_makes_it_readable_and_arming_makes_it_quiet(chan) {
+        let (sender, receiver) = chan::channel::<u64>(64).unwrap();
+        let mut readiness = receiver.readiness().unwrap();
+        assert!(!poll(readiness.as_fd(), 0));
+        for round in 0..100 {
+            assert!(!readiness.arm());
+            assert!(!poll(readiness.as_fd(), 0));
+            for i in 0..=round % 7 {
+                sender.send(i).unwrap();
+            }
+            assert!(poll(readiness.as_fd(), 0));
+            assert!(readiness.arm(), "there are values");
+            assert!(receiver.try_iter().eq(0..=round % 7));
+        }
+        assert_eq!(receiver.stats().receiver_wakes, 100);
+    }
+
+    fn an_armed_edge_is_written_once(chan) {
+        let (sender, receiver) = chan::channel::<u64>(1_000).unwrap();
+        let mut readiness = receiver.readiness().unwrap();
+        assert!(!readiness.arm());
+        (0..1_000).for_each(|i| sender.send(i).unwrap());
+        assert_eq!(receiver.try_iter().count(), 1_000);
+        (0..1_000).for_each(|i| sender.send(i).unwrap());
+        assert_eq!(writes(readiness.as_fd()), 1);
+        assert_eq!(receiver.try_iter().count(), 1_000);
+        // Nobody armed it since: nobody writes.
+        (0..1_000).for_each(|i| sender.send(i).unwrap());
+        assert_eq!(writes(readiness.as_fd()), 0);
+    }
+
+    fn a_close_makes_it_readable_and_arming_says_so(chan) {
+        let (sender, receiver) = chan::channel::<u64>(4).unwrap();
+        let mut readiness = receiver.readiness().unwrap();
+        assert!(!readiness.arm());
+        sender.send(1).unwrap();
+        drop(sender);
+        assert!(poll(readiness.as_fd(), 0));
+        assert!(readiness.arm());
+        assert_eq!(receiver.recv(), Ok(1));
+        assert!(readiness.arm(), "closed is for ever");
+        assert!(receiver.recv().is_err());
+    }
+
+    fn an_event_loop_receives_everything(chan) {
+        let count = scaled(20_000, 1) as u64;
+        let (sender, receiver) = chan::channel::<u64>(16).unwrap();
+        thread::scope(|scope| {
+            scope.spawn(move || (0..count).for_each(|i| sender.send(i).unwrap()));
+            let mut readiness = receiver.readiness().unwrap();
+            let mut next = 0;
+            loop {
+                for value in receiver.try_iter() {
+                    assert_eq!(value, next);
+                    next += 1;
+                }
+                if readiness.arm() {
+                    if receiver.is_closed() && receiver.is_empty() {
+                        break;
+                    }
+                } else {
+                    assert!(poll(readiness.as_fd(), 60_000), "it sleeps although something came");
+                }
+            }
+            assert_eq!(next, count);
+        });
+    }
+
+    /// What armed it has to be told, and so has the thread that waits in the usual way.
+    fn a_receiver_that_is_armed_and_then_blocks_is_woken(chan) {
+        let crew = Crew::new();
+        let (sender, receiver) = chan::channel::<u64>(4).unwrap();
+        let thread = crew.spawn(move || {
+            let mut readiness = receiver.readiness().unwrap();
+            assert!(!readiness.arm());
+            let value = receiver.recv();
+            assert!(poll(readiness.as_fd(), 0));
+            value
+        });
+        crew.asleep(1);
+        sender.send(3).unwrap();
+        until("the value is received", || sender.is_empty());
+        assert_eq!(thread.join().unwrap(), Ok(3));
+    }
+}
+
+#[test]
+fn each_armed_readiness_of_an_mpmc_channel_is_told() {
+    let (sender, receiver) = mpmc::channel::<u64>(4).unwrap();
+    let others = [receiver.clone(), receiver.clone()];
+    let mut all = others.each_ref().map(|one| one.readiness().unwrap());
+    assert!(all.iter_mut().all(|one| !one.arm()));
+    sender.send(1).unwrap();
+    assert!(all.iter().all(|one| poll(one.as_fd(), 0)));
+    assert_eq!(receiver.recv(), Ok(1));
+    assert!(all.iter_mut().all(|one| !one.arm()));
+    assert!(all.iter().all(|one| !poll(one.as_fd(), 0)));
+}
+
+#[test]
+fn one_that_is_dropped_while_it_is_armed_is_forgotten() {
+    let _watched = watch();
+    let crew = Crew::new();
+    let (sender, receiver) = mpmc::channel::<u64>(4).unwrap();
+    for _ in 0..100 {
+        let mut readiness = receiver.readiness().unwrap();
+        assert!(!readiness.arm());
+        // Armed twice is armed once.
+        assert!(!readiness.arm());
+    }
+    let thread = crew.spawn(move || receiver.recv());
+    crew.asleep(1);
+    sender.send(1).unwrap();
+    assert_eq!(thread.join().unwrap(), Ok(1));
+    assert_eq!(sender.stats().receiver_wakes, 1);
+}
+
+#[test]
+fn a_readiness_and_a_select_on_one_receiver() {
+    let (sender, receiver) = spsc::channel::<u64>(4).unwrap();
+    let mut readiness = receiver.readiness().unwrap();
+    assert!(!readiness.arm());
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let sender = sender;
+            thread::sleep(std::time::Duration::from_millis(5));
+            sender.send(1).unwrap();
+        });
+        let mut select = Select::new();
+        select.recv(&receiver);
+        select.ready();
+    });
+    assert!(poll(readiness.as_fd(), 0));
+    assert!(readiness.arm());
+}
+
+/// The signal and the reset at the same moment: what is reset afterwards is not readable, and what is signalled
+/// afterwards is.
+#[test]
+fn a_reset_that_meets_a_signal_leaves_no_event_behind() {
+    let _watched = watch();
+    for _ in 0..scaled(2_000, 1) {
+        let event = Arc::new(EventFd::new().unwrap());
+        let start = Arc::new(Barrier::new(2));
+        let signals = thread::spawn({
+            let (event, start) = (Arc::clone(&event), Arc::clone(&start));
+            move || {
+                start.wait();
+                event.signal();
+            }
+        });
+        start.wait();
+        while !signals.is_finished() {
+            event.reset();
+        }
+        signals.join().unwrap();
+        event.reset();
+        assert!(!poll(event.as_fd(), 0), "readable without a signal");
+        event.signal();
+        assert!(poll(event.as_fd(), 0));
+    }
+}
