@@ -204,14 +204,9 @@ fn entry(text: &mut String, workload: &Workload) {
     } else {
         peers.join(", ")
     };
-    let takes = if *seconds < 120 {
-        format!("{seconds} s")
-    } else {
-        format!("{} min", seconds.div_ceil(60))
-    };
     write!(
         text,
-        "\n  {name} (group {}, about {takes})\n      {what}\n      from: {source}\n      peers: {peers}\n",
+        "\n  {name} (group {}, about {seconds} s)\n      {what}\n      from: {source}\n      peers: {peers}\n",
         workload.group
     )
     .expect("a String takes any text");

@@ -34,7 +34,7 @@ impl Lab {
     #[must_use]
     pub fn new(quick: bool, samples: Option<usize>) -> Self {
         let progress = ProgressBar::no_length();
-        let style = "{msg:32} [{bar:30}] {pos}/{len} {elapsed} (eta {eta})";
+        let style = "{msg:44!} [{bar:14}] {pos}/{len} {elapsed} (eta {eta})";
         progress.set_style(
             ProgressStyle::with_template(style)
                 .expect("a template that was tried")
@@ -162,9 +162,9 @@ impl Lab {
     pub fn begin(&self, what: &str, steps: usize) {
         // It draws when it is told of a step, never from a thread of its own: that would wake while something is
         // measured.
-        self.progress.set_message(what.to_owned());
         self.progress.set_length(steps as u64);
         self.progress.reset();
+        self.progress.set_message(what.to_owned());
     }
 
     /// One step of it is done.

@@ -66,17 +66,29 @@ fn workload(section: &Section<'_>, several_runs: bool) -> String {
         writeln!(html, "<p class=\"what\">{}</p>", escape(workload.what))
             .expect("a String takes any text");
     }
+    let mut everywhere = Vec::new();
+    let runs = section.runs();
+    if several_runs && runs.len() == 1 {
+        everywhere.extend(runs.iter().map(|run| format!("run {run}")));
+    }
+    if !section.by_point() {
+        everywhere.extend(section.only_peer().map(|peer| format!("against {peer}")));
+    }
     let common = section.common_params();
     if !common.is_empty() {
-        writeln!(
-            html,
-            "<p class=\"common\">Everywhere: {}</p>",
-            escape(&common)
-        )
-        .expect("a String takes any text");
+        everywhere.push(common);
     }
-    html += &chart::html(section, several_runs);
-    html += &figures::html(section, several_runs);
+    if !everywhere.is_empty() {
+        let text = escape(&everywhere.join(", "));
+        writeln!(html, "<p class=\"common\">Everywhere: {text}</p>")
+            .expect("a String takes any text");
+    }
+    for line in section.following_params() {
+        writeln!(html, "<p class=\"common\">{}</p>", escape(&line))
+            .expect("a String takes any text");
+    }
+    html += &chart::html(section, runs.len() > 1);
+    html += &figures::html(section, runs.len() > 1);
     html += &checks(section);
     html.push_str("</section>\n");
     html

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use crate::page::axis::{Axis, label};
 use crate::page::entry::{Group, Section};
-use crate::page::text::{escape, ratio};
+use crate::page::text::{escape, heading as heading_of, measured, ratio};
 use crate::report::{Row, Winner};
 use crate::table::quantity;
 
@@ -28,25 +28,30 @@ const LONG: usize = 12;
 #[must_use]
 pub fn html(section: &Section<'_>, several_runs: bool) -> String {
     let groups = section.groups();
-    let with_ratio = |group: &Group<'_>| group.rows.iter().filter(|r| r.ratio.is_some()).count();
-    let rows: usize = groups.iter().map(with_ratio).sum();
+    let has_ratio = |row: &&Row| row.ratio.is_some();
+    let rows = groups
+        .iter()
+        .flat_map(|g| &g.rows)
+        .copied()
+        .filter(has_ratio)
+        .count();
     let mut html = String::new();
     if rows > 0 {
         let axis = Axis::holding(section.entries.iter().flat_map(|entry| ends(entry.row)));
-        // Points with several peers each get a heading; where each has one, all rows are sorted together.
-        let points = groups.iter().filter(|group| with_ratio(group) > 0).count();
-        let by_point = points == 1 || rows >= 2 * points;
         html.push_str("<div class=\"chart\">\n");
         html += &scale(&axis, true);
-        if by_point {
-            for group in groups.iter().filter(|group| with_ratio(group) > 0) {
+        if section.by_point() {
+            for group in groups
+                .iter()
+                .filter(|group| group.rows.iter().any(|r| has_ratio(&r)))
+            {
                 let heading = heading(group, several_runs);
                 if !heading.is_empty() {
                     writeln!(html, "<h3>{}</h3>", escape(&heading))
                         .expect("a String takes any text");
                 }
-                for row in sorted(group.rows.iter().map(|row| (String::new(), *row))) {
-                    html += &plotted(&axis, &row.0, row.1);
+                for (_, row) in sorted(group.rows.iter().map(|row| (String::new(), *row))) {
+                    html += &plotted(&axis, &against(row), "", row);
                 }
             }
         } else {
@@ -55,7 +60,11 @@ pub fn html(section: &Section<'_>, several_runs: bool) -> String {
                 group.rows.iter().map(move |row| (heading.clone(), *row))
             });
             for (name, row) in sorted(all) {
-                html += &plotted(&axis, &name, row);
+                let against = match section.only_peer() {
+                    Some(_) => String::new(),
+                    None => against(row),
+                };
+                html += &plotted(&axis, &escape(&name), &against, row);
             }
         }
         if rows > LONG {
@@ -110,7 +119,7 @@ fn scale(axis: &Axis, with_words: bool) -> String {
     if with_words {
         let one = axis.place(1.0);
         // Only where there is room for the words.
-        if one > 30.0 {
+        if one > 22.0 {
             write!(
                 html,
                 "<div class=\"words\"><span class=\"left\" style=\"right:{:.2}%\">&#8592; faster</span>",
@@ -120,7 +129,7 @@ fn scale(axis: &Axis, with_words: bool) -> String {
         } else {
             html.push_str("<div class=\"words\">");
         }
-        if one < 70.0 {
+        if one < 78.0 {
             write!(
                 html,
                 "<span class=\"right\" style=\"left:{one:.2}%\">slower &#8594;</span>"
@@ -132,7 +141,19 @@ fn scale(axis: &Axis, with_words: bool) -> String {
     html + "</div>\n"
 }
 
-fn plotted(axis: &Axis, name: &str, row: &Row) -> String {
+/// Whom a row is about.
+fn against(row: &Row) -> String {
+    let subject = if row.subject == "thalweg" {
+        String::new()
+    } else {
+        format!("{} ", escape(&row.subject))
+    };
+    let peer = escape(row.peer.as_deref().unwrap_or_default());
+    format!("{subject}<span class=\"against\">against</span> <b>{peer}</b>")
+}
+
+/// A row with its plot; `name` and `more` are markup.
+fn plotted(axis: &Axis, name: &str, more: &str, row: &Row) -> String {
     let Some(figure) = row.ratio else {
         return String::new();
     };
@@ -141,21 +162,15 @@ fn plotted(axis: &Axis, name: &str, row: &Row) -> String {
         Some(Winner::Peer) => "slower",
         _ => "even",
     };
-    let subject = if row.subject == "thalweg" {
+    let more = if more.is_empty() {
         String::new()
     } else {
-        format!("{} ", escape(&row.subject))
-    };
-    let peer = escape(row.peer.as_deref().unwrap_or_default());
-    let params = if name.is_empty() {
-        String::new()
-    } else {
-        format!("<span class=\"params\">{}</span>", escape(name))
+        format!("<span class=\"more\">{more}</span>")
     };
     format!(
-        "<div class=\"row\"><div class=\"who\">{subject}<span class=\"against\">against</span> <b>{peer}</b>{params}</div>\
+        "<div class=\"row\"><div class=\"who\">{name}{more}</div>\
          <div class=\"plot\">{}</div>\
-         <div class=\"value {class}\"><b>{}</b> <span class=\"range\">{}&#8211;{}</span> <span class=\"word\">{class}</span></div>\
+         <div class=\"value {class}\"><b>{}</b> <span class=\"range\">{}&#8211;{}</span></div>\
          <div class=\"verdict\">{}</div></div>\n",
         plot(axis, row, class),
         ratio(figure.median),
@@ -171,7 +186,7 @@ fn plot(axis: &Axis, row: &Row, class: &str) -> String {
     };
     let one = axis.place(1.0);
     let mut svg = format!(
-        "<svg role=\"img\" aria-label=\"ratio {}, 95 % interval {} to {}\"><rect class=\"better\" x=\"0\" y=\"0\" width=\"{one:.2}%\" height=\"100%\"/>",
+        "<svg role=\"img\" aria-label=\"ratio {}, 95 % interval {} to {}: {class}\"><rect class=\"better\" x=\"0\" y=\"0\" width=\"{one:.2}%\" height=\"100%\"/>",
         ratio(figure.median),
         ratio(figure.low),
         ratio(figure.high)
@@ -224,16 +239,34 @@ fn verdict(row: &Row) -> String {
     format!(
         "<span class=\"badge {class}\">{mark}{}</span> <span class=\"limit\">{}</span>",
         escape(verdict),
-        escape(&spelled(target))
+        escape(&spelled(row, target))
     )
 }
 
-/// A target with the sign that people write.
-fn spelled(target: &str) -> String {
-    target.replace("<=", "\u{2264}").replace(">=", "\u{2265}")
+/// A target with the signs and units that people write, and what the figure is that it limits:
+/// `p50 ≤ 3.00 us, is 2.61 us`.
+fn spelled(row: &Row, target: &str) -> String {
+    let limit = |text: &str| {
+        let (name, sign, limit) = match (text.split_once(" <= "), text.split_once(" >= ")) {
+            (Some((name, limit)), _) => (name, "\u{2264}", limit),
+            (_, Some((name, limit))) => (name, "\u{2265}", limit),
+            _ => return text.to_owned(),
+        };
+        match (limit.parse::<f64>(), row.metrics.get(name)) {
+            (Ok(limit), Some(value)) => format!(
+                "{} {sign} {}, is {}",
+                heading_of(name).0,
+                measured(name, limit),
+                measured(name, *value)
+            ),
+            _ => format!("{name} {sign} {limit}"),
+        }
+    };
+    let limits: Vec<String> = target.split(" and ").map(limit).collect();
+    limits.join("; ")
 }
 
-/// The rows that have no peer: the figure, and the verdict on it.
+/// The rows that have no peer: what they are judged by, and the verdict.
 fn alone(groups: &[Group<'_>], several_runs: bool) -> String {
     let mut html = String::new();
     for group in groups {
@@ -361,6 +394,21 @@ mod tests {
             "{html}"
         );
         assert!(!html.contains("<svg"));
+    }
+
+    #[test]
+    fn a_limit_is_spelled_with_what_the_figure_is() {
+        let mut row = report(&[("64", "rtrb", 2.0)]).results.remove(0);
+        row.metrics.insert("p50_ns".to_owned(), 2613.0);
+        assert_eq!(
+            spelled(&row, "p50_ns <= 3000 and ratio <= 1.5"),
+            "p50 \u{2264} 3.00 us, is 2.61 us; ratio \u{2264} 1.5"
+        );
+        assert_eq!(
+            spelled(&row, "worst / median <= 1.1 and ops_per_s >= 30000000"),
+            "worst / median \u{2264} 1.1; ops_per_s \u{2265} 30000000"
+        );
+        assert_eq!(spelled(&row, "something else"), "something else");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The rows of all runs, by workload, and how each is called beside the others.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::report::{Report, Row};
 use crate::workloads::WORKLOADS;
@@ -26,7 +26,7 @@ pub struct Section<'a> {
 /// Rows of one point of the parameters.
 #[derive(Debug)]
 pub struct Group<'a> {
-    /// The params that differ within the workload: `capacity 64, batch 1`.
+    /// The params that tell it from the workload's other points: `capacity 64, batch 1`.
     pub label: String,
     /// The run.
     pub run: usize,
@@ -66,7 +66,33 @@ impl<'a> Section<'a> {
         self.entries.iter().any(|entry| entry.row.ratio.is_some())
     }
 
-    /// The params that are the same in all rows: `items 1000, placement free`.
+    /// Whether its rows stand below a heading for each point: there are several peers a point. Else each point has about one,
+    /// and all rows are sorted together.
+    #[must_use]
+    pub fn by_point(&self) -> bool {
+        let groups = self.groups();
+        let with_ratio =
+            |group: &Group<'_>| group.rows.iter().filter(|r| r.ratio.is_some()).count();
+        let rows: usize = groups.iter().map(with_ratio).sum();
+        let points = groups.iter().filter(|group| with_ratio(group) > 0).count();
+        points <= 1 || rows >= 2 * points
+    }
+
+    /// The peer of all rows, where there is only one.
+    #[must_use]
+    pub fn only_peer(&self) -> Option<&'a str> {
+        let first = self.entries.first()?.row.peer.as_deref()?;
+        let same = |entry: &Entry<'_>| entry.row.peer.as_deref() == Some(first);
+        self.entries.iter().all(same).then_some(first)
+    }
+
+    /// The runs that its rows are of.
+    #[must_use]
+    pub fn runs(&self) -> BTreeSet<usize> {
+        self.entries.iter().map(|entry| entry.run).collect()
+    }
+
+    /// What is the same in all rows: `items 1000, placement free`.
     #[must_use]
     pub fn common_params(&self) -> String {
         let differing = self.differing();
@@ -77,6 +103,40 @@ impl<'a> Section<'a> {
             .map(|(name, value)| format!("{name} {value}"))
             .collect();
         common.join(", ")
+    }
+
+    /// What goes along with a param that the rows are called by, and is therefore left out of their names:
+    /// `density dense: matches 2036583, pattern e`.
+    #[must_use]
+    pub fn following_params(&self) -> Vec<String> {
+        let (named, following) = self.names();
+        let mut lines = Vec::new();
+        for leader in &named {
+            let followers: Vec<&str> = following
+                .iter()
+                .filter(|name| {
+                    let first = named.iter().find(|leader| self.determines(leader, name));
+                    first == Some(leader)
+                })
+                .copied()
+                .collect();
+            if followers.is_empty() {
+                continue;
+            }
+            let mut seen = BTreeSet::new();
+            for entry in &self.entries {
+                let params = &entry.row.params;
+                let Some(value) = params.get(*leader).filter(|value| seen.insert(*value)) else {
+                    continue;
+                };
+                let with: Vec<String> = followers
+                    .iter()
+                    .filter_map(|name| Some(format!("{name} {}", params.get(*name)?)))
+                    .collect();
+                lines.push(format!("{leader} {value}: {}", with.join(", ")));
+            }
+        }
+        lines
     }
 
     /// Names of the params that not all rows have alike.
@@ -96,10 +156,43 @@ impl<'a> Section<'a> {
         names
     }
 
+    /// The params that rows are called by, and those that follow from one of them.
+    fn names(&self) -> (BTreeSet<&'a str>, BTreeSet<&'a str>) {
+        let mut named = self.differing();
+        let mut following = BTreeSet::new();
+        let points: BTreeSet<_> = self.entries.iter().map(|entry| &entry.row.params).collect();
+        for name in self.differing() {
+            let leads = |leader: &&str| {
+                let mutual = self.determines(name, leader);
+                // In a handful of rows anything seems to follow from anything: each value must have been there twice.
+                let values: BTreeSet<_> = points.iter().map(|params| params.get(*leader)).collect();
+                *leader != name
+                    && 2 * values.len() <= points.len()
+                    && self.determines(leader, name)
+                    && (!mutual || *leader < name)
+            };
+            if named.iter().any(leads) {
+                named.remove(name);
+                following.insert(name);
+            }
+        }
+        (named, following)
+    }
+
+    /// Whether the value of `leader` says what the value of `name` is.
+    fn determines(&self, leader: &str, name: &str) -> bool {
+        let mut known: BTreeMap<Option<&String>, Option<&String>> = BTreeMap::new();
+        self.entries.iter().all(|entry| {
+            let params = &entry.row.params;
+            let value = params.get(name);
+            *known.entry(params.get(leader)).or_insert(value) == value
+        })
+    }
+
     /// The rows by the point that they are of, in the order in which the points come.
     #[must_use]
     pub fn groups(&self) -> Vec<Group<'a>> {
-        let differing = self.differing();
+        let (named, _) = self.names();
         let mut groups: Vec<(Group<'a>, &'a Row)> = Vec::new();
         for Entry { run, row } in &self.entries {
             let same = |(group, first): &&mut (Group<'_>, &Row)| {
@@ -111,7 +204,7 @@ impl<'a> Section<'a> {
             }
             let params = row.params.iter();
             let label: Vec<String> = params
-                .filter(|(name, _)| differing.contains(name.as_str()))
+                .filter(|(name, _)| named.contains(name.as_str()))
                 .map(|(name, value)| format!("{name} {value}"))
                 .collect();
             let group = Group {
@@ -160,6 +253,53 @@ mod tests {
             .map(|group| (group.label.as_str(), group.rows.len()))
             .collect();
         assert_eq!(labels, [("capacity 64", 2), ("capacity 8", 1)]);
+    }
+
+    #[test]
+    fn what_follows_from_another_param_is_said_once_and_not_in_every_name() {
+        let mut report = sample();
+        report.results = Vec::new();
+        for (density, matches) in [("dense", "99"), ("usual", "7")] {
+            for language in ["c", "rust"] {
+                let params = [
+                    ("density", density),
+                    ("language", language),
+                    ("matches", matches),
+                ];
+                report.results.push(row("w", &params, "direct"));
+            }
+        }
+        let reports = [report];
+        let sections = sections(&reports);
+        let labels: Vec<String> = sections[0].groups().into_iter().map(|g| g.label).collect();
+        assert_eq!(
+            labels,
+            [
+                "density dense, language c",
+                "density dense, language rust",
+                "density usual, language c",
+                "density usual, language rust",
+            ]
+        );
+        assert_eq!(
+            sections[0].following_params(),
+            ["density dense: matches 99", "density usual: matches 7"]
+        );
+        assert_eq!(sections[0].only_peer(), Some("direct"));
+    }
+
+    #[test]
+    fn in_a_handful_of_rows_nothing_seems_to_follow_from_anything() {
+        let mut report = sample();
+        report.results = vec![
+            row("w", &[("batch", "1"), ("capacity", "64")], "rtrb"),
+            row("w", &[("batch", "16"), ("capacity", "1024")], "rtrb"),
+        ];
+        let reports = [report];
+        let section = &sections(&reports)[0];
+        let labels: Vec<String> = section.groups().into_iter().map(|g| g.label).collect();
+        assert_eq!(labels, ["batch 1, capacity 64", "batch 16, capacity 1024"]);
+        assert!(section.following_params().is_empty());
     }
 
     #[test]

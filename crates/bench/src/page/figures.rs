@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use crate::page::entry::Section;
-use crate::page::text::{amount, escape, heading};
+use crate::page::text::{escape, heading, measured};
 use crate::report::Row;
 use crate::statistics::Interval;
 use crate::table::quantity;
@@ -20,6 +20,9 @@ const FIRST: [&str; 8] = [
     "max_ns",
     "latencies",
 ];
+
+/// Lines up to which the table is open without being asked.
+const LONG: usize = 30;
 
 /// What a peer's metrics begin with.
 const OF_PEER: &str = "peer_";
@@ -51,76 +54,60 @@ impl Line<'_> {
 pub fn html(section: &Section<'_>, several_runs: bool) -> String {
     let lines = lines(section, several_runs);
     let metrics = metrics(section);
-    let with_point = lines.iter().any(|line| !line.point.is_empty());
     let with_interval = lines.iter().any(|line| line.interval.is_some());
-    let mut html = "<details class=\"figures\"><summary>Absolute figures</summary>\n<div class=\"scroll\"><table>\n<thead><tr>".to_owned();
-    let mut head = Vec::new();
-    if with_point {
-        head.push("at".to_owned());
-    }
-    head.push("who".to_owned());
-    head.push("median".to_owned());
+    let open = if lines.len() <= LONG {
+        " open=\"open\""
+    } else {
+        ""
+    };
+    let mut html = format!(
+        "<details class=\"figures\"{open}><summary>Absolute figures</summary>\n<div class=\"scroll\"><table>\n<thead><tr><th>who</th>"
+    );
+    let mut columns = vec!["median".to_owned()];
     if with_interval {
-        head.push("95 % interval".to_owned());
+        columns.push("95 % interval".to_owned());
     }
-    head.extend(metrics.iter().map(|metric| heading(metric).0));
-    for (place, name) in head.iter().enumerate() {
-        let words = usize::from(with_point) + 1;
-        let class = if place < words { "" } else { " class=\"n\"" };
-        write!(html, "<th{class}>{}</th>", escape(name)).expect("a String takes any text");
+    columns.extend(metrics.iter().map(|metric| heading(metric).0));
+    for name in &columns {
+        write!(html, "<th class=\"n\">{}</th>", escape(name)).expect("a String takes any text");
     }
     html.push_str("</tr></thead>\n<tbody>\n");
-    let mut before = None;
+    let mut before = "";
     for line in &lines {
-        let new = before != Some(&line.point);
-        html += &line_html(line, new, with_point, with_interval, &metrics);
-        before = Some(&line.point);
+        if before != line.point {
+            writeln!(
+                html,
+                "<tr class=\"point\"><th colspan=\"{}\"><span>{}</span></th></tr>",
+                columns.len() + 1,
+                escape(&line.point)
+            )
+            .expect("a String takes any text");
+        }
+        before = &line.point;
+        html += &line_html(line, with_interval, &metrics);
     }
     html + "</tbody></table></div>\n</details>\n"
 }
 
-fn line_html(
-    line: &Line<'_>,
-    new_point: bool,
-    with_point: bool,
-    with_interval: bool,
-    metrics: &[&str],
-) -> String {
-    let class = match (line.ours, new_point) {
-        (true, true) => " class=\"ours new\"",
-        (true, false) => " class=\"ours\"",
-        (false, true) => " class=\"new\"",
-        (false, false) => "",
+fn line_html(line: &Line<'_>, with_interval: bool, metrics: &[&str]) -> String {
+    let class = if line.ours { " class=\"ours\"" } else { "" };
+    let mut html = format!("<tr{class}><th>{}</th>", escape(line.who));
+    let mut cell = |text: &str| {
+        write!(html, "<td class=\"n\">{}</td>", escape(text)).expect("a String takes any text");
     };
-    let mut html = format!("<tr{class}>");
-    let mut cell = |class: &str, text: &str| {
-        write!(html, "<td{class}>{}</td>", escape(text)).expect("a String takes any text");
-    };
-    if with_point {
-        cell("", if new_point { &line.point } else { "" });
-    }
-    cell("", line.who);
-    cell(" class=\"n\"", &quantity(line.median, line.unit));
+    cell(&quantity(line.median, line.unit));
     if with_interval {
-        let text = line.interval.map_or_else(String::new, |interval| {
+        cell(&line.interval.map_or_else(String::new, |interval| {
             format!(
                 "{} \u{2013} {}",
                 quantity(interval.low, line.unit),
                 quantity(interval.high, line.unit)
             )
-        });
-        cell(" class=\"n\"", &text);
+        }));
     }
     for metric in metrics {
-        let (_, is_time) = heading(metric);
-        let text = line.metric(metric).map_or_else(String::new, |value| {
-            if is_time {
-                quantity(value, "ns")
-            } else {
-                amount(value)
-            }
-        });
-        cell(" class=\"n\"", &text);
+        let value = line.metric(metric);
+        cell(&value.map_or_else(String::new, |value| measured(metric, value)));
     }
     html + "</tr>\n"
 }
@@ -130,7 +117,7 @@ fn lines<'a>(section: &Section<'a>, several_runs: bool) -> Vec<Line<'a>> {
     let mut all = Vec::new();
     for group in section.groups() {
         let point = if several_runs {
-            format!("run {} {}", group.run, group.label)
+            format!("run {}, {}", group.run, group.label)
         } else {
             group.label.clone()
         };
@@ -220,11 +207,7 @@ mod tests {
         assert_eq!(html.matches("5.68 us").count(), 2);
         assert!(html.find(">thalweg<") < html.find(">rtrb<"));
         assert!(html.find(">rtrb<") < html.find(">flume<"));
-        assert_eq!(
-            html.matches("<th>").count(),
-            1,
-            "no heading for points: {html}"
-        );
+        assert!(!html.contains("colspan"), "one point needs no name: {html}");
     }
 
     #[test]

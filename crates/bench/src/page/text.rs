@@ -1,5 +1,7 @@
 //! Text and numbers as the page writes them.
 
+use crate::table::quantity;
+
 /// `text` where markup is read.
 #[must_use]
 pub fn escape(text: &str) -> String {
@@ -45,6 +47,16 @@ pub fn amount(value: f64) -> String {
         _ => 2,
     };
     format!("{scaled:.digits$}{unit}")
+}
+
+/// The value of a metric as it is read: a time in the unit that suits it, anything else as a count or a rate.
+#[must_use]
+pub fn measured(metric: &str, value: f64) -> String {
+    if heading(metric).1 {
+        quantity(value, "ns")
+    } else {
+        amount(value)
+    }
 }
 
 /// How a metric is headed, and whether it is a time in ns.
@@ -100,5 +112,7 @@ mod tests {
         assert_eq!(heading("p99_9_ns"), ("p99.9".to_owned(), true));
         assert_eq!(heading("ops_per_s"), ("op/s".to_owned(), false));
         assert_eq!(heading("failed_sends"), ("failed sends".to_owned(), false));
+        assert_eq!(measured("p50_ns", 2613.0), "2.61 us");
+        assert_eq!(measured("ops_per_s", 3e7), "30 M");
     }
 }

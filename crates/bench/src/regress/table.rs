@@ -50,7 +50,9 @@ fn detail(line: &Line) -> String {
 }
 
 fn said(worse_by: f64) -> String {
-    if worse_by >= 0.0 {
+    if worse_by == 0.0 {
+        "unchanged".to_owned()
+    } else if worse_by > 0.0 {
         format!("{worse_by:.1} % worse")
     } else {
         format!("{:.1} % better", -worse_by)

@@ -15,7 +15,14 @@ type Line = (
 
 /// What `sweep` measures where no file says otherwise; a line a workload. A name that begins with `THALWEG_` is a variable of the
 /// environment, any other a parameter of the workload's cells.
-pub const GRIDS: &[Line] = &[];
+pub const GRIDS: &[Line] = &[(
+    "spsc_threads",
+    &[("placement", "free"), ("messages", "timed")],
+    &[
+        ("capacity", &["64", "256", "1024", "4096", "8192"]),
+        ("batch", &["1", "16", "64", "256"]),
+    ],
+)];
 
 /// Points up to which a grid is measured whole without being asked.
 const FEW: usize = 10;
