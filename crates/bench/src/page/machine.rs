@@ -88,7 +88,9 @@ fn of_map(name: &str, map: &BTreeMap<String, String>) -> String {
 fn list<'a>(name: &str, pairs: impl Iterator<Item = (&'a str, &'a String)>) -> String {
     let mut html = format!("<div class=\"card\"><h4>{name}</h4><dl>\n");
     for (key, value) in pairs {
-        writeln!(html, "<dt>{}</dt><dd>{}</dd>", escape(key), escape(value))
+        // A long name breaks where its words do.
+        let key = escape(key).replace('_', "_<wbr/>").replace('.', ".<wbr/>");
+        writeln!(html, "<dt>{key}</dt><dd>{}</dd>", escape(value))
             .expect("a String takes any text");
     }
     html + "</dl></div>\n"
