@@ -15,6 +15,7 @@
 //! | [`judgement`], [`report`], [`result_file`] | what is said about it, and the file that says it |
 //! | [`table`], [`csv`], [`summary`], [`page`] | the same for people |
 //! | [`baseline`], [`regress`], [`sweep`] | runs held against each other |
+//! | [`claims`] | what others' documents say, held against runs |
 //! | [`machine`], [`doctor`], [`tools`] | on what it was measured, with what |
 //! | [`cell`], [`processes`] | samples of one point out of several fresh processes |
 //! | [`child`], [`hosts`], [`placement`], [`rust_host`] | the programs of other languages, and where they run |
@@ -23,6 +24,7 @@ pub mod baseline;
 pub mod catalogue;
 pub mod cell;
 pub mod child;
+pub mod claims;
 pub mod command;
 pub mod csv;
 pub mod doctor;

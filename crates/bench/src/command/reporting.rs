@@ -9,7 +9,7 @@ use crate::command::measuring::{Measured, Measuring, measure, worst};
 use crate::command::print;
 use crate::problem::Problem;
 use crate::report::Report;
-use crate::{csv, hosts, page, result_file, summary};
+use crate::{claims, csv, hosts, page, result_file, summary};
 
 #[derive(Args, Debug)]
 pub struct Reporting {
@@ -25,6 +25,12 @@ pub struct Reporting {
     /// Where the files go; benchmarks/reports in the checkout where nothing is said
     #[arg(long, value_name = "DIR")]
     into: Option<PathBuf>,
+    /// Write docs/claims.md in place of a report: what others' documents claim, held against the files of --from, or the committed results
+    #[arg(
+        long,
+        conflicts_with_all = ["names", "groups", "quick", "samples", "duration", "include_1mib", "set", "allow_debug", "into"]
+    )]
+    claims: bool,
 }
 
 /// Runs it; the exit status.
@@ -32,6 +38,10 @@ pub struct Reporting {
 /// # Errors
 /// Nothing was measured, or a file cannot be read or written.
 pub fn execute(reporting: &Reporting) -> Result<u8, Problem> {
+    if reporting.claims {
+        let page = claims::write(&reporting.from)?;
+        return print(&format!("{}\n", page.display())).map(|()| 0);
+    }
     let folder = reporting
         .into
         .clone()

@@ -1,0 +1,72 @@
+//! The claims: what the documents of five predecessors say, and what this lab's figures say to it, as `docs/claims.md`.
+//!
+//! A claim is a constant ([`claim::Claim`]): whose it is, what it says, how its figure was made, the rows that test it, and a function from
+//! those rows to a verdict. The page is made of result files alone: where a row is not there, the page says which command measures it.
+//!
+//! | module | what it knows |
+//! | --- | --- |
+//! | [`claim`] | what a claim is, and what can be said of one |
+//! | [`evidence`] | the rows of one machine, and how one is found |
+//! | [`channels`], [`endurance`], [`submission`] | the claims |
+//! | [`later`] | those that nothing here tests yet |
+//! | [`page`] | all of it as Markdown |
+
+pub mod channels;
+pub mod claim;
+pub mod endurance;
+pub mod evidence;
+pub mod later;
+pub mod page;
+pub mod submission;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::hosts;
+use crate::problem::Problem;
+use crate::result_file;
+
+use claim::Claim;
+
+/// All of them, in the page's order.
+pub fn all() -> impl Iterator<Item = &'static Claim> {
+    channels::CLAIMS
+        .iter()
+        .chain(endurance::CLAIMS)
+        .chain(submission::CLAIMS)
+}
+
+/// Writes `docs/claims.md` from these result files, or from the committed ones where none is named; the file.
+///
+/// # Errors
+/// A file cannot be read or written, or is no result file.
+pub fn write(from: &[PathBuf]) -> Result<PathBuf, Problem> {
+    let files = if from.is_empty() {
+        let mut found = Vec::new();
+        committed(&hosts::root().join("benchmarks/results"), &mut found)?;
+        found
+    } else {
+        from.to_vec()
+    };
+    let reports: Result<Vec<_>, _> = files.iter().map(|file| result_file::read(file)).collect();
+    let page = hosts::root().join("docs/claims.md");
+    result_file::write(&page, &page::markdown(&reports?))?;
+    Ok(page)
+}
+
+/// The result files below `folder`.
+fn committed(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), Problem> {
+    let problem = || Problem::io(folder.display().to_string());
+    for entry in fs::read_dir(folder).map_err(problem())? {
+        let path = entry.map_err(problem())?.path();
+        if path.is_dir() {
+            committed(&path, found)?;
+        } else if path.extension().is_some_and(|ending| ending == "json") {
+            found.push(path);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

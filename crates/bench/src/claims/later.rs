@@ -1,0 +1,46 @@
+//! Claims that nothing here tests yet.
+
+/// A claim whose workload is not there.
+#[derive(Debug)]
+pub struct Later {
+    /// The project.
+    pub whose: &'static str,
+    /// What it says, in our words.
+    pub says: &'static str,
+    /// What will test it.
+    pub tested_by: &'static str,
+}
+
+/// All of them.
+pub const LATER: &[Later] = &[
+    Later {
+        whose: "nimsync",
+        says: "a task is started in less than 100 ns",
+        tested_by: "the runtime's workloads",
+    },
+    Later {
+        whose: "nimsync",
+        says: "a collector's pauses are shorter than 2 ms with 1 GB live",
+        tested_by: "the streaming workloads (`gc_pause`)",
+    },
+    Later {
+        whose: "smarm",
+        says: "twelve ratios to tokio; what its knobs move; supervision costs nothing; recovery from a panic is 4.8 times as fast",
+        tested_by: "the runtime's workloads",
+    },
+    Later {
+        whose: "ThetaDataDx",
+        says: "a direct callback is 6 times as fast as the best channel; of the channels, 8,192 slots are 22 % under `std` and 256 slower than it",
+        tested_by: "the streaming workloads (`streaming_channels`)",
+    },
+    Later {
+        whose: "nim-ffi",
+        says: "flat structs win against CBOR where they are small, and meet it on blobs",
+        tested_by: "the boundary's workload `codec`",
+    },
+    Later {
+        whose: "lua-resty-ffi",
+        says: "faster than a Unix socket at every length, and more so the longer; responses fold into one event; almost no futex calls when busy",
+        tested_by: "the nginx workloads (`echo_nginx`)",
+    },
+];
