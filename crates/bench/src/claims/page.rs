@@ -175,7 +175,7 @@ fn section(claim: &Claim, findings: &[Judged]) -> String {
     say("how the figure was made", claim.made);
     say("the same here", &points(claim.theirs));
     say("its honest twin", &points(claim.twin));
-    say("verdict", claim.rule);
+    say("when which verdict", claim.rule);
     say("measure it", &format!("`{}`", command(claim)));
     text += "\n| machine | by their method | the twin | verdict |\n| --- | --- | --- | --- |\n";
     for judged in findings {

@@ -440,7 +440,7 @@ fn machines_are_not_mixed() {
     let both = [on("0-1", spsc(3.25, 30.0)), on("0-15", spsc(3.25, 3.25))];
     let page = markdown(&both);
     assert!(
-        page.contains("**holds** (") && page.contains("; **confounded** ("),
+        page.contains("**confounded** (") && page.contains("; **holds** ("),
         "{page}"
     );
 }
