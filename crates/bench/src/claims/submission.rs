@@ -19,7 +19,7 @@ pub const CLAIMS: &[Claim] = &[
         theirs: &[LOCK],
         twin: &[SHARDS],
         rule: "Does not hold where the lock's 8 producers do more than 1.16 of one. Else it holds where the shards, in the same rounds, do more than \
-               that; where they do not, the flatness is not the lock's: confounded, or, with fewer than 8 processors, not testable.",
+               that, and is confounded where they do not: then the flatness is not the lock's. Not testable with fewer than 8 processors.",
         judge: lock,
     },
     Claim {
@@ -89,13 +89,13 @@ fn too_few(evidence: &Evidence<'_>) -> Option<Verdict> {
 fn lock(evidence: &Evidence<'_>) -> Result<Finding, Missing> {
     const FLAT: f64 = 1.16;
     let (of_lock, of_shards) = (scaling(evidence, &LOCK)?, scaling(evidence, &SHARDS)?);
-    let verdict = if of_lock > FLAT {
+    let verdict = too_few(evidence).unwrap_or(if of_lock > FLAT {
         Verdict::DoesNotHold
     } else if of_shards > FLAT {
         Verdict::Holds
     } else {
-        too_few(evidence).unwrap_or(Verdict::Confounded)
-    };
+        Verdict::Confounded
+    });
     Ok(Finding {
         theirs: format!(
             "8 producers submit {} of one under the lock",
