@@ -29,6 +29,12 @@ pub mod tokio_mpsc;
 pub mod versions;
 pub mod vyukov;
 
+/// The libraries themselves, for what is not a channel of numbers.
+pub mod crates {
+    pub use crossbeam_channel;
+    pub use tokio;
+}
+
 pub use channel::{Channel, ManyReceivers, ManySenders};
 
 #[cfg(test)]

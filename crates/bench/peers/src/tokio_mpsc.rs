@@ -29,6 +29,17 @@ pub enum Receiver {
     Unbounded(mpsc::UnboundedReceiver<u64>),
 }
 
+impl Receiver {
+    /// The next message, and waits for it; `None`: closed and drained.
+    #[inline]
+    pub fn message(&mut self) -> Option<u64> {
+        match self {
+            Self::Bounded(receiver) => receiver.blocking_recv(),
+            Self::Unbounded(receiver) => receiver.blocking_recv(),
+        }
+    }
+}
+
 impl Channel for Tokio {
     const NAME: &'static str = "tokio";
     const WAITING: Waiting = Waiting::Own;
@@ -51,11 +62,7 @@ impl Channel for Tokio {
 
     #[inline]
     fn receive(receiver: &mut Self::Receiver) -> u64 {
-        match receiver {
-            Receiver::Bounded(receiver) => receiver.blocking_recv(),
-            Receiver::Unbounded(receiver) => receiver.blocking_recv(),
-        }
-        .expect(OPEN)
+        receiver.message().expect(OPEN)
     }
 
     #[inline]

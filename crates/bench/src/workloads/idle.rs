@@ -48,9 +48,9 @@ fn row(lab: &Lab, host: &lab_hosts::LabHost) -> Result<Row, Problem> {
     program.ask::<IgnoredAny>("views 100000")?;
     lab.step();
     sleep(SETTLE);
-    let before = Switches::of(program.id())?;
+    let before = Switches::of(program.id(), OURS)?;
     sleep(WATCH);
-    let after = Switches::of(program.id())?;
+    let after = Switches::of(program.id(), OURS)?;
     lab.step();
     program.finish()?;
 
@@ -91,16 +91,24 @@ fn row(lab: &Lab, host: &lab_hosts::LabHost) -> Result<Row, Problem> {
     Ok(row.held_to(&Target::Metric("context_switches", 0.0), None))
 }
 
-/// What the kernel counted for a process's threads named `tw-*`.
+/// How the names of Thalweg's own threads begin.
+const OURS: &str = "tw-";
+
+/// What the kernel counted for those of a process's threads whose names begin alike.
 #[derive(Debug, PartialEq, Eq)]
-struct Switches {
-    threads: usize,
+pub struct Switches {
+    /// How many there are.
+    pub threads: usize,
     /// Voluntary and involuntary, all threads together.
-    switches: u64,
+    pub switches: u64,
 }
 
 impl Switches {
-    fn of(process: u32) -> Result<Self, Problem> {
+    /// Counts those of `process` whose names begin with `prefix`.
+    ///
+    /// # Errors
+    /// There is no such process.
+    pub fn of(process: u32, prefix: &str) -> Result<Self, Problem> {
         let folder = format!("/proc/{process}/task");
         let mut found = Self {
             threads: 0,
@@ -112,7 +120,7 @@ impl Switches {
                 .path()
                 .join("status");
             // A thread that ended since the folder was read is not idle but gone: the count of threads tells.
-            if let Some(switches) = fs::read_to_string(task).ok().and_then(|s| own(&s)) {
+            if let Some(switches) = fs::read_to_string(task).ok().and_then(|s| own(&s, prefix)) {
                 found.threads += 1;
                 found.switches += switches;
             }
@@ -121,14 +129,14 @@ impl Switches {
     }
 }
 
-/// The switches in a thread's `status`, if it is one of ours.
-fn own(status: &str) -> Option<u64> {
+/// The switches in a thread's `status`, if its name begins so.
+fn own(status: &str, prefix: &str) -> Option<u64> {
     let field = |name: &str| {
         status
             .lines()
             .find_map(|line| Some(line.strip_prefix(name)?.strip_prefix(':')?.trim()))
     };
-    if !field("Name")?.starts_with("tw-") {
+    if !field("Name")?.starts_with(prefix) {
         return None;
     }
     let count = |name| field(name)?.parse::<u64>().ok();
@@ -146,8 +154,8 @@ mod tests {
     fn a_status_counts_both_kinds_and_only_of_our_threads() {
         let status =
             "Name:\ttw-worker-0\nvoluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t2\n";
-        assert_eq!(own(status), Some(9));
-        assert_eq!(own(&status.replace("tw-", "my-")), None);
+        assert_eq!(own(status, OURS), Some(9));
+        assert_eq!(own(&status.replace("tw-", "my-"), OURS), None);
     }
 
     #[test]
@@ -166,9 +174,9 @@ mod tests {
             }),
         );
         sleep(Duration::from_millis(50));
-        let first = Switches::of(std::process::id()).unwrap();
+        let first = Switches::of(std::process::id(), OURS).unwrap();
         sleep(Duration::from_millis(100));
-        assert_eq!(Switches::of(std::process::id()).unwrap(), first);
+        assert_eq!(Switches::of(std::process::id(), OURS).unwrap(), first);
         assert_eq!(first.threads, 1);
 
         let (stop_polling, polling_stopped) = mpsc::channel::<()>();
@@ -180,10 +188,10 @@ mod tests {
             }),
         );
         sleep(Duration::from_millis(50));
-        let busy = Switches::of(std::process::id()).unwrap();
+        let busy = Switches::of(std::process::id(), OURS).unwrap();
         assert_eq!(busy.threads, 2);
         sleep(Duration::from_millis(100));
-        assert!(Switches::of(std::process::id()).unwrap().switches > busy.switches);
+        assert!(Switches::of(std::process::id(), OURS).unwrap().switches > busy.switches);
         drop((stop, stop_polling));
         waiting.join().unwrap();
         polling.join().unwrap();

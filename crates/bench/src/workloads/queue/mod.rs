@@ -4,15 +4,20 @@
 //! their messages between threads that start at one gate ([`crew`], [`threads`]), as often as makes a sample ([`run`]), and
 //! every message is checked while it is measured. Rows come from [`rows`]; which points are measured, from [`grid`].
 
+pub mod async_channel;
 pub mod burst;
+pub mod channel_idle;
+pub mod channel_memory;
 pub mod concurrent_access;
 pub mod crew;
 pub mod go_chan;
 pub mod grid;
+pub mod io_simulation;
 pub mod latency;
 pub mod links;
 pub mod mpmc;
 pub mod mpsc;
+pub mod overflow;
 pub mod rows;
 pub mod run;
 pub mod same_thread;
@@ -21,4 +26,5 @@ pub mod sizes;
 pub mod spsc_threads;
 pub mod stress;
 pub mod subjects;
+pub mod sustained;
 pub mod threads;

@@ -78,6 +78,15 @@ impl Sampler {
         }
     }
 
+    /// One whose samples are of one run each and last this long.
+    #[must_use]
+    pub fn lasting(sample: Duration, unit: u64) -> Self {
+        Self {
+            sample,
+            ..Self::new(Messages::Timed, unit, false)
+        }
+    }
+
     /// Takes the next sample: `run` moves as many messages as it is told.
     ///
     /// # Errors

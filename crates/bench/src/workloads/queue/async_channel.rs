@@ -1,0 +1,232 @@
+//! `async_channel`: a task hands numbers to another, on one runtime for all subjects: tokio's.
+//!
+//! | runtime | workers | the tasks |
+//! | --- | --- | --- |
+//! | `current_thread` | 1 | take turns on one thread |
+//! | `multi_thread` | 2 | run at once, or on one worker, as the runtime sees fit |
+
+use std::time::Instant;
+
+use thalweg::queue::spsc;
+use thalweg_peers::tasks::{
+    AsyncChannelTasks, FlumeTasks, KanalTasks, TaskChannel, TokioTasks, run_both, runtime,
+};
+
+use crate::cell::{Cell, Sample};
+use crate::interleave::Side;
+use crate::judgement::Target;
+use crate::lab::Lab;
+use crate::problem::Problem;
+use crate::report::Row;
+use crate::workloads::{Knob, Workload};
+
+use super::grid::{self, Grid};
+use super::rows::{self, Rigour};
+use super::run::{Messages, Run, Sampler};
+use super::subjects::{THALWEG, unknown};
+
+/// See the module.
+pub const WORKLOAD: Workload = Workload {
+    name: "async_channel",
+    group: "queue",
+    what: "One task hands numbers to another on tokio's runtime, on one thread and on two.",
+    source: "nimsync's benchmark_concurrent: two coroutines on one thread, 512 K op/s",
+    peers: &PEERS,
+    seconds: 60,
+    run,
+    knobs: &[POINT, RUNTIME, PLACEMENT, grid::FULL],
+    cells: Some(open),
+};
+
+const POINT: Knob = Knob {
+    name: "point",
+    default: "16:timed,1024:timed",
+    what: "capacity:messages, as a list",
+};
+/// The points under which the figure is quoted elsewhere, too.
+const VERBATIM: &str = "16:timed,1024:timed,16:1000000,1024:1000000,1024:10000000";
+const RUNTIME: Knob = Knob {
+    name: "runtime",
+    default: "current_thread,multi_thread",
+    what: "tokio's runtimes, as a list",
+};
+const PLACEMENT: Knob = Knob {
+    name: "placement",
+    default: "free,one_cpu",
+    what: "free or one_cpu, as a list; one_cpu with 1,024 on two workers only by default",
+};
+
+const PEERS: [&str; 4] = ["tokio", "async-channel", "flume", "kanal"];
+const CHECKED: &str =
+    "every message arrived once and in order; both sides were tasks that tokio spawned";
+
+/// Ours between tasks: the same channel as between threads.
+#[derive(Debug)]
+pub struct Ours;
+
+const OPEN: &str = "both sides live as long as the measurement";
+
+impl TaskChannel for Ours {
+    const NAME: &'static str = THALWEG;
+    type Sender = spsc::Sender<u64>;
+    type Receiver = spsc::Receiver<u64>;
+
+    fn bounded(capacity: usize) -> (Self::Sender, Self::Receiver) {
+        spsc::channel(capacity).expect("a capacity that every subject takes")
+    }
+
+    #[inline]
+    async fn send(sender: &mut Self::Sender, message: u64) {
+        sender.send_async(message).await.expect(OPEN);
+    }
+
+    #[inline]
+    async fn receive(receiver: &mut Self::Receiver) -> u64 {
+        receiver.recv_async().await.expect(OPEN)
+    }
+}
+
+fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
+    let grid = Grid::of(lab)?;
+    let placements = grid.words(lab, &PLACEMENT, PLACEMENT.default);
+    let usual = !grid.full && lab.knob(&PLACEMENT) == PLACEMENT.default;
+    let mut all = Vec::new();
+    for point in grid.words(lab, &POINT, VERBATIM) {
+        let (capacity, messages) = point.split_once(':').ok_or_else(|| {
+            Problem::Usage(format!("a point is capacity:messages, not `{point}`"))
+        })?;
+        for runtime in grid.words(lab, &RUNTIME, RUNTIME.default) {
+            for placement in &placements {
+                let barred_there = capacity == "1024" && runtime == "multi_thread";
+                if placement == "free" || barred_there || !usual {
+                    all.extend(one(lab, capacity, messages, &runtime, placement)?);
+                }
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn one(
+    lab: &mut Lab,
+    capacity: &str,
+    messages: &str,
+    runtime: &str,
+    placement: &str,
+) -> Result<Vec<Row>, Problem> {
+    let workers = workers(runtime)?.max(1).to_string();
+    let params = [
+        ("capacity", capacity),
+        ("messages", messages),
+        ("runtime", runtime),
+        ("workers", workers.as_str()),
+        ("placement", placement),
+    ];
+    let cell = Cell::new(WORKLOAD.name, &params, &grid::with_ours(&PEERS))
+        .at(rows::process_placement(placement)?);
+    let barred = messages == "timed" && ["16", "1024"].contains(&capacity);
+    let rigour = if barred { Rigour::Bar } else { Rigour::Look };
+    let measured = rows::measure(lab, &WORKLOAD, cell, rigour)?;
+    let mut rows = measured.rows("ns", &[CHECKED]);
+    if barred && placement == "free" {
+        rows::hold(&mut rows, "tokio", &Target::Ratio(0.6), rows::refusal(lab));
+    } else if barred && placement == "one_cpu" {
+        rows::hold_fastest(&mut rows, &[], &Target::Ratio(1.5), lab.refusal());
+    }
+    Ok(rows)
+}
+
+/// Threads of a runtime; 0: the one that asks.
+fn workers(runtime: &str) -> Result<usize, Problem> {
+    match runtime {
+        "current_thread" => Ok(0),
+        "multi_thread" => Ok(2),
+        other => Err(Problem::Usage(format!(
+            "a runtime is current_thread or multi_thread, not `{other}`"
+        ))),
+    }
+}
+
+fn open(cell: &Cell) -> Result<Vec<Side<'static, Sample>>, Problem> {
+    let shape = Shape {
+        capacity: cell.number("capacity")? as usize,
+        messages: Messages::parse(cell.text("messages")?)?,
+        workers: workers(cell.text("runtime")?)?,
+        quick: cell.quick,
+    };
+    let sides = cell.subjects.iter().map(|name| match name.as_str() {
+        THALWEG => side::<Ours>(shape),
+        "tokio" => side::<TokioTasks>(shape),
+        "async-channel" => side::<AsyncChannelTasks>(shape),
+        "flume" => side::<FlumeTasks>(shape),
+        "kanal" => side::<KanalTasks>(shape),
+        other => unknown(other),
+    });
+    sides.collect()
+}
+
+#[derive(Clone, Copy)]
+struct Shape {
+    capacity: usize,
+    messages: Messages,
+    workers: usize,
+    quick: bool,
+}
+
+fn side<C: TaskChannel>(shape: Shape) -> Result<Side<'static, Sample>, Problem> {
+    // Started once: what a runtime's start costs is another workload's.
+    let runtime = runtime(shape.workers).map_err(Problem::io("cannot start tokio's runtime"))?;
+    let mut sampler = Sampler::new(shape.messages, 1, shape.quick);
+    Ok(Side::new(move || {
+        sampler.take(|messages| {
+            let (mut sender, mut receiver) = C::bounded(shape.capacity);
+            let sending = async move {
+                let began = Instant::now();
+                for message in 0..messages {
+                    C::send(&mut sender, message).await;
+                }
+                began
+            };
+            let receiving = async move {
+                let began = Instant::now();
+                let mut wrong = 0;
+                for due in 0..messages {
+                    wrong |= C::receive(&mut receiver).await ^ due;
+                }
+                (began, Instant::now(), wrong)
+            };
+            let (sent_from, (received_from, ended, wrong)) = run_both(&runtime, sending, receiving);
+            if wrong != 0 {
+                return Err(Problem::Check(format!(
+                    "{}: a message is out of order or changed",
+                    C::NAME
+                )));
+            }
+            Ok(Run {
+                elapsed: ended.duration_since(sent_from.min(received_from)),
+                ..Run::default()
+            })
+        })
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_subject_takes_a_sample_on_both_runtimes() {
+        for runtime in ["current_thread", "multi_thread"] {
+            let params = [
+                ("capacity", "16"),
+                ("messages", "2000"),
+                ("runtime", runtime),
+            ];
+            let mut cell = Cell::new(WORKLOAD.name, &params, &grid::with_ours(&PEERS));
+            cell.quick = true;
+            for mut side in open(&cell).unwrap() {
+                assert!(side.take().unwrap().ns > 0.0);
+            }
+        }
+    }
+}
