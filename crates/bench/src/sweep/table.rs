@@ -63,22 +63,27 @@ fn conclusion(best: &Best<'_>) -> String {
     };
     let next = next.point.text();
     let percent = |ratio: f64| 100.0 * (1.0 - ratio);
-    if best.stands_alone() {
-        format!(
-            "Best: {name}, {:.1} % ({:.1} to {:.1} %) less time than the next, {next}.\n",
-            percent(ratio.median),
-            percent(ratio.high),
-            percent(ratio.low)
-        )
-    } else {
-        let others = match best.as_good {
-            1 => "1 other point".to_owned(),
-            count => format!("{count} other points"),
-        };
-        format!(
+    let others = match best.as_good {
+        1 => "1 other point".to_owned(),
+        count => format!("{count} other points"),
+    };
+    if !best.stands_alone() {
+        return format!(
             "No point is better: {name} has the smallest median, and {others} cannot be told apart from it.\n"
-        )
+        );
     }
+    let mut text = format!(
+        "Best: {name}, {:.1} % ({:.1} to {:.1} %) less time than the next, {next}.\n",
+        percent(ratio.median),
+        percent(ratio.high),
+        percent(ratio.low)
+    );
+    // Further down, with intervals as wide as that.
+    if best.as_good > 0 {
+        writeln!(text, "But {others} (=) cannot be told apart from it.")
+            .expect("a String takes any text");
+    }
+    text
 }
 
 /// RFC 4180: `workload,point,round,ns`, a line for every sample of every point.
@@ -136,6 +141,20 @@ mod tests {
         ));
         assert!(
             text.contains("No point is better: capacity=") && text.contains("1 other point "),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_noisy_point_further_down_is_not_passed_over() {
+        let mut swept = swept(&[3.0; 5], &[4.0; 5]);
+        swept.points.push(Measured {
+            point: Point(vec![("capacity".to_owned(), "8".to_owned())]),
+            times: vec![2.0, 2.0, 9.0, 9.0, 9.0],
+        });
+        let text = markdown(&swept);
+        assert!(
+            text.contains("next, capacity=1024.\nBut 1 other point (=) cannot"),
             "{text}"
         );
     }
