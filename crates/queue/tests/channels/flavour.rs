@@ -34,16 +34,16 @@ macro_rules! flavours {
 }
 
 pub mod spsc {
-    pub use thalweg_queue::spsc::{channel, with};
+    pub use thalweg_queue::spsc::{Receiver, Sender, channel, with};
 }
 
 /// A sender on the common path.
 pub mod mpsc {
-    pub use thalweg_queue::mpsc::{channel, with};
+    pub use thalweg_queue::mpsc::{Receiver, Sender, channel, with};
 }
 
 pub mod mpmc {
-    pub use thalweg_queue::mpmc::{channel, with};
+    pub use thalweg_queue::mpmc::{Receiver, Sender, channel, with};
 }
 
 /// `mpsc` without a bound; the capacity that a test asks for is not heeded.

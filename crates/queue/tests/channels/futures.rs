@@ -139,9 +139,10 @@ flavours! { each: spsc, mpsc, lane, mpmc;
 
     fn send_futures_that_come_and_go_send_what_they_say(chan) {
         let count = scaled(10_000, 50) as u64;
-        let (mut sender, receiver) = chan::channel::<u64>(3).unwrap();
+        let (sender, receiver) = chan::channel::<u64>(3).unwrap();
         thread::scope(|scope| {
             scope.spawn(move || assert!(receiver.iter().eq(0..count)));
+            let mut sender = sender;
             let task = Task::default();
             let mut next = 0;
             let mut turn = 0;

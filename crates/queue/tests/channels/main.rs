@@ -10,8 +10,18 @@ mod ledger;
 mod threads;
 
 mod blocking;
+mod capacity;
+mod closing;
 mod drops;
+mod futures;
+mod handles;
+mod lanes;
+mod many;
+mod oneshot;
+mod overflow;
 #[cfg(not(miri))]
 mod readiness;
+#[cfg(not(miri))]
+mod runtimes;
 mod select;
 mod waiting;

@@ -1,0 +1,276 @@
+//! A channel holds exactly its capacity, for values of every size and alignment, lap after lap.
+
+use thalweg_queue::{BadCapacity, Unsupported, mpmc as many, mpsc as some, spsc as one};
+
+use crate::threads::{scaled, watch};
+
+const CAPACITIES: [usize; 8] = [1, 2, 3, 7, 8, 10, 64, 1_000];
+
+/// A value that knows its number, as far as it has room for it.
+trait Sample: Default + Send + 'static {
+    fn of(number: usize) -> Self;
+    /// Whether it is of this number, and where it may be.
+    fn is(&self, number: usize) -> bool;
+}
+
+/// `N` bytes, all of them the number's.
+struct Bytes<const N: usize>([u8; N]);
+
+impl<const N: usize> Default for Bytes<N> {
+    fn default() -> Self {
+        Self::of(0)
+    }
+}
+
+impl<const N: usize> Sample for Bytes<N> {
+    fn of(number: usize) -> Self {
+        Self(std::array::from_fn(|i| (number * 7 + i) as u8))
+    }
+
+    fn is(&self, number: usize) -> bool {
+        self.0 == Self::of(number).0
+    }
+}
+
+impl Sample for u64 {
+    fn of(number: usize) -> Self {
+        number as u64
+    }
+
+    fn is(&self, number: usize) -> bool {
+        *self == number as u64
+    }
+}
+
+macro_rules! aligned {
+    ($($name:ident $align:literal),*) => {$(
+        #[derive(Default)]
+        #[repr(align($align))]
+        struct $name(u64);
+
+        impl Sample for $name {
+            fn of(number: usize) -> Self {
+                Self(number as u64)
+            }
+
+            fn is(&self, number: usize) -> bool {
+                self.0 == number as u64 && std::ptr::from_ref(self).addr() % $align == 0
+            }
+        }
+    )*};
+}
+
+aligned!(Align16 16, Align32 32, Align64 64, Align128 128);
+
+/// Nothing in it, but particular about where it is.
+#[derive(Default)]
+#[repr(align(128))]
+struct AlignedNothing;
+
+impl Sample for AlignedNothing {
+    fn of(_number: usize) -> Self {
+        Self
+    }
+
+    fn is(&self, _number: usize) -> bool {
+        std::ptr::from_ref(self).addr() % 128 == 0
+    }
+}
+
+macro_rules! for_each_sample {
+    ($test:ident) => {{
+        $test::<Bytes<0>>();
+        $test::<Bytes<1>>();
+        $test::<Bytes<8>>();
+        $test::<u64>();
+        $test::<Bytes<24>>();
+        $test::<Bytes<56>>();
+        $test::<Bytes<60>>();
+        $test::<Bytes<488>>();
+        $test::<Align16>();
+        $test::<Align32>();
+        $test::<Align64>();
+        $test::<Align128>();
+        $test::<AlignedNothing>();
+    }};
+}
+
+flavours! { each: spsc, mpsc, lane, mpmc;
+    fn it_fills_exactly_and_each_receive_makes_room_for_one(chan) {
+        fn test<T: Sample>() {
+            for capacity in CAPACITIES {
+                let (sender, receiver) = chan::channel::<T>(capacity).unwrap();
+                assert_eq!((sender.capacity(), receiver.capacity()), (capacity, capacity));
+                let (mut sent, mut received) = (0, 0);
+                let mut send = |fits: bool| {
+                    assert_eq!(sender.is_full(), !fits);
+                    let result = sender.try_send(T::of(sent));
+                    assert_eq!(result.is_ok(), fits, "value {sent} of {capacity}");
+                    match result {
+                        Ok(()) => sent += 1,
+                        Err(back) => assert!(back.into_inner().is(sent)),
+                    }
+                };
+                let mut receive = || {
+                    assert!(receiver.recv().is_ok_and(|value| value.is(received)));
+                    received += 1;
+                };
+                (0..capacity).for_each(|_| send(true));
+                send(false);
+                // One out, one in, for many laps of the small ones.
+                for _ in 0..scaled(3_000.max(2 * capacity), 20) {
+                    receive();
+                    send(true);
+                    send(false);
+                }
+                // Some out, some in.
+                for step in 1..20 {
+                    let count = step * 31 % capacity + 1;
+                    (0..count).for_each(|_| receive());
+                    (0..count).for_each(|_| send(true));
+                    send(false);
+                }
+                (0..capacity).for_each(|_| receive());
+                assert!(receiver.try_recv().is_err());
+                assert!(receiver.is_empty() && sender.is_empty());
+            }
+        }
+        for_each_sample!(test);
+    }
+
+    fn len_counts_what_is_inside(chan) {
+        for capacity in CAPACITIES {
+            let (sender, receiver) = chan::channel::<u64>(capacity).unwrap();
+            for _ in 0..3 {
+                for i in 0..capacity {
+                    assert_eq!((sender.len(), receiver.len()), (i, i));
+                    sender.try_send(1).unwrap();
+                }
+                assert_eq!(sender.stats().depth, capacity);
+                for i in (0..capacity).rev() {
+                    receiver.recv().unwrap();
+                    assert_eq!((sender.len(), receiver.len()), (i, i));
+                }
+            }
+            assert_eq!(receiver.stats().high_water, capacity);
+        }
+    }
+
+    fn what_no_channel_can_have_is_refused(chan) {
+        for capacity in [0, (1 << 30) + 1, usize::MAX / 2, usize::MAX] {
+            assert!(chan::channel::<u64>(capacity).is_err());
+            assert!(chan::channel::<()>(capacity).is_err());
+        }
+    }
+}
+
+fn fills_in_place<T: Sample>() {
+    for capacity in CAPACITIES {
+        let (mut sender, mut receiver) = one::channel::<T>(capacity).unwrap();
+        let (mut sent, mut received) = (0, 0);
+        for step in 0..scaled(200, 20) {
+            let wanted = step * 13 % (capacity + 3);
+            let room = capacity - (sent - received);
+            let count = sender
+                .try_fill(wanted, || {
+                    sent += 1;
+                    Some(T::of(sent - 1))
+                })
+                .unwrap();
+            assert_eq!(count, wanted.min(room));
+            let wanted = step * 7 % (capacity + 2);
+            let inside = sent - received;
+            let count = receiver.try_drain(wanted, |value| {
+                assert!(value.is(received));
+                received += 1;
+            });
+            assert_eq!(count, wanted.min(inside));
+        }
+    }
+}
+
+#[test]
+fn in_place_too() {
+    let _watched = watch();
+    for_each_sample!(fills_in_place);
+}
+
+/// All senders together fill an mpsc channel exactly, whoever holds the credits.
+#[test]
+fn many_senders_fill_a_channel_exactly() {
+    let _watched = watch();
+    for capacity in [1, 2, 3, 4, 7, 8, 10, 64, 1_000] {
+        for senders in [2, 3, 16, 40] {
+            let (sender, receiver) = some::channel::<usize>(capacity).unwrap();
+            let mut senders: Vec<_> = (0..senders).map(|_| sender.clone()).collect();
+            senders.push(sender);
+            // Past the 64th value most have a lane of their own, and credits in hand.
+            let mut inside = 0;
+            for round in 0..scaled(200, 3) {
+                loop {
+                    let before = inside;
+                    for sender in &senders {
+                        inside += usize::from(sender.try_send(round).is_ok());
+                    }
+                    if inside == before {
+                        break;
+                    }
+                }
+                assert_eq!(inside, capacity, "with {} senders", senders.len());
+                assert_eq!(receiver.len(), capacity);
+                assert!(senders.iter().all(|sender| sender.is_full()));
+                for _ in 0..round % (capacity + 1) {
+                    receiver.recv().unwrap();
+                    inside -= 1;
+                }
+            }
+        }
+    }
+}
+
+/// One out, one in: of all senders together.
+#[test]
+fn one_receive_makes_room_for_one_of_many_senders() {
+    let _watched = watch();
+    for capacity in [1, 2, 3, 7, 64] {
+        let (sender, receiver) = some::channel::<usize>(capacity).unwrap();
+        let senders: Vec<_> = (0..10).map(|_| sender.clone()).collect();
+        let fill = || {
+            let mut sent = 0;
+            while senders.iter().any(|sender| sender.try_send(1).is_ok()) {
+                sent += 1;
+            }
+            sent
+        };
+        assert_eq!(fill(), capacity);
+        for _ in 0..scaled(1_000, 10) {
+            receiver.recv().unwrap();
+            assert_eq!(fill(), 1);
+        }
+    }
+}
+
+#[test]
+fn what_there_is_no_memory_for_is_refused() {
+    // 2^54 bytes are more than any address space; 2^70 are more than can be said.
+    type Large = [u8; 1 << 24];
+    type Larger = [u8; 1 << 40];
+    const MOST: usize = 1 << 30;
+    let refused = Some(BadCapacity(MOST));
+    assert_eq!(one::channel::<Large>(MOST).err(), refused);
+    assert_eq!(some::channel::<Large>(MOST).err(), refused);
+    assert_eq!(many::channel::<Large>(MOST).err(), refused);
+    assert_eq!(one::channel::<Larger>(MOST).err(), refused);
+    assert_eq!(some::channel::<Larger>(MOST).err(), refused);
+    assert_eq!(many::channel::<Larger>(MOST).err(), refused);
+    let with = many::with::<Large>(MOST, Default::default());
+    assert_eq!(with.err(), Some(Unsupported::Capacity(BadCapacity(MOST))));
+}
+
+#[test]
+fn the_errors_say_what_is_wrong() {
+    assert_eq!(BadCapacity(0).to_string(), "a queue of 0 is not possible: 1 to 2^30");
+    assert_eq!(BadCapacity(8).to_string(), "there is no memory for a queue of 8");
+    let capacity = one::with::<u8>(0, Default::default()).err();
+    assert_eq!(capacity, Some(Unsupported::Capacity(BadCapacity(0))));
+}

@@ -1,0 +1,282 @@
+//! What a channel keeps in memory: nothing of what went through it.
+#![cfg(all(not(loom), not(miri)))]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::future::Future;
+use std::pin::pin;
+use std::sync::atomic::{AtomicIsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Wake, Waker};
+use std::thread;
+use std::time::Duration;
+
+use thalweg_queue::{Select, mpmc, mpsc, oneshot, spsc};
+
+/// The system's allocator, with a count of the bytes that are in use.
+struct Counting;
+
+static IN_USE: AtomicIsize = AtomicIsize::new(0);
+
+// SAFETY: all is passed on to the system's allocator, and what is counted does not change it.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        IN_USE.fetch_add(layout.size() as isize, Ordering::Relaxed);
+        // SAFETY: as the caller promises.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        IN_USE.fetch_sub(layout.size() as isize, Ordering::Relaxed);
+        // SAFETY: as the caller promises.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// What the test harness may allocate for itself meanwhile.
+const NOISE: isize = 16 << 10;
+
+/// One test at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn in_use() -> isize {
+    IN_USE.load(Ordering::Relaxed)
+}
+
+/// What is in use after `work` beyond what was before.
+fn left_by<R>(work: impl FnOnce() -> R) -> (isize, R) {
+    let before = in_use();
+    let result = work();
+    (in_use() - before, result)
+}
+
+/// 1,000 strings of 100 KB, which came and went: less than 1 % of them is left.
+macro_rules! strings_leave_nothing_behind {
+    ($sender:expr, $receiver:expr) => {{
+        let (sender, receiver) = ($sender, $receiver);
+        let text = "x".repeat(100_000);
+        let (left, ()) = left_by(|| {
+            for _ in 0..100 {
+                (0..10).for_each(|_| sender.try_send(text.clone()).unwrap());
+                assert_eq!(receiver.try_iter().filter(|got| *got == text).count(), 10);
+            }
+        });
+        assert!(left < 1_000_000, "{left} bytes");
+    }};
+}
+
+#[test]
+fn slots_are_cleared_when_they_are_received() {
+    let _alone = alone();
+    let (sender, receiver) = spsc::channel(1_024).unwrap();
+    strings_leave_nothing_behind!(sender, receiver);
+    let (sender, receiver) = mpsc::channel(1_024).unwrap();
+    strings_leave_nothing_behind!(sender, receiver);
+    let (sender, receiver) = mpsc::channel(3).unwrap();
+    let text = "x".repeat(100_000);
+    let (left, ()) = left_by(|| {
+        for _ in 0..1_000 {
+            sender.try_send(text.clone()).unwrap();
+            drop(receiver.recv().unwrap());
+        }
+    });
+    assert!(left < 1_000_000, "{left} bytes");
+    let (sender, receiver) = mpsc::unbounded();
+    strings_leave_nothing_behind!(sender, receiver);
+    let (sender, receiver) = mpmc::channel(1_024).unwrap();
+    strings_leave_nothing_behind!(sender, receiver);
+}
+
+#[test]
+fn what_is_drained_in_place_is_cleared_too() {
+    let _alone = alone();
+    let (mut sender, mut receiver) = spsc::channel(64).unwrap();
+    let (left, ()) = left_by(|| {
+        for _ in 0..100 {
+            let mut texts = (0..10).map(|_| "x".repeat(100_000));
+            assert_eq!(sender.try_fill(10, || texts.next()), Ok(10));
+            assert_eq!(receiver.try_drain(10, |text| assert_eq!(text.len(), 100_000)), 10);
+        }
+    });
+    assert!(left < 1_000_000, "{left} bytes");
+}
+
+#[test]
+fn a_channel_gives_all_its_memory_back() {
+    let _alone = alone();
+    let (left, ()) = left_by(|| {
+        for _ in 0..100 {
+            let (sender, receiver) = spsc::channel::<u64>(1_000).unwrap();
+            (0..500).for_each(|i| sender.try_send(i).unwrap());
+            drop(receiver);
+            drop(sender);
+            let (sender, receiver) = mpsc::channel::<u64>(1_000).unwrap();
+            let other = sender.clone();
+            (0..400).for_each(|i| sender.try_send(i).and_then(|()| other.try_send(i)).unwrap());
+            drop(receiver);
+            drop((sender, other));
+            let (sender, receiver) = mpsc::unbounded::<u64>();
+            (0..10_000).for_each(|i| sender.try_send(i).unwrap());
+            drop(sender);
+            drop(receiver);
+            let (sender, receiver) = mpmc::channel::<u64>(1_000).unwrap();
+            (0..500).for_each(|i| sender.try_send(i).unwrap());
+            drop((sender, receiver));
+            let (sender, receiver) = oneshot::channel::<u64>();
+            sender.send(1).unwrap();
+            drop(receiver);
+        }
+    });
+    assert!(left < NOISE, "{left} bytes");
+}
+
+#[test]
+fn an_unbounded_channel_gives_back_what_a_burst_took() {
+    let _alone = alone();
+    let (sender, receiver) = mpsc::unbounded::<[u64; 8]>();
+    // A channel in use, with a lane.
+    (0..1_000).for_each(|_| sender.try_send([1; 8]).unwrap());
+    assert_eq!(receiver.try_iter().count(), 1_000);
+    let (left, ()) = left_by(|| {
+        for _ in 0..10 {
+            (0..100_000).for_each(|_| sender.try_send([1; 8]).unwrap());
+            assert_eq!(receiver.try_iter().count(), 100_000);
+        }
+    });
+    // 64 MB went through; a block or two of 224 values stay.
+    assert!(left < 100_000, "{left} bytes");
+}
+
+/// Clones that send 64 values and go, `count` of them: the memory at the end is that of the beginning.
+fn senders_that_come_and_go(count: usize) {
+    for bounded in [true, false] {
+        for idle in [0, 5, 300] {
+            let (sender, receiver) = if bounded {
+                mpsc::channel::<usize>(65_536).unwrap()
+            } else {
+                mpsc::unbounded()
+            };
+            let turn = |number: usize| {
+                let sender = sender.clone();
+                (0..64).for_each(|i| sender.try_send(i).unwrap());
+                // The receiver may be idle while several come and go.
+                if number.checked_rem(idle).unwrap_or(0) == 0 {
+                    let values = receiver.try_iter().fold(0, |count, value| {
+                        assert!(value < 64);
+                        count + 1
+                    });
+                    assert_eq!(values % 64, 0);
+                }
+            };
+            // As many as there may be at once, and what those leave behind.
+            (0..2 * idle + 300).for_each(turn);
+            receiver.try_iter().for_each(drop);
+            let (left, ()) = left_by(|| {
+                (0..count).for_each(turn);
+                receiver.try_iter().for_each(drop);
+            });
+            assert!(left < NOISE, "{left} bytes after {count} senders, bounded: {bounded}");
+        }
+    }
+}
+
+#[test]
+fn thousands_of_lanes_that_come_and_go_leave_the_memory_flat() {
+    let _alone = alone();
+    senders_that_come_and_go(5_000);
+}
+
+#[test]
+#[ignore = "a minute: for `make prove`"]
+fn a_million_lanes_that_come_and_go_leave_the_memory_flat() {
+    let _alone = alone();
+    senders_that_come_and_go(1_000_000 / 6);
+}
+
+/// As above, from threads that end.
+#[test]
+fn senders_of_threads_that_end_leave_the_memory_flat() {
+    let _alone = alone();
+    let (sender, receiver) = mpsc::channel::<usize>(1_024).unwrap();
+    let turn = || {
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                let sender = sender.clone();
+                scope.spawn(move || (0..200).for_each(|i| sender.send(i).unwrap()));
+            }
+            receiver.iter().take(800).for_each(drop);
+        });
+    };
+    (0..20).for_each(|_| turn());
+    let (left, ()) = left_by(|| (0..200).for_each(|_| turn()));
+    assert!(left < NOISE, "{left} bytes");
+}
+
+struct Nothing;
+
+impl Wake for Nothing {
+    fn wake(self: Arc<Self>) {}
+}
+
+/// flume's list of waiters grew with each poll.
+#[test]
+fn polling_again_and_again_leaves_the_memory_flat() {
+    let _alone = alone();
+    // The list of waiters is allocated once.
+    let (mut sender, mut receiver) = mpmc::channel::<u64>(1).unwrap();
+    let poll = |future: &mut std::pin::Pin<&mut dyn Future<Output = ()>>| {
+        // Each time another waker.
+        let waker = Waker::from(Arc::new(Nothing));
+        assert!(future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    };
+    let mut receive = pin!(async {
+        let _ = receiver.recv_async().await;
+    });
+    let mut receive: std::pin::Pin<&mut dyn Future<Output = ()>> = receive.as_mut();
+    poll(&mut receive);
+    let (left, ()) = left_by(|| (0..100_000).for_each(|_| poll(&mut receive)));
+    assert!(left < 4_096, "{left} bytes");
+    sender.try_send(1).unwrap();
+    let mut send = pin!(async {
+        let _ = sender.send_async(2).await;
+    });
+    let mut send: std::pin::Pin<&mut dyn Future<Output = ()>> = send.as_mut();
+    poll(&mut send);
+    let (left, ()) = left_by(|| (0..100_000).for_each(|_| poll(&mut send)));
+    assert!(left < 4_096, "{left} bytes");
+}
+
+#[test]
+fn waits_that_end_without_a_value_leave_the_memory_flat() {
+    let _alone = alone();
+    let (mut sender, mut receiver) = mpmc::channel::<u64>(1).unwrap();
+    sender.try_send(1).unwrap();
+    let (other, empty) = spsc::channel::<u64>(1).unwrap();
+    let short = Duration::from_nanos(1);
+    let mut turn = || {
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(pin!(sender.send_async(2)).poll(&mut context).is_pending());
+        assert!(sender.send_timeout(2, short).is_err());
+        assert!(empty.recv_timeout(short).is_err());
+        let mut select = Select::new();
+        select.recv(&empty);
+        select.send(&sender);
+        assert_eq!(select.ready_timeout(short), None);
+        drop(select);
+        assert_eq!(receiver.try_recv(), Ok(1));
+        assert!(pin!(receiver.recv_async()).poll(&mut context).is_pending());
+        sender.try_send(1).unwrap();
+        let mut readiness = empty.readiness().unwrap();
+        assert!(!readiness.arm());
+        assert!(!readiness.arm());
+    };
+    (0..10).for_each(|_| turn());
+    let (left, ()) = left_by(|| (0..3_000).for_each(|_| turn()));
+    assert!(left < 4_096, "{left} bytes");
+    drop(other);
+}
