@@ -9,6 +9,11 @@ use crate::clock;
 use crate::error::{Closed, SendError, SendTimeoutError, TrySendError};
 use crate::sync::Ordering;
 
+/// How often a sender that drops what is oldest yields to whoever is at work on the last place.
+const BUSY_TRIES: u32 = 64;
+/// And how long it sleeps then.
+const LOOK_AGAIN: Duration = Duration::from_millis(1);
+
 /// Sends values into a channel: [`spsc::Sender`](crate::spsc::Sender), [`mpsc::Sender`](crate::mpsc::Sender),
 /// [`mpmc::Sender`](crate::mpmc::Sender).
 ///
@@ -82,6 +87,7 @@ impl<P: Push> Sender<P> {
         } else {
             &core.conflated
         };
+        let mut tries = 0;
         loop {
             // Those that come meanwhile are not older than this one.
             for _ in 0..most.min(self.push.capacity()) {
@@ -99,8 +105,14 @@ impl<P: Push> Sender<P> {
                 Err(TrySendError::Closed(back)) => return Err(SendError::Closed(back)),
                 Err(TrySendError::Full(back)) => value = back,
             }
-            // Full and nothing to take out: a receiver is between taking a place and giving it back.
-            std::thread::yield_now();
+            // Full and nothing to take out: somebody is between taking a place and filling it or giving it back, which is soon over unless
+            // its thread does not run. No one signals both, so this is the one wait that looks again by time.
+            tries += 1;
+            if tries < BUSY_TRIES {
+                std::thread::yield_now();
+            } else {
+                self.wait(Some(clock::deadline(LOOK_AGAIN)));
+            }
         }
     }
 
