@@ -100,7 +100,10 @@ fn what_is_drained_in_place_is_cleared_too() {
         for _ in 0..100 {
             let mut texts = (0..10).map(|_| "x".repeat(100_000));
             assert_eq!(sender.try_fill(10, || texts.next()), Ok(10));
-            assert_eq!(receiver.try_drain(10, |text| assert_eq!(text.len(), 100_000)), 10);
+            assert_eq!(
+                receiver.try_drain(10, |text| assert_eq!(text.len(), 100_000)),
+                10
+            );
         }
     });
     assert!(left < 1_000_000, "{left} bytes");
@@ -180,7 +183,10 @@ fn senders_that_come_and_go(count: usize) {
                 (0..count).for_each(turn);
                 receiver.try_iter().for_each(drop);
             });
-            assert!(left < NOISE, "{left} bytes after {count} senders, bounded: {bounded}");
+            assert!(
+                left < NOISE,
+                "{left} bytes after {count} senders, bounded: {bounded}"
+            );
         }
     }
 }
@@ -232,7 +238,12 @@ fn polling_again_and_again_leaves_the_memory_flat() {
     let poll = |future: &mut std::pin::Pin<&mut dyn Future<Output = ()>>| {
         // Each time another waker.
         let waker = Waker::from(Arc::new(Nothing));
-        assert!(future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        assert!(
+            future
+                .as_mut()
+                .poll(&mut Context::from_waker(&waker))
+                .is_pending()
+        );
     };
     let mut receive = pin!(async {
         let _ = receiver.recv_async().await;

@@ -269,8 +269,14 @@ fn what_there_is_no_memory_for_is_refused() {
 
 #[test]
 fn the_errors_say_what_is_wrong() {
-    assert_eq!(BadCapacity(0).to_string(), "a queue of 0 is not possible: 1 to 2^30");
-    assert_eq!(BadCapacity(8).to_string(), "there is no memory for a queue of 8");
+    assert_eq!(
+        BadCapacity(0).to_string(),
+        "a queue of 0 is not possible: 1 to 2^30"
+    );
+    assert_eq!(
+        BadCapacity(8).to_string(),
+        "there is no memory for a queue of 8"
+    );
     let capacity = one::with::<u8>(0, Default::default()).err();
     assert_eq!(capacity, Some(Unsupported::Capacity(BadCapacity(0))));
 }

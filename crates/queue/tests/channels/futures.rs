@@ -314,7 +314,9 @@ fn tasks_that_give_up_now_and_then_leave_no_value_behind() {
             scope.spawn(move || {
                 block_on(async {
                     for i in 0..each {
-                        while i % 3 == 0 && poll_once(&mut sender.send_async(usize::MAX)).is_pending() {
+                        while i % 3 == 0
+                            && poll_once(&mut sender.send_async(usize::MAX)).is_pending()
+                        {
                             // It gave up: it sent nothing.
                         }
                         sender.send_async(i).await.unwrap();
@@ -342,7 +344,10 @@ fn tasks_that_give_up_now_and_then_leave_no_value_behind() {
             })
             .collect();
         drop(sender);
-        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .sum()
     });
     assert_eq!(received, 2 * each);
 }
@@ -387,7 +392,10 @@ fn close_while_a_send_is_under_way_leaves_no_receiver_asleep() {
                 .collect();
             let sends = scope.spawn(|| (0..20).filter(|i| sender.send(*i).is_ok()).count());
             receiver.close();
-            let received: usize = receivers.into_iter().map(|thread| thread.join().unwrap()).sum();
+            let received: usize = receivers
+                .into_iter()
+                .map(|thread| thread.join().unwrap())
+                .sum();
             (sends.join().unwrap(), received)
         });
         assert_eq!(sent.0, sent.1, "a send fails or is received");

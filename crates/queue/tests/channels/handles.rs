@@ -103,9 +103,18 @@ flavours! { each: spsc, mpsc, lane, mpmc;
 #[test]
 fn errors_say_what_happened_and_not_what_the_value_was() {
     struct Secret;
-    assert_eq!(TrySendError::Full(Secret).to_string(), "the channel is full");
-    assert_eq!(format!("{:?}", TrySendError::Closed(Secret)), "TrySendError(\"the channel is closed\")");
-    assert_eq!(SendTimeoutError::TimedOut(Secret).to_string(), "the deadline passed");
+    assert_eq!(
+        TrySendError::Full(Secret).to_string(),
+        "the channel is full"
+    );
+    assert_eq!(
+        format!("{:?}", TrySendError::Closed(Secret)),
+        "TrySendError(\"the channel is closed\")"
+    );
+    assert_eq!(
+        SendTimeoutError::TimedOut(Secret).to_string(),
+        "the deadline passed"
+    );
     assert_eq!(TryRecvError::Empty.to_string(), "the channel is empty");
     assert_eq!(RecvError.to_string(), "the channel is closed");
 }

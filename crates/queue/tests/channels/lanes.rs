@@ -231,7 +231,11 @@ fn idle_senders_leave_room_on_an_empty_channel() {
         for _ in 0..scaled(300, 20) {
             let one = sender.clone();
             for i in 0..65 {
-                assert!(one.try_send(i).is_ok(), "capacity {capacity}, {} senders", all.len());
+                assert!(
+                    one.try_send(i).is_ok(),
+                    "capacity {capacity}, {} senders",
+                    all.len()
+                );
                 assert_eq!(receiver.recv(), Ok(i));
             }
             all.push(one);

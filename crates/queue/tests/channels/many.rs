@@ -35,7 +35,10 @@ macro_rules! order_holds {
                 scope.spawn(move || {
                     let mut last = vec![None; $producers as usize];
                     for (producer, i) in receiver.iter() {
-                        assert!(last[producer as usize] < Some(i), "{producer}: {i} out of order");
+                        assert!(
+                            last[producer as usize] < Some(i),
+                            "{producer}: {i} out of order"
+                        );
                         last[producer as usize] = Some(i);
                         total.fetch_add(1, Ordering::Relaxed);
                     }
@@ -196,7 +199,10 @@ fn sums_of_many_to_many() {
                 scope.spawn(move || from_second.iter().sum::<u64>())
             })
             .collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .sum()
     });
     assert_eq!(total, 4 * each * (each + 1));
 }

@@ -15,7 +15,10 @@ fn a_value_is_received_once() {
     sender.send(5).unwrap();
     assert_eq!(receiver.try_recv(), Ok(5));
     assert_eq!(receiver.try_recv(), Err(TryRecvError::Closed));
-    assert_eq!(receiver.recv_timeout(Duration::from_secs(100)), Err(RecvTimeoutError::Closed));
+    assert_eq!(
+        receiver.recv_timeout(Duration::from_secs(100)),
+        Err(RecvTimeoutError::Closed)
+    );
     assert_eq!(receiver.recv(), Err(RecvError));
 }
 
@@ -58,10 +61,16 @@ fn a_timeout_is_not_early_and_the_value_may_still_come() {
     for ms in [0, 1, 30] {
         let since = Instant::now();
         let timeout = Duration::from_millis(ms);
-        assert_eq!(receiver.recv_timeout(timeout), Err(RecvTimeoutError::TimedOut));
+        assert_eq!(
+            receiver.recv_timeout(timeout),
+            Err(RecvTimeoutError::TimedOut)
+        );
         assert!(since.elapsed() >= timeout);
     }
-    assert_eq!(receiver.recv_deadline(Instant::now()), Err(RecvTimeoutError::TimedOut));
+    assert_eq!(
+        receiver.recv_deadline(Instant::now()),
+        Err(RecvTimeoutError::TimedOut)
+    );
     sender.send(3).unwrap();
     assert_eq!(receiver.recv_timeout(Duration::ZERO), Ok(3));
 }

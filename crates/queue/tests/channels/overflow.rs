@@ -167,7 +167,11 @@ fn every_policy_accounts_for_every_value_of_many_senders() {
             });
             let stats = receiver.stats();
             let dropped = stats.dropped_newest + stats.dropped_oldest + stats.conflated;
-            assert_eq!(delivered.into_inner() + dropped, 3 * PUBLISHED, "{overflow:?}");
+            assert_eq!(
+                delivered.into_inner() + dropped,
+                3 * PUBLISHED,
+                "{overflow:?}"
+            );
         }
     }
 }

@@ -12,7 +12,11 @@ use crate::threads::{scaled, watch};
 fn runtimes() -> [Runtime; 2] {
     [
         Builder::new_current_thread().enable_time().build().unwrap(),
-        Builder::new_multi_thread().worker_threads(3).enable_time().build().unwrap(),
+        Builder::new_multi_thread()
+            .worker_threads(3)
+            .enable_time()
+            .build()
+            .unwrap(),
     ]
 }
 
@@ -179,7 +183,11 @@ fn many_questions_with_a_oneshot_each() {
             for i in 1..scaled(2_000, 5) as u64 {
                 let (answer, receiver) = oneshot::channel();
                 ask.send_async((i, answer)).await.unwrap();
-                let expected = if i % 10 == 0 { Err(RecvError) } else { Ok(i + 1) };
+                let expected = if i % 10 == 0 {
+                    Err(RecvError)
+                } else {
+                    Ok(i + 1)
+                };
                 assert_eq!(receiver.await, expected);
             }
         });

@@ -1,7 +1,7 @@
 //! What an ingress is: the way of a request from any of several producers to one consumer.
 //!
 //! Two traits, because the ablation takes them apart. An [`Ingress`] is the whole: what carries requests, and how its consumer
-//! sleeps and is woken. [`Woken`] makes one of a [`Structure`], which only carries, and a [`Rule`](super::bell::Rule). All
+//! sleeps and is woken. [`Woken`] makes one of a [`Structure`], which only carries, and a [`Rule`]. All
 //! of it is compiled for each pair alone.
 
 use std::io;
