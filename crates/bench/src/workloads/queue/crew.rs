@@ -1,7 +1,7 @@
 //! Threads that start at one gate and are waited for, but not for ever.
 //!
 //! 1. Every thread is there, and on its processor, before anything is timed; a barrier lets all go at once.
-//! 2. A thread that panics fails the run, and so does one that is not done within [`LIMIT`]: it never will be. Its process
+//! 2. A thread that panics fails the run, and so does one that is not done within two minutes: it never will be. Its process
 //!    ends with it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
