@@ -43,7 +43,7 @@ pub fn html(section: &Section<'_>, several_runs: bool) -> String {
         if section.by_point() {
             for group in groups
                 .iter()
-                .filter(|group| group.rows.iter().any(|r| has_ratio(r)))
+                .filter(|group| group.rows.iter().any(&has_ratio))
             {
                 let heading = heading(group, several_runs);
                 if !heading.is_empty() {
