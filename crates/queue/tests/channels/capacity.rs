@@ -73,7 +73,7 @@ impl Sample for AlignedNothing {
     }
 
     fn is(&self, _number: usize) -> bool {
-        std::ptr::from_ref(self).addr() % 128 == 0
+        std::ptr::from_ref(self).addr().is_multiple_of(128)
     }
 }
 

@@ -74,7 +74,7 @@ flavours! { each: mpsc, lane, mpmc;
                             let count = (random.next() % 100).min(each - next);
                             let mut batch = (next..next + count).map(|i| (producer, i)).collect();
                             next += count;
-                            if count % 3 == 0 {
+                            if count.is_multiple_of(3) {
                                 for value in batch {
                                     sender.send(value).unwrap();
                                 }
@@ -257,6 +257,6 @@ fn a_chain_of_threads() {
     for thread in threads {
         thread.join().unwrap();
     }
-    let is_prime = |n: &u64| (2..*n).all(|d| n % d != 0);
+    let is_prime = |n: &u64| (2..*n).all(|d| !n.is_multiple_of(d));
     assert!(primes.into_iter().eq((2..).filter(is_prime).take(count)));
 }
