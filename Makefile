@@ -26,7 +26,7 @@ LOOM := CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/loom RUSTFLAGS="--cfg loom" cargo t
 MIRI := CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/miri cargo +$(NIGHTLY) miri test --locked
 
 LINTS := lint-rust lint-docs lint-aarch64 lint-c lint-python lint-shell lint-generated lint-text lint-unsafe
-TESTS := test-rust test-loom test-miri test-c test-python test-sanitizers test-instructions
+TESTS := test-rust test-loom test-miri test-c test-python test-sanitizers
 
 ##@ Use
 
@@ -129,7 +129,7 @@ lint: setup ## Formatters, linters, documentation, generated code up to date
 
 .PHONY: prove
 prove: setup ## What takes longer: loom at bound 3, Miri over more, ThreadSanitizer
-	@SETUP_DONE=yes scripts/steps.sh prove prove-loom prove-miri prove-tsan
+	@SETUP_DONE=yes scripts/steps.sh prove prove-loom prove-miri prove-tsan test-instructions
 
 # --- Lint -----------------------------------------------------------------------------------------
 
