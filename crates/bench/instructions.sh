@@ -42,8 +42,9 @@ case ${1:-} in
   ;;
 esac
 
-# cargo says where the program is; the last one of that name is the bench target's.
-program=$(cargo bench --locked -p thalweg-bench --bench hot_paths --no-run --message-format=json |
+# cargo says where the program is; the last one of that name is the bench target's. It alone is compiled in one unit: in several,
+# a path that is added moves what of the others is inlined where, and their counts with it.
+program=$(cargo rustc --locked --profile bench -p thalweg-bench --bench hot_paths --message-format=json-render-diagnostics -- -C codegen-units=1 |
   sed -n 's/.*"name":"hot_paths".*"executable":"\([^"]*\)".*/\1/p' | tail -n 1)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

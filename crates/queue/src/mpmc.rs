@@ -74,6 +74,12 @@ impl<T> Push for End<T> {
     }
 
     #[inline(always)]
+    fn push_quickly(&self, value: T) -> Result<(), T> {
+        // The ring knows for itself whether it is closed.
+        self.try_push(value)
+    }
+
+    #[inline(always)]
     fn try_push(&self, value: T) -> Result<(), T> {
         self.shared.ring.push(value)?;
         self.shared.core.items.0.signal(1);
@@ -120,6 +126,11 @@ impl<T> Pop for End<T> {
     #[inline(always)]
     fn core(&self) -> &Core {
         &self.shared.core
+    }
+
+    #[inline(always)]
+    fn pop_quickly(&self) -> Option<T> {
+        self.try_pop()
     }
 
     #[inline(always)]

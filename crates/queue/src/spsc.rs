@@ -77,9 +77,9 @@ impl<T> Push for Tx<T> {
     }
 
     #[inline(always)]
-    fn try_push(&self, value: T) -> Result<(), T> {
+    fn push_quickly(&self, value: T) -> Result<(), T> {
         let shared = &*self.shared;
-        if !shared.lane.has_room(&self.writer) {
+        if !shared.lane.knows_room(&self.writer) || shared.core.is_closed() {
             return Err(value);
         }
         // SAFETY: the writer is the lane's, this handle is its one user and not Sync, and there is room.
@@ -88,23 +88,33 @@ impl<T> Push for Tx<T> {
         Ok(())
     }
 
+    fn try_push(&self, value: T) -> Result<(), T> {
+        if !self.has_room() {
+            return Err(value);
+        }
+        // SAFETY: as in `push_quickly`.
+        unsafe { self.shared.lane.push(&self.writer, value) };
+        self.shared.core.items.0.signal(1);
+        Ok(())
+    }
+
     fn push_some(&self, values: &mut Vec<T>) -> usize {
-        let room = self.shared.lane.room(&self.writer, values.len());
+        let room = self.room(values.len());
         let mut values = values.drain(..room);
         self.fill(room, || values.next())
     }
 
-    #[inline]
     fn has_room(&self) -> bool {
-        self.shared.lane.has_room(&self.writer)
+        let lane = &self.shared.lane;
+        lane.find_room(&self.writer, |_| lane.newest_limit())
     }
 
     fn moved(&self) -> u64 {
-        self.shared.lane.put(&self.writer) as u64
+        self.shared.lane.put() as u64
     }
 
     fn len(&self) -> usize {
-        self.shared.lane.len_for_writer(&self.writer)
+        self.shared.lane.len()
     }
 
     fn capacity(&self) -> usize {
@@ -113,9 +123,18 @@ impl<T> Push for Tx<T> {
 }
 
 impl<T> Tx<T> {
+    /// Room for how many of `wanted` values.
+    fn room(&self, wanted: usize) -> usize {
+        let lane = &self.shared.lane;
+        if lane.granted(&self.writer) < wanted {
+            self.writer.set_limit(lane.newest_limit());
+        }
+        lane.granted(&self.writer).min(wanted)
+    }
+
     fn fill(&self, most: usize, next: impl FnMut() -> Option<T>) -> usize {
         let mut signal = Signal::to(&self.shared.core.items.0);
-        // SAFETY: as in `try_push`.
+        // SAFETY: as in `push_quickly`.
         signal.count = unsafe { self.shared.lane.push_some(&self.writer, most, next) };
         signal.count
     }
@@ -130,16 +149,26 @@ impl<T> Pop for Rx<T> {
     }
 
     #[inline(always)]
-    fn try_pop(&self) -> Option<T> {
+    fn pop_quickly(&self) -> Option<T> {
         let shared = &*self.shared;
-        // SAFETY: the reader is the lane's, and this handle is its one user and not Sync.
-        let value = unsafe { shared.lane.try_pop(&self.reader) }?;
+        if !shared.lane.knows_value(&self.reader) {
+            return None;
+        }
+        // SAFETY: the reader is the lane's, this handle is its one user and not Sync, and there is a value.
+        let value = unsafe { shared.lane.pop(&self.reader) };
         shared.core.room.0.signal(1);
         Some(value)
     }
 
+    fn try_pop(&self) -> Option<T> {
+        if !self.has_value() {
+            return None;
+        }
+        self.pop_quickly()
+    }
+
     fn pop_some(&self, most: usize, take: impl FnMut(T)) -> usize {
-        // SAFETY: as in `try_pop`.
+        // SAFETY: as in `pop_quickly`.
         let count = unsafe { self.shared.lane.pop_some(&self.reader, most, take) };
         if count > 0 {
             self.shared.core.room.0.signal(count);
@@ -147,7 +176,6 @@ impl<T> Pop for Rx<T> {
         count
     }
 
-    #[inline]
     fn has_value(&self) -> bool {
         self.shared.lane.has_value(&self.reader)
     }
@@ -157,7 +185,7 @@ impl<T> Pop for Rx<T> {
     }
 
     fn len(&self) -> usize {
-        self.shared.lane.len_for_reader(&self.reader)
+        self.shared.lane.len()
     }
 
     fn capacity(&self) -> usize {
@@ -190,6 +218,7 @@ impl<T> channel::Sender<Tx<T>> {
         if self.is_closed() {
             return Err(Closed);
         }
+        let most = self.flavour().room(most);
         Ok(self.flavour().fill(most, next))
     }
 }

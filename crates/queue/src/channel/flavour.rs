@@ -11,6 +11,11 @@ pub trait Push {
     #[doc(hidden)]
     fn core(&self) -> &Core;
 
+    /// As [`try_push`](Push::try_push) on a channel that is not closed, where nothing has to be looked up for it; gives the value back for any
+    /// other reason too. It is what a send costs, so it is short, and calls nothing that comes back to it.
+    #[doc(hidden)]
+    fn push_quickly(&self, value: Self::Item) -> Result<(), Self::Item>;
+
     /// Puts a value in and wakes who waits for it; gives it back if there is no room.
     #[doc(hidden)]
     fn try_push(&self, value: Self::Item) -> Result<(), Self::Item>;
@@ -54,6 +59,10 @@ pub trait Pop {
     /// What all handles of the channel share.
     #[doc(hidden)]
     fn core(&self) -> &Core;
+
+    /// As [`try_pop`](Pop::try_pop) where nothing has to be looked up for it; `None` for any other reason too.
+    #[doc(hidden)]
+    fn pop_quickly(&self) -> Option<Self::Item>;
 
     /// Takes the oldest value out and wakes who waits for room.
     #[doc(hidden)]

@@ -32,14 +32,18 @@ impl<P: Pop> Receiver<P> {
     /// There is none, now or for ever.
     #[inline]
     pub fn try_recv(&self) -> Result<P::Item, TryRecvError> {
-        match self.pop.try_pop() {
+        match self.pop.pop_quickly() {
             Some(value) => Ok(value),
-            None => self.why_nothing(),
+            None => self.try_slowly(),
         }
     }
 
     #[cold]
-    fn why_nothing(&self) -> Result<P::Item, TryRecvError> {
+    #[inline(never)]
+    fn try_slowly(&self) -> Result<P::Item, TryRecvError> {
+        if let Some(value) = self.pop.try_pop() {
+            return Ok(value);
+        }
         if !self.pop.core().is_closed() {
             return Err(TryRecvError::Empty);
         }
@@ -60,10 +64,16 @@ impl<P: Pop> Receiver<P> {
     /// The channel is closed and drained.
     #[inline]
     pub fn recv(&self) -> Result<P::Item, RecvError> {
-        match self.pop.try_pop() {
+        match self.pop.pop_quickly() {
             Some(value) => Ok(value),
-            None => self.block(None).map_err(|_| RecvError),
+            None => self.recv_slowly(),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn recv_slowly(&self) -> Result<P::Item, RecvError> {
+        self.block(None).map_err(|_| RecvError)
     }
 
     /// The oldest value; waits for at most `timeout` until there is one.
@@ -82,12 +92,11 @@ impl<P: Pop> Receiver<P> {
         self.block(Some(clock::at(deadline)))
     }
 
-    #[cold]
     fn block(&self, deadline: Option<u64>) -> Result<P::Item, RecvTimeoutError> {
         let mut in_time = true;
         let mut waited = false;
         loop {
-            match self.try_recv() {
+            match self.try_slowly() {
                 Ok(value) => {
                     if waited {
                         self.pass_on(0);
@@ -164,7 +173,7 @@ impl<P: Pop> Receiver<P> {
         if count > 0 {
             return Ok(count);
         }
-        values.push(self.why_nothing()?);
+        values.push(self.try_slowly()?);
         Ok(1)
     }
 

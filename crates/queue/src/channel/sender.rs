@@ -37,6 +37,15 @@ impl<P: Push> Sender<P> {
     /// The value, if the channel is full or closed.
     #[inline]
     pub fn try_send(&self, value: P::Item) -> Result<(), TrySendError<P::Item>> {
+        match self.push.push_quickly(value) {
+            Ok(()) => Ok(()),
+            Err(value) => self.try_slowly(value),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn try_slowly(&self, value: P::Item) -> Result<(), TrySendError<P::Item>> {
         if self.push.core().is_closed() {
             return Err(TrySendError::Closed(value));
         }
@@ -53,14 +62,22 @@ impl<P: Push> Sender<P> {
     /// The value, if the channel is closed, or if its policy is to fail.
     #[inline]
     pub fn send(&self, value: P::Item) -> Result<(), SendError<P::Item>> {
-        match self.try_send(value) {
+        match self.push.push_quickly(value) {
+            Ok(()) => Ok(()),
+            Err(value) => self.send_slowly(value),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn send_slowly(&self, value: P::Item) -> Result<(), SendError<P::Item>> {
+        match self.try_slowly(value) {
             Ok(()) => Ok(()),
             Err(TrySendError::Closed(value)) => Err(SendError::Closed(value)),
             Err(TrySendError::Full(value)) => self.overflow(value),
         }
     }
 
-    #[cold]
     fn overflow(&self, value: P::Item) -> Result<(), SendError<P::Item>> {
         let core = self.push.core();
         core.saw(self.push.len());

@@ -1,22 +1,25 @@
 //! One writer, one reader: a chain of cache lines, each with the values of some positions and a stamp that says how far it is filled.
 //!
-//! Positions count values since the beginning. A **line** holds the values of [`Lane::PER_LINE`] positions behind one stamp, for
-//! small values all in one cache line; lines stand in **blocks**.
+//! A **line** holds the values of [`Lane::PER_LINE`] positions behind one stamp, for small values all in one cache line; lines stand in
+//! **blocks**. A **mark** says where a side stands in one number that only grows: 64 for each line since the beginning, and how far
+//! into its line the next place is. Within a line marks grow by [`Lane::STEP`] a value.
 //!
-//! 1. The stamp is the position after the last one that is filled. The writer stores it (Release) after each value, or once for
+//! 1. The stamp of a line is the mark of its last place that is filled. The writer stores it (Release) after each value, or once for
 //!    all the values that it put into the line.
-//! 2. The reader at position `h` loads the stamp of `h`'s line (Acquire): all positions below it are there, also those in
-//!    lines that it did not look at yet, since the writer goes in order. What a line held a lap ago is `<= h` and means: nothing.
+//! 2. The reader at mark `m` loads the stamp of its line (Acquire): all places from `m` to the stamp are filled. What a line held
+//!    a lap ago is below `m` and means: nothing. What the writer put there a lap ahead is above the line's last place: all are filled.
 //!    So nobody ever resets a stamp, the reader never writes to a line, and a value costs one transfer of its line.
-//! 3. The reader stores `head` (Release) after it took values out. The writer loads it (Acquire) only when it has
-//!    reached the limit that it knew: `head + capacity`.
-//! 4. A bounded lane is one block whose next is itself. An unbounded one links a new block (Release) before it fills its first
-//!    value; the reader gives drained blocks back through `spare`.
+//! 3. The reader stores its mark as `head` (Release) after it took values out. The writer loads it (Acquire) only when it has
+//!    reached the limit that it knew: what was taken, and the capacity.
+//! 4. A bounded lane is one block whose next is itself. An unbounded one links a new block (Release) before it enters it; the reader
+//!    follows when it has drained the old one, and gives that back through `spare`.
+//! 5. A side goes from line to line, and asks for room or values, only when it has used up what it knew of. Until then a value
+//!    costs the writer three stores: value, stamp, mark.
 //!
 //! ```text
-//!   line 0                 line 1                 line 2
-//!   stamp 7  a b c d e f g | stamp 10  h i j . . . . | stamp 0  . . . .
-//!                  ^ head = 4            ^ tail = 10
+//!   line 0                       line 1                       line 2
+//!   stamp 120  a b c d e f g     stamp 152  h i j . . . .     stamp 0  . . . . . . .      u64: places at 8, 16, .. 56
+//!              64+8     64+56               128+8  ^ tail = 160
 //! ```
 //!
 //! After the slot-state ring of JCTools' `SpscArrayQueue`; the stamp per line in place of per slot is ours: `docs/internals/queue.md` has the figures.
@@ -49,14 +52,21 @@ struct Block {
 
 /// What the writer and the reader of a lane share.
 pub(crate) struct Lane<T> {
-    /// How many values the reader took out. Stored by the reader alone.
+    /// Where the reader stands. Stored by the reader alone.
     head: Padded<AtomicUsize>,
-    /// Blocks that the reader drained, for the writer to fill again.
+    writing: Padded<Writing>,
+    values: PhantomData<T>,
+}
+
+/// What the writer works with.
+struct Writing {
+    /// Where the writer stands. Stored by the writer alone, read by others for the length.
+    tail: AtomicUsize,
+    /// A block that the reader drained, for the writer to fill again.
     spare: AtomicPtr<Block>,
     first: *mut Block,
     lines: usize,
     capacity: usize,
-    values: PhantomData<T>,
 }
 
 // SAFETY: rules 1 to 3 give each value one owner at a time and order the hand-over by the stamp and by `head`.
@@ -64,27 +74,24 @@ unsafe impl<T: Send> Send for Lane<T> {}
 // SAFETY: as above; what only one side may do is unsafe to call.
 unsafe impl<T: Send> Sync for Lane<T> {}
 
-/// Where a side stands: the next place, and where its block ends. The line is found by the place's address.
+/// The line in which a side stands, where its block ends, and the mark up to which the side may go without asking.
 #[derive(Clone)]
 struct Cursor {
-    at: Cell<*mut u8>,
+    line: Cell<*mut u8>,
     end: Cell<*mut u8>,
+    until: Cell<usize>,
 }
 
 /// The writer's own half.
 pub(crate) struct Writer {
     cursor: Cursor,
-    tail: Cell<usize>,
+    /// So many values may be put in, since the beginning.
     limit: Cell<usize>,
 }
 
 /// The reader's own half.
-///
-/// How far it came is the lane's `head`.
 pub(crate) struct Reader {
     cursor: Cursor,
-    /// All positions below are known to be filled.
-    filled: Cell<usize>,
 }
 
 // SAFETY: the pointers lead into the lane, which is Send; whoever moves a half to another thread hands over that side of the lane.
@@ -124,6 +131,16 @@ impl<T> Lane<T> {
     /// Where the lines begin in a block.
     const LINES: usize = round_up(size_of::<Block>(), Self::ALIGN);
 
+    /// Marks between one place and the next. A place that is alone in its line is passed by one step of any length.
+    const STEP: usize = if Self::PER_LINE == 1 {
+        1
+    } else {
+        size_of::<Place<T>>()
+    };
+
+    /// How far into its line's marks the first place is.
+    const FIRST: usize = Self::VALUES % LINE;
+
     /// A lane for at most `capacity` values.
     ///
     /// # Errors
@@ -145,11 +162,14 @@ impl<T> Lane<T> {
 
     fn with(first: *mut Block, lines: usize, capacity: usize) -> Self {
         Self {
-            head: Padded(AtomicUsize::new(0)),
-            spare: AtomicPtr::new(ptr::null_mut()),
-            first,
-            lines,
-            capacity,
+            head: Padded(AtomicUsize::new(LINE + Self::FIRST)),
+            writing: Padded(Writing {
+                tail: AtomicUsize::new(LINE + Self::FIRST),
+                spare: AtomicPtr::new(ptr::null_mut()),
+                first,
+                lines,
+                capacity,
+            }),
             values: PhantomData,
         }
     }
@@ -221,90 +241,108 @@ impl<T> Lane<T> {
             .wrapping_add(place)
     }
 
-    /// The line of a place. Where a line has more than one place, it is aligned to its own length.
+    /// The place of a mark in its line.
     #[inline(always)]
-    fn line(at: *mut u8) -> *mut u8 {
-        let offset = if Self::PER_LINE == 1 {
-            Self::VALUES
-        } else {
-            at.addr() % LINE
-        };
-        at.wrapping_sub(offset)
+    fn at(line: *mut u8, mark: usize) -> *mut Place<T> {
+        line.wrapping_add(Self::VALUES - Self::FIRST + mark % LINE)
+            .cast()
     }
 
-    /// The stamp of a place's line.
-    ///
     /// # Safety
-    /// `at` is a place in a block that is alive.
+    /// `line` is in a block that is alive.
     #[inline(always)]
-    unsafe fn stamp<'a>(at: *mut u8) -> &'a AtomicUsize {
+    unsafe fn stamp<'a>(line: *mut u8) -> &'a AtomicUsize {
         // SAFETY: every line begins with its stamp.
-        unsafe { &*Self::line(at).cast::<AtomicUsize>() }
+        unsafe { &*line.cast::<AtomicUsize>() }
     }
 
-    /// Places from this one to the end of its line.
-    #[inline(always)]
-    fn places_left(at: *mut u8) -> usize {
-        if Self::PER_LINE == 1 || size_of::<Place<T>>() == 0 {
-            return 1;
+    /// The mark of the first place of the line that `mark` is in or at the end of.
+    fn beginning(mark: usize) -> usize {
+        (mark - Self::FIRST) / LINE * LINE + Self::FIRST
+    }
+
+    /// How many values come before a mark.
+    fn position(mark: usize) -> usize {
+        let mark = mark - Self::FIRST;
+        (mark / LINE - 1) * Self::PER_LINE + mark % LINE / Self::STEP
+    }
+
+    /// The mark behind the last place of that line.
+    fn end(mark: usize) -> usize {
+        Self::beginning(mark) + Self::PER_LINE * Self::STEP
+    }
+
+    /// Goes to the line after that of `mark`, by `leave` where the block ends; the mark of its first place, or `None` if `leave` has no
+    /// block.
+    fn next_line(
+        &self,
+        cursor: &Cursor,
+        mark: usize,
+        leave: impl FnOnce(*mut Block) -> Option<*mut Block>,
+    ) -> Option<usize> {
+        let line = cursor.line.get().wrapping_add(Self::STRIDE);
+        if line == cursor.end.get() {
+            self.enter(cursor, leave(self.block_before(line))?);
+        } else {
+            cursor.line.set(line);
         }
-        Self::PER_LINE - (at.addr() % LINE - Self::VALUES) / size_of::<Place<T>>()
+        Some(Self::beginning(mark) + LINE)
     }
 
-    /// Whether a line ends before this place.
-    #[inline(always)]
-    fn is_beyond(next: *mut u8) -> bool {
-        let end = Self::VALUES + Self::PER_LINE * size_of::<Place<T>>();
-        Self::PER_LINE == 1 || next.addr() % LINE == end % LINE
-    }
-
-    /// The first place of the line after that of `at`; `None`: the block ends there.
-    #[inline(always)]
-    fn next_line(cursor: &Cursor, at: *mut u8) -> Option<*mut u8> {
-        let line = Self::line(at).wrapping_add(Self::STRIDE);
-        (line != cursor.end.get()).then(|| line.wrapping_add(Self::VALUES))
-    }
-
-    /// Where the places of `block` begin, and where its lines end.
     fn enter(&self, cursor: &Cursor, block: *mut Block) {
         let first = Self::first_line(block);
-        cursor.at.set(first.wrapping_add(Self::VALUES));
-        cursor
-            .end
-            .set(first.wrapping_add(self.lines * Self::STRIDE));
+        let length = self.writing.0.lines * Self::STRIDE;
+        cursor.line.set(first);
+        cursor.end.set(first.wrapping_add(length));
     }
 
     /// The block whose lines end there.
     fn block_before(&self, end: *mut u8) -> *mut Block {
-        end.wrapping_sub(self.lines * Self::STRIDE + Self::LINES)
+        end.wrapping_sub(self.writing.0.lines * Self::STRIDE + Self::LINES)
             .cast()
     }
 
     fn cursor(&self) -> Cursor {
         let cursor = Cursor {
-            at: Cell::new(ptr::null_mut()),
+            line: Cell::new(ptr::null_mut()),
             end: Cell::new(ptr::null_mut()),
+            until: Cell::new(LINE + Self::FIRST),
         };
-        self.enter(&cursor, self.first);
+        self.enter(&cursor, self.writing.0.first);
         cursor
     }
 
-    /// The two halves of a lane that was just made.
+    /// The two halves of a lane that was just made. The writer may put in nothing yet: [`Lane::find_room`].
     pub(crate) fn halves(&self) -> (Writer, Reader) {
         let writer = Writer {
             cursor: self.cursor(),
-            tail: Cell::new(0),
-            limit: Cell::new(self.capacity),
+            limit: Cell::new(0),
         };
         let reader = Reader {
             cursor: self.cursor(),
-            filled: Cell::new(0),
         };
         (writer, reader)
     }
 
     pub(crate) fn capacity(&self) -> usize {
-        self.capacity
+        self.writing.0.capacity
+    }
+
+    /// How many values were put in since the beginning.
+    pub(crate) fn put(&self) -> usize {
+        Self::position(self.writing.0.tail.load(Ordering::Relaxed))
+    }
+
+    /// How many values were taken out since the beginning.
+    pub(crate) fn taken(&self) -> usize {
+        Self::position(self.head.0.load(Ordering::Relaxed))
+    }
+
+    /// Values inside, or a moment ago.
+    pub(crate) fn len(&self) -> usize {
+        // The reader may be ahead of the first look.
+        let put = self.put();
+        put.saturating_sub(self.taken())
     }
 
     /// Drops what is inside, and frees the lane's memory.
@@ -312,6 +350,7 @@ impl<T> Lane<T> {
     /// # Safety
     /// Nobody else uses the lane any more, and nobody does after this call.
     pub(crate) unsafe fn destroy(&self, reader: &Reader) {
+        let lines = self.writing.0.lines;
         // SAFETY: the caller has the lane alone.
         unsafe {
             while let Some(value) = self.try_pop(reader) {
@@ -321,12 +360,12 @@ impl<T> Lane<T> {
             let first = block;
             while !block.is_null() {
                 let next = (*block).next.load(Ordering::Relaxed);
-                Self::free(block, self.lines);
+                Self::free(block, lines);
                 block = if next == first { ptr::null_mut() } else { next };
             }
-            let spare = self.spare.swap(ptr::null_mut(), Ordering::Acquire);
+            let spare = self.writing.0.spare.swap(ptr::null_mut(), Ordering::Acquire);
             if !spare.is_null() {
-                Self::free(spare, self.lines);
+                Self::free(spare, lines);
             }
         }
     }

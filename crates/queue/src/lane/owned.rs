@@ -28,7 +28,6 @@ impl<T> OwnedLane<T> {
     pub(crate) unsafe fn leave(&self, reader: &Reader) {
         let reader = Reader {
             cursor: reader.cursor.clone(),
-            filled: reader.filled.clone(),
         };
         self.left.with_mut(|left| {
             // SAFETY: there is one reader, and this is its end.

@@ -1,85 +1,92 @@
 //! The writer's side of a lane.
 
-use super::{Block, Cursor, Lane, Place, Writer};
+use super::{Block, Lane, Writer};
 use crate::sync::Ordering;
 use std::ptr;
 
+impl Writer {
+    /// How many values may be put in, since the beginning.
+    pub(crate) fn limit(&self) -> usize {
+        self.limit.get()
+    }
+
+    /// `limit` is not below what it was.
+    pub(crate) fn set_limit(&self, limit: usize) {
+        self.limit.set(limit);
+    }
+}
+
 impl<T> Lane<T> {
-    /// Values inside, for the writer.
-    pub(crate) fn len_for_writer(&self, writer: &Writer) -> usize {
-        writer.tail.get() - self.head.0.load(Ordering::Relaxed)
-    }
-
-    /// How many values were put in since the beginning.
     #[inline(always)]
-    pub(crate) fn put(&self, writer: &Writer) -> usize {
-        let _ = self;
-        writer.tail.get()
+    fn tail(&self) -> usize {
+        self.writing.0.tail.load(Ordering::Relaxed)
     }
 
-    /// Whether there is room for a value; rule 3.
+    /// Whether it is known that there is room for a value.
     #[inline(always)]
-    pub(crate) fn has_room(&self, writer: &Writer) -> bool {
-        writer.tail.get() < writer.limit.get() || self.look_for_room(writer)
+    pub(crate) fn knows_room(&self, writer: &Writer) -> bool {
+        self.tail() != writer.cursor.until.get()
     }
 
-    #[inline(never)]
-    fn look_for_room(&self, writer: &Writer) -> bool {
-        let head = self.head.0.load(Ordering::Acquire);
-        writer.limit.set(head.saturating_add(self.capacity));
-        writer.tail.get() < writer.limit.get()
+    /// How many values may be put in without asking for more.
+    pub(crate) fn granted(&self, writer: &Writer) -> usize {
+        writer.limit.get() - self.put()
     }
 
-    /// Room for how many of `wanted` values.
-    pub(crate) fn room(&self, writer: &Writer, wanted: usize) -> usize {
-        let known = writer.limit.get() - writer.tail.get();
-        if known < wanted {
-            self.look_for_room(writer);
+    /// The limit of a bounded lane's writer by rule 3.
+    pub(crate) fn newest_limit(&self) -> usize {
+        let head = Self::position(self.head.0.load(Ordering::Acquire));
+        head.saturating_add(self.capacity())
+    }
+
+    /// Whether there is room for a value; `raise` gives a new limit where the old one is reached.
+    pub(crate) fn find_room(&self, writer: &Writer, raise: impl FnOnce(usize) -> usize) -> bool {
+        let mut tail = self.tail();
+        if tail != writer.cursor.until.get() {
+            return true;
         }
-        wanted.min(writer.limit.get() - writer.tail.get())
+        let position = Self::position(tail);
+        if position == writer.limit.get() {
+            writer.limit.set(raise(position));
+            if position == writer.limit.get() {
+                return false;
+            }
+        }
+        if tail == Self::end(tail) {
+            let next = self.next_line(&writer.cursor, tail, |block| Some(self.next_block(block)));
+            tail = next.expect("the writer makes the blocks that it needs");
+            self.writing.0.tail.store(tail, Ordering::Relaxed);
+        }
+        let begun = (tail - Self::beginning(tail)) / Self::STEP;
+        let here = (Self::PER_LINE - begun).min(writer.limit.get() - position);
+        writer.cursor.until.set(tail + here * Self::STEP);
+        true
     }
 
     /// Puts a value in.
     ///
     /// # Safety
-    /// `writer` is this lane's, the caller is its one user, and [`Lane::has_room`] said so.
+    /// `writer` is this lane's, the caller is its one user, and [`Lane::knows_room`] or [`Lane::find_room`] said so.
     #[inline(always)]
     pub(crate) unsafe fn push(&self, writer: &Writer, value: T) {
-        // Before the value is written: what it may overwrite for all the compiler knows need not be read again.
-        let (at, tail) = (writer.cursor.at.get(), writer.tail.get() + 1);
-        // SAFETY: the cursor is within the lane, and rule 3 says that the reader is done with this place.
+        let (line, tail) = (writer.cursor.line.get(), self.tail());
+        // SAFETY: the mark is of a place in the line, and rule 3 says that the reader is done with it.
         unsafe {
-            (*at.cast::<Place<T>>()).with_mut(|place| (*place).write(value));
-            self.publish(writer, at, tail);
+            (*Self::at(line, tail)).with_mut(|place| (*place).write(value));
+            self.publish(line, tail);
         }
     }
 
-    /// Stamps the line of `last` with `tail`.
+    /// Rule 1: the places of the line up to `last` are filled.
     ///
     /// # Safety
-    /// As [`Lane::push`], and the places of that line hold values, from the cursor to `last`.
+    /// They are, and `line` is the writer's.
     #[inline(always)]
-    unsafe fn publish(&self, writer: &Writer, last: *mut u8, tail: usize) {
-        let cursor = &writer.cursor;
-        // SAFETY: the place is in the writer's block.
-        let stamp = unsafe { Self::stamp(last) };
-        let next = last.wrapping_add(size_of::<Place<T>>());
-        if !Self::is_beyond(next) {
-            cursor.at.set(next);
-        } else if let Some(next) = Self::next_line(cursor, last) {
-            cursor.at.set(next);
-        } else {
-            // Before the last value of a block is published the way on from it must be there (rule 4).
-            self.writer_leaves_block(cursor);
-        }
-        writer.tail.set(tail);
-        stamp.store(tail, Ordering::Release);
-    }
-
-    #[inline(never)]
-    fn writer_leaves_block(&self, cursor: &Cursor) {
-        let next = self.next_block(self.block_before(cursor.end.get()));
-        self.enter(cursor, next);
+    unsafe fn publish(&self, line: *mut u8, last: usize) {
+        let next = last + Self::STEP;
+        self.writing.0.tail.store(next, Ordering::Relaxed);
+        // SAFETY: the line is in the writer's block.
+        unsafe { Self::stamp(line) }.store(last, Ordering::Release);
     }
 
     fn next_block(&self, block: *mut Block) -> *mut Block {
@@ -89,43 +96,45 @@ impl<T> Lane<T> {
         if !next.is_null() {
             return next;
         }
-        let mut next = self.spare.swap(ptr::null_mut(), Ordering::Acquire);
+        let mut next = (self.writing.0.spare).swap(ptr::null_mut(), Ordering::Acquire);
         if next.is_null() {
-            next = Self::another_block(self.lines);
+            next = Self::another_block(self.writing.0.lines);
         }
         link.store(next, Ordering::Release);
         next
     }
 
-    /// Puts in what `next` gives, `most` at most, and no more than there is room for; how many.
+    /// Puts in what `next` gives, `most` at most, and no more than the limit lets in; how many.
     ///
     /// A line is published when it is full or `next` ends, and also if `next` panics.
     ///
     /// # Safety
-    /// As [`Lane::push`], but for the room.
+    /// `writer` is this lane's, and the caller is its one user.
     pub(crate) unsafe fn push_some(
         &self,
         writer: &Writer,
         most: usize,
         mut next: impl FnMut() -> Option<T>,
     ) -> usize {
-        let most = self.room(writer, most);
         let mut done = 0;
-        while done < most {
+        while done < most && self.find_room(writer, |position| position) {
+            let first = self.tail();
+            let line = writer.cursor.line.get();
+            let here = (writer.cursor.until.get() - first) / Self::STEP;
+            let here = here.min(most - done);
             let mut filling = Filling {
                 lane: self,
-                writer,
+                line,
+                first,
                 count: 0,
             };
-            let first = writer.cursor.at.get();
-            let here = Self::places_left(first).min(most - done);
             while filling.count < here {
                 let Some(value) = next() else {
                     return done + filling.count;
                 };
-                let at = first.wrapping_add(filling.count * size_of::<Place<T>>());
+                let at = Self::at(line, first + filling.count * Self::STEP);
                 // SAFETY: the place is in the line, and there is room for it.
-                unsafe { (*at.cast::<Place<T>>()).with_mut(|place| (*place).write(value)) };
+                unsafe { (*at).with_mut(|place| (*place).write(value)) };
                 filling.count += 1;
             }
             done += here;
@@ -137,19 +146,17 @@ impl<T> Lane<T> {
 /// Publishes what was put into a line, whatever happens.
 struct Filling<'a, T> {
     lane: &'a Lane<T>,
-    writer: &'a Writer,
+    line: *mut u8,
+    first: usize,
     count: usize,
 }
 
 impl<T> Drop for Filling<'_, T> {
     fn drop(&mut self) {
         if self.count > 0 {
-            let size = size_of::<Place<T>>();
-            let last = self.writer.cursor.at.get();
-            let last = last.wrapping_add((self.count - 1) * size);
-            let tail = self.writer.tail.get() + self.count;
+            let last = self.first + (self.count - 1) * Lane::<T>::STEP;
             // SAFETY: `count` places of the line were filled.
-            unsafe { self.lane.publish(self.writer, last, tail) };
+            unsafe { self.lane.publish(self.line, last) };
         }
     }
 }

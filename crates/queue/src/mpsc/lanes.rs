@@ -13,8 +13,6 @@ const BLOCK: usize = 224;
 /// A lane and what the receiver has to know of it.
 pub(super) struct Slot<T> {
     pub(super) lane: OwnedLane<T>,
-    /// Values put in, as the sender said last: only for [`Lanes::len`].
-    put: AtomicUsize,
     /// No more values will come.
     closed: AtomicBool,
 }
@@ -92,7 +90,6 @@ impl<T> Lanes<T> {
         let (lane, writer, reader) = OwnedLane::new(Lane::unbounded(self.block));
         let slot = Arc::new(Slot {
             lane,
-            put: AtomicUsize::new(0),
             closed: AtomicBool::new(false),
         });
         let mut registry = lock(&self.registry);
@@ -138,7 +135,7 @@ impl<T> Lanes<T> {
     pub(super) fn len(&self) -> usize {
         let registry = lock(&self.registry);
         let slots = registry.all.iter().flatten();
-        slots.map(|slot| slot.len()).sum()
+        slots.map(|slot| slot.lane.len()).sum()
     }
 
     /// Rule 4: this lane may hold something.
@@ -182,30 +179,43 @@ impl<T> Lanes<T> {
     }
 }
 
-impl<T> Slot<T> {
-    fn len(&self) -> usize {
-        let taken = self.lane.taken();
-        self.put.load(Ordering::Relaxed).saturating_sub(taken)
-    }
-}
-
 impl<T> Outlet<T> {
     #[inline(always)]
-    pub(super) fn push(&self, value: T) {
-        let slot = &*self.slot;
-        // SAFETY: the writer is the lane's, an outlet is one sender's, and an unbounded lane has room.
-        unsafe { slot.lane.push(&self.writer, value) };
-        slot.put
-            .store(slot.lane.put(&self.writer), Ordering::Relaxed);
+    pub(super) fn knows_room(&self) -> bool {
+        self.slot.lane.knows_room(&self.writer)
+    }
+
+    pub(super) fn find_room(&self, raise: impl FnOnce(usize) -> usize) -> bool {
+        self.slot.lane.find_room(&self.writer, raise)
+    }
+
+    /// Credits that are not used yet.
+    pub(super) fn granted(&self) -> usize {
+        self.slot.lane.granted(&self.writer)
+    }
+
+    /// Credits ever had.
+    pub(super) fn limit(&self) -> usize {
+        self.writer.limit()
+    }
+
+    pub(super) fn set_limit(&self, limit: usize) {
+        self.writer.set_limit(limit);
+    }
+
+    /// # Safety
+    /// [`Outlet::knows_room`] or [`Outlet::find_room`] said so.
+    #[inline(always)]
+    pub(super) unsafe fn push(&self, value: T) {
+        // SAFETY: the writer is the lane's, an outlet is one sender's, and the caller knows of room.
+        unsafe { self.slot.lane.push(&self.writer, value) };
     }
 
     pub(super) fn push_some(&self, count: usize, mut values: impl Iterator<Item = T>) {
-        let slot = &*self.slot;
+        let lane = &self.slot.lane;
         // SAFETY: as in `push`.
-        let pushed = unsafe { slot.lane.push_some(&self.writer, count, || values.next()) };
+        let pushed = unsafe { lane.push_some(&self.writer, count, || values.next()) };
         debug_assert_eq!(pushed, count);
-        slot.put
-            .store(slot.lane.put(&self.writer), Ordering::Relaxed);
     }
 
     /// The last thing a sender does with it.
@@ -216,14 +226,25 @@ impl<T> Outlet<T> {
 
 impl<T> Inlet<T> {
     #[inline(always)]
-    pub(super) fn has_value(&self) -> bool {
-        self.slot.lane.has_value(&self.reader)
+    pub(super) fn knows_value(&self) -> bool {
+        self.slot.lane.knows_value(&self.reader)
     }
 
+    /// How many values are there for sure; 0: none.
+    pub(super) fn known(&self) -> usize {
+        self.slot.lane.known(&self.reader)
+    }
+
+    pub(super) fn has_value(&self) -> bool {
+        self.known() > 0
+    }
+
+    /// # Safety
+    /// [`Inlet::knows_value`] or [`Inlet::known`] said that there is one.
     #[inline(always)]
-    pub(super) fn pop(&self) -> Option<T> {
-        // SAFETY: the reader is the lane's, and the inlet is the receiver's.
-        unsafe { self.slot.lane.try_pop(&self.reader) }
+    pub(super) unsafe fn pop(&self) -> T {
+        // SAFETY: the reader is the lane's, the inlet is the receiver's, and there is a value.
+        unsafe { self.slot.lane.pop(&self.reader) }
     }
 
     pub(super) fn pop_some(&self, most: usize, take: impl FnMut(T)) -> usize {

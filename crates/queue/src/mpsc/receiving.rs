@@ -207,16 +207,32 @@ impl<T> Pop for Rx<T> {
     }
 
     #[inline(always)]
+    fn pop_quickly(&self) -> Option<T> {
+        let inlet = self.current()?;
+        if !inlet.knows_value() {
+            return None;
+        }
+        // SAFETY: there is a value.
+        let value = unsafe { inlet.pop() };
+        self.popped(1);
+        Some(value)
+    }
+
     fn try_pop(&self) -> Option<T> {
         loop {
             let left = self.left.get();
             if left > 0 {
-                let value = match self.current() {
-                    Some(inlet) => inlet.pop(),
-                    None => self.shared.common.pop(),
+                // What is known of a lane belongs to the turn: taking it is not counted again.
+                let (count, value) = match self.current() {
+                    Some(inlet) => match inlet.known() {
+                        0 => (0, None),
+                        // SAFETY: there is one.
+                        known => (known, Some(unsafe { inlet.pop() })),
+                    },
+                    None => (1, self.shared.common.pop()),
                 };
                 if value.is_some() {
-                    self.left.set(left - 1);
+                    self.left.set(left.saturating_sub(count));
                     self.popped(1);
                     return value;
                 }

@@ -15,7 +15,7 @@ const BEFORE_A_LANE: u32 = 64;
 pub struct Tx<T> {
     shared: Arc<Shared<T>>,
     outlet: OnceCell<Outlet<T>>,
-    /// Credits in hand.
+    /// Credits in hand, until it has a lane, whose limit they are from then on.
     credits: Cell<usize>,
     /// Values sent on the common path, until it has a lane.
     sent: Cell<u32>,
@@ -37,25 +37,13 @@ impl<T> Tx<T> {
         }
     }
 
-    /// A credit for one value: from the hand, or a new block of them.
-    #[inline(always)]
-    fn credit(&self) -> bool {
-        if self.credits.get() == 0 && !self.fetch_credits(usize::MAX) {
-            return false;
-        }
-        self.credits.set(self.credits.get() - 1);
-        true
-    }
-
-    #[inline(never)]
-    fn fetch_credits(&self, wanted: usize) -> bool {
-        let credits = if self.shared.is_bounded() {
-            self.shared.claim(wanted)
+    /// Rule 3: the lane's new limit, where the old one is reached.
+    fn raise(&self, limit: usize) -> usize {
+        if self.shared.is_bounded() {
+            limit + self.shared.claim(usize::MAX)
         } else {
             usize::MAX
-        };
-        self.credits.set(credits);
-        credits > 0
+        }
     }
 
     /// Rule 1.
@@ -68,11 +56,15 @@ impl<T> Tx<T> {
         if self.sent.get() + 1 >= BEFORE_A_LANE {
             self.sent.set(0);
             if let Some(outlet) = shared.lanes.make(|| shared.common.pushed()) {
+                outlet.set_limit(self.credits.take());
                 let outlet = self.outlet.get_or_init(|| outlet);
                 return self.push_to(outlet, value);
             }
         }
-        if self.credits.get() == 0 && !self.fetch_credits(1) {
+        if self.credits.get() == 0 {
+            self.credits.set(shared.claim(1));
+        }
+        if self.credits.get() == 0 {
             return Err(value);
         }
         shared.common.push(value)?;
@@ -82,12 +74,16 @@ impl<T> Tx<T> {
     }
 
     fn push_some_to(&self, outlet: &Outlet<T>, values: &mut Vec<T>) -> usize {
-        let mut count = 0;
-        while count < values.len() && (self.credits.get() > 0 || self.fetch_credits(usize::MAX)) {
-            let some = self.credits.get().min(values.len() - count);
-            self.credits.set(self.credits.get() - some);
-            count += some;
+        loop {
+            let granted = outlet.granted();
+            if granted < values.len() {
+                outlet.set_limit(self.raise(outlet.limit()));
+            }
+            if outlet.granted() == granted || outlet.granted() >= values.len() {
+                break;
+            }
         }
+        let count = outlet.granted().min(values.len());
         if count > 0 {
             outlet.push_some(count, values.drain(..count));
             self.shared.lanes.hint_of(outlet);
@@ -95,12 +91,12 @@ impl<T> Tx<T> {
         count
     }
 
-    #[inline(always)]
     fn push_to(&self, outlet: &Outlet<T>, value: T) -> Result<(), T> {
-        if !self.credit() {
+        if !outlet.find_room(|limit| self.raise(limit)) {
             return Err(value);
         }
-        outlet.push(value);
+        // SAFETY: there is room.
+        unsafe { outlet.push(value) };
         self.shared.lanes.hint_of(outlet);
         Ok(())
     }
@@ -115,6 +111,20 @@ impl<T> Push for Tx<T> {
     }
 
     #[inline(always)]
+    fn push_quickly(&self, value: T) -> Result<(), T> {
+        let Some(outlet) = self.outlet.get() else {
+            return Err(value);
+        };
+        if !outlet.knows_room() || self.shared.core.is_closed() {
+            return Err(value);
+        }
+        // SAFETY: there is room.
+        unsafe { outlet.push(value) };
+        self.shared.lanes.hint_of(outlet);
+        self.shared.core.items.0.signal(1);
+        Ok(())
+    }
+
     fn try_push(&self, value: T) -> Result<(), T> {
         match self.outlet.get() {
             Some(outlet) => self.push_to(outlet, value)?,
@@ -146,7 +156,8 @@ impl<T> Push for Tx<T> {
     }
 
     fn has_room(&self) -> bool {
-        if !self.shared.is_bounded() || self.credits.get() > 0 {
+        let granted = self.outlet.get().map_or(0, Outlet::granted);
+        if !self.shared.is_bounded() || self.credits.get() + granted > 0 {
             return true;
         }
         if self.shared.lanes.are_possible() {
@@ -182,12 +193,14 @@ impl<T> Clone for Tx<T> {
 
 impl<T> Drop for Tx<T> {
     fn drop(&mut self) {
+        let mut unused = self.credits.get();
         if let Some(outlet) = self.outlet.get() {
+            unused += outlet.granted();
             outlet.close();
             self.shared.lanes.hint_of(outlet);
         }
         if self.shared.is_bounded() {
-            self.shared.give_back(self.credits.get());
+            self.shared.give_back(unused);
         }
     }
 }
