@@ -10,7 +10,7 @@
 
 use std::cell::Cell;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::clock;
 
@@ -36,6 +36,11 @@ const MOST_YIELDS: u32 = 16;
 /// some 50 us.
 const YIELDING_NS: u64 = 1_000_000;
 
+/// Half of the shortest lingering: about what it takes to look at the clock twice.
+const LINGER_NS: u64 = 30;
+/// The longest is 1 us: no more than a message waits anyway that finds its receiver asleep.
+const MOST_LINGER: u32 = 5;
+
 static SPINNERS: AtomicUsize = AtomicUsize::new(0);
 
 /// One waiter's memory of how its waits went.
@@ -46,6 +51,8 @@ pub struct Spin {
     waits: u32,
     waits_after: u32,
     yields: u32,
+    /// How long a wait goes on when it has found something, as a power of two; 0: it does not.
+    linger: u32,
 }
 
 impl Default for Spin {
@@ -62,6 +69,7 @@ impl Spin {
             waits: 0,
             waits_after: 1,
             yields: 0,
+            linger: 0,
         }
     }
 
@@ -85,6 +93,7 @@ impl Spin {
                 if found() {
                     let took = clock::now().saturating_sub(start);
                     self.budget_ns = self.budget_ns.max(took * 4).min(MOST_NS);
+                    self.go_on_for_a_while();
                     return true;
                 }
                 std::hint::spin_loop();
@@ -92,6 +101,24 @@ impl Spin {
             if clock::now().saturating_sub(start) >= self.budget_ns {
                 self.budget_ns /= 2;
                 return false;
+            }
+        }
+    }
+
+    /// What the last wait brought: how many values were moved since.
+    fn brought(&mut self, count: u64, capacity: u64) {
+        if count >= 2 << self.linger && count <= capacity / 4 {
+            self.linger = (self.linger + 1).min(MOST_LINGER);
+        } else if count < 1 << self.linger || count > capacity / 2 {
+            self.linger = self.linger.saturating_sub(1);
+        }
+    }
+
+    fn go_on_for_a_while(&self) {
+        if self.linger > 0 {
+            let until = clock::now() + (LINGER_NS << self.linger);
+            while clock::now() < until {
+                std::hint::spin_loop();
             }
         }
     }
@@ -153,13 +180,17 @@ impl Spin {
         woken
     }
 
-    /// 16 bits of budget, 20 of waits, 20 of waits after, 8 of yields.
+    /// 16 bits of budget, 20 of waits, 20 of waits after, 4 of yields, 4 of lingering.
     fn pack(&self) -> u64 {
-        const { assert!(MOST_NS < 1 << 16 && MOST_WAITS < 1 << 20) };
+        const {
+            assert!(MOST_NS < 1 << 16 && MOST_WAITS < 1 << 20);
+            assert!(YIELDS_TO_CLOCK == 16 && MOST_LINGER < 16);
+        };
         self.budget_ns
             | u64::from(self.waits) << 16
             | u64::from(self.waits_after) << 36
-            | u64::from(self.yields % 256) << 56
+            | u64::from(self.yields % YIELDS_TO_CLOCK) << 56
+            | u64::from(self.linger) << 60
     }
 
     fn unpack(packed: u64) -> Self {
@@ -168,7 +199,8 @@ impl Spin {
             budget_ns: bits(0, 16),
             waits: bits(16, 20) as u32,
             waits_after: bits(36, 20) as u32,
-            yields: bits(56, 8) as u32,
+            yields: bits(56, 4) as u32,
+            linger: bits(60, 4) as u32,
         }
     }
 
@@ -182,16 +214,26 @@ impl Spin {
 /// A [`Spin`] that several waiters share: what one learns the others know. Two that wait at once may overwrite each other's
 /// lesson, which costs no more than learning it again.
 #[derive(Debug)]
-pub(crate) struct SharedSpin(std::sync::atomic::AtomicU64);
+pub(crate) struct SharedSpin {
+    packed: AtomicU64,
+    /// What the channel had moved at the last wait.
+    moved: AtomicU64,
+}
 
 impl SharedSpin {
     pub(crate) fn new() -> Self {
-        Self(std::sync::atomic::AtomicU64::new(Spin::new().pack()))
+        Self {
+            packed: AtomicU64::new(Spin::new().pack()),
+            moved: AtomicU64::new(0),
+        }
     }
 
     /// As [`Spin::until`] where there are several processors, and then [`Spin::yield_some`].
-    pub(crate) fn until(&self, found: impl Fn() -> bool) -> bool {
+    pub(crate) fn until(&self, moved: u64, capacity: u64, found: impl Fn() -> bool) -> bool {
+        let before = self.moved.load(Ordering::Relaxed);
+        self.moved.store(moved, Ordering::Relaxed);
         self.with(|spin| {
+            spin.brought(moved.wrapping_sub(before), capacity);
             found() || processors() > 1 && spin.until(&found) || spin.yield_some(&found)
         })
     }
@@ -202,9 +244,9 @@ impl SharedSpin {
     }
 
     fn with<R>(&self, with: impl FnOnce(&mut Spin) -> R) -> R {
-        let mut spin = Spin::unpack(self.0.load(Ordering::Relaxed));
+        let mut spin = Spin::unpack(self.packed.load(Ordering::Relaxed));
         let result = with(&mut spin);
-        self.0.store(spin.pack(), Ordering::Relaxed);
+        self.packed.store(spin.pack(), Ordering::Relaxed);
         result
     }
 }
@@ -307,7 +349,8 @@ mod tests {
             budget_ns: 12_345,
             waits: super::MOST_WAITS,
             waits_after: 64,
-            yields: 17,
+            yields: 15,
+            linger: super::MOST_LINGER,
         };
         let back = Spin::unpack(spin.pack());
         assert_eq!(format!("{spin:?}"), format!("{back:?}"));

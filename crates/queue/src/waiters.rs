@@ -125,10 +125,32 @@ impl Waiters {
     /// Rule 1: after `published` values became visible.
     #[inline(always)]
     pub(crate) fn signal(&self, published: usize) {
-        barrier::light();
-        if self.word.load(Ordering::Relaxed) & !CLOSED != 0 {
+        if !self.is_quiet() {
             self.signal_slowly(published);
         }
+    }
+
+    /// [`signal`](Self::signal) for one, by who has a value to return: so that it has nothing to keep while the slow path runs.
+    #[inline(always)]
+    pub(crate) fn signal_and<T>(&self, value: T) -> Option<T> {
+        if self.is_quiet() {
+            Some(value)
+        } else {
+            self.signal_slowly_and(value)
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn signal_slowly_and<T>(&self, value: T) -> Option<T> {
+        self.signal_slowly(1);
+        Some(value)
+    }
+
+    #[inline(always)]
+    fn is_quiet(&self) -> bool {
+        barrier::light();
+        self.word.load(Ordering::Relaxed) & !CLOSED == 0
     }
 
     #[inline(never)]

@@ -133,6 +133,7 @@ impl<P: Pop> Receiver<P> {
             spin: &core.receiving,
             waiting: core.options.waiting,
             moved: self.pop.moved(),
+            capacity: self.pop.capacity(),
         };
         let ready = side.wait(deadline, || self.is_ready());
         core.saw(self.pop.len());

@@ -200,6 +200,7 @@ impl<P: Push> Sender<P> {
             spin: &core.sending,
             waiting: core.options.waiting,
             moved: self.push.moved(),
+            capacity: self.push.capacity(),
         };
         side.wait(deadline, || self.push.has_room() || core.room.0.is_closed())
     }

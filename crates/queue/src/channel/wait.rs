@@ -13,6 +13,7 @@ pub(crate) struct Side<'a> {
     pub(crate) waiting: Waiting,
     /// What went through the channel so far.
     pub(crate) moved: u64,
+    pub(crate) capacity: usize,
 }
 
 impl Side<'_> {
@@ -20,7 +21,7 @@ impl Side<'_> {
     pub(crate) fn wait(&self, deadline: Option<u64>, ready: impl Fn() -> bool) -> bool {
         match self.waiting {
             Waiting::Adaptive => {
-                if self.spin.until(&ready) {
+                if self.spin.until(self.moved, self.capacity as u64, &ready) {
                     return true;
                 }
             }

@@ -13,8 +13,8 @@
 //!    reached the limit that it knew: what was taken, and the capacity.
 //! 4. A bounded lane is one block whose next is itself. An unbounded one links a new block (Release) before it enters it; the reader
 //!    follows when it has drained the old one, and gives that back through `spare`.
-//! 5. A side goes from line to line, and asks for room or values, only when it has used up what it knew of. Until then a value
-//!    costs the writer three stores: value, stamp, mark.
+//! 5. A side asks for room or values only when it has used up what it knew of: the writer knows how many whole lines it was granted, the
+//!    reader looks at one stamp a line. A value costs the writer three stores: value, stamp, mark.
 //!
 //! ```text
 //!   line 0                       line 1                       line 2
@@ -87,6 +87,8 @@ pub(crate) struct Writer {
     cursor: Cursor,
     /// So many values may be put in, since the beginning.
     limit: Cell<usize>,
+    /// Whole lines after this one that it may fill, up to the end of the block at most.
+    lines: Cell<usize>,
 }
 
 /// The reader's own half.
@@ -140,6 +142,9 @@ impl<T> Lane<T> {
 
     /// How far into its line's marks the first place is.
     const FIRST: usize = Self::VALUES % LINE;
+
+    /// Marks of all places of a line.
+    const FULL: usize = Self::PER_LINE * Self::STEP;
 
     /// A lane for at most `capacity` values.
     ///
@@ -269,7 +274,7 @@ impl<T> Lane<T> {
 
     /// The mark behind the last place of that line.
     fn end(mark: usize) -> usize {
-        Self::beginning(mark) + Self::PER_LINE * Self::STEP
+        Self::beginning(mark) + Self::FULL
     }
 
     /// Goes to the line after that of `mark`, by `leave` where the block ends; the mark of its first place, or `None` if `leave` has no
@@ -296,6 +301,11 @@ impl<T> Lane<T> {
         cursor.end.set(first.wrapping_add(length));
     }
 
+    /// Lines of the block after this one.
+    fn lines_after(cursor: &Cursor) -> usize {
+        (cursor.end.get().addr() - cursor.line.get().addr()) / Self::STRIDE - 1
+    }
+
     /// The block whose lines end there.
     fn block_before(&self, end: *mut u8) -> *mut Block {
         end.wrapping_sub(self.writing.0.lines * Self::STRIDE + Self::LINES)
@@ -317,6 +327,7 @@ impl<T> Lane<T> {
         let writer = Writer {
             cursor: self.cursor(),
             limit: Cell::new(0),
+            lines: Cell::new(0),
         };
         let reader = Reader {
             cursor: self.cursor(),
@@ -363,7 +374,11 @@ impl<T> Lane<T> {
                 Self::free(block, lines);
                 block = if next == first { ptr::null_mut() } else { next };
             }
-            let spare = self.writing.0.spare.swap(ptr::null_mut(), Ordering::Acquire);
+            let spare = self
+                .writing
+                .0
+                .spare
+                .swap(ptr::null_mut(), Ordering::Acquire);
             if !spare.is_null() {
                 Self::free(spare, lines);
             }

@@ -1,6 +1,6 @@
 //! The reader's side of a lane.
 
-use super::{Block, Lane, Reader};
+use super::{Block, LINE, Lane, Place, Reader};
 use crate::sync::Ordering;
 use std::ptr;
 
@@ -13,7 +13,33 @@ impl<T> Lane<T> {
     /// Whether it is known that there is a value.
     #[inline(always)]
     pub(crate) fn knows_value(&self, reader: &Reader) -> bool {
+        self.knows_value_here(reader) || self.next_full_line(reader, self.head())
+    }
+
+    /// The same without going to another line.
+    #[inline(always)]
+    pub(crate) fn knows_value_here(&self, reader: &Reader) -> bool {
         self.head() != reader.cursor.until.get()
+    }
+
+    /// Goes to the next line of the block, if all of it is filled.
+    #[inline(always)]
+    fn next_full_line(&self, reader: &Reader, head: usize) -> bool {
+        let cursor = &reader.cursor;
+        let line = cursor.line.get().wrapping_add(Self::STRIDE);
+        if head % LINE != (Self::FIRST + Self::FULL) % LINE || line == cursor.end.get() {
+            return false;
+        }
+        let first = head - Self::FULL + LINE;
+        // SAFETY: the reader's block is alive, and the line is in it.
+        let filled = unsafe { Self::stamp(line) }.load(Ordering::Acquire);
+        if filled < first + Self::FULL - Self::STEP {
+            return false;
+        }
+        cursor.line.set(line);
+        self.head.0.store(first, Ordering::Relaxed);
+        cursor.until.set(first + Self::FULL);
+        true
     }
 
     /// Whether there is a value; rule 2.
@@ -24,8 +50,8 @@ impl<T> Lane<T> {
     /// How many values of the reader's line, or the next one, are there for sure: 0 if there are none at all.
     pub(crate) fn known(&self, reader: &Reader) -> usize {
         let cursor = &reader.cursor;
-        let mut head = self.head();
-        if head == cursor.until.get() {
+        if !self.knows_value(reader) {
+            let mut head = self.head();
             if head == Self::end(head) {
                 let next = self.next_line(cursor, head, |block| self.leave_block(block));
                 let Some(next) = next else { return 0 };
@@ -41,7 +67,7 @@ impl<T> Lane<T> {
             // The writer may have come round to this line again.
             cursor.until.set(Self::end(head).min(filled + Self::STEP));
         }
-        (cursor.until.get() - head) / Self::STEP
+        (cursor.until.get() - self.head()) / Self::STEP
     }
 
     /// Takes a value out.
@@ -101,9 +127,11 @@ impl<T> Lane<T> {
             if here == 0 {
                 break;
             }
-            for _ in 0..here {
-                // SAFETY: the caller's, and there are that many.
-                take(unsafe { self.pop(reader) });
+            let mut drained = Drained::of(self, reader);
+            while drained.count < here {
+                let at = drained.next();
+                // SAFETY: rule 2: the value of this place is there, and nobody else takes it.
+                take(unsafe { (*at).with_mut(|place| (*place).assume_init_read()) });
             }
             count += here;
         }
@@ -126,13 +154,11 @@ impl<T> Lane<T> {
             if here == 0 {
                 break;
             }
-            for _ in 0..here {
-                let head = self.head();
-                let at = Self::at(reader.cursor.line.get(), head);
-                // SAFETY: as in `pop`.
+            let mut drained = Drained::of(self, reader);
+            while drained.count < here {
+                let at = drained.next();
+                // SAFETY: as in `pop_some`.
                 let value = unsafe { (*at).with_mut(|place| (*place).as_mut_ptr()) };
-                // First the value goes, then its place.
-                let _advance = Advance { lane: self, head };
                 let _value = DropInPlace(value);
                 // SAFETY: the value is there until the end of this turn.
                 look(unsafe { &*value });
@@ -143,16 +169,37 @@ impl<T> Lane<T> {
     }
 }
 
-/// The reader leaves the place at `head`.
-struct Advance<'a, T> {
+/// Gives back the places of a line that the reader has left, whatever happens.
+struct Drained<'a, T> {
     lane: &'a Lane<T>,
+    line: *mut u8,
     head: usize,
+    count: usize,
 }
 
-impl<T> Drop for Advance<'_, T> {
+impl<'a, T> Drained<'a, T> {
+    fn of(lane: &'a Lane<T>, reader: &Reader) -> Self {
+        Self {
+            lane,
+            line: reader.cursor.line.get(),
+            head: lane.head(),
+            count: 0,
+        }
+    }
+
+    /// The next place, which the caller leaves in this turn.
+    #[inline(always)]
+    fn next(&mut self) -> *mut Place<T> {
+        let mark = self.head + self.count * Lane::<T>::STEP;
+        self.count += 1;
+        Lane::<T>::at(self.line, mark)
+    }
+}
+
+impl<T> Drop for Drained<'_, T> {
     fn drop(&mut self) {
-        let next = self.head + Lane::<T>::STEP;
-        self.lane.head.0.store(next, Ordering::Release);
+        let head = self.head + self.count * Lane::<T>::STEP;
+        self.lane.head.0.store(head, Ordering::Release);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The writer's side of a lane.
 
-use super::{Block, Lane, Writer};
+use super::{Block, LINE, Lane, Writer};
 use crate::sync::Ordering;
 use std::ptr;
 
@@ -25,7 +25,23 @@ impl<T> Lane<T> {
     /// Whether it is known that there is room for a value.
     #[inline(always)]
     pub(crate) fn knows_room(&self, writer: &Writer) -> bool {
-        self.tail() != writer.cursor.until.get()
+        let tail = self.tail();
+        tail != writer.cursor.until.get() || self.next_granted_line(writer, tail)
+    }
+
+    #[inline(always)]
+    fn next_granted_line(&self, writer: &Writer, tail: usize) -> bool {
+        let lines = writer.lines.get();
+        if lines == 0 {
+            return false;
+        }
+        writer.lines.set(lines - 1);
+        let line = writer.cursor.line.get();
+        writer.cursor.line.set(line.wrapping_add(Self::STRIDE));
+        let first = tail - Self::FULL + LINE;
+        self.writing.0.tail.store(first, Ordering::Relaxed);
+        writer.cursor.until.set(first + Self::FULL);
+        true
     }
 
     /// How many values may be put in without asking for more.
@@ -41,10 +57,10 @@ impl<T> Lane<T> {
 
     /// Whether there is room for a value; `raise` gives a new limit where the old one is reached.
     pub(crate) fn find_room(&self, writer: &Writer, raise: impl FnOnce(usize) -> usize) -> bool {
-        let mut tail = self.tail();
-        if tail != writer.cursor.until.get() {
+        if self.knows_room(writer) {
             return true;
         }
+        let mut tail = self.tail();
         let position = Self::position(tail);
         if position == writer.limit.get() {
             writer.limit.set(raise(position));
@@ -57,9 +73,15 @@ impl<T> Lane<T> {
             tail = next.expect("the writer makes the blocks that it needs");
             self.writing.0.tail.store(tail, Ordering::Relaxed);
         }
-        let begun = (tail - Self::beginning(tail)) / Self::STEP;
-        let here = (Self::PER_LINE - begun).min(writer.limit.get() - position);
-        writer.cursor.until.set(tail + here * Self::STEP);
+        let (granted, left) = (self.granted(writer), (Self::end(tail) - tail) / Self::STEP);
+        writer
+            .cursor
+            .until
+            .set(tail + granted.min(left) * Self::STEP);
+        let lines = granted.saturating_sub(left) / Self::PER_LINE;
+        writer
+            .lines
+            .set(lines.min(Self::lines_after(&writer.cursor)));
         true
     }
 

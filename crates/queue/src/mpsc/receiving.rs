@@ -7,6 +7,7 @@ use std::ptr;
 use super::Shared;
 use super::lanes::Inlet;
 use crate::channel::{Core, Pop};
+use crate::lane::Lane;
 use crate::sync::{Arc, Ordering};
 
 /// Values from one lane before the next has its turn.
@@ -84,11 +85,14 @@ impl<T> Rx<T> {
 
     /// Rule 3, the receiver's part.
     #[inline(always)]
+    fn count(&self, count: usize) {
+        let popped = &self.shared.popped.0;
+        popped.store(popped.load(Ordering::Relaxed) + count, Ordering::Release);
+    }
+
     fn popped(&self, count: usize) {
-        let shared = &*self.shared;
-        let popped = shared.popped.0.load(Ordering::Relaxed) + count;
-        shared.popped.0.store(popped, Ordering::Release);
-        shared.core.room.0.signal(count);
+        self.count(count);
+        self.shared.core.room.0.signal(count);
     }
 }
 
@@ -209,13 +213,17 @@ impl<T> Pop for Rx<T> {
     #[inline(always)]
     fn pop_quickly(&self) -> Option<T> {
         let inlet = self.current()?;
-        if !inlet.knows_value() {
-            return None;
+        if !inlet.knows_value_here() {
+            let left = self.left.get();
+            if left == 0 || !inlet.knows_value() {
+                return None;
+            }
+            self.left.set(left.saturating_sub(Lane::<T>::PER_LINE));
         }
         // SAFETY: there is a value.
         let value = unsafe { inlet.pop() };
-        self.popped(1);
-        Some(value)
+        self.count(1);
+        self.shared.core.room.0.signal_and(value)
     }
 
     fn try_pop(&self) -> Option<T> {
