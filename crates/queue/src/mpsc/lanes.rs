@@ -1,20 +1,20 @@
 //! The lanes of a channel: who has one, and which hold something.
 
 use crate::lane::{Lane, OwnedLane, Reader, Writer};
-use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, Padded, lock};
+use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Figure, Mutex, Ordering, Padded, lock};
 
-/// Most lanes of a channel.
-const MOST: usize = 256;
+/// Most lanes of a channel. Models are small.
+const MOST: usize = if cfg!(loom) { 64 } else { 256 };
 const WORDS: usize = MOST / 64;
 
 /// Values in one block of a lane.
-const BLOCK: usize = 224;
+const BLOCK: usize = if cfg!(loom) { 2 } else { 224 };
 
 /// A lane and what the receiver has to know of it.
 pub(super) struct Slot<T> {
     pub(super) lane: OwnedLane<T>,
     /// Values put in, as the sender said last: only for [`Lanes::len`].
-    put: AtomicUsize,
+    put: Figure,
     /// No more values will come.
     closed: AtomicBool,
 }
@@ -92,7 +92,7 @@ impl<T> Lanes<T> {
         let (lane, writer, reader) = OwnedLane::new(Lane::unbounded(self.block));
         let slot = Arc::new(Slot {
             lane,
-            put: AtomicUsize::new(0),
+            put: Figure::new(0),
             closed: AtomicBool::new(false),
         });
         let mut registry = lock(&self.registry);
@@ -185,7 +185,7 @@ impl<T> Lanes<T> {
 impl<T> Slot<T> {
     fn len(&self) -> usize {
         let taken = self.lane.taken();
-        self.put.load(Ordering::Relaxed).saturating_sub(taken)
+        (self.put.load(Ordering::Relaxed) as usize).saturating_sub(taken)
     }
 }
 
@@ -196,7 +196,7 @@ impl<T> Outlet<T> {
         // SAFETY: the writer is the lane's, an outlet is one sender's, and an unbounded lane has room.
         unsafe { slot.lane.push(&self.writer, value) };
         slot.put
-            .store(slot.lane.put(&self.writer), Ordering::Relaxed);
+            .store(slot.lane.put(&self.writer) as u64, Ordering::Relaxed);
     }
 
     pub(super) fn push_some(&self, count: usize, mut values: impl Iterator<Item = T>) {
@@ -205,7 +205,7 @@ impl<T> Outlet<T> {
         let pushed = unsafe { slot.lane.push_some(&self.writer, count, || values.next()) };
         debug_assert_eq!(pushed, count);
         slot.put
-            .store(slot.lane.put(&self.writer), Ordering::Relaxed);
+            .store(slot.lane.put(&self.writer) as u64, Ordering::Relaxed);
     }
 
     /// The last thing a sender does with it.
