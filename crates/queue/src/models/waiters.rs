@@ -1,0 +1,240 @@
+//! Who sleeps is woken: the waiters' protocol with as few threads as each of its rules needs.
+//!
+//! A lost wake-up is a deadlock, which loom finds.
+
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicUsize, Ordering};
+use loom::thread;
+
+use super::large_model;
+use crate::barrier::model::use_both;
+use crate::park::{Parker, Wake};
+use crate::waiters::{Waiters, Who};
+
+/// A count of values, and those who wait for one.
+struct Values {
+    there: AtomicUsize,
+    taken: AtomicUsize,
+    waiters: Waiters,
+}
+
+impl Values {
+    fn new(there: usize) -> Arc<Self> {
+        Arc::new(Self {
+            there: AtomicUsize::new(there),
+            taken: AtomicUsize::new(0),
+            waiters: Waiters::new(),
+        })
+    }
+
+    fn publish(&self) {
+        self.there.fetch_add(1, Ordering::Release);
+        self.waiters.signal(1);
+    }
+
+    fn any(&self) -> bool {
+        self.there.load(Ordering::Acquire) > 0
+    }
+
+    fn take(&self) -> bool {
+        let less = |there: usize| there.checked_sub(1);
+        let (set, fetch) = (Ordering::AcqRel, Ordering::Acquire);
+        let taken = self.there.fetch_update(set, fetch, less).is_ok();
+        if taken {
+            self.taken.fetch_add(1, Ordering::Relaxed);
+        }
+        taken
+    }
+
+    fn pass_on(&self) {
+        if self.waiters.has_any() && self.any() {
+            self.waiters.signal(1);
+        }
+    }
+
+    /// As a channel's blocking call waits; `false`: the time is over, or it is closed.
+    fn wait(&self, deadline: Option<u64>) -> bool {
+        let parker = Parker::current();
+        let mut in_time = true;
+        let mut waited = false;
+        loop {
+            if self.take() {
+                if waited {
+                    self.pass_on();
+                }
+                return true;
+            }
+            if !in_time || self.waiters.is_closed() {
+                return false;
+            }
+            let moved = self.taken.load(Ordering::Relaxed) as u64;
+            let ticket = self.waiters.arm(Who::Thread, &parker.waker(), moved);
+            if !self.any() && !self.waiters.is_closed() {
+                in_time = parker.park(deadline) == Wake::Woken;
+            }
+            self.waiters.disarm(Who::Thread, ticket);
+            waited = true;
+        }
+    }
+}
+
+#[test]
+fn one_waiter_and_one_publisher() {
+    loom::model(|| {
+        let values = Values::new(0);
+        let publisher = thread::spawn({
+            let values = Arc::clone(&values);
+            move || values.publish()
+        });
+        assert!(values.wait(None));
+        publisher.join().unwrap();
+    });
+}
+
+#[test]
+fn one_waiter_and_two_publishers() {
+    loom::model(|| {
+        let values = Values::new(0);
+        let publishers = [(); 2].map(|()| {
+            let values = Arc::clone(&values);
+            thread::spawn(move || values.publish())
+        });
+        assert!(values.wait(None));
+        assert!(values.wait(None));
+        for publisher in publishers {
+            publisher.join().unwrap();
+        }
+    });
+}
+
+/// Rule 7: while one is on its way nobody else is woken, so it wakes the other.
+#[test]
+fn two_waiters_and_one_publisher() {
+    large_model(|| {
+        let values = Values::new(0);
+        let waiters = [(); 2].map(|()| {
+            let values = Arc::clone(&values);
+            thread::spawn(move || values.wait(None))
+        });
+        values.publish();
+        values.publish();
+        for waiter in waiters {
+            assert!(waiter.join().unwrap());
+        }
+    });
+}
+
+/// Rule 6: one of them may be woken just when its time is over.
+#[test]
+fn a_waiter_whose_time_is_over_takes_no_wake_up_with_it() {
+    large_model(|| {
+        let values = Values::new(0);
+        let publisher = thread::spawn({
+            let values = Arc::clone(&values);
+            move || values.publish()
+        });
+        let hurried = thread::spawn({
+            let values = Arc::clone(&values);
+            move || {
+                if values.wait(Some(0)) {
+                    values.publish();
+                }
+            }
+        });
+        assert!(values.wait(None));
+        publisher.join().unwrap();
+        hurried.join().unwrap();
+    });
+}
+
+/// Rule 6 for a task that is dropped after it was woken, or before.
+#[test]
+fn a_task_that_goes_passes_its_wake_up_on() {
+    loom::model(|| {
+        let values = Values::new(0);
+        let waker = std::task::Waker::noop();
+        let ticket = values.waiters.arm(Who::Task, waker, 0);
+        let publisher = thread::spawn({
+            let values = Arc::clone(&values);
+            move || values.publish()
+        });
+        let waiter = thread::spawn({
+            let values = Arc::clone(&values);
+            move || values.wait(None)
+        });
+        values.waiters.leave(Who::Task, ticket);
+        publisher.join().unwrap();
+        assert!(waiter.join().unwrap());
+    });
+}
+
+#[test]
+fn a_close_wakes_all() {
+    loom::model(|| {
+        let values = Values::new(0);
+        let waiter = thread::spawn({
+            let values = Arc::clone(&values);
+            move || values.wait(None)
+        });
+        let closing = thread::spawn({
+            let values = Arc::clone(&values);
+            move || values.waiters.close()
+        });
+        assert!(!values.wait(None));
+        assert!(closing.join().unwrap(), "it was the first to close");
+        assert!(!waiter.join().unwrap());
+    });
+}
+
+/// Rule 5: who sleeps again soon sets FENCED, and publishers that find nobody clear it, in whatever order.
+#[test]
+fn the_barriers_change_while_one_sleeps_and_one_publishes() {
+    for before in 0..4 {
+        loom::model(move || {
+            use_both(|| {
+                let values = Values::new(before);
+                // The first of these waits may set FENCED, the publishers' signals count towards clearing it.
+                if before > 0 {
+                    let ticket = values.waiters.arm(Who::Task, std::task::Waker::noop(), 0);
+                    values.waiters.disarm(Who::Task, ticket);
+                    for _ in 1..before {
+                        values.waiters.signal(1);
+                    }
+                }
+                let publisher = thread::spawn({
+                    let values = Arc::clone(&values);
+                    move || {
+                        values.publish();
+                        values.publish();
+                    }
+                });
+                for _ in 0..before + 2 {
+                    assert!(values.wait(None));
+                }
+                publisher.join().unwrap();
+            });
+        });
+    }
+}
+
+/// Rule 5 with one publisher that clears FENCED while another has not yet seen it.
+#[test]
+fn the_barriers_change_between_two_publishers() {
+    loom::model(|| {
+        use_both(|| {
+            let values = Values::new(0);
+            let ticket = values.waiters.arm(Who::Task, std::task::Waker::noop(), 0);
+            values.waiters.disarm(Who::Task, ticket);
+            values.waiters.signal(1);
+            let publishers = [(); 2].map(|()| {
+                let values = Arc::clone(&values);
+                thread::spawn(move || values.publish())
+            });
+            assert!(values.wait(None));
+            assert!(values.wait(None));
+            for publisher in publishers {
+                publisher.join().unwrap();
+            }
+        });
+    });
+}
