@@ -3,7 +3,7 @@
 //! A lost wake-up is a deadlock, which loom finds.
 
 use loom::sync::Arc;
-use loom::sync::atomic::{AtomicUsize, Ordering};
+use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use loom::thread;
 
 use super::large_model;
@@ -11,35 +11,36 @@ use crate::barrier::model::use_both;
 use crate::park::{Parker, Wake};
 use crate::waiters::{Waiters, Who};
 
-/// A count of values, and those who wait for one.
+/// Places for values, and those who wait for one. A value is seen by a load and by nothing else, as in a lane.
 struct Values {
-    there: AtomicUsize,
+    there: [AtomicBool; 2],
     taken: AtomicUsize,
     waiters: Waiters,
 }
 
 impl Values {
-    fn new(there: usize) -> Arc<Self> {
+    fn new() -> Arc<Self> {
         Arc::new(Self {
-            there: AtomicUsize::new(there),
+            there: [false; 2].map(AtomicBool::new),
             taken: AtomicUsize::new(0),
             waiters: Waiters::new(),
         })
     }
 
-    fn publish(&self) {
-        self.there.fetch_add(1, Ordering::Release);
+    fn publish(&self, place: usize) {
+        self.there[place].store(true, Ordering::Release);
         self.waiters.signal(1);
     }
 
     fn any(&self) -> bool {
-        self.there.load(Ordering::Acquire) > 0
+        self.there.iter().any(|there| there.load(Ordering::Acquire))
     }
 
     fn take(&self) -> bool {
-        let less = |there: usize| there.checked_sub(1);
-        let (set, fetch) = (Ordering::AcqRel, Ordering::Acquire);
-        let taken = self.there.fetch_update(set, fetch, less).is_ok();
+        let taken = self
+            .there
+            .iter()
+            .any(|there| there.load(Ordering::Acquire) && there.swap(false, Ordering::AcqRel));
         if taken {
             self.taken.fetch_add(1, Ordering::Relaxed);
         }
@@ -81,10 +82,10 @@ impl Values {
 #[test]
 fn one_waiter_and_one_publisher() {
     loom::model(|| {
-        let values = Values::new(0);
+        let values = Values::new();
         let publisher = thread::spawn({
             let values = Arc::clone(&values);
-            move || values.publish()
+            move || values.publish(0)
         });
         assert!(values.wait(None));
         publisher.join().unwrap();
@@ -94,10 +95,10 @@ fn one_waiter_and_one_publisher() {
 #[test]
 fn one_waiter_and_two_publishers() {
     loom::model(|| {
-        let values = Values::new(0);
-        let publishers = [(); 2].map(|()| {
+        let values = Values::new();
+        let publishers = [0, 1].map(|place| {
             let values = Arc::clone(&values);
-            thread::spawn(move || values.publish())
+            thread::spawn(move || values.publish(place))
         });
         assert!(values.wait(None));
         assert!(values.wait(None));
@@ -111,13 +112,13 @@ fn one_waiter_and_two_publishers() {
 #[test]
 fn two_waiters_and_one_publisher() {
     large_model(|| {
-        let values = Values::new(0);
+        let values = Values::new();
         let waiters = [(); 2].map(|()| {
             let values = Arc::clone(&values);
             thread::spawn(move || values.wait(None))
         });
-        values.publish();
-        values.publish();
+        values.publish(0);
+        values.publish(1);
         for waiter in waiters {
             assert!(waiter.join().unwrap());
         }
@@ -128,16 +129,16 @@ fn two_waiters_and_one_publisher() {
 #[test]
 fn a_waiter_whose_time_is_over_takes_no_wake_up_with_it() {
     large_model(|| {
-        let values = Values::new(0);
+        let values = Values::new();
         let publisher = thread::spawn({
             let values = Arc::clone(&values);
-            move || values.publish()
+            move || values.publish(0)
         });
         let hurried = thread::spawn({
             let values = Arc::clone(&values);
             move || {
                 if values.wait(Some(0)) {
-                    values.publish();
+                    values.publish(1);
                 }
             }
         });
@@ -151,12 +152,12 @@ fn a_waiter_whose_time_is_over_takes_no_wake_up_with_it() {
 #[test]
 fn a_task_that_goes_passes_its_wake_up_on() {
     loom::model(|| {
-        let values = Values::new(0);
+        let values = Values::new();
         let waker = std::task::Waker::noop();
         let ticket = values.waiters.arm(Who::Task, waker, 0);
         let publisher = thread::spawn({
             let values = Arc::clone(&values);
-            move || values.publish()
+            move || values.publish(0)
         });
         let waiter = thread::spawn({
             let values = Arc::clone(&values);
@@ -171,7 +172,7 @@ fn a_task_that_goes_passes_its_wake_up_on() {
 #[test]
 fn a_close_wakes_all() {
     loom::model(|| {
-        let values = Values::new(0);
+        let values = Values::new();
         let waiter = thread::spawn({
             let values = Arc::clone(&values);
             move || values.wait(None)
@@ -186,31 +187,42 @@ fn a_close_wakes_all() {
     });
 }
 
-/// Rule 5: who sleeps again soon sets FENCED, and publishers that find nobody clear it, in whatever order.
+/// An arming before the model begins: from now on FENCED is set, until `signals` and more have found nobody.
+fn is_fenced(values: &Values, signals: usize) {
+    let ticket = values.waiters.arm(Who::Task, std::task::Waker::noop(), 0);
+    values.waiters.disarm(Who::Task, ticket);
+    for _ in 0..signals {
+        values.waiters.signal(1);
+    }
+}
+
+/// Rule 5: who sleeps again soon sets FENCED, and a publisher that finds nobody twice clears it, in whatever order.
 #[test]
 fn the_barriers_change_while_one_sleeps_and_one_publishes() {
-    for before in 0..4 {
+    // Who arms after more than these values does not set FENCED.
+    for (taken, signals) in [
+        (0, None),
+        (9, None),
+        (0, Some(0)),
+        (0, Some(1)),
+        (9, Some(1)),
+    ] {
         loom::model(move || {
             use_both(|| {
-                let values = Values::new(before);
-                // The first of these waits may set FENCED, the publishers' signals count towards clearing it.
-                if before > 0 {
-                    let ticket = values.waiters.arm(Who::Task, std::task::Waker::noop(), 0);
-                    values.waiters.disarm(Who::Task, ticket);
-                    for _ in 1..before {
-                        values.waiters.signal(1);
-                    }
+                let values = Values::new();
+                if let Some(signals) = signals {
+                    is_fenced(&values, signals);
                 }
+                values.taken.store(taken, Ordering::Relaxed);
                 let publisher = thread::spawn({
                     let values = Arc::clone(&values);
                     move || {
-                        values.publish();
-                        values.publish();
+                        values.publish(0);
+                        values.publish(1);
                     }
                 });
-                for _ in 0..before + 2 {
-                    assert!(values.wait(None));
-                }
+                assert!(values.wait(None));
+                assert!(values.wait(None));
                 publisher.join().unwrap();
             });
         });
@@ -222,13 +234,11 @@ fn the_barriers_change_while_one_sleeps_and_one_publishes() {
 fn the_barriers_change_between_two_publishers() {
     loom::model(|| {
         use_both(|| {
-            let values = Values::new(0);
-            let ticket = values.waiters.arm(Who::Task, std::task::Waker::noop(), 0);
-            values.waiters.disarm(Who::Task, ticket);
-            values.waiters.signal(1);
-            let publishers = [(); 2].map(|()| {
+            let values = Values::new();
+            is_fenced(&values, 1);
+            let publishers = [0, 1].map(|place| {
                 let values = Arc::clone(&values);
-                thread::spawn(move || values.publish())
+                thread::spawn(move || values.publish(place))
             });
             assert!(values.wait(None));
             assert!(values.wait(None));
