@@ -117,11 +117,37 @@ fn two_waiters_and_one_publisher() {
             let values = Arc::clone(&values);
             thread::spawn(move || values.wait(None))
         });
-        values.publish(0);
-        values.publish(1);
+        // Last, so that both sleep before it begins if nobody is preempted.
+        let publisher = thread::spawn(move || {
+            values.publish(0);
+            values.publish(1);
+        });
         for waiter in waiters {
             assert!(waiter.join().unwrap());
         }
+        publisher.join().unwrap();
+    });
+}
+
+/// Rule 7 at its narrowest: a thread that was woken looks again while a publisher still takes it to be on its way.
+#[test]
+fn a_value_that_comes_while_a_woken_thread_resumes_wakes_the_next() {
+    loom::model(|| {
+        let values = Values::new();
+        let first = Parker::new();
+        let ticket = values.waiters.arm(Who::Thread, &first.waker(), 0);
+        let next = Parker::new();
+        values.waiters.arm(Who::Task, &next.waker(), 0);
+        values.publish(0);
+        let publisher = thread::spawn({
+            let values = Arc::clone(&values);
+            move || values.publish(1)
+        });
+        assert!(!values.waiters.disarm(Who::Thread, ticket), "it was woken");
+        assert!(values.take());
+        values.pass_on();
+        publisher.join().unwrap();
+        assert_eq!(next.park(Some(0)), Wake::Woken);
     });
 }
 
@@ -130,10 +156,6 @@ fn two_waiters_and_one_publisher() {
 fn a_waiter_whose_time_is_over_takes_no_wake_up_with_it() {
     large_model(|| {
         let values = Values::new();
-        let publisher = thread::spawn({
-            let values = Arc::clone(&values);
-            move || values.publish(0)
-        });
         let hurried = thread::spawn({
             let values = Arc::clone(&values);
             move || {
@@ -141,6 +163,10 @@ fn a_waiter_whose_time_is_over_takes_no_wake_up_with_it() {
                     values.publish(1);
                 }
             }
+        });
+        let publisher = thread::spawn({
+            let values = Arc::clone(&values);
+            move || values.publish(0)
         });
         assert!(values.wait(None));
         publisher.join().unwrap();

@@ -76,3 +76,50 @@ fn a_future_that_is_dropped_leaves_the_value_to_the_next() {
         sending.join().unwrap();
     });
 }
+
+/// Two that wait while the last value is under way as the channel is closed: one gets it, and then the other learns of the end.
+#[test]
+fn a_close_amid_a_send_ends_both_tasks() {
+    loom::model(|| {
+        let (sender, receiver) = mpmc::channel(1).unwrap();
+        let mut receivers = [receiver.clone(), receiver.clone()];
+        let mut tasks: Vec<_> = receivers
+            .iter_mut()
+            .map(|receiver| (receiver.recv_async(), counter(), 0))
+            .collect();
+        for (future, (_, waker), _) in &mut tasks {
+            assert!(
+                Pin::new(future)
+                    .poll(&mut Context::from_waker(waker))
+                    .is_pending()
+            );
+        }
+        let sending = thread::spawn(move || (sender.try_send(1).is_ok(), sender));
+        receiver.close();
+        let mut results = Vec::new();
+        // As an executor does: whoever was woken is polled, and that until nobody is.
+        let mut run = || {
+            let mut progress = false;
+            tasks.retain_mut(|(future, (count, waker), polled)| {
+                if count.woken() == *polled {
+                    return true;
+                }
+                *polled = count.woken();
+                progress = true;
+                match Pin::new(future).poll(&mut Context::from_waker(waker)) {
+                    Poll::Ready(result) => results.push(result.is_ok()),
+                    Poll::Pending => return true,
+                }
+                false
+            });
+            progress
+        };
+        run();
+        let (sent, sender) = sending.join().unwrap();
+        while run() {}
+        assert_eq!(results.len(), 2, "both have ended");
+        assert_eq!(results.contains(&true), sent);
+        assert!(results.contains(&false), "there was one value");
+        drop(sender);
+    });
+}

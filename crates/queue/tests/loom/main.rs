@@ -41,7 +41,8 @@ pub fn counter() -> (std::sync::Arc<Count>, Waker) {
     (count.clone(), Waker::from(count))
 }
 
-/// Explores a model of three threads that all wait with one preemption less than the others have.
+/// Explores a model of three threads beside this one, two of which wait, with one preemption less than the others have. The third one
+/// is the last that it spawns: so those two sleep before it begins if nobody is preempted.
 pub fn large_model(model: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = builder.preemption_bound.map(|bound| bound - 1);

@@ -15,11 +15,15 @@ fn room_for_two_is_for_both_that_wait() {
             let sender = sender.clone();
             thread::spawn(move || (sender.send(value), sender))
         });
-        let mut received = Vec::new();
-        assert_eq!(receiver.try_recv_batch(&mut received, 2), Ok(2));
+        let receiving = thread::spawn(move || {
+            let mut received = Vec::new();
+            assert_eq!(receiver.try_recv_batch(&mut received, 2), Ok(2));
+            (received, receiver)
+        });
         for thread in threads {
             thread.join().unwrap().0.unwrap();
         }
+        let (mut received, receiver) = receiving.join().unwrap();
         received.extend(receiver.try_iter());
         assert_eq!(received.iter().sum::<usize>(), 15);
     });
@@ -34,9 +38,13 @@ fn a_batch_is_for_both_that_wait() {
             let receiver = receiver.clone();
             thread::spawn(move || (receiver.recv().unwrap(), receiver))
         });
-        sender.send_batch(&mut vec![1, 2]).unwrap();
+        let sending = thread::spawn(move || {
+            sender.send_batch(&mut vec![1, 2]).unwrap();
+            sender
+        });
         let sum: usize = threads.map(|thread| thread.join().unwrap().0).iter().sum();
         assert_eq!(sum, 3);
+        sending.join().unwrap();
     });
 }
 
@@ -93,12 +101,12 @@ fn a_close_amid_a_send_ends_both_waits() {
             let receiver = receiver.clone();
             thread::spawn(move || (receiver.recv().is_ok(), receiver))
         });
-        sender.try_send(1).unwrap();
         // The last sender closes.
-        drop(sender);
+        let sending = thread::spawn(move || sender.try_send(1).unwrap());
         let received = threads.map(|thread| thread.join().unwrap().0);
         assert!(received[0] != received[1]);
         assert_eq!(receiver.recv(), Err(RecvError));
+        sending.join().unwrap();
     });
 }
 
