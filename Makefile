@@ -128,8 +128,8 @@ lint: setup ## Formatters, linters, documentation, generated code up to date
 	@SETUP_DONE=yes scripts/steps.sh lint $(LINTS)
 
 .PHONY: prove
-prove: setup ## What takes longer: loom at bound 3, Miri over more, ThreadSanitizer
-	@SETUP_DONE=yes scripts/steps.sh prove prove-loom prove-miri prove-tsan test-instructions
+prove: setup ## What takes longer: loom at bound 3, Miri over more, ThreadSanitizer, long random runs
+	@SETUP_DONE=yes scripts/steps.sh prove prove-loom prove-miri prove-tsan prove-random test-instructions
 
 # --- Lint -----------------------------------------------------------------------------------------
 
@@ -183,13 +183,14 @@ test-rust: setup
 
 .PHONY: test-loom
 test-loom: setup
-	LOOM_MAX_PREEMPTIONS=2 $(LOOM) -p thalweg-queue --test 'loom*'
+	LOOM_MAX_PREEMPTIONS=2 $(LOOM) -p thalweg-queue --lib --test loom
 
 # Where the unsafe code is; wire has none, and port's is in what its unit tests reach without a stack switch.
 .PHONY: test-miri
 test-miri: setup
 	@if cargo +$(NIGHTLY) miri --version >/dev/null 2>&1; then set -x; \
 	  $(MIRI) -p thalweg-queue -p thalweg-port --lib; \
+	  $(MIRI) -p thalweg-queue --test channels -- oneshot:: drops::; \
 	else scripts/skip.sh $@ "rustup has no $(NIGHTLY) with Miri"; fi
 
 .PHONY: test-c
@@ -214,11 +215,12 @@ test-instructions: setup
 
 .PHONY: prove-loom
 prove-loom: setup
-	LOOM_MAX_PREEMPTIONS=3 $(LOOM) -p thalweg-queue --test 'loom*'
+	LOOM_MAX_PREEMPTIONS=3 $(LOOM) -p thalweg-queue --lib --test loom
 
 .PHONY: prove-miri
 prove-miri: setup
 	MIRIFLAGS="-Zmiri-many-seeds=0..16" $(MIRI) -p thalweg-queue --lib
+	$(MIRI) -p thalweg-queue --test channels -- oneshot:: drops:: closing:: lanes:: model:: random::
 	$(MIRI) -p thalweg-wire
 
 # ThreadSanitizer must see the standard library too, so that is built with it.
@@ -227,3 +229,9 @@ prove-tsan: setup
 	CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/tsan RUSTFLAGS="-Zsanitizer=thread" \
 	  cargo +$(NIGHTLY) test --locked -Zbuild-std --target x86_64-unknown-linux-gnu \
 	    -p thalweg-queue -p thalweg-runtime -p thalweg-port --tests
+
+# A minute for each flavour, from a seed that a failure names.
+.PHONY: prove-random
+prove-random: setup
+	THALWEG_TEST_SECONDS=60 THALWEG_TEST_SEED=$$(date +%s) \
+	  cargo test --locked --release -p thalweg-queue --test channels -- model:: random::

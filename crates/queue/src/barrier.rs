@@ -6,13 +6,16 @@
 //! one side: `membarrier(PRIVATE_EXPEDITED)` makes every running thread of the process pass a full barrier, for 2 to 14 us, and the
 //! other side needs no more than the compiler's order.
 //!
-//! Where the system call is not there (an old kernel, a sandbox, Miri, loom) both sides use fences: [`is_asymmetric`] says which.
+//! Where the system call is not there (an old kernel, a sandbox, Miri) both sides use fences: [`is_asymmetric`] says which. loom's models use fences
+//! too, but for those that are about these barriers: [`model`].
 
 use crate::sync::{Ordering, fence};
 
 /// Whether a publisher may use [`light`]; asked once for the process.
 pub(crate) fn is_asymmetric() -> bool {
-    #[cfg(any(loom, miri, not(target_os = "linux")))]
+    #[cfg(loom)]
+    return model::is_asymmetric();
+    #[cfg(all(not(loom), any(miri, not(target_os = "linux"))))]
     return false;
     #[cfg(not(any(loom, miri, not(target_os = "linux"))))]
     {
@@ -26,6 +29,8 @@ pub(crate) fn is_asymmetric() -> bool {
 pub(crate) fn light() {
     #[cfg(not(loom))]
     std::sync::atomic::compiler_fence(Ordering::SeqCst);
+    #[cfg(loom)]
+    model::light();
 }
 
 /// A full fence on this thread.
@@ -43,6 +48,8 @@ pub(crate) fn heavy() {
         // A registered process cannot be refused; to sleep without the barrier could be for ever.
         assert_eq!(failed, 0, "membarrier worked when it was registered");
     }
+    #[cfg(loom)]
+    model::heavy();
     full();
 }
 
@@ -50,4 +57,67 @@ pub(crate) fn heavy() {
 fn membarrier(command: libc::c_int) -> libc::c_long {
     // SAFETY: the call takes two numbers more, and no pointers.
     unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) }
+}
+
+/// The two barriers as loom can see them. `membarrier` lets every thread pass a full barrier at some moment of its own, so of a
+/// light and a heavy one either the first comes before or the second, and what was done before the one is seen after the other. That is
+/// what an exchange of one word does that both make. A light barrier orders nothing against another light one, or against a
+/// fence: so each thread has a word of its own.
+#[cfg(loom)]
+pub(crate) mod model {
+    use crate::sync::{AtomicUsize, Ordering};
+    use std::cell::Cell;
+    use std::sync::atomic;
+
+    const THREADS: usize = 3;
+
+    struct Words {
+        given: atomic::AtomicUsize,
+        words: [AtomicUsize; THREADS],
+    }
+
+    loom::lazy_static! {
+        static ref WORDS: Words = Words {
+            given: atomic::AtomicUsize::new(0),
+            words: std::array::from_fn(|_| AtomicUsize::new(0)),
+        };
+    }
+
+    loom::thread_local! {
+        static MINE: usize = WORDS.given.fetch_add(1, atomic::Ordering::Relaxed);
+    }
+
+    // loom runs all threads of a model on one thread of the system.
+    std::thread_local! {
+        static ASYMMETRIC: Cell<bool> = const { Cell::new(false) };
+    }
+
+    /// In a model, before anything else: this one has both barriers.
+    #[cfg(test)]
+    pub(crate) fn use_both(model: impl FnOnce()) {
+        ASYMMETRIC.set(true);
+        // Whoever touches it first is seen by all others.
+        let _ = &*WORDS;
+        model();
+        ASYMMETRIC.set(false);
+    }
+
+    pub(super) fn is_asymmetric() -> bool {
+        ASYMMETRIC.get()
+    }
+
+    pub(super) fn light() {
+        if is_asymmetric() {
+            let mine = MINE.with(|mine| *mine);
+            WORDS.words[mine].fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
+    pub(super) fn heavy() {
+        if is_asymmetric() {
+            for word in &WORDS.words {
+                word.fetch_add(1, Ordering::AcqRel);
+            }
+        }
+    }
 }

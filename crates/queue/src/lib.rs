@@ -24,9 +24,13 @@ mod channel;
 pub mod clock;
 mod error;
 pub mod event_fd;
+#[cfg(not(loom))]
+mod futex;
 pub mod gate;
 pub mod inbox;
 mod lane;
+#[cfg(all(test, loom))]
+mod models;
 pub mod mpmc;
 pub mod mpsc;
 pub mod oneshot;

@@ -6,6 +6,8 @@ pub(crate) use loom::{
     hint::spin_loop,
     sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence},
     sync::{Arc, Mutex},
+    thread::yield_now,
+    thread_local,
 };
 
 #[cfg(not(loom))]
@@ -15,6 +17,7 @@ pub(crate) use std::{
     hint::spin_loop,
     sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence},
     sync::{Arc, Mutex},
+    thread::yield_now,
 };
 
 #[cfg(not(loom))]
@@ -48,6 +51,50 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> loom::sync::MutexGuard<'_, T> {
     mutex.lock().expect("loom's locks are not poisoned")
 }
+
+/// In the place of the system's futex. A deadline has passed whenever a model's thread waits for one.
+#[cfg(loom)]
+pub(crate) mod futex {
+    use super::{Mutex, lock};
+    use crate::park::Wake;
+    use loom::sync::Condvar;
+
+    #[derive(Debug)]
+    pub(crate) struct Word {
+        notified: Mutex<bool>,
+        changed: Condvar,
+    }
+
+    impl Word {
+        pub(crate) fn new() -> Self {
+            Self {
+                notified: Mutex::new(false),
+                changed: Condvar::new(),
+            }
+        }
+
+        pub(crate) fn wake(&self) {
+            *lock(&self.notified) = true;
+            self.changed.notify_one();
+        }
+
+        pub(crate) fn park(&self, deadline: Option<u64>) -> Wake {
+            let waits = deadline.is_none_or(|ns| ns == u64::MAX);
+            let mut notified = lock(&self.notified);
+            while waits && !*notified {
+                let again = self.changed.wait(notified);
+                notified = again.expect("loom's locks are not poisoned");
+            }
+            match std::mem::take(&mut *notified) {
+                true => Wake::Woken,
+                false => Wake::TimedOut,
+            }
+        }
+    }
+}
+
+/// A figure that users may ask for and on which nothing depends: none of loom's business.
+pub(crate) use std::sync::atomic::AtomicU64 as Figure;
 
 /// A value on cache lines of its own: 128 bytes, since x86 fetches lines in pairs.
 #[derive(Debug)]

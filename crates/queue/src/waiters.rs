@@ -29,7 +29,7 @@ use std::collections::VecDeque;
 use std::task::Waker;
 
 use crate::barrier;
-use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering, lock};
+use crate::sync::{AtomicUsize, Figure, Mutex, Ordering, lock};
 
 const CLOSED: usize = 1;
 const FENCED: usize = 2;
@@ -37,7 +37,7 @@ const WAKING: usize = 4;
 const ARMED: usize = 8;
 
 /// Messages between two sleeps from which on the heavy barrier is the cheaper one.
-const BUSY: usize = 512;
+const BUSY: usize = if cfg!(loom) { 2 } else { 512 };
 
 /// One arming, until it is woken or disarmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,9 +74,9 @@ pub(crate) struct Waiters {
     word: AtomicUsize,
     /// Publishers that found FENCED and nobody armed, since somebody was. Two at once may count as one.
     in_vain: AtomicUsize,
-    wakes: AtomicU64,
-    parks: AtomicU64,
-    parked_ns: AtomicU64,
+    wakes: Figure,
+    parks: Figure,
+    parked_ns: Figure,
     list: Mutex<List>,
 }
 
@@ -93,9 +93,9 @@ impl Waiters {
         Self {
             word: AtomicUsize::new(if barrier::is_asymmetric() { 0 } else { FENCED }),
             in_vain: AtomicUsize::new(0),
-            wakes: AtomicU64::new(0),
-            parks: AtomicU64::new(0),
-            parked_ns: AtomicU64::new(0),
+            wakes: Figure::new(0),
+            parks: Figure::new(0),
+            parked_ns: Figure::new(0),
             list: Mutex::new(List {
                 waiting: VecDeque::new(),
                 armings: 0,

@@ -2,7 +2,7 @@
 
 use super::{Options, Stats};
 use crate::spin::SharedSpin;
-use crate::sync::{AtomicU64, AtomicUsize, Ordering, Padded};
+use crate::sync::{AtomicUsize, Figure, Ordering, Padded};
 use crate::waiters::Waiters;
 
 /// See the module.
@@ -17,10 +17,10 @@ pub struct Core {
     pub(crate) receiving: SharedSpin,
     senders: AtomicUsize,
     receivers: AtomicUsize,
-    high_water: AtomicUsize,
-    pub(crate) dropped_newest: AtomicU64,
-    pub(crate) dropped_oldest: AtomicU64,
-    pub(crate) conflated: AtomicU64,
+    high_water: Figure,
+    pub(crate) dropped_newest: Figure,
+    pub(crate) dropped_oldest: Figure,
+    pub(crate) conflated: Figure,
 }
 
 impl Core {
@@ -34,10 +34,10 @@ impl Core {
             receiving: SharedSpin::new(),
             senders: AtomicUsize::new(1),
             receivers: AtomicUsize::new(1),
-            high_water: AtomicUsize::new(0),
-            dropped_newest: AtomicU64::new(0),
-            dropped_oldest: AtomicU64::new(0),
-            conflated: AtomicU64::new(0),
+            high_water: Figure::new(0),
+            dropped_newest: Figure::new(0),
+            dropped_oldest: Figure::new(0),
+            conflated: Figure::new(0),
         }
     }
 
@@ -71,6 +71,7 @@ impl Core {
     }
 
     pub(crate) fn saw(&self, depth: usize) {
+        let depth = depth as u64;
         if depth > self.high_water.load(Ordering::Relaxed) {
             self.high_water.fetch_max(depth, Ordering::Relaxed);
         }
@@ -82,7 +83,7 @@ impl Core {
         let senders = self.room.0.slept();
         Stats {
             depth,
-            high_water: self.high_water.load(Ordering::Relaxed),
+            high_water: self.high_water.load(Ordering::Relaxed) as usize,
             dropped_newest: self.dropped_newest.load(Ordering::Relaxed),
             dropped_oldest: self.dropped_oldest.load(Ordering::Relaxed),
             conflated: self.conflated.load(Ordering::Relaxed),

@@ -7,7 +7,7 @@ use super::wait::Side;
 use super::{Overflow, Push, SendFuture, Stats};
 use crate::clock;
 use crate::error::{Closed, SendError, SendTimeoutError, TrySendError};
-use crate::sync::Ordering;
+use crate::sync::{Ordering, yield_now};
 
 /// How often a sender that drops what is oldest yields to whoever is at work on the last place.
 const BUSY_TRIES: u32 = 64;
@@ -126,7 +126,7 @@ impl<P: Push> Sender<P> {
             // its thread does not run. No one signals both, so this is the one wait that looks again by time.
             tries += 1;
             if tries < BUSY_TRIES {
-                std::thread::yield_now();
+                yield_now();
             } else {
                 self.wait(Some(clock::deadline(LOOK_AGAIN)));
             }

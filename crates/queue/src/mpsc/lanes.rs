@@ -3,12 +3,12 @@
 use crate::lane::{Lane, OwnedLane, Reader, Writer};
 use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, Padded, lock};
 
-/// Most lanes of a channel.
-const MOST: usize = 256;
+/// Most lanes of a channel. Models are small.
+const MOST: usize = if cfg!(loom) { 64 } else { 256 };
 const WORDS: usize = MOST / 64;
 
 /// Values in one block of a lane.
-const BLOCK: usize = 224;
+const BLOCK: usize = if cfg!(loom) { 2 } else { 224 };
 
 /// A lane and what the receiver has to know of it.
 pub(super) struct Slot<T> {

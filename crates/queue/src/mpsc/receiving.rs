@@ -11,11 +11,11 @@ use crate::lane::Lane;
 use crate::sync::{Arc, Ordering};
 
 /// Values from one lane before the next has its turn.
-const TURN: usize = 64;
+const TURN: usize = if cfg!(loom) { 2 } else { 64 };
 /// Lanes up to which the receiver looks at each, and does not touch the hint.
-const FEW: usize = 8;
+const FEW: usize = if cfg!(loom) { 1 } else { 8 };
 /// Turns by the hint before all lanes are looked at.
-const HINTED: usize = 64;
+const HINTED: usize = if cfg!(loom) { 1 } else { 64 };
 
 /// The receiver's part of the channel.
 pub struct Rx<T> {

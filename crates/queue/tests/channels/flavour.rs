@@ -35,29 +35,69 @@ macro_rules! flavours {
 
 pub mod spsc {
     pub use thalweg_queue::spsc::{Receiver, Sender, channel, with};
+
+    /// As many more of them as there may be: none.
+    pub fn more_senders<T>(_sender: &Sender<T>, _count: usize) -> Vec<Sender<T>> {
+        Vec::new()
+    }
+
+    /// As above.
+    pub fn more_receivers<T>(_receiver: &Receiver<T>, _count: usize) -> Vec<Receiver<T>> {
+        Vec::new()
+    }
 }
 
 /// A sender on the common path.
 pub mod mpsc {
     pub use thalweg_queue::mpsc::{Receiver, Sender, channel, with};
+
+    /// `count` clones.
+    pub fn more_senders<T>(sender: &Sender<T>, count: usize) -> Vec<Sender<T>> {
+        (0..count).map(|_| sender.clone()).collect()
+    }
+
+    /// None.
+    pub fn more_receivers<T>(_receiver: &Receiver<T>, _count: usize) -> Vec<Receiver<T>> {
+        Vec::new()
+    }
 }
 
 pub mod mpmc {
     pub use thalweg_queue::mpmc::{Receiver, Sender, channel, with};
+
+    /// `count` clones.
+    pub fn more_senders<T>(sender: &Sender<T>, count: usize) -> Vec<Sender<T>> {
+        vec![sender.clone(); count]
+    }
+
+    /// `count` clones.
+    pub fn more_receivers<T>(receiver: &Receiver<T>, count: usize) -> Vec<Receiver<T>> {
+        vec![receiver.clone(); count]
+    }
 }
 
 /// `mpsc` without a bound; the capacity that a test asks for is not heeded.
 pub mod unbounded {
+    pub use super::mpsc::{more_receivers, more_senders};
     pub use thalweg_queue::mpsc::{Receiver, Sender};
-    use thalweg_queue::{BadCapacity, mpsc};
+    use thalweg_queue::{BadCapacity, Options, mpsc};
 
     pub fn channel<T>(_capacity: usize) -> Result<(Sender<T>, Receiver<T>), BadCapacity> {
         Ok(mpsc::unbounded())
+    }
+
+    /// There are no options where nobody waits for room.
+    pub fn with<T>(
+        capacity: usize,
+        _options: Options,
+    ) -> Result<(Sender<T>, Receiver<T>), BadCapacity> {
+        channel(capacity)
     }
 }
 
 /// `mpsc` with a sender that has a lane of its own: it sent 64 values.
 pub mod lane {
+    pub use super::mpsc::{more_receivers, more_senders};
     pub use thalweg_queue::mpsc::{Receiver, Sender};
     use thalweg_queue::{Options, Unsupported, mpsc};
 

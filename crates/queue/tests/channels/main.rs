@@ -5,6 +5,7 @@
 
 #[macro_use]
 mod flavour;
+mod chance;
 mod executor;
 mod ledger;
 mod threads;
@@ -17,8 +18,10 @@ mod futures;
 mod handles;
 mod lanes;
 mod many;
+mod model;
 mod oneshot;
 mod overflow;
+mod random;
 #[cfg(not(miri))]
 mod readiness;
 #[cfg(not(miri))]

@@ -1,0 +1,87 @@
+//! A word that one thread sleeps on, by Linux's futex.
+//!
+//! It is EMPTY, PARKED or NOTIFIED. Waking sets NOTIFIED and makes a system call only if the thread was PARKED; parking
+//! consumes NOTIFIED. One token at most is kept.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::park::Wake;
+
+const EMPTY: u32 = 0;
+const PARKED: u32 = 1;
+const NOTIFIED: u32 = 2;
+
+#[derive(Debug)]
+pub(crate) struct Word(AtomicU32);
+
+impl Word {
+    pub(crate) fn new() -> Self {
+        Self(AtomicU32::new(EMPTY))
+    }
+
+    pub(crate) fn wake(&self) {
+        if self.0.swap(NOTIFIED, Ordering::Release) == PARKED {
+            futex(&self.0, libc::FUTEX_WAKE, 1, None);
+        }
+    }
+
+    pub(crate) fn park(&self, deadline: Option<u64>) -> Wake {
+        let word = &self.0;
+        loop {
+            match word.compare_exchange(EMPTY, PARKED, Ordering::Acquire, Ordering::Acquire) {
+                Ok(_) => {}
+                Err(NOTIFIED) => {
+                    word.store(EMPTY, Ordering::Relaxed);
+                    // Pairs with the waker's Release: the load is the CAS above.
+                    return Wake::Woken;
+                }
+                Err(_) => {}
+            }
+            let failed = futex(word, libc::FUTEX_WAIT_BITSET, PARKED, deadline);
+            if word.swap(EMPTY, Ordering::Acquire) == NOTIFIED {
+                return Wake::Woken;
+            }
+            match failed {
+                Some(libc::ETIMEDOUT) => return Wake::TimedOut,
+                Some(libc::EINTR) => return Wake::Interrupted,
+                _ => {}
+            }
+        }
+    }
+}
+
+/// One futex call on a word of this process; the error number if it failed.
+fn futex(
+    word: &AtomicU32,
+    operation: libc::c_int,
+    value: u32,
+    deadline: Option<u64>,
+) -> Option<i32> {
+    let time = deadline
+        .filter(|ns| *ns != u64::MAX)
+        .map(|ns| libc::timespec {
+            tv_sec: (ns / 1_000_000_000) as libc::time_t,
+            tv_nsec: (ns % 1_000_000_000) as libc::c_long,
+        });
+    let time = time
+        .as_ref()
+        .map_or(std::ptr::null(), |time| time as *const libc::timespec);
+    // SAFETY: the word and the time live across the call; the other arguments are those of
+    // FUTEX_WAIT_BITSET (absolute CLOCK_MONOTONIC time) and FUTEX_WAKE, which ignores the last three.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word.as_ptr(),
+            operation | libc::FUTEX_PRIVATE_FLAG,
+            value,
+            time,
+            std::ptr::null::<u32>(),
+            libc::FUTEX_BITSET_MATCH_ANY,
+        )
+    };
+    (result < 0).then(|| {
+        std::io::Error::last_os_error()
+            .raw_os_error()
+            .unwrap_or_default()
+    })
+}

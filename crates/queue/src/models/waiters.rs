@@ -1,0 +1,276 @@
+//! Who sleeps is woken: the waiters' protocol with as few threads as each of its rules needs.
+//!
+//! A lost wake-up is a deadlock, which loom finds.
+
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use loom::thread;
+
+use super::large_model;
+use crate::barrier::model::use_both;
+use crate::park::{Parker, Wake};
+use crate::waiters::{Waiters, Who};
+
+/// Places for values, and those who wait for one. A value is seen by a load and by nothing else, as in a lane.
+struct Values {
+    there: [AtomicBool; 2],
+    taken: AtomicUsize,
+    waiters: Waiters,
+}
+
+impl Values {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            there: [false; 2].map(AtomicBool::new),
+            taken: AtomicUsize::new(0),
+            waiters: Waiters::new(),
+        })
+    }
+
+    fn publish(&self, place: usize) {
+        self.there[place].store(true, Ordering::Release);
+        self.waiters.signal(1);
+    }
+
+    fn any(&self) -> bool {
+        self.there.iter().any(|there| there.load(Ordering::Acquire))
+    }
+
+    fn take(&self) -> bool {
+        let taken = self
+            .there
+            .iter()
+            .any(|there| there.load(Ordering::Acquire) && there.swap(false, Ordering::AcqRel));
+        if taken {
+            self.taken.fetch_add(1, Ordering::Relaxed);
+        }
+        taken
+    }
+
+    fn pass_on(&self) {
+        if self.waiters.has_any() && self.any() {
+            self.waiters.signal(1);
+        }
+    }
+
+    /// As a channel's blocking call waits; `false`: the time is over, or it is closed.
+    fn wait(&self, deadline: Option<u64>) -> bool {
+        let parker = Parker::current();
+        let mut in_time = true;
+        let mut waited = false;
+        loop {
+            if self.take() {
+                if waited {
+                    self.pass_on();
+                }
+                return true;
+            }
+            if !in_time || self.waiters.is_closed() {
+                return false;
+            }
+            let moved = self.taken.load(Ordering::Relaxed) as u64;
+            let ticket = self.waiters.arm(Who::Thread, &parker.waker(), moved);
+            if !self.any() && !self.waiters.is_closed() {
+                in_time = parker.park(deadline) == Wake::Woken;
+            }
+            self.waiters.disarm(Who::Thread, ticket);
+            waited = true;
+        }
+    }
+}
+
+#[test]
+fn one_waiter_and_one_publisher() {
+    loom::model(|| {
+        let values = Values::new();
+        let publisher = thread::spawn({
+            let values = Arc::clone(&values);
+            move || values.publish(0)
+        });
+        assert!(values.wait(None));
+        publisher.join().unwrap();
+    });
+}
+
+#[test]
+fn one_waiter_and_two_publishers() {
+    loom::model(|| {
+        let values = Values::new();
+        let publishers = [0, 1].map(|place| {
+            let values = Arc::clone(&values);
+            thread::spawn(move || values.publish(place))
+        });
+        assert!(values.wait(None));
+        assert!(values.wait(None));
+        for publisher in publishers {
+            publisher.join().unwrap();
+        }
+    });
+}
+
+/// Rule 7: while one is on its way nobody else is woken, so it wakes the other.
+#[test]
+fn two_waiters_and_one_publisher() {
+    large_model(|| {
+        let values = Values::new();
+        let waiters = [(); 2].map(|()| {
+            let values = Arc::clone(&values);
+            thread::spawn(move || values.wait(None))
+        });
+        // Last, so that both sleep before it begins if nobody is preempted.
+        let publisher = thread::spawn(move || {
+            values.publish(0);
+            values.publish(1);
+        });
+        for waiter in waiters {
+            assert!(waiter.join().unwrap());
+        }
+        publisher.join().unwrap();
+    });
+}
+
+/// Rule 7 at its narrowest: a thread that was woken looks again while a publisher still takes it to be on its way.
+#[test]
+fn a_value_that_comes_while_a_woken_thread_resumes_wakes_the_next() {
+    loom::model(|| {
+        let values = Values::new();
+        let first = Parker::new();
+        let ticket = values.waiters.arm(Who::Thread, &first.waker(), 0);
+        let next = Parker::new();
+        values.waiters.arm(Who::Task, &next.waker(), 0);
+        values.publish(0);
+        let publisher = thread::spawn({
+            let values = Arc::clone(&values);
+            move || values.publish(1)
+        });
+        assert!(!values.waiters.disarm(Who::Thread, ticket), "it was woken");
+        assert!(values.take());
+        values.pass_on();
+        publisher.join().unwrap();
+        assert_eq!(next.park(Some(0)), Wake::Woken);
+    });
+}
+
+/// Rule 6: one of them may be woken just when its time is over.
+#[test]
+fn a_waiter_whose_time_is_over_takes_no_wake_up_with_it() {
+    large_model(|| {
+        let values = Values::new();
+        let hurried = thread::spawn({
+            let values = Arc::clone(&values);
+            move || {
+                if values.wait(Some(0)) {
+                    values.publish(1);
+                }
+            }
+        });
+        let publisher = thread::spawn({
+            let values = Arc::clone(&values);
+            move || values.publish(0)
+        });
+        assert!(values.wait(None));
+        publisher.join().unwrap();
+        hurried.join().unwrap();
+    });
+}
+
+/// Rule 6 for a task that is dropped after it was woken, or before.
+#[test]
+fn a_task_that_goes_passes_its_wake_up_on() {
+    loom::model(|| {
+        let values = Values::new();
+        let waker = std::task::Waker::noop();
+        let ticket = values.waiters.arm(Who::Task, waker, 0);
+        let publisher = thread::spawn({
+            let values = Arc::clone(&values);
+            move || values.publish(0)
+        });
+        let waiter = thread::spawn({
+            let values = Arc::clone(&values);
+            move || values.wait(None)
+        });
+        values.waiters.leave(Who::Task, ticket);
+        publisher.join().unwrap();
+        assert!(waiter.join().unwrap());
+    });
+}
+
+#[test]
+fn a_close_wakes_all() {
+    loom::model(|| {
+        let values = Values::new();
+        let waiter = thread::spawn({
+            let values = Arc::clone(&values);
+            move || values.wait(None)
+        });
+        let closing = thread::spawn({
+            let values = Arc::clone(&values);
+            move || values.waiters.close()
+        });
+        assert!(!values.wait(None));
+        assert!(closing.join().unwrap(), "it was the first to close");
+        assert!(!waiter.join().unwrap());
+    });
+}
+
+/// An arming before the model begins: from now on FENCED is set, until `signals` and more have found nobody.
+fn is_fenced(values: &Values, signals: usize) {
+    let ticket = values.waiters.arm(Who::Task, std::task::Waker::noop(), 0);
+    values.waiters.disarm(Who::Task, ticket);
+    for _ in 0..signals {
+        values.waiters.signal(1);
+    }
+}
+
+/// Rule 5: who sleeps again soon sets FENCED, and a publisher that finds nobody twice clears it, in whatever order.
+#[test]
+fn the_barriers_change_while_one_sleeps_and_one_publishes() {
+    // Who arms after more than these values does not set FENCED.
+    for (taken, signals) in [
+        (0, None),
+        (9, None),
+        (0, Some(0)),
+        (0, Some(1)),
+        (9, Some(1)),
+    ] {
+        loom::model(move || {
+            use_both(|| {
+                let values = Values::new();
+                if let Some(signals) = signals {
+                    is_fenced(&values, signals);
+                }
+                values.taken.store(taken, Ordering::Relaxed);
+                let publisher = thread::spawn({
+                    let values = Arc::clone(&values);
+                    move || {
+                        values.publish(0);
+                        values.publish(1);
+                    }
+                });
+                assert!(values.wait(None));
+                assert!(values.wait(None));
+                publisher.join().unwrap();
+            });
+        });
+    }
+}
+
+/// Rule 5 with one publisher that clears FENCED while another has not yet seen it.
+#[test]
+fn the_barriers_change_between_two_publishers() {
+    loom::model(|| {
+        use_both(|| {
+            let values = Values::new();
+            is_fenced(&values, 1);
+            let publishers = [0, 1].map(|place| {
+                let values = Arc::clone(&values);
+                thread::spawn(move || values.publish(place))
+            });
+            assert!(values.wait(None));
+            assert!(values.wait(None));
+            for publisher in publishers {
+                publisher.join().unwrap();
+            }
+        });
+    });
+}

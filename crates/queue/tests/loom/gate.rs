@@ -1,0 +1,73 @@
+//! The sleeping place of one reader.
+
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use loom::thread;
+use thalweg_queue::Gate;
+
+use crate::counter;
+
+/// Rule 2: the reader that armed and saw no data is woken.
+#[test]
+fn gate_never_misses_what_is_published_while_arming() {
+    loom::model(|| {
+        let gate = Arc::new(Gate::new());
+        let data = Arc::new(AtomicBool::new(false));
+        let writer = {
+            let (gate, data) = (Arc::clone(&gate), Arc::clone(&data));
+            thread::spawn(move || {
+                data.store(true, Ordering::Release);
+                gate.signal();
+            })
+        };
+        let (count, waker) = counter();
+        gate.arm(waker);
+        let seen = data.load(Ordering::Acquire);
+        writer.join().unwrap();
+        assert!(seen || count.woken() == 1, "asleep for ever");
+    });
+}
+
+/// Rule 3: two writers, one arming, one wake-up.
+#[test]
+fn gate_wakes_once_an_arming() {
+    loom::model(|| {
+        let gate = Arc::new(Gate::new());
+        let (count, waker) = counter();
+        gate.arm(waker);
+        let woke = Arc::new(AtomicUsize::new(0));
+        let writers: Vec<_> = (0..2)
+            .map(|_| {
+                let (gate, woke) = (Arc::clone(&gate), Arc::clone(&woke));
+                thread::spawn(move || {
+                    if gate.signal() {
+                        woke.fetch_add(1, Ordering::Relaxed);
+                    }
+                })
+            })
+            .collect();
+        for writer in writers {
+            writer.join().unwrap();
+        }
+        assert_eq!(woke.load(Ordering::Relaxed), 1);
+        assert_eq!(count.woken(), 1);
+    });
+}
+
+/// Rule 3: the reader that takes its waker back, and the writer that fires it: one of them has it.
+#[test]
+fn gate_disarms_or_fires_never_both() {
+    loom::model(|| {
+        let gate = Arc::new(Gate::new());
+        let (count, waker) = counter();
+        gate.arm(waker);
+        let writer = {
+            let gate = Arc::clone(&gate);
+            thread::spawn(move || gate.signal())
+        };
+        let disarmed = gate.disarm();
+        let fired = writer.join().unwrap();
+        assert!(disarmed != fired);
+        assert_eq!(count.woken(), usize::from(fired));
+    });
+}

@@ -1,0 +1,50 @@
+//! Tiny models of each protocol, explored by loom:
+//! `RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=2 cargo test --release -p thalweg-queue --lib --test loom`.
+//!
+//! What waits for ever is a deadlock, which loom finds; so "it is woken" is what every model says in which somebody waits. In a
+//! model a sender has its lane from its second value on, a lane's blocks have one line, and nobody spins.
+#![cfg(loom)]
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Wake, Waker};
+
+mod closing;
+mod futures;
+mod gate;
+mod inbox;
+mod mpmc;
+mod mpsc;
+mod oneshot;
+mod ring;
+mod select;
+mod spsc;
+
+/// How often a waker woke.
+pub struct Count(std::sync::atomic::AtomicUsize);
+
+impl Count {
+    /// So far.
+    pub fn woken(&self) -> usize {
+        self.0.load(Relaxed)
+    }
+}
+
+impl Wake for Count {
+    fn wake(self: std::sync::Arc<Self>) {
+        self.0.fetch_add(1, Relaxed);
+    }
+}
+
+/// A waker that counts.
+pub fn counter() -> (std::sync::Arc<Count>, Waker) {
+    let count = std::sync::Arc::new(Count(0.into()));
+    (count.clone(), Waker::from(count))
+}
+
+/// Explores a model of three threads beside this one, two of which wait, with one preemption less than the others have. The third one
+/// is the last that it spawns: so those two sleep before it begins if nobody is preempted.
+pub fn large_model(model: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = builder.preemption_bound.map(|bound| bound - 1);
+    builder.check(model);
+}

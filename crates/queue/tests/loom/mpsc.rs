@@ -1,0 +1,290 @@
+//! Many senders: lanes that are made while the receiver looks, credits, the end.
+
+use loom::thread::{self, JoinHandle};
+use thalweg_queue::mpsc;
+
+/// A value and its sender.
+type Value = (usize, usize);
+type Sender = mpsc::Sender<Value>;
+
+/// What each sender's next value must be.
+struct Expected<const SENDERS: usize>([usize; SENDERS]);
+
+impl<const SENDERS: usize> Expected<SENDERS> {
+    fn is(&mut self, (sender, number): Value) {
+        assert_eq!(number, self.0[sender], "of sender {sender}");
+        self.0[sender] += 1;
+    }
+
+    fn try_some(&mut self, receiver: &mpsc::Receiver<Value>, turns: usize) {
+        for _ in 0..turns {
+            if let Ok(value) = receiver.try_recv() {
+                self.is(value);
+            }
+        }
+    }
+
+    fn the_rest(mut self, receiver: &mpsc::Receiver<Value>, sent: [usize; SENDERS]) {
+        for value in receiver.try_iter() {
+            self.is(value);
+        }
+        assert_eq!(self.0, sent);
+    }
+}
+
+/// Sends in a thread that gives the sender back: its end is another model's.
+fn sends(sender: Sender, name: usize, numbers: std::ops::Range<usize>) -> JoinHandle<Sender> {
+    thread::spawn(move || {
+        numbers.for_each(|number| sender.try_send((name, number)).unwrap());
+        sender
+    })
+}
+
+/// Rule 2: the first value is on the common path, the second one makes the lane, while the receiver reads both.
+#[test]
+fn a_lane_is_made_while_the_receiver_looks() {
+    loom::model(|| {
+        let (sender, receiver) = mpsc::channel::<Value>(4).unwrap();
+        let sending = sends(sender, 0, 0..3);
+        let mut expected = Expected([0]);
+        expected.try_some(&receiver, 3);
+        sending.join().unwrap();
+        expected.the_rest(&receiver, [3]);
+    });
+}
+
+#[test]
+fn a_lane_is_made_while_the_receiver_goes_to_sleep() {
+    loom::model(|| {
+        let (sender, receiver) = mpsc::channel::<Value>(4).unwrap();
+        let sending = sends(sender, 0, 0..2);
+        assert_eq!(receiver.recv(), Ok((0, 0)));
+        assert_eq!(receiver.recv(), Ok((0, 1)));
+        sending.join().unwrap();
+    });
+}
+
+/// As above, with another sender's values on the common path.
+#[test]
+fn the_order_holds_while_one_of_two_senders_changes_to_a_lane() {
+    loom::model(|| {
+        let (first, receiver) = mpsc::channel::<Value>(8).unwrap();
+        let second = first.clone();
+        let (first, second) = (sends(first, 0, 0..2), sends(second, 1, 0..1));
+        let mut expected = Expected([0, 0]);
+        expected.try_some(&receiver, 1);
+        let senders = (first.join().unwrap(), second.join().unwrap());
+        expected.the_rest(&receiver, [2, 1]);
+        drop(senders);
+    });
+}
+
+/// Rule 4: with more lanes than a few the receiver follows the hint, and sleeps only after it looked at all.
+#[test]
+fn a_value_in_either_of_two_lanes_wakes_the_receiver() {
+    for busy in 0..2 {
+        loom::model(move || {
+            let (first, receiver) = mpsc::unbounded::<Value>();
+            let mut senders = [first.clone(), first];
+            for (name, sender) in senders.iter().enumerate() {
+                sender.try_send((name, 0)).unwrap();
+            }
+            assert!(receiver.recv().is_ok() && receiver.recv().is_ok());
+            let sending = thread::spawn(move || {
+                senders[busy].try_send((busy, 1)).unwrap();
+                senders
+            });
+            assert_eq!(receiver.recv(), Ok((busy, 1)));
+            senders = sending.join().unwrap();
+            drop(senders);
+        });
+    }
+}
+
+/// Rule 4: a bit that is set while the receiver clears others.
+#[test]
+fn values_in_two_lanes_are_found_by_the_hint() {
+    loom::model(|| {
+        let (first, receiver) = mpsc::unbounded::<Value>();
+        let second = first.clone();
+        first.try_send((0, 0)).unwrap();
+        second.try_send((1, 0)).unwrap();
+        let mut expected = Expected([0, 0]);
+        expected.try_some(&receiver, 2);
+        let (first, second) = (sends(first, 0, 1..2), sends(second, 1, 1..2));
+        expected.try_some(&receiver, 1);
+        let senders = (first.join().unwrap(), second.join().unwrap());
+        expected.the_rest(&receiver, [2, 2]);
+        drop(senders);
+    });
+}
+
+/// Without a bound the first value makes the lane; its blocks are linked while the receiver reads.
+#[test]
+fn lanes_without_a_bound_are_made_and_linked_while_the_receiver_looks() {
+    loom::model(|| {
+        let (sender, receiver) = mpsc::unbounded::<Value>();
+        let sending = sends(sender, 0, 0..4);
+        let mut expected = Expected([0]);
+        expected.try_some(&receiver, 3);
+        sending.join().unwrap();
+        expected.the_rest(&receiver, [4]);
+    });
+}
+
+/// Rule 5: one sender goes, and another one may get the number of its lane.
+#[test]
+fn the_lane_of_a_sender_that_is_gone_is_read_to_its_end() {
+    loom::model(|| {
+        let (first, receiver) = mpsc::unbounded::<Value>();
+        let second = first.clone();
+        first.try_send((0, 0)).unwrap();
+        let mut expected = Expected([0, 0]);
+        expected.try_some(&receiver, 1);
+        let first = thread::spawn(move || first.try_send((0, 1)).unwrap());
+        expected.try_some(&receiver, 1);
+        second.try_send((1, 0)).unwrap();
+        expected.try_some(&receiver, 1);
+        first.join().unwrap();
+        expected.the_rest(&receiver, [2, 1]);
+    });
+}
+
+/// Rule 3: however senders and the receiver meet, the channel holds its capacity and no more.
+fn holds_no_more_than(capacity: usize, lanes: bool) {
+    loom::model(move || {
+        let (first, receiver) = mpsc::channel::<Value>(capacity).unwrap();
+        let second = first.clone();
+        let mut inside = 0;
+        if lanes {
+            for sender in [&first, &second] {
+                while sender.try_send((0, 0)).is_ok() && inside < 2 {
+                    inside += 1;
+                    receiver.try_recv().unwrap();
+                }
+            }
+            inside = 0;
+            receiver.try_iter().for_each(drop);
+        }
+        while inside + 1 < capacity {
+            first.try_send((0, 0)).unwrap();
+            inside += 1;
+        }
+        let threads = [first, second].map(|sender| {
+            thread::spawn(move || {
+                let sent = usize::from(sender.try_send((0, 0)).is_ok());
+                (sender, sent)
+            })
+        });
+        let received = usize::from(receiver.try_recv().is_ok());
+        let mut senders = Vec::new();
+        for thread in threads {
+            let (sender, sent) = thread.join().unwrap();
+            inside += sent;
+            senders.push(sender);
+        }
+        inside -= received;
+        assert!(inside <= capacity);
+        assert!(inside + received >= capacity, "there was room for one");
+        // What is left of the capacity is there for whoever asks.
+        for sender in senders.iter().rev() {
+            while sender.try_send((0, 0)).is_ok() {
+                inside += 1;
+            }
+        }
+        assert_eq!(inside, capacity);
+        assert_eq!(receiver.try_iter().count(), capacity);
+    });
+}
+
+#[test]
+fn credits_are_exact_on_the_common_path() {
+    holds_no_more_than(2, false);
+}
+
+#[test]
+fn credits_are_exact_in_lanes() {
+    holds_no_more_than(8, true);
+}
+
+/// Rule 3: one receive from a full channel makes room for one more value, not for two.
+#[test]
+fn one_receive_makes_room_for_one() {
+    loom::model(|| {
+        let (first, receiver) = mpsc::channel::<Value>(4).unwrap();
+        let second = first.clone();
+        for i in 0..4 {
+            first.try_send((0, i)).unwrap();
+        }
+        let other = thread::spawn(move || first.try_send((0, 4)).is_ok());
+        receiver.try_recv().unwrap();
+        let mine = second.try_send((1, 0)).is_ok();
+        let others = other.join().unwrap();
+        assert!(mine != others, "one of them had the room");
+    });
+}
+
+/// What a sender holds and does not use comes back, and wakes who waits for it.
+#[test]
+fn credits_of_a_sender_that_goes_wake_another() {
+    let mut builder = loom::model::Builder::new();
+    builder.max_branches = 10_000;
+    builder.check(|| {
+        // Two to a block of credits.
+        let (first, receiver) = mpsc::channel::<Value>(16).unwrap();
+        let second = first.clone();
+        // The last one takes a lane, and a block, of which it uses half.
+        first.try_send((0, 0)).unwrap();
+        first.try_send((0, 1)).unwrap();
+        let mut sent = 2;
+        while second.try_send((1, 0)).is_ok() {
+            sent += 1;
+        }
+        assert_eq!(sent, 15);
+        let going = thread::spawn(move || drop(first));
+        second.send((1, 0)).unwrap();
+        going.join().unwrap();
+        assert_eq!(receiver.len(), 16);
+    });
+}
+
+/// Rule 3: whoever sleeps until there is room has it as soon as one value was taken out.
+#[test]
+fn a_receive_wakes_a_sender_that_waits_for_credits() {
+    loom::model(|| {
+        let (sender, receiver) = mpsc::channel::<Value>(4).unwrap();
+        for number in 0..4 {
+            sender.try_send((0, number)).unwrap();
+        }
+        let sending = thread::spawn(move || {
+            sender.send((0, 4)).unwrap();
+            sender
+        });
+        assert_eq!(receiver.try_recv(), Ok((0, 0)));
+        sending.join().unwrap();
+        assert!(receiver.try_iter().map(|(_, number)| number).eq(1..5));
+    });
+}
+
+/// A close by the receiver while one sends in its lane: what was accepted is received, or dropped with the channel, once.
+#[test]
+fn a_close_amid_sends_drops_each_value_once() {
+    loom::model(|| {
+        let token = std::sync::Arc::new(());
+        let (sender, receiver) = mpsc::channel(4).unwrap();
+        sender.try_send(token.clone()).unwrap();
+        let sending = thread::spawn({
+            let token = token.clone();
+            move || {
+                let accepted = usize::from(sender.try_send(token.clone()).is_ok());
+                accepted + usize::from(sender.try_send(token).is_ok())
+            }
+        });
+        receiver.close();
+        let received = receiver.iter().count();
+        let accepted = 1 + sending.join().unwrap();
+        assert!((1..=accepted).contains(&received));
+        drop(receiver);
+        assert_eq!(std::sync::Arc::strong_count(&token), 1);
+    });
+}
