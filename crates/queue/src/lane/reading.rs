@@ -37,7 +37,8 @@ impl<T> Lane<T> {
             return false;
         }
         cursor.line.set(line);
-        self.head.0.store(first, Ordering::Relaxed);
+        // Release like any other: a weaker store would hide the one before from the writer that reads it.
+        self.head.0.store(first, Ordering::Release);
         cursor.until.set(first + Self::FULL);
         true
     }
@@ -56,7 +57,7 @@ impl<T> Lane<T> {
                 let next = self.next_line(cursor, head, |block| self.leave_block(block));
                 let Some(next) = next else { return 0 };
                 head = next;
-                self.head.0.store(head, Ordering::Relaxed);
+                self.head.0.store(head, Ordering::Release);
                 cursor.until.set(head);
             }
             // SAFETY: the reader's block is alive.
