@@ -190,7 +190,7 @@ test-loom: setup
 test-miri: setup
 	@if cargo +$(NIGHTLY) miri --version >/dev/null 2>&1; then set -x; \
 	  $(MIRI) -p thalweg-queue -p thalweg-port --lib; \
-	  $(MIRI) -p thalweg-queue --test channels -- oneshot:: drops::; \
+	  $(MIRI) -p thalweg-queue --test channels -- oneshot:: drops::each::spsc:: drops::each::mpmc::; \
 	else scripts/skip.sh $@ "rustup has no $(NIGHTLY) with Miri"; fi
 
 .PHONY: test-c
@@ -220,7 +220,7 @@ prove-loom: setup
 .PHONY: prove-miri
 prove-miri: setup
 	MIRIFLAGS="-Zmiri-many-seeds=0..16" $(MIRI) -p thalweg-queue --lib
-	$(MIRI) -p thalweg-queue --test channels -- oneshot:: drops:: closing:: lanes:: model:: random::
+	$(MIRI) -p thalweg-queue --test channels -- oneshot:: drops:: closing::
 	$(MIRI) -p thalweg-wire
 
 # ThreadSanitizer must see the standard library too, so that is built with it.

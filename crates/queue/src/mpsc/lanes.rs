@@ -4,7 +4,7 @@ use crate::lane::{Lane, OwnedLane, Reader, Writer};
 use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, Padded, lock};
 
 /// Most lanes of a channel. Models are small.
-const MOST: usize = if cfg!(loom) { 64 } else { 256 };
+const MOST: usize = if cfg!(loom) { 128 } else { 256 };
 const WORDS: usize = MOST / 64;
 
 /// Values in one block of a lane.

@@ -87,3 +87,21 @@ fn the_last_sender_that_goes_wakes_a_receiver_that_waits() {
         going.join().unwrap();
     }}
 }
+
+/// As above with lanes, which senders share nothing of: what the first one sent is seen by the count of those that went.
+#[test]
+fn the_end_comes_after_what_was_sent_in_lanes() {
+    loom::model(|| {
+        let (first, receiver) = mpsc::unbounded::<u64>();
+        let second = first.clone();
+        let first = thread::spawn(move || first.try_send(1).unwrap());
+        drop(second);
+        match receiver.try_recv() {
+            Ok(value) => assert_eq!(value, 1),
+            Err(TryRecvError::Empty) => assert_eq!(receiver.recv(), Ok(1)),
+            Err(TryRecvError::Closed) => panic!("closed before the value came"),
+        }
+        assert_eq!(receiver.recv(), Err(RecvError));
+        first.join().unwrap();
+    });
+}
