@@ -124,6 +124,7 @@ impl<T> Push for Tx<T> {
 
 impl<T> Tx<T> {
     /// Room for how many of `wanted` values.
+    #[inline]
     fn room(&self, wanted: usize) -> usize {
         let lane = &self.shared.lane;
         if lane.granted(&self.writer) < wanted {
@@ -132,6 +133,7 @@ impl<T> Tx<T> {
         lane.granted(&self.writer).min(wanted)
     }
 
+    #[inline]
     fn fill(&self, most: usize, next: impl FnMut() -> Option<T>) -> usize {
         let mut signal = Signal::to(&self.shared.core.items.0);
         // SAFETY: as in `push_quickly`.
@@ -151,7 +153,7 @@ impl<T> Pop for Rx<T> {
     #[inline(always)]
     fn pop_quickly(&self) -> Option<T> {
         let shared = &*self.shared;
-        if !shared.lane.knows_value(&self.reader) {
+        if !shared.lane.sees_value(&self.reader) {
             return None;
         }
         // SAFETY: the reader is the lane's, this handle is its one user and not Sync, and there is a value.
@@ -209,6 +211,7 @@ impl<T> channel::Sender<Tx<T>> {
     ///
     /// # Errors
     /// The channel is closed; `next` was not called.
+    #[inline]
     pub fn try_fill(
         &mut self,
         most: usize,
@@ -226,6 +229,7 @@ impl<T> channel::Sender<Tx<T>> {
 impl<T> channel::Receiver<Rx<T>> {
     /// Looks at the values in the ring, oldest first, `most` at most, and drops each after `look` saw it; how many. Their room is
     /// given back at once, at the end.
+    #[inline]
     pub fn try_drain(&mut self, most: usize, look: impl FnMut(&T)) -> usize {
         let flavour = self.flavour();
         let mut signal = Signal::to(&flavour.shared.core.room.0);

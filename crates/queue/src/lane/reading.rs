@@ -10,36 +10,39 @@ impl<T> Lane<T> {
         self.head.0.load(Ordering::Relaxed)
     }
 
-    /// Whether it is known that there is a value.
+    /// Whether there is a value in this line, or in the next one if this one is used up, as far as one look at a stamp tells (rule 2).
+    /// It looks at none while it knows of values.
     #[inline(always)]
-    pub(crate) fn knows_value(&self, reader: &Reader) -> bool {
-        self.knows_value_here(reader) || self.next_full_line(reader, self.head())
+    pub(crate) fn sees_value(&self, reader: &Reader) -> bool {
+        self.knows_value(reader) || self.look(reader)
     }
 
-    /// The same without going to another line.
     #[inline(always)]
-    pub(crate) fn knows_value_here(&self, reader: &Reader) -> bool {
+    pub(crate) fn knows_value(&self, reader: &Reader) -> bool {
         self.head() != reader.cursor.until.get()
     }
 
-    /// Goes to the next line of the block, if all of it is filled.
     #[inline(always)]
-    fn next_full_line(&self, reader: &Reader, head: usize) -> bool {
+    fn look(&self, reader: &Reader) -> bool {
         let cursor = &reader.cursor;
-        let line = cursor.line.get().wrapping_add(Self::STRIDE);
-        if head % LINE != (Self::FIRST + Self::FULL) % LINE || line == cursor.end.get() {
-            return false;
+        let (mut head, mut line) = (self.head(), cursor.line.get());
+        if head % LINE == (Self::FIRST + Self::FULL) % LINE {
+            head = head - Self::FULL + LINE;
+            line = line.wrapping_add(Self::STRIDE);
+            if line == cursor.end.get() {
+                return false;
+            }
         }
-        let first = head - Self::FULL + LINE;
         // SAFETY: the reader's block is alive, and the line is in it.
         let filled = unsafe { Self::stamp(line) }.load(Ordering::Acquire);
-        if filled < first + Self::FULL - Self::STEP {
+        if filled < head {
             return false;
         }
         cursor.line.set(line);
         // Release like any other: a weaker store would hide the one before from the writer that reads it.
-        self.head.0.store(first, Ordering::Release);
-        cursor.until.set(first + Self::FULL);
+        self.head.0.store(head, Ordering::Release);
+        // The writer may have come round to this line again.
+        cursor.until.set(Self::end(head).min(filled + Self::STEP));
         true
     }
 
@@ -49,32 +52,34 @@ impl<T> Lane<T> {
     }
 
     /// How many values of the reader's line, or the next one, are there for sure: 0 if there are none at all.
+    #[inline(always)]
     pub(crate) fn known(&self, reader: &Reader) -> usize {
-        let cursor = &reader.cursor;
-        if !self.knows_value(reader) {
-            let mut head = self.head();
-            if head == Self::end(head) {
-                let next = self.next_line(cursor, head, |block| self.leave_block(block));
-                let Some(next) = next else { return 0 };
-                head = next;
-                self.head.0.store(head, Ordering::Release);
-                cursor.until.set(head);
-            }
-            // SAFETY: the reader's block is alive.
-            let filled = unsafe { Self::stamp(cursor.line.get()) }.load(Ordering::Acquire);
-            if filled < head {
-                return 0;
-            }
-            // The writer may have come round to this line again.
-            cursor.until.set(Self::end(head).min(filled + Self::STEP));
+        if self.sees_value(reader) || self.follows_the_writer(reader) {
+            (reader.cursor.until.get() - self.head()) / Self::STEP
+        } else {
+            0
         }
-        (cursor.until.get() - self.head()) / Self::STEP
+    }
+
+    /// Where the reader's block is drained: whether there is a value in the next one.
+    #[inline(never)]
+    fn follows_the_writer(&self, reader: &Reader) -> bool {
+        let cursor = &reader.cursor;
+        let head = self.head();
+        if head != Self::end(head) {
+            return false;
+        }
+        let next = self.next_line(cursor, head, |block| self.leave_block(block));
+        let Some(first) = next else { return false };
+        self.head.0.store(first, Ordering::Release);
+        cursor.until.set(first);
+        self.look(reader)
     }
 
     /// Takes a value out.
     ///
     /// # Safety
-    /// `reader` is this lane's, the caller is its one user, and [`Lane::knows_value`] or [`Lane::has_value`] said so.
+    /// `reader` is this lane's, the caller is its one user, and [`Lane::sees_value`], or a like of it, said so.
     #[inline(always)]
     pub(crate) unsafe fn pop(&self, reader: &Reader) -> T {
         let head = self.head();
@@ -116,6 +121,7 @@ impl<T> Lane<T> {
     ///
     /// # Safety
     /// As [`Lane::try_pop`].
+    #[inline]
     pub(crate) unsafe fn pop_some(
         &self,
         reader: &Reader,
@@ -143,6 +149,7 @@ impl<T> Lane<T> {
     ///
     /// # Safety
     /// As [`Lane::try_pop`].
+    #[inline]
     pub(crate) unsafe fn peek_some(
         &self,
         reader: &Reader,

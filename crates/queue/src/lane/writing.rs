@@ -56,10 +56,13 @@ impl<T> Lane<T> {
     }
 
     /// Whether there is room for a value; `raise` gives a new limit where the old one is reached.
+    #[inline(always)]
     pub(crate) fn find_room(&self, writer: &Writer, raise: impl FnOnce(usize) -> usize) -> bool {
-        if self.knows_room(writer) {
-            return true;
-        }
+        self.knows_room(writer) || self.ask_for_room(writer, raise)
+    }
+
+    #[inline(never)]
+    fn ask_for_room(&self, writer: &Writer, raise: impl FnOnce(usize) -> usize) -> bool {
         let mut tail = self.tail();
         let position = Self::position(tail);
         if position == writer.limit.get() {
@@ -132,6 +135,7 @@ impl<T> Lane<T> {
     ///
     /// # Safety
     /// `writer` is this lane's, and the caller is its one user.
+    #[inline]
     pub(crate) unsafe fn push_some(
         &self,
         writer: &Writer,

@@ -226,11 +226,6 @@ impl<T> Outlet<T> {
 
 impl<T> Inlet<T> {
     #[inline(always)]
-    pub(super) fn knows_value_here(&self) -> bool {
-        self.slot.lane.knows_value_here(&self.reader)
-    }
-
-    #[inline(always)]
     pub(super) fn knows_value(&self) -> bool {
         self.slot.lane.knows_value(&self.reader)
     }
@@ -245,7 +240,7 @@ impl<T> Inlet<T> {
     }
 
     /// # Safety
-    /// [`Inlet::knows_value`], its like, or [`Inlet::known`] said that there is one.
+    /// [`Inlet::knows_value`] or [`Inlet::known`] said that there is one.
     #[inline(always)]
     pub(super) unsafe fn pop(&self) -> T {
         // SAFETY: the reader is the lane's, the inlet is the receiver's, and there is a value.

@@ -7,7 +7,6 @@ use std::ptr;
 use super::Shared;
 use super::lanes::Inlet;
 use crate::channel::{Core, Pop};
-use crate::lane::Lane;
 use crate::sync::{Arc, Ordering};
 
 /// Values from one lane before the next has its turn.
@@ -213,12 +212,16 @@ impl<T> Pop for Rx<T> {
     #[inline(always)]
     fn pop_quickly(&self) -> Option<T> {
         let inlet = self.current()?;
-        if !inlet.knows_value_here() {
+        if !inlet.knows_value() {
             let left = self.left.get();
-            if left == 0 || !inlet.knows_value() {
+            if left == 0 {
                 return None;
             }
-            self.left.set(left.saturating_sub(Lane::<T>::PER_LINE));
+            let known = inlet.known();
+            if known == 0 {
+                return None;
+            }
+            self.left.set(left.saturating_sub(known));
         }
         // SAFETY: there is a value.
         let value = unsafe { inlet.pop() };
