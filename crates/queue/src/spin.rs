@@ -47,12 +47,54 @@ static SPINNERS: AtomicUsize = AtomicUsize::new(0);
 #[derive(Debug)]
 pub struct Spin {
     budget_ns: u64,
-    /// On one processor: waits until the next yield, and after the next failure.
-    waits: u32,
-    waits_after: u32,
+    /// Yields instead of sleeping.
+    yielding: Rarely,
     yields: u32,
+    /// Yields after a sleep.
+    resuming: Rarely,
     /// How long a wait goes on when it has found something, as a power of two; 0: it does not.
     linger: u32,
+}
+
+/// What is done each time as long as it helps, and after each failure in a row half as often.
+#[derive(Debug)]
+struct Rarely {
+    /// Times until the next one.
+    left: u32,
+    /// Times after the next failure, a power of two.
+    after: u32,
+}
+
+impl Rarely {
+    const NEW: Self = Self { left: 0, after: 1 };
+
+    fn is_due(&mut self) -> bool {
+        let due = self.left == 0;
+        self.left = self.left.saturating_sub(1);
+        due
+    }
+
+    fn was(&mut self, helpful: bool) {
+        if helpful {
+            self.after = 1;
+        } else {
+            self.left = self.after;
+            self.after = (self.after * 2).min(MOST_WAITS);
+        }
+    }
+
+    /// In 22 bits.
+    fn pack(&self) -> u64 {
+        const { assert!(MOST_WAITS == 1 << 16) };
+        u64::from(self.left) | u64::from(self.after.trailing_zeros()) << 17
+    }
+
+    fn unpack(packed: u64) -> Self {
+        Self {
+            left: (packed & 0x1_ffff) as u32,
+            after: 1 << (packed >> 17 & 0x1f),
+        }
+    }
 }
 
 impl Default for Spin {
@@ -66,9 +108,9 @@ impl Spin {
     pub fn new() -> Self {
         Self {
             budget_ns: MOST_NS,
-            waits: 0,
-            waits_after: 1,
+            yielding: Rarely::NEW,
             yields: 0,
+            resuming: Rarely::NEW,
             linger: 0,
         }
     }
@@ -130,8 +172,7 @@ impl Spin {
     /// Where more threads want to run than there are processors: lets others run a few times, as long as that helps and no
     /// other program takes the processor meanwhile.
     fn yield_some(&mut self, mut found: impl FnMut() -> bool) -> bool {
-        if self.waits > 0 {
-            self.waits -= 1;
+        if !self.yielding.is_due() {
             return false;
         }
         let start = clock::now();
@@ -145,18 +186,23 @@ impl Spin {
                 break;
             }
         }
-        if hit && quick {
-            self.waits_after = 1;
-        } else {
-            self.waits = self.waits_after;
-            self.waits_after = (self.waits_after * 2).min(MOST_WAITS);
-        }
+        self.yielding.was(hit && quick);
         hit
     }
 
+    /// One that was woken lets its waker go on: on a processor that they share it was woken for one value or place, and a moment
+    /// later there are many.
+    fn resume(&mut self) {
+        if self.resuming.is_due() {
+            let start = clock::now();
+            std::thread::yield_now();
+            let took = clock::now().saturating_sub(start);
+            self.resuming.was(took < YIELDING_NS);
+        }
+    }
+
     fn yield_once(&mut self, mut found: impl FnMut() -> bool) -> bool {
-        if self.waits > 0 {
-            self.waits -= 1;
+        if !self.yielding.is_due() {
             return false;
         }
         let timed = self.yields.is_multiple_of(YIELDS_TO_CLOCK);
@@ -164,12 +210,8 @@ impl Spin {
         let start = if timed { clock::now() } else { 0 };
         std::thread::yield_now();
         let hit = found();
-        if hit && (!timed || clock::now().saturating_sub(start) < YIELD_NS) {
-            self.waits_after = 1;
-        } else {
-            self.waits = self.waits_after;
-            self.waits_after = (self.waits_after * 2).min(MOST_WAITS);
-        }
+        let quick = !timed || clock::now().saturating_sub(start) < YIELD_NS;
+        self.yielding.was(hit && quick);
         hit
     }
 
@@ -184,27 +226,22 @@ impl Spin {
         woken
     }
 
-    /// 16 bits of budget, 20 of waits, 20 of waits after, 4 of yields, 4 of lingering.
+    /// 16 bits of budget, 22 of each [`Rarely`], 4 of lingering. Nobody who shares yields once.
     fn pack(&self) -> u64 {
-        const {
-            assert!(MOST_NS < 1 << 16 && MOST_WAITS < 1 << 20);
-            assert!(YIELDS_TO_CLOCK == 16 && MOST_LINGER < 16);
-        };
+        const { assert!(MOST_NS < 1 << 16 && MOST_LINGER < 16) };
         self.budget_ns
-            | u64::from(self.waits) << 16
-            | u64::from(self.waits_after) << 36
-            | u64::from(self.yields % YIELDS_TO_CLOCK) << 56
+            | self.yielding.pack() << 16
+            | self.resuming.pack() << 38
             | u64::from(self.linger) << 60
     }
 
     fn unpack(packed: u64) -> Self {
-        let bits = |from: u32, count: u32| (packed >> from) & ((1 << count) - 1);
         Self {
-            budget_ns: bits(0, 16),
-            waits: bits(16, 20) as u32,
-            waits_after: bits(36, 20) as u32,
-            yields: bits(56, 4) as u32,
-            linger: bits(60, 4) as u32,
+            budget_ns: packed & 0xffff,
+            yielding: Rarely::unpack(packed >> 16),
+            yields: 0,
+            resuming: Rarely::unpack(packed >> 38),
+            linger: (packed >> 60) as u32,
         }
     }
 
@@ -247,9 +284,15 @@ impl SharedSpin {
         })
     }
 
-    /// As [`Spin::sleep`].
-    pub(crate) fn sleep<R>(&self, park: impl FnOnce() -> R) -> R {
-        self.with(|spin| spin.sleep(park))
+    /// As [`Spin::sleep`], and lets the waker go on. Whether it was woken.
+    pub(crate) fn sleep(&self, park: impl FnOnce() -> bool) -> bool {
+        self.with(|spin| {
+            let woken = spin.sleep(park);
+            if woken {
+                spin.resume();
+            }
+            woken
+        })
     }
 
     fn with<R>(&self, with: impl FnOnce(&mut Spin) -> R) -> R {
@@ -334,7 +377,7 @@ fn quota() -> usize {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::{MOST_NS, Spin};
+    use super::{MOST_NS, Rarely, Spin};
 
     #[test]
     fn misses_end_the_spinning_and_short_sleeps_bring_it_back() {
@@ -356,9 +399,15 @@ mod tests {
     fn what_was_learnt_is_the_same_in_one_word() {
         let spin = Spin {
             budget_ns: 12_345,
-            waits: super::MOST_WAITS,
-            waits_after: 64,
-            yields: 15,
+            yielding: Rarely {
+                left: super::MOST_WAITS,
+                after: 64,
+            },
+            yields: 0,
+            resuming: Rarely {
+                left: 17,
+                after: super::MOST_WAITS,
+            },
             linger: super::MOST_LINGER,
         };
         let back = Spin::unpack(spin.pack());
@@ -376,16 +425,16 @@ mod tests {
     fn yields_that_fail_become_rare_and_one_that_helps_brings_them_back() {
         let mut spin = Spin::new();
         let waits = (0..1_000).filter(|_| {
-            let before = spin.waits;
+            let before = spin.yielding.left;
             spin.yield_once(|| false);
             before == 0
         });
         assert_eq!(waits.count(), 10, "1 + 2 + 4 .. waits between the yields");
-        spin.waits = 0;
+        spin.yielding.left = 0;
         let mut hits = 0;
         for _ in 0..100 {
             hits += u32::from(spin.yield_once(|| true));
-            spin.waits = 0;
+            spin.yielding.left = 0;
         }
         assert_eq!(hits, 100);
     }
