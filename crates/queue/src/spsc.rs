@@ -158,7 +158,7 @@ impl<T> Pop for Rx<T> {
         }
         // SAFETY: the reader is the lane's, this handle is its one user and not Sync, and there is a value.
         let value = unsafe { shared.lane.pop(&self.reader) };
-        shared.core.room.0.signal_and(value)
+        Some(shared.core.room.0.signal_and(value))
     }
 
     fn try_pop(&self) -> Option<T> {

@@ -132,9 +132,9 @@ impl Waiters {
 
     /// [`signal`](Self::signal) for one, by who has a value to return: so that it has nothing to keep while the slow path runs.
     #[inline(always)]
-    pub(crate) fn signal_and<T>(&self, value: T) -> Option<T> {
+    pub(crate) fn signal_and<T>(&self, value: T) -> T {
         if self.is_quiet() {
-            Some(value)
+            value
         } else {
             self.signal_slowly_and(value)
         }
@@ -142,9 +142,9 @@ impl Waiters {
 
     #[cold]
     #[inline(never)]
-    fn signal_slowly_and<T>(&self, value: T) -> Option<T> {
+    fn signal_slowly_and<T>(&self, value: T) -> T {
         self.signal_slowly(1);
-        Some(value)
+        value
     }
 
     #[inline(always)]

@@ -25,8 +25,10 @@ impl<T> Lane<T> {
     #[inline(always)]
     fn look(&self, reader: &Reader) -> bool {
         let cursor = &reader.cursor;
-        let (mut head, mut line) = (self.head(), cursor.line.get());
-        if head % LINE == (Self::FIRST + Self::FULL) % LINE {
+        let mut head = self.head();
+        let mut line = cursor.line.get();
+        let is_next = head % LINE == (Self::FIRST + Self::FULL) % LINE;
+        if is_next {
             head = head - Self::FULL + LINE;
             line = line.wrapping_add(Self::STRIDE);
             if line == cursor.end.get() {
@@ -38,9 +40,11 @@ impl<T> Lane<T> {
         if filled < head {
             return false;
         }
-        cursor.line.set(line);
-        // Release like any other: a weaker store would hide the one before from the writer that reads it.
-        self.head.0.store(head, Ordering::Release);
+        if is_next {
+            cursor.line.set(line);
+            // Release like any other: a weaker store would hide the one before from the writer that reads it.
+            self.head.0.store(head, Ordering::Release);
+        }
         // The writer may have come round to this line again.
         cursor.until.set(Self::end(head).min(filled + Self::STEP));
         true

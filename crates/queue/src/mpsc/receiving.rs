@@ -226,7 +226,7 @@ impl<T> Pop for Rx<T> {
         // SAFETY: there is a value.
         let value = unsafe { inlet.pop() };
         self.count(1);
-        self.shared.core.room.0.signal_and(value)
+        Some(self.shared.core.room.0.signal_and(value))
     }
 
     fn try_pop(&self) -> Option<T> {
