@@ -152,7 +152,9 @@ fn the_lane_of_a_sender_that_is_gone_is_read_to_its_end() {
 
 /// Rule 3: however senders and the receiver meet, the channel holds its capacity and no more.
 fn holds_no_more_than(capacity: usize, lanes: bool) {
-    loom::model(move || {
+    let mut builder = loom::model::Builder::new();
+    builder.max_branches = 10_000;
+    builder.check(move || {
         let (first, receiver) = mpsc::channel::<Value>(capacity).unwrap();
         let second = first.clone();
         let mut inside = 0;
