@@ -34,17 +34,8 @@ pub(crate) fn light() {
 }
 
 /// A full fence on this thread.
-///
-/// On x86 any locked instruction is one, and costs half of the `mfence` that the compiler makes of a fence.
 #[inline(always)]
 pub(crate) fn full() {
-    #[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]
-    // SAFETY: it changes nothing: the stack's last word is or-ed with 0. The compiler takes it for a write to any memory, and moves
-    // nothing across.
-    unsafe {
-        std::arch::asm!("lock or dword ptr [rsp], 0", options(nostack));
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(any(loom, miri)))))]
     fence(Ordering::SeqCst);
 }
 
