@@ -137,7 +137,6 @@ prove: setup ## What takes longer: loom at bound 3, Miri over more, ThreadSaniti
 lint-rust: setup
 	cargo fmt --all -- --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
-	cargo bench --locked --workspace --no-run
 
 .PHONY: lint-docs
 lint-docs: setup
