@@ -95,8 +95,7 @@ def test_ctrl_c_ends_it_at_once(body: str, conformance_library: str) -> None:
     begin = time.monotonic()
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=10)
-    # It would never end by itself; a busy machine adds a second or two.
-    assert time.monotonic() - begin < 5
+    assert time.monotonic() - begin < 0.5
     assert out == "interrupted\n"
     assert process.returncode == 0
 
