@@ -129,7 +129,7 @@ lint: setup ## Formatters, linters, documentation, generated code up to date
 
 .PHONY: prove
 prove: setup ## What takes longer: loom at bound 3, Miri over more, ThreadSanitizer, long random runs
-	@SETUP_DONE=yes scripts/steps.sh prove prove-loom prove-miri prove-tsan prove-random test-instructions
+	@SETUP_DONE=yes scripts/steps.sh prove prove-benches prove-loom prove-miri prove-tsan prove-random test-instructions
 
 # --- Lint -----------------------------------------------------------------------------------------
 
@@ -211,6 +211,10 @@ test-instructions: setup
 	crates/bench/instructions.sh --check
 
 # --- Proofs ---------------------------------------------------------------------------------------
+
+.PHONY: prove-benches
+prove-benches: setup
+	cargo bench --locked --workspace --no-run
 
 .PHONY: prove-loom
 prove-loom: setup
