@@ -13,14 +13,20 @@
 //! 5. Who arms may set FENCED: it then passes the heavy barrier still under the lock. A publisher may clear it. Because count and mode
 //!    are one word, whoever sees the mode cleared sees everybody who armed under fences before.
 //! 6. A waiter that was taken off the list and goes away without taking what it was woken for passes the wake-up on.
-//! 7. One woken thread at a time: from its wake-up until it [`resumed`](Waiters::resumed) WAKING is set, and publishers wake nobody else.
-//!    It clears the mark before it looks again, with a full fence between, as publishers have one between publishing and reading
-//!    the mark; and when it got what it wanted and sees more, it wakes the next ones. Tasks are not marked: nobody knows when
+//! 7. One woken thread at a time: from its wake-up until it runs again WAKING is set, and publishers wake nobody else. It clears the mark
+//!    before it looks again, with a full fence between, as publishers have one between publishing and reading the mark; and when it got
+//!    what it wanted and sees more, it wakes the next ones. Where others wait behind it QUIET is set too: then publishers pass no fence, and
+//!    it passes the heavy barrier. Tasks are not marked: nobody knows when
 //!    they are polled. A task that was woken and sees more than what it took wakes the next ones too: the wake-up may have been for
 //!    what it did not take.
+//! 8. Where a thread that was woken has not run for [`PATIENCE_NS`], all processors are taken, perhaps by those who look again and again for
+//!    what it was woken for: so they sleep without looking again.
+//! 9. Tasks that wake each other on one thread need no fence: that thread sees its own armings. `home` is that thread. A publisher
+//!    on it skips the fence of rule 2; whoever arms on another takes it away and passes the heavy barrier.
 //!
 //! Why 5 is sound: a publisher that loaded the word before FENCED was set had published before that load, and the heavy
-//! barrier makes what it published visible to the waiter that looks again; a publisher that loads it later uses fences.
+//! barrier makes what it published visible to the waiter that looks again; a publisher that loads it later uses fences. 9 is sound for
+//! the same reason; and since `home` is given only where no thread sleeps or is on its way, rule 7 is nobody's there.
 //!
 //! FENCED is for those who sleep often: a fence for each of 512 messages costs less than one heavy barrier for all. So it is set by
 //! a waiter that sleeps again after fewer, and cleared by the publisher that found nobody armed so many times in a row.
@@ -29,15 +35,25 @@ use std::collections::VecDeque;
 use std::task::Waker;
 
 use crate::barrier;
+use crate::clock;
 use crate::sync::{AtomicUsize, Figure, Mutex, Ordering, lock};
 
 const CLOSED: usize = 1;
 const FENCED: usize = 2;
 const WAKING: usize = 4;
-const ARMED: usize = 8;
+const QUIET: usize = 8;
+const ARMED: usize = 16;
 
 /// Messages between two sleeps from which on the heavy barrier is the cheaper one.
 const BUSY: usize = if cfg!(loom) { 2 } else { 512 };
+
+/// Five times what a wake-up costs, so that changing turns costs little.
+const PATIENCE_NS: u64 = 250_000;
+
+/// Armings in a row on one thread that make it the home of all, at first.
+const AT_HOME: u32 = if cfg!(loom) { 1 } else { 16 };
+/// After each time that it was taken away it takes twice as many, up to this.
+const MOST_AT_HOME: u32 = 1 << 16;
 
 /// One arming, until it is woken or disarmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +83,10 @@ struct List {
     armings: u64,
     /// What the channel had moved at the last arming.
     moved: u64,
+    /// Where the last armings were, how many in a row, and how many it takes (rule 9).
+    thread: usize,
+    in_a_row: u32,
+    at_home: u32,
 }
 
 #[derive(Debug)]
@@ -74,6 +94,10 @@ pub(crate) struct Waiters {
     word: AtomicUsize,
     /// Publishers that found FENCED and nobody armed, since somebody was. Two at once may count as one.
     in_vain: AtomicUsize,
+    /// Rule 8: when a thread was last woken.
+    woken_at: Figure,
+    /// Rule 9: a thread, or 0. Written under the list's lock.
+    home: AtomicUsize,
     wakes: Figure,
     parks: Figure,
     parked_ns: Figure,
@@ -88,11 +112,24 @@ pub(crate) struct Slept {
     pub(crate) parked_ns: u64,
 }
 
+/// A number that no other thread has at the same time; not 0.
+#[cfg(not(loom))]
+#[inline]
+fn this_thread() -> usize {
+    thread_local!(static HERE: u8 = const { 0 });
+    HERE.with(|here| std::ptr::from_ref(here).addr())
+}
+
+#[cfg(loom)]
+use barrier::model::this_thread;
+
 impl Waiters {
     pub(crate) fn new() -> Self {
         Self {
             word: AtomicUsize::new(if barrier::is_asymmetric() { 0 } else { FENCED }),
             in_vain: AtomicUsize::new(0),
+            woken_at: Figure::new(0),
+            home: AtomicUsize::new(0),
             wakes: Figure::new(0),
             parks: Figure::new(0),
             parked_ns: Figure::new(0),
@@ -100,6 +137,9 @@ impl Waiters {
                 waiting: VecDeque::new(),
                 armings: 0,
                 moved: 0,
+                thread: 0,
+                in_a_row: 0,
+                at_home: AT_HOME,
             }),
         }
     }
@@ -155,8 +195,14 @@ impl Waiters {
 
     #[inline(never)]
     fn signal_slowly(&self, published: usize) {
-        // Rule 2, and with it rule 7.
-        barrier::full();
+        // Rule 7.
+        if self.word.load(Ordering::Relaxed) & QUIET != 0 {
+            return;
+        }
+        // Rules 2 and 9.
+        if self.home.load(Ordering::Relaxed) != this_thread() {
+            barrier::full();
+        }
         let word = self.word.load(Ordering::Relaxed);
         if word >= ARMED {
             if word & WAKING == 0 {
@@ -204,16 +250,13 @@ impl Waiters {
         let mut list = lock(&self.list);
         let first = list.waiting.pop_front()?;
         if first.who == Who::Thread {
-            self.word.fetch_or(WAKING, Ordering::Relaxed);
+            self.woken_at.store(clock::now(), Ordering::Relaxed);
+            let quiet = !list.waiting.is_empty() && barrier::is_asymmetric();
+            let marks = if quiet { WAKING | QUIET } else { WAKING };
+            self.word.fetch_or(marks, Ordering::Relaxed);
         }
         self.word.fetch_sub(ARMED, Ordering::Relaxed);
         Some(first)
-    }
-
-    /// Rule 7: a thread that was woken, before it looks again.
-    fn resumed(&self) {
-        self.word.fetch_and(!WAKING, Ordering::Relaxed);
-        barrier::full();
     }
 
     /// Rule 4, up to "look again". `moved` is how many values went through the channel so far.
@@ -229,17 +272,50 @@ impl Waiters {
             waker: waker.clone(),
         });
         self.in_vain.store(0, Ordering::Relaxed);
+        let takes_home_away = self.takes_home_away(&mut list, who);
         let fenced = self.word.fetch_add(ARMED, Ordering::Relaxed) & FENCED != 0;
-        if fenced {
+        let sets_fenced = !fenced && !busy;
+        if sets_fenced {
+            self.word.fetch_or(FENCED, Ordering::Relaxed);
+        }
+        if fenced && !takes_home_away {
             barrier::full();
-        } else if busy {
-            drop(list);
+        } else if sets_fenced || takes_home_away {
+            // Under the lock, so that who arms next relies on it.
             barrier::heavy();
         } else {
-            self.word.fetch_or(FENCED, Ordering::Relaxed);
+            drop(list);
             barrier::heavy();
         }
         ticket
+    }
+
+    /// Rule 9, for one that arms: `true`, if it takes another thread's home away.
+    fn takes_home_away(&self, list: &mut List, who: Who) -> bool {
+        let thread = this_thread();
+        if thread != list.thread {
+            list.thread = thread;
+            list.in_a_row = 0;
+        }
+        let home = self.home.load(Ordering::Relaxed);
+        if home == thread {
+            return false;
+        }
+        if home != 0 {
+            self.home.store(0, Ordering::Relaxed);
+            list.at_home = (list.at_home * 2).min(MOST_AT_HOME);
+            return true;
+        }
+        list.in_a_row += 1;
+        if list.in_a_row >= list.at_home
+            && barrier::is_asymmetric()
+            && who == Who::Task
+            && self.word.load(Ordering::Relaxed) & WAKING == 0
+            && list.waiting.iter().all(|one| one.who == Who::Task)
+        {
+            self.home.store(thread, Ordering::Relaxed);
+        }
+        false
     }
 
     /// Gives an arming another waker; `false` if it was woken already.
@@ -265,9 +341,16 @@ impl Waiters {
             self.word.fetch_sub(ARMED, Ordering::Relaxed);
             return true;
         }
-        drop(list);
         if who == Who::Thread {
-            self.resumed();
+            // Rule 7.
+            let marks = WAKING | QUIET;
+            let quiet = self.word.fetch_and(!marks, Ordering::Relaxed) & QUIET != 0;
+            drop(list);
+            if quiet {
+                barrier::heavy();
+            } else {
+                barrier::full();
+            }
         }
         false
     }
@@ -277,6 +360,12 @@ impl Waiters {
         if !self.disarm(who, ticket) {
             self.wake(1);
         }
+    }
+
+    /// Rule 8.
+    pub(crate) fn is_waking_for_long(&self) -> bool {
+        self.word.load(Ordering::Relaxed) & WAKING != 0
+            && clock::now().saturating_sub(self.woken_at.load(Ordering::Relaxed)) > PATIENCE_NS
     }
 
     pub(crate) fn parked(&self, ns: u64) {

@@ -21,7 +21,9 @@ impl Side<'_> {
     pub(crate) fn wait(&self, deadline: Option<u64>, ready: impl Fn() -> bool) -> bool {
         match self.waiting {
             Waiting::Adaptive => {
-                if self.spin.until(self.moved, self.capacity as u64, &ready) {
+                if !self.waiters.is_waking_for_long()
+                    && self.spin.until(self.moved, self.capacity as u64, &ready)
+                {
                     return true;
                 }
             }

@@ -246,7 +246,7 @@ impl<T> Lane<T> {
             .wrapping_add(place)
     }
 
-    /// The place of a mark in its line.
+    /// The place of a mark in its line; those of the marks after it follow.
     #[inline(always)]
     fn at(line: *mut u8, mark: usize) -> *mut Place<T> {
         line.wrapping_add(Self::VALUES - Self::FIRST + mark % LINE)

@@ -24,30 +24,41 @@ impl<T> Lane<T> {
 
     #[inline(always)]
     fn look(&self, reader: &Reader) -> bool {
+        let head = self.head();
+        let Some(found) = self.look_from(reader, head) else {
+            return false;
+        };
+        if found != head {
+            // Release like any other: a weaker store would hide the one before from the writer that reads it.
+            self.head.0.store(found, Ordering::Release);
+        }
+        true
+    }
+
+    /// By a reader that knows of no value at `head`: the mark of the next one, if there is one.
+    #[inline(always)]
+    fn look_from(&self, reader: &Reader, mut head: usize) -> Option<usize> {
         let cursor = &reader.cursor;
-        let mut head = self.head();
         let mut line = cursor.line.get();
         let is_next = head % LINE == (Self::FIRST + Self::FULL) % LINE;
         if is_next {
             head = head - Self::FULL + LINE;
             line = line.wrapping_add(Self::STRIDE);
             if line == cursor.end.get() {
-                return false;
+                return None;
             }
         }
         // SAFETY: the reader's block is alive, and the line is in it.
         let filled = unsafe { Self::stamp(line) }.load(Ordering::Acquire);
         if filled < head {
-            return false;
+            return None;
         }
         if is_next {
             cursor.line.set(line);
-            // Release like any other: a weaker store would hide the one before from the writer that reads it.
-            self.head.0.store(head, Ordering::Release);
         }
         // The writer may have come round to this line again.
         cursor.until.set(Self::end(head).min(filled + Self::STEP));
-        true
+        Some(head)
     }
 
     /// Whether there is a value; rule 2.
@@ -132,21 +143,10 @@ impl<T> Lane<T> {
         most: usize,
         mut take: impl FnMut(T),
     ) -> usize {
-        let mut count = 0;
-        while count < most {
-            let here = self.known(reader).min(most - count);
-            if here == 0 {
-                break;
-            }
-            let mut drained = Drained::of(self, reader);
-            while drained.count < here {
-                let at = drained.next();
-                // SAFETY: rule 2: the value of this place is there, and nobody else takes it.
-                take(unsafe { (*at).with_mut(|place| (*place).assume_init_read()) });
-            }
-            count += here;
-        }
-        count
+        self.leave_some(reader, most, |at| {
+            // SAFETY: rule 2: the value of this place is there, and nobody else takes it.
+            take(unsafe { (*at).with_mut(|place| (*place).assume_init_read()) })
+        })
     }
 
     /// Looks at what is there, `most` at most, in place, and drops it; how many.
@@ -160,58 +160,90 @@ impl<T> Lane<T> {
         most: usize,
         mut look: impl FnMut(&T),
     ) -> usize {
-        let mut count = 0;
-        while count < most {
-            let here = self.known(reader).min(most - count);
-            if here == 0 {
-                break;
-            }
-            let mut drained = Drained::of(self, reader);
-            while drained.count < here {
-                let at = drained.next();
-                // SAFETY: as in `pop_some`.
-                let value = unsafe { (*at).with_mut(|place| (*place).as_mut_ptr()) };
-                let _value = DropInPlace(value);
-                // SAFETY: the value is there until the end of this turn.
-                look(unsafe { &*value });
-            }
-            count += here;
-        }
-        count
-    }
-}
-
-/// Gives back the places of a line that the reader has left, whatever happens.
-struct Drained<'a, T> {
-    lane: &'a Lane<T>,
-    line: *mut u8,
-    head: usize,
-    count: usize,
-}
-
-impl<'a, T> Drained<'a, T> {
-    fn of(lane: &'a Lane<T>, reader: &Reader) -> Self {
-        Self {
-            lane,
-            line: reader.cursor.line.get(),
-            head: lane.head(),
-            count: 0,
-        }
+        self.leave_some(reader, most, |at| {
+            // SAFETY: as in `pop_some`.
+            let value = unsafe { (*at).with_mut(|place| (*place).as_mut_ptr()) };
+            let _value = DropInPlace(value);
+            // SAFETY: the value is there until the end of this turn.
+            look(unsafe { &*value });
+        })
     }
 
-    /// The next place, which the caller leaves in this turn.
+    /// Goes through the places that are filled, `most` at most, each of which the reader leaves with its call of `leave`; how many.
+    ///
+    /// They are given back together, so that a writer that waits for room does not take `head` away at every line.
     #[inline(always)]
-    fn next(&mut self) -> *mut Place<T> {
-        let mark = self.head + self.count * Lane::<T>::STEP;
-        self.count += 1;
-        Lane::<T>::at(self.line, mark)
+    fn leave_some(
+        &self,
+        reader: &Reader,
+        most: usize,
+        mut leave: impl FnMut(*mut Place<T>),
+    ) -> usize {
+        let mut left = most;
+        let mut leaving = Leaving {
+            lane: self,
+            head: self.head(),
+        };
+        let mut given_back = leaving.head;
+        while left > 0 {
+            if leaving.head == reader.cursor.until.get() {
+                if let Some(found) = self.look_from(reader, leaving.head) {
+                    leaving.head = found;
+                } else {
+                    leaving.give_back();
+                    let follows = self.follows_the_writer(reader);
+                    leaving.head = self.head();
+                    if !follows {
+                        break;
+                    }
+                }
+                if leaving.head - given_back > TOGETHER * LINE {
+                    leaving.give_back();
+                    given_back = leaving.head;
+                }
+            }
+            let here = (reader.cursor.until.get() - leaving.head) / Self::STEP;
+            let here = here.min(left);
+            let line = reader.cursor.line.get();
+            // As in `push_some`.
+            if here == Self::PER_LINE {
+                leaving.leave(line, Self::PER_LINE, &mut leave);
+            } else {
+                leaving.leave(line, here, &mut leave);
+            }
+            left -= here;
+        }
+        most - left
     }
 }
 
-impl<T> Drop for Drained<'_, T> {
+/// Lines that are given back together, at most.
+const TOGETHER: usize = 16;
+
+/// Gives back the places that the reader has left, whatever happens.
+struct Leaving<'a, T> {
+    lane: &'a Lane<T>,
+    head: usize,
+}
+
+impl<T> Leaving<'_, T> {
+    #[inline(always)]
+    fn leave(&mut self, line: *mut u8, places: usize, leave: &mut impl FnMut(*mut Place<T>)) {
+        let first = Lane::<T>::at(line, self.head);
+        for place in 0..places {
+            self.head += Lane::<T>::STEP;
+            leave(first.wrapping_add(place));
+        }
+    }
+
+    fn give_back(&self) {
+        self.lane.head.0.store(self.head, Ordering::Release);
+    }
+}
+
+impl<T> Drop for Leaving<'_, T> {
     fn drop(&mut self) {
-        let head = self.head + self.count * Lane::<T>::STEP;
-        self.lane.head.0.store(head, Ordering::Release);
+        self.give_back();
     }
 }
 

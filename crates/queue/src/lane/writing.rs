@@ -131,7 +131,7 @@ impl<T> Lane<T> {
 
     /// Puts in what `next` gives, `most` at most, and no more than the limit lets in; how many.
     ///
-    /// A line is published when it is full or `next` ends, and also if `next` panics.
+    /// A line is published when it is full or `next` ends, and also if `next` panics; what else the writer keeps it stores at the end.
     ///
     /// # Safety
     /// `writer` is this lane's, and the caller is its one user.
@@ -142,47 +142,123 @@ impl<T> Lane<T> {
         most: usize,
         mut next: impl FnMut() -> Option<T>,
     ) -> usize {
-        let mut done = 0;
-        while done < most && self.find_room(writer, |position| position) {
-            let first = self.tail();
-            let line = writer.cursor.line.get();
-            let here = (writer.cursor.until.get() - first) / Self::STEP;
-            let here = here.min(most - done);
-            let mut filling = Filling {
-                lane: self,
-                line,
-                first,
-                count: 0,
+        let mut left = most;
+        let mut filling = Filling::of(self, writer);
+        while left > 0 && (filling.tail != filling.until || filling.next_line()) {
+            let here = ((filling.until - filling.tail) / Self::STEP).min(left);
+            // Nearly always it is a whole line: a number that the compiler knows, so it unrolls the loop.
+            let filled = if here == Self::PER_LINE {
+                filling.fill(Self::PER_LINE, &mut next)
+            } else {
+                filling.fill(here, &mut next)
             };
-            while filling.count < here {
-                let Some(value) = next() else {
-                    return done + filling.count;
-                };
-                let at = Self::at(line, first + filling.count * Self::STEP);
-                // SAFETY: the place is in the line, and there is room for it.
-                unsafe { (*at).with_mut(|place| (*place).write(value)) };
-                filling.count += 1;
+            left -= filled;
+            if filled < here {
+                break;
             }
-            done += here;
         }
-        done
+        most - left
     }
 }
 
-/// Publishes what was put into a line, whatever happens.
+/// A writer on its way along the lines. It publishes what it put into a line, and stores where it stands, whatever happens.
 struct Filling<'a, T> {
     lane: &'a Lane<T>,
+    writer: &'a Writer,
     line: *mut u8,
-    first: usize,
-    count: usize,
+    published: usize,
+    tail: usize,
+    until: usize,
+    lines: usize,
+}
+
+impl<'a, T> Filling<'a, T> {
+    #[inline(always)]
+    fn of(lane: &'a Lane<T>, writer: &'a Writer) -> Self {
+        let mut filling = Self {
+            lane,
+            writer,
+            line: ptr::null_mut(),
+            published: 0,
+            tail: 0,
+            until: 0,
+            lines: 0,
+        };
+        filling.load();
+        filling
+    }
+
+    #[inline(always)]
+    fn load(&mut self) {
+        self.line = self.writer.cursor.line.get();
+        self.tail = self.lane.tail();
+        self.published = self.tail;
+        self.until = self.writer.cursor.until.get();
+        self.lines = self.writer.lines.get();
+    }
+
+    #[inline(always)]
+    fn store(&self) {
+        self.writer.cursor.line.set(self.line);
+        self.lane.writing.0.tail.store(self.tail, Ordering::Relaxed);
+        self.writer.cursor.until.set(self.until);
+        self.writer.lines.set(self.lines);
+    }
+
+    /// How many values `next` gave, which is fewer than `places` only if it gave no more.
+    #[inline(always)]
+    fn fill(&mut self, places: usize, next: &mut impl FnMut() -> Option<T>) -> usize {
+        let first = Lane::<T>::at(self.line, self.tail);
+        for place in 0..places {
+            let Some(value) = next() else {
+                self.publish();
+                return place;
+            };
+            // SAFETY: the place is in the line, and there is room for it.
+            unsafe { (*first.wrapping_add(place)).with_mut(|place| (*place).write(value)) };
+            self.tail += Lane::<T>::STEP;
+        }
+        self.publish();
+        places
+    }
+
+    #[inline(always)]
+    fn publish(&mut self) {
+        if self.published != self.tail {
+            self.published = self.tail;
+            // SAFETY: the line is in the writer's block, and filled up to the place before `tail`.
+            unsafe { Lane::<T>::stamp(self.line) }
+                .store(self.tail - Lane::<T>::STEP, Ordering::Release);
+        }
+    }
+
+    /// Goes on to the next line; `false`: the limit is reached.
+    #[inline(always)]
+    fn next_line(&mut self) -> bool {
+        if self.lines == 0 {
+            return self.ask_for_room();
+        }
+        self.lines -= 1;
+        self.line = self.line.wrapping_add(Lane::<T>::STRIDE);
+        self.tail += LINE - Lane::<T>::FULL;
+        self.published = self.tail;
+        self.until = self.tail + Lane::<T>::FULL;
+        true
+    }
+
+    #[cold]
+    fn ask_for_room(&mut self) -> bool {
+        self.store();
+        let granted = self.lane.ask_for_room(self.writer, |position| position);
+        self.load();
+        granted
+    }
 }
 
 impl<T> Drop for Filling<'_, T> {
+    #[inline(always)]
     fn drop(&mut self) {
-        if self.count > 0 {
-            let last = self.first + (self.count - 1) * Lane::<T>::STEP;
-            // SAFETY: `count` places of the line were filled.
-            unsafe { self.lane.publish(self.line, last) };
-        }
+        self.publish();
+        self.store();
     }
 }

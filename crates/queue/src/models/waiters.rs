@@ -151,6 +151,63 @@ fn a_value_that_comes_while_a_woken_thread_resumes_wakes_the_next() {
     });
 }
 
+/// Rule 7 without FENCED: the publisher passes no fence while one is on its way.
+#[test]
+fn a_value_that_comes_without_a_fence_while_a_woken_thread_resumes_is_not_missed() {
+    loom::model(|| {
+        use_both(|| {
+            let values = Values::new();
+            let first = Parker::new();
+            let ticket = values.waiters.arm(Who::Thread, &first.waker(), 9);
+            let next = Parker::new();
+            values.waiters.arm(Who::Task, &next.waker(), 18);
+            let publisher = thread::spawn({
+                let values = Arc::clone(&values);
+                move || {
+                    values.publish(0);
+                    values.publish(1);
+                }
+            });
+            assert_eq!(first.park(None), Wake::Woken);
+            assert!(!values.waiters.disarm(Who::Thread, ticket), "it was woken");
+            assert!(values.take());
+            values.pass_on();
+            publisher.join().unwrap();
+            assert_eq!(next.park(Some(0)), Wake::Woken);
+        });
+    });
+}
+
+/// The same with FENCED set meanwhile, by one that arms.
+#[test]
+fn fenced_is_set_while_a_woken_thread_resumes() {
+    large_model(|| {
+        use_both(|| {
+            let values = Values::new();
+            let first = Parker::new();
+            let ticket = values.waiters.arm(Who::Thread, &first.waker(), 9);
+            values.publish(0);
+            let publisher = thread::spawn({
+                let values = Arc::clone(&values);
+                move || values.publish(1)
+            });
+            let last = thread::spawn({
+                let values = Arc::clone(&values);
+                move || values.wait(None)
+            });
+            assert!(!values.waiters.disarm(Who::Thread, ticket), "it was woken");
+            // The other may have been faster, and then there is one to come.
+            if values.take() {
+                values.pass_on();
+            } else {
+                assert!(values.wait(None));
+            }
+            publisher.join().unwrap();
+            assert!(last.join().unwrap());
+        });
+    });
+}
+
 /// Rule 6: one of them may be woken just when its time is over.
 #[test]
 fn a_waiter_whose_time_is_over_takes_no_wake_up_with_it() {
@@ -273,4 +330,29 @@ fn the_barriers_change_between_two_publishers() {
             }
         });
     });
+}
+
+/// Rule 9: a thread where tasks arm publishes without a fence, while others arm on theirs.
+#[test]
+fn the_home_of_tasks_is_taken_away_while_it_publishes() {
+    for others in [1, 2] {
+        large_model(move || {
+            use_both(|| {
+                let values = Values::new();
+                is_fenced(&values, 0);
+                let waiters: Vec<_> = (0..others)
+                    .map(|_| {
+                        let values = Arc::clone(&values);
+                        thread::spawn(move || values.wait(None))
+                    })
+                    .collect();
+                for place in 0..others {
+                    values.publish(place);
+                }
+                for waiter in waiters {
+                    assert!(waiter.join().unwrap());
+                }
+            });
+        });
+    }
 }
