@@ -54,6 +54,19 @@ pub struct Cell {
     pub environment: BTreeMap<String, String>,
 }
 
+/// What counts something, and the most of it that memory and threads are there for on any machine.
+const COUNTS: [(&str, u64); 9] = [
+    ("batch", 1 << 24),
+    ("bursts", 1 << 24),
+    ("capacity", 1 << 24),
+    ("each", 1 << 32),
+    ("items", 1 << 24),
+    ("messages", 1 << 40),
+    ("per_thread", 1 << 24),
+    ("producers", 1 << 10),
+    ("round_trips", 1 << 32),
+];
+
 fn anywhere() -> Placement {
     Placement::Free
 }
@@ -93,6 +106,25 @@ impl Cell {
                 self.workload
             ))
         })
+    }
+
+    /// Whether every parameter that counts something is one that subjects can be made with: none of them takes 0.
+    ///
+    /// # Errors
+    /// One is not, and what it may be.
+    pub fn check(&self) -> Result<(), Problem> {
+        for (name, most) in COUNTS {
+            let count = self.params.get(name).and_then(|text| text.parse().ok());
+            if let Some(count) = count
+                && !(1..=most).contains(&count)
+            {
+                return Err(Problem::Usage(format!(
+                    "{}: `{name}` is 1 to {most}, not {count}",
+                    self.workload
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// A parameter that is a whole number.
@@ -290,6 +322,21 @@ mod tests {
         serve_with(input.as_bytes(), &mut output, open).unwrap();
         let text = String::from_utf8(output).unwrap();
         text.lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn counts_that_no_subject_takes_are_refused() {
+        let check = |name, text| Cell::new("w", &[(name, text)], &["thalweg"]).check();
+        for (name, text) in [("capacity", "0"), ("producers", "1025"), ("messages", "0")] {
+            let problem = check(name, text).unwrap_err().to_string();
+            assert!(
+                problem.contains(&format!("w: `{name}` is 1 to ")),
+                "{problem}"
+            );
+        }
+        check("capacity", "16777216").unwrap();
+        check("capacity", "unbounded").unwrap();
+        check("placement", "0").unwrap();
     }
 
     #[test]

@@ -106,6 +106,7 @@ impl CellProcess {
     /// # Errors
     /// It cannot be started, or the cell cannot be set up.
     pub fn start(cell: &Cell) -> Result<Self, Problem> {
+        cell.check()?;
         let exe = env::current_exe().map_err(Problem::io("cannot find this program's own file"))?;
         let mut command = Command::new(exe);
         command.arg("cell");
