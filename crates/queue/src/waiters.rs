@@ -16,9 +16,8 @@
 //! 7. One woken thread at a time: from its wake-up until it runs again WAKING is set, and publishers wake nobody else. It clears the mark
 //!    before it looks again, with a full fence between, as publishers have one between publishing and reading the mark; and when it got
 //!    what it wanted and sees more, it wakes the next ones. Where others wait behind it QUIET is set too: then publishers pass no fence, and
-//!    it passes the heavy barrier. Tasks are not marked: nobody knows when
-//!    they are polled. A task that was woken and sees more than what it took wakes the next ones too: the wake-up may have been for
-//!    what it did not take.
+//!    it passes the heavy barrier. Tasks are not marked: nobody knows when they are polled. A task that was woken and sees more than what
+//!    it took wakes the next ones too: the wake-up may have been for what it did not take.
 //! 8. Where a thread that was woken has not run for [`PATIENCE_NS`], all processors are taken, perhaps by those who look again and again for
 //!    what it was woken for: so they sleep without looking again.
 //! 9. Tasks that wake each other on one thread need no fence: that thread sees its own armings. `home` is that thread. A publisher
@@ -80,6 +79,8 @@ struct Waiting {
 #[derive(Debug)]
 struct List {
     waiting: VecDeque<Waiting>,
+    /// How many of them are no tasks.
+    others: usize,
     armings: u64,
     /// What the channel had moved at the last arming.
     moved: u64,
@@ -135,6 +136,7 @@ impl Waiters {
             parked_ns: Figure::new(0),
             list: Mutex::new(List {
                 waiting: VecDeque::new(),
+                others: 0,
                 armings: 0,
                 moved: 0,
                 thread: 0,
@@ -249,6 +251,7 @@ impl Waiters {
     fn take_first(&self) -> Option<Waiting> {
         let mut list = lock(&self.list);
         let first = list.waiting.pop_front()?;
+        list.others -= usize::from(first.who != Who::Task);
         if first.who == Who::Thread {
             self.woken_at.store(clock::now(), Ordering::Relaxed);
             let quiet = !list.waiting.is_empty() && barrier::is_asymmetric();
@@ -266,13 +269,14 @@ impl Waiters {
         list.armings += 1;
         let busy = moved.wrapping_sub(list.moved) >= BUSY as u64;
         list.moved = moved;
+        list.others += usize::from(who != Who::Task);
         list.waiting.push_back(Waiting {
             ticket,
             who,
             waker: waker.clone(),
         });
         self.in_vain.store(0, Ordering::Relaxed);
-        let takes_home_away = self.takes_home_away(&mut list, who);
+        let takes_home_away = self.takes_home_away(&mut list);
         let fenced = self.word.fetch_add(ARMED, Ordering::Relaxed) & FENCED != 0;
         let sets_fenced = !fenced && !busy;
         if sets_fenced {
@@ -291,7 +295,7 @@ impl Waiters {
     }
 
     /// Rule 9, for one that arms: `true`, if it takes another thread's home away.
-    fn takes_home_away(&self, list: &mut List, who: Who) -> bool {
+    fn takes_home_away(&self, list: &mut List) -> bool {
         let thread = this_thread();
         if thread != list.thread {
             list.thread = thread;
@@ -309,9 +313,8 @@ impl Waiters {
         list.in_a_row += 1;
         if list.in_a_row >= list.at_home
             && barrier::is_asymmetric()
-            && who == Who::Task
+            && list.others == 0
             && self.word.load(Ordering::Relaxed) & WAKING == 0
-            && list.waiting.iter().all(|one| one.who == Who::Task)
         {
             self.home.store(thread, Ordering::Relaxed);
         }
@@ -338,6 +341,7 @@ impl Waiters {
             .binary_search_by_key(&ticket.0, |one| one.ticket.0);
         if let Ok(place) = place {
             list.waiting.remove(place);
+            list.others -= usize::from(who != Who::Task);
             self.word.fetch_sub(ARMED, Ordering::Relaxed);
             return true;
         }
