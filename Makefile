@@ -26,7 +26,7 @@ LOOM := CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/loom RUSTFLAGS="--cfg loom" cargo t
 MIRI := CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/miri cargo +$(NIGHTLY) miri test --locked
 
 LINTS := lint-rust lint-docs lint-aarch64 lint-c lint-python lint-shell lint-generated lint-text lint-unsafe
-TESTS := test-rust test-loom test-miri test-c test-python test-sanitizers
+TESTS := test-rust test-loom test-miri test-c test-python test-sanitizers test-instructions
 
 ##@ Use
 
@@ -129,7 +129,7 @@ lint: setup ## Formatters, linters, documentation, generated code up to date
 
 .PHONY: prove
 prove: setup ## What takes longer: loom at bound 3, Miri over more, ThreadSanitizer, long random runs
-	@SETUP_DONE=yes scripts/steps.sh prove prove-benches prove-loom prove-miri prove-tsan prove-random test-instructions
+	@SETUP_DONE=yes scripts/steps.sh prove prove-loom prove-miri prove-tsan prove-random
 
 # --- Lint -----------------------------------------------------------------------------------------
 
@@ -211,10 +211,6 @@ test-instructions: setup
 	crates/bench/instructions.sh --check
 
 # --- Proofs ---------------------------------------------------------------------------------------
-
-.PHONY: prove-benches
-prove-benches: setup
-	cargo bench --locked --workspace --no-run
 
 .PHONY: prove-loom
 prove-loom: setup

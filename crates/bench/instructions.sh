@@ -42,9 +42,9 @@ case ${1:-} in
   ;;
 esac
 
-# cargo says where the program is; the last one of that name is the bench target's. It alone is compiled in one unit: in several,
+# cargo says where the program is. It alone is compiled in one unit: in several,
 # a path that is added moves what of the others is inlined where, and their counts with it.
-program=$(cargo rustc --locked --profile bench -p thalweg-bench --bench hot_paths --message-format=json-render-diagnostics -- -C codegen-units=1 |
+program=$(cargo rustc --locked --release -p thalweg-hot-paths --bin hot_paths --message-format=json-render-diagnostics -- -C codegen-units=1 |
   sed -n 's/.*"name":"hot_paths".*"executable":"\([^"]*\)".*/\1/p' | tail -n 1)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -170,6 +170,16 @@ judge() {
       line "$path" "${found[$path]}" "$limit" "ok, at most $peer"
     fi
   done < <(names at_most)
+  while read -r path; do
+    peer=$(entry missed "$path")
+    limit=${found[$peer]:-none}
+    if above "${found[$path]:-0}" "$limit"; then
+      line "$path" "${found[$path]}" "$limit" "misses its bar, at most $peer"
+    else
+      line "$path" "${found[$path]:-none}" "$limit" "MET, at most $peer: belongs under [at_most]"
+      kept=1
+    fi
+  done < <(names missed)
   return "$kept"
 }
 

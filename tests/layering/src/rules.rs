@@ -58,6 +58,10 @@ const LAYERS: &[(&str, &[&str])] = &[
             "crates/bench/",
         ],
     ),
+    (
+        "thalweg-hot-paths",
+        &["thalweg-queue", "thalweg", "crates/bench/"],
+    ),
     // The lab's peers, wrapped: nothing of ours is among them.
     ("thalweg-peers", &[]),
     ("thalweg-layering", &[]),
@@ -102,7 +106,7 @@ const CONFINED: &[(&[&str], &[&str], &str)] = &[
     ),
     (
         PEERS,
-        &["thalweg-bench", "thalweg-peers"],
+        &["thalweg-bench", "thalweg-hot-paths", "thalweg-peers"],
         "a peer of the lab reaches no user",
     ),
     (

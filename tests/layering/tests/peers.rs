@@ -53,7 +53,7 @@ fn no_peer_of_the_lab_is_in_what_a_user_builds() {
     let text = cargo(&["metadata", "--format-version", "1", "--no-deps"]);
     let metadata: Metadata = serde_json::from_str(&text).expect("cargo's own format");
     // The lab itself; what it measures through (crates/bench/service) is built like a user's service.
-    let of_lab = ["thalweg-bench", "thalweg-peers"];
+    let of_lab = ["thalweg-bench", "thalweg-hot-paths", "thalweg-peers"];
     let mut asked = Vec::new();
     for Package {
         name,

@@ -1,6 +1,6 @@
 //! The hot paths, each alone and in one process.
 //!
-//! `cargo bench -p thalweg-bench` prints nanoseconds an operation, for a first look: what is quoted comes from `thalweg-bench`, which
+//! `cargo run --release -p thalweg-hot-paths` prints nanoseconds an operation, for a first look: what is quoted comes from `thalweg-bench`, which
 //! compares. `hot_paths PATH COUNT` runs one path so often and prints nothing, for a profiler:
 //! `crates/bench/instructions.sh` counts instructions that way. `hot_paths --names` says which paths there are.
 
@@ -31,11 +31,7 @@ const PATHS: [Path; 14] = [
 ];
 
 fn main() -> ExitCode {
-    // `cargo bench` adds `--bench`.
-    let arguments: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|a| a != "--bench")
-        .collect();
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
         [] => {
