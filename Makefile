@@ -44,14 +44,21 @@ setup: ## Check the toolchains and install what is missing (the others do so as 
 setup-build:
 	@[ "$${SETUP_DONE:-}" = yes ] || scripts/setup.sh build
 
+SEARCH := -p thalweg-search -p thalweg-search-rust -p thalweg-search-run
+
+# In one go: what cargo builds together shares its features, and what it builds apart makes the other out of date.
 .PHONY: build
-build: build-search ## Build the libraries, the command, the Python package, the example and the lab
-	cargo build --locked --release -p thalweg-cli -p thalweg-bench -p thalweg-lab
+build: build-python build-c ## Build the libraries, the command, the Python package, the example and the lab
+	cargo build --locked --release $(SEARCH) -p thalweg-cli -p thalweg-bench -p thalweg-lab
 
 # What `make run` runs.
 .PHONY: build-search
-build-search: build-python
-	cargo build --locked --release -p thalweg-search -p thalweg-search-rust -p thalweg-search-run
+build-search: build-python build-c
+	cargo build --locked --release $(SEARCH)
+
+.PHONY: build-c
+build-c: setup-build
+	@mkdir -p "$(RELEASE)"
 	@$(CC) -std=c99 -O2 -Wall -Ibindings/c/include -Iexamples/search/generated/c \
 	  examples/search/hosts/c/search.c -o "$(RELEASE)/search-c" -ldl
 
