@@ -36,7 +36,8 @@ case $kind in
   lsan) symbol=__lsan_init ;;
   tsan) symbol=__tsan_init ;;
 esac
-if ! nm "$program" | grep -q "$symbol"; then
+# Not grep -q: it stops reading at the first, nm would die of that, and pipefail would call it missing.
+if ! nm "$program" | grep "$symbol" >/dev/null; then
   printf 'san: %s has no %s in it\n' "$program" "$kind" >&2
   exit 1
 fi
