@@ -52,6 +52,15 @@ impl std::fmt::Display for StartError {
 impl std::error::Error for StartError {}
 
 impl Config {
+    /// The default with so many workers.
+    #[must_use]
+    pub fn exact(workers: usize) -> Self {
+        Self {
+            workers,
+            ..Self::default()
+        }
+    }
+
     pub(crate) fn checked(mut self) -> Result<Self, StartError> {
         from_env("THALWEG_WORKERS", &mut self.workers)?;
         from_env("THALWEG_STACK_SIZE", &mut self.stack_size)?;

@@ -14,19 +14,28 @@
 //! # Ok::<(), thalweg_runtime::StartError>(())
 //! ```
 
-mod actor;
 mod config;
+mod desk;
 mod epoch;
 mod fiber;
-mod runtime;
+mod fifo;
+mod join;
+mod life;
+mod ring;
+pub mod runtime;
 mod scheduler;
+mod slice;
+mod sync;
+mod task;
 mod timers;
 pub mod wait;
+mod wheel;
 mod worker;
 
 pub use config::{Config, StartError};
 pub use epoch::{epoch, watch_forks};
-pub use runtime::{Handle, Runtime};
+pub use join::{JoinError, JoinHandle, Panic, TimedOut};
+pub use runtime::{Handle, Ready, Runtime, run, spawn};
 pub use scheduler::Run;
 pub use timers::{TimerKey, Timers};
-pub use wait::Woke;
+pub use wait::{Woke, sleep, sleep_until, yield_now};

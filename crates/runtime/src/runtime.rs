@@ -2,19 +2,94 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::thread::JoinHandle;
+use std::thread::JoinHandle as ThreadHandle;
 
 use crate::config::{Config, StartError};
-use crate::scheduler::{Fresh, Run, Scheduler};
+use crate::join::{JoinError, JoinHandle};
+use crate::scheduler::{Run, Scheduler};
+use crate::task::Task;
 use crate::timers::Timers;
-use crate::worker::Worker;
+use crate::worker::{self, Worker};
 
-/// Running workers. Dropping it stops them: turns are finished, waits end with [`crate::Woke::Stopping`], what has
-/// not begun is dropped.
+/// Runs `main` as an actor on this thread, and what it spawns, until `main` returns. Then what is still there is ended: waits end with
+/// [`Woke::Stopping`](crate::Woke::Stopping), what has not begun is cancelled.
+///
+/// No other thread is started: [`init`] is for more workers than one.
+///
+/// # Panics
+/// With `main`'s own panic; if the caller is an actor already, which [`spawn`] is for; if a `THALWEG_*` setting is no good.
+///
+/// ```
+/// assert_eq!(thalweg_runtime::run(|| 6 * 7), 42);
+/// ```
+pub fn run<T: 'static>(main: impl FnOnce() -> T + 'static) -> T {
+    match init(Config::exact(1)) {
+        Ok(ready) => ready.run(main),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// A runtime that is about to run: its settings are good.
+#[derive(Debug)]
+pub struct Ready {
+    config: Config,
+}
+
+/// Looks at the settings, and starts nothing.
+///
+/// # Errors
+/// One of them, or one in the environment, is out of range.
+pub fn init(config: Config) -> Result<Ready, StartError> {
+    Ok(Ready {
+        config: config.checked()?,
+    })
+}
+
+impl Ready {
+    /// As [`run`], with as many workers as the settings say. This thread is the first; each of the others starts when there is
+    /// something for it, and all have ended when this returns.
+    ///
+    /// # Panics
+    /// With `main`'s own panic, or if the caller is an actor already.
+    pub fn run<T: 'static>(self, main: impl FnOnce() -> T + 'static) -> T {
+        assert!(
+            worker::current().is_none(),
+            "an actor cannot run a runtime: it spawns"
+        );
+        let runtime = Runtime::new(self.config);
+        let scheduler = &runtime.handle.scheduler;
+        let index = scheduler
+            .next_worker()
+            .expect("none runs yet, and there is one at least");
+        let main = Worker::enter(index, Arc::clone(scheduler), |worker| {
+            let main = worker.spawn_here(main);
+            worker.work(|| main.is_finished());
+            scheduler.halt();
+            main
+        });
+        drop(runtime);
+        match main.join() {
+            Ok(value) => value,
+            Err(JoinError::Panic(panic)) => std::panic::resume_unwind(panic.into_payload()),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// A new actor on the caller's runtime: `job` runs there with a stack of its own, on any worker. A panic ends it and nothing else.
+///
+/// # Panics
+/// If the caller is no actor: a thread has [`Handle::spawn`].
+pub fn spawn<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+    let worker = worker::current().expect("spawn is for actors; a thread has Handle::spawn");
+    worker.spawn(job)
+}
+
+/// Workers in the background. Dropping it stops them: turns are finished, waits end with [`Woke::Stopping`](crate::Woke::Stopping), what has
+/// not begun is cancelled.
 #[derive(Debug)]
 pub struct Runtime {
     handle: Handle,
-    threads: Vec<JoinHandle<()>>,
 }
 
 /// Spawns onto a runtime, from any thread.
@@ -32,26 +107,22 @@ impl std::fmt::Debug for Handle {
 }
 
 impl Runtime {
-    /// Starts the workers, threads named `tw-worker-N` that take no signals.
+    fn new(config: Config) -> Self {
+        let scheduler = Arc::new(Scheduler::new(config));
+        Self {
+            handle: Handle { scheduler },
+        }
+    }
+
+    /// Starts a runtime in the background, of threads named `tw-worker-N` that take no signals. The first starts now, each of the others
+    /// when there is something for it.
     ///
     /// # Errors
     /// A setting out of range, or no thread to be had.
     pub fn start(config: Config) -> Result<Self, StartError> {
-        let scheduler = Arc::new(Scheduler::new(config.checked()?));
-        let mut runtime = Self {
-            handle: Handle {
-                scheduler: Arc::clone(&scheduler),
-            },
-            threads: Vec::new(),
-        };
-        for index in 0..scheduler.config.workers {
-            let shared = Arc::clone(&scheduler);
-            // On an error the runtime is dropped, and stops those that run.
-            let thread = thread(format!("tw-worker-{index}"), move || {
-                Worker::new(index, shared).run();
-            });
-            runtime.threads.push(thread.map_err(StartError::Thread)?);
-        }
+        let runtime = Self::new(config.checked()?);
+        let started = runtime.handle.scheduler.start_worker();
+        started.map_err(StartError::Thread)?;
         Ok(runtime)
     }
 
@@ -93,27 +164,28 @@ impl Runtime {
 impl Drop for Runtime {
     fn drop(&mut self) {
         self.handle.scheduler.stop();
-        for thread in self.threads.drain(..) {
-            // A worker catches what its actors throw; there is nothing to learn from its end.
-            let _ = thread.join();
-        }
     }
 }
 
 impl Handle {
-    /// Runs the closure as an actor: with a stack of its own, on any worker. A panic ends it and nothing else.
-    pub fn spawn(&self, job: impl FnOnce() + Send + 'static) {
-        self.scheduler.inject(Fresh::Once(Box::new(job)));
+    /// A new actor: `job` runs with a stack of its own, on any worker. A panic ends it and nothing else.
+    pub fn spawn<T: Send + 'static>(
+        &self,
+        job: impl FnOnce() -> T + Send + 'static,
+    ) -> JoinHandle<T> {
+        let task = Task::new(job);
+        self.scheduler.inject(task);
+        JoinHandle::new(task)
     }
 
     /// Gives `actor` one turn on any worker. It is for `actor` to see to it that it is scheduled once at a time.
     pub fn schedule(&self, actor: Arc<dyn Run>) {
-        self.scheduler.inject(Fresh::Run(actor));
+        self.spawn(move || actor.run());
     }
 
     /// How many workers there are.
     pub fn workers(&self) -> usize {
-        self.scheduler.config.workers
+        self.scheduler.seats.len()
     }
 
     /// The deadlines of this runtime.
@@ -126,7 +198,7 @@ impl Handle {
 pub(crate) fn thread(
     name: String,
     body: impl FnOnce() + Send + 'static,
-) -> std::io::Result<JoinHandle<()>> {
+) -> std::io::Result<ThreadHandle<()>> {
     // Blocked here and inherited there: no signal finds the thread in between.
     let before = signals::block();
     let thread = std::thread::Builder::new().name(name).spawn(body);

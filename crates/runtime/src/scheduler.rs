@@ -1,22 +1,29 @@
-//! What the workers of one runtime share: the injector of fresh work, an inbox each, and who sleeps.
+//! What the workers of one runtime share: who there is, the injector, and who sleeps.
 //!
-//! How work finds a sleeping worker:
+//! How work finds a worker:
 //!
-//! 1. Fresh work: push to the injector, SeqCst fence, then: if a worker searches, nothing (it looks again before it sleeps); else wake
-//!    one idle worker, whose bit the waker clears.
-//! 2. A resumed actor: push to the inbox of its home worker, SeqCst fence, wake that worker if it is asleep.
-//! 3. A worker without work counts itself as searching, spins for what a wake costs, sets `asleep` and its idle bit, stops
-//!    counting as searching, SeqCst fence, **looks at its inbox and the injector once more**, and parks.
-//! 4. Who takes fresh work and leaves more behind wakes one more (rule 1), so that a burst fans out.
+//! 1. A job that any worker may start: into the own ring or the injector, then a full fence, then: if a worker searches, nothing (it looks again
+//!    before it sleeps); else one idle worker is woken, whose bit the waker clears; where none is idle and not all are started, one more is.
+//! 2. A worker's first job in reserve is not announced: it stays in the slot that only the worker sees, which it reaches as soon as what runs
+//!    there waits or ends, or its time slice is over.
+//! 3. A worker without work counts itself as searching, looks everywhere for what a wake costs, says that it is idle and asleep, stops
+//!    counting as searching, passes a full fence, **looks everywhere once more**, and parks until its next deadline.
+//! 4. The last searcher that finds something wakes one more, so that a burst fans out.
+//! 5. A woken actor goes to its home's desk, never elsewhere (`desk`).
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
-use std::sync::{Arc, Mutex, PoisonError};
-
-use thalweg_queue::{Inbox, Parker};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 
 use crate::config::Config;
+use crate::desk::Desk;
+use crate::join::JoinError;
+use crate::ring::Ring;
+use crate::runtime;
+use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
+use crate::task::{Header, Task};
 use crate::timers::Timers;
+use crate::worker::Worker;
 
 /// Something that runs on a worker each time it is scheduled, and holds no stack in between.
 pub trait Run: Send + Sync + 'static {
@@ -25,97 +32,125 @@ pub trait Run: Send + Sync + 'static {
     fn run(self: Arc<Self>);
 }
 
-/// Work that has not begun.
-pub(crate) enum Fresh {
-    Once(Box<dyn FnOnce() + Send>),
-    Run(Arc<dyn Run>),
-}
-
-/// Where a started actor lives: its worker, and the place in that worker's table.
-#[derive(Clone, Copy, Debug)]
+/// A worker's place in the runtime.
 pub(crate) struct Seat {
-    pub(crate) worker: u32,
-    pub(crate) place: u32,
-}
-
-/// One worker, seen from outside.
-pub(crate) struct Desk {
-    pub(crate) inbox: Inbox<u32>,
-    pub(crate) parker: Parker,
-    pub(crate) asleep: AtomicBool,
+    pub(crate) desk: &'static Desk,
+    pub(crate) ring: Ring<Header>,
 }
 
 pub(crate) struct Scheduler {
     pub(crate) config: Config,
-    pub(crate) desks: Box<[Desk]>,
+    pub(crate) seats: Box<[Seat]>,
     pub(crate) timers: Timers,
-    injector: Mutex<VecDeque<Fresh>>,
+    injector: Mutex<VecDeque<Task>>,
     injected: AtomicUsize,
     idle: AtomicU64,
     searching: AtomicUsize,
+    started: AtomicUsize,
     stopping: AtomicBool,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing panics while one of these is held.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Scheduler {
     pub(crate) fn new(config: Config) -> Self {
+        let seats = (0..config.workers).map(|_| Seat {
+            desk: Desk::take(),
+            ring: Ring::new(),
+        });
         Self {
-            desks: (0..config.workers)
-                .map(|_| Desk {
-                    inbox: Inbox::new(),
-                    parker: Parker::new(),
-                    asleep: AtomicBool::new(false),
-                })
-                .collect(),
+            seats: seats.collect(),
             config,
             timers: Timers::default(),
             injector: Mutex::default(),
             injected: AtomicUsize::new(0),
             idle: AtomicU64::new(0),
             searching: AtomicUsize::new(0),
+            started: AtomicUsize::new(0),
             stopping: AtomicBool::new(false),
+            threads: Mutex::default(),
         }
     }
 
-    /// Rule 1. Dropped, not run, once the runtime stops.
-    pub(crate) fn inject(&self, work: Fresh) {
-        if self.is_stopping() {
-            return;
+    /// The number of a worker that is about to run; `None`: all do.
+    pub(crate) fn next_worker(&self) -> Option<usize> {
+        let workers = self.seats.len();
+        self.started
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |started| {
+                (started < workers).then_some(started + 1)
+            })
+            .ok()
+    }
+
+    /// One more thread; `false`: all run. Where the system has no more, those that run go on without.
+    ///
+    /// # Errors
+    /// The system gave no thread.
+    pub(crate) fn start_worker(self: &Arc<Self>) -> std::io::Result<bool> {
+        if self.started.load(Ordering::Relaxed) == self.seats.len() {
+            return Ok(false);
         }
+        let mut threads = locked(&self.threads);
+        // `stop` takes the threads after it said so.
+        if self.is_stopping() {
+            return Ok(false);
+        }
+        let Some(index) = self.next_worker() else {
+            return Ok(false);
+        };
+        let shared = Arc::clone(self);
+        let thread = runtime::thread(format!("tw-worker-{index}"), move || {
+            Worker::enter(index, shared, |worker| worker.work(|| false));
+        });
+        match thread {
+            Ok(thread) => {
+                threads.push(thread);
+                Ok(true)
+            }
+            Err(error) => {
+                // Under the lock, so it is the last one's number that is given back.
+                self.started.fetch_sub(1, Ordering::Relaxed);
+                Err(error)
+            }
+        }
+    }
+
+    /// Rule 1, from outside and where a ring is full. Cancelled, not run, once the runtime stops.
+    pub(crate) fn inject(self: &Arc<Self>, task: Task) {
         {
-            let mut queue = self.injector();
-            queue.push_back(work);
+            let mut queue = locked(&self.injector);
+            if self.is_stopping() {
+                drop(queue);
+                cancel(task);
+                return;
+            }
+            queue.push_back(task);
             self.injected.store(queue.len(), Ordering::Release);
         }
-        self.wake_one();
+        self.announce();
     }
 
-    /// Rules 1 and 4.
-    pub(crate) fn take_fresh(&self) -> Option<Fresh> {
-        if !self.has_fresh() {
+    pub(crate) fn take_injected(&self) -> Option<Task> {
+        if !self.has_injected() {
             return None;
         }
-        let (work, left) = {
-            let mut queue = self.injector();
-            let work = queue.pop_front();
-            self.injected.store(queue.len(), Ordering::Release);
-            (work, queue.len())
-        };
-        if left > 0 {
-            self.wake_one();
-        }
-        work
+        let mut queue = locked(&self.injector);
+        let task = queue.pop_front();
+        self.injected.store(queue.len(), Ordering::Release);
+        task
     }
 
-    pub(crate) fn has_fresh(&self) -> bool {
+    #[inline(always)]
+    pub(crate) fn has_injected(&self) -> bool {
         self.injected.load(Ordering::Acquire) > 0
     }
 
-    fn injector(&self) -> std::sync::MutexGuard<'_, VecDeque<Fresh>> {
-        // Nothing panics while it is held.
-        self.injector.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn wake_one(&self) {
+    /// Rule 1, after the job was put where others see it.
+    pub(crate) fn announce(self: &Arc<Self>) {
         fence(Ordering::SeqCst);
         if self.searching.load(Ordering::Relaxed) > 0 {
             return;
@@ -125,59 +160,77 @@ impl Scheduler {
             let bit = idle & idle.wrapping_neg();
             let before = self.idle.fetch_and(!bit, Ordering::AcqRel);
             if before & bit != 0 {
-                self.desks[bit.trailing_zeros() as usize].parker.unpark();
+                let index = bit.trailing_zeros() as usize;
+                self.seats[index].desk.parker.unpark();
                 return;
             }
             idle = before & !bit;
         }
+        // Without one more the others do it: a machine short of threads is slower, not wrong.
+        let _ = self.start_worker();
     }
 
-    /// Rule 2.
-    pub(crate) fn resume(&self, seat: Seat) {
-        let desk = &self.desks[seat.worker as usize];
-        desk.inbox.push(seat.place);
-        fence(Ordering::SeqCst);
-        if desk.asleep.load(Ordering::Relaxed) {
-            desk.parker.unpark();
-        }
-    }
-
-    /// Rule 3, first half.
     pub(crate) fn begin_search(&self) {
         self.searching.fetch_add(1, Ordering::SeqCst);
     }
 
-    pub(crate) fn end_search(&self) {
-        self.searching.fetch_sub(1, Ordering::SeqCst);
+    /// `true`: this was the last one.
+    pub(crate) fn end_search(&self) -> bool {
+        self.searching.fetch_sub(1, Ordering::SeqCst) == 1
     }
 
-    /// Rule 3, second half: `takes_fresh` is whether the worker has room for fresh work.
-    pub(crate) fn lie_down(&self, worker: usize, takes_fresh: bool) {
-        self.desks[worker].asleep.store(true, Ordering::Relaxed);
-        if takes_fresh {
-            self.idle.fetch_or(1 << worker, Ordering::SeqCst);
-            self.end_search();
-        }
-        fence(Ordering::SeqCst);
+    /// Rule 3.
+    pub(crate) fn lie_down(&self, index: usize) {
+        self.idle.fetch_or(1 << index, Ordering::SeqCst);
+        self.end_search();
+        self.seats[index].desk.lie_down();
     }
 
-    pub(crate) fn get_up(&self, worker: usize) {
-        self.desks[worker].asleep.store(false, Ordering::Relaxed);
-        self.idle.fetch_and(!(1 << worker), Ordering::AcqRel);
+    pub(crate) fn get_up(&self, index: usize) {
+        self.seats[index].desk.get_up();
+        self.idle.fetch_and(!(1 << index), Ordering::AcqRel);
     }
 
+    #[inline(always)]
     pub(crate) fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Acquire)
     }
 
-    /// Workers finish their turn, let what waits end with [`crate::Woke::Stopping`], and leave.
-    pub(crate) fn stop(&self) {
-        self.stopping.store(true, Ordering::SeqCst);
-        for desk in &self.desks {
-            desk.parker.unpark();
+    /// Workers finish their turn, let what waits end with [`crate::Woke::Stopping`], and leave; what has not begun is cancelled.
+    pub(crate) fn halt(&self) {
+        let injected = {
+            let mut queue = locked(&self.injector);
+            self.stopping.store(true, Ordering::SeqCst);
+            std::mem::take(&mut *queue)
+        };
+        for seat in &self.seats {
+            seat.desk.parker.unpark();
         }
-        let left = std::mem::take(&mut *self.injector());
-        drop(left);
+        injected.into_iter().for_each(cancel);
+    }
+
+    /// Halts, and waits for the workers.
+    pub(crate) fn stop(&self) {
+        self.halt();
+        let threads = std::mem::take(&mut *locked(&self.threads));
+        for thread in threads {
+            // A worker catches what its actors throw; there is nothing to learn from its end.
+            let _ = thread.join();
+        }
         self.timers.stop();
     }
+}
+
+impl Drop for Scheduler {
+    fn drop(&mut self) {
+        for seat in &self.seats {
+            seat.desk.give_back();
+        }
+    }
+}
+
+/// A job of the injector or a ring, when the runtime stops.
+pub(crate) fn cancel(task: Task) {
+    // SAFETY: it was in a queue, and nobody else's: it has not been started and now never is.
+    unsafe { task.cancel(JoinError::Stopped) };
 }

@@ -1,166 +1,478 @@
-//! One worker: which of its work runs next, and what it does when there is none.
+//! One worker: which of its jobs runs next, and what it does when there is none.
+//!
+//! 1. A worker is entered and left by one thread, and nobody else sees it; its cells are that thread's.
+//! 2. The order: every [`TURNS_TO_FRESH`]th turn what others may take; then the slot for what was woken last, at most [`MOST_IN_A_ROW`] times
+//!    in a row; then its own queue, oldest first; then what others may take; then what others have.
+//! 3. While a job runs the worker's own frames wait below it, on the thread's stack: what the job calls here runs on the job's stack.
 
-use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::cell::{Cell, UnsafeCell};
+use std::ptr::NonNull;
 use std::sync::Arc;
 
-use thalweg_queue::Spin;
+use thalweg_queue::{Spin, clock};
 
-use crate::fiber::{Berth, Fiber, Suspended};
-use crate::scheduler::{Fresh, Scheduler, Seat};
+use crate::Woke;
+use crate::desk::Desk;
+use crate::fiber::{Fiber, Suspended};
+use crate::fifo::Fifo;
+use crate::join::{JoinError, JoinHandle};
+use crate::scheduler::{Scheduler, Seat, cancel};
+use crate::slice::Slice;
+use crate::task::{Phase, Task};
+use crate::wheel::{Entry, Wheel};
 
-/// Berths that a worker keeps for the next actor: what a burst of short actors reuses.
-const BERTHS_KEPT: usize = 32;
 /// Fresh work is looked at every so many turns although started work waits: at 61, as tokio has it, a sketch
 /// starved fresh actors behind yielders at 2.2 times tokio's time, at 8 it took 0.75 of it.
 const TURNS_TO_FRESH: u32 = 8;
+/// Turns between two looks at the clock, for deadlines: a look costs as much as two turns.
+const TURNS_TO_CLOCK: u32 = 64;
+/// As in tokio: two actors that wake each other must not keep the others out.
+const MOST_IN_A_ROW: u32 = 3;
 
 pub(crate) struct Worker {
     index: usize,
-    scheduler: Arc<Scheduler>,
-    /// Started actors by place; `None` where free, or running just now.
-    fibers: Vec<Option<Fiber>>,
-    free: Vec<u32>,
-    /// Places of those that can go on.
-    ready: VecDeque<u32>,
-    berths: Vec<Berth>,
-    spin: Spin,
-    turn: u32,
-    slice_ended: bool,
+    pub(crate) scheduler: Arc<Scheduler>,
+    pub(crate) desk: &'static Desk,
+    running: Cell<Option<Task>>,
+    /// What was woken last, or the first job in reserve (`scheduler`'s rule 2).
+    slot: Cell<Option<Task>>,
+    in_a_row: Cell<u32>,
+    ready: Fifo,
+    fibers: UnsafeCell<Fibers>,
+    wheel: Wheel,
+    turn: Cell<u32>,
+    slice: Slice,
+}
+
+#[derive(Default)]
+struct Fibers {
+    /// All of this worker. A box, since their jobs point to them.
+    #[expect(clippy::vec_box, reason = "fibers must not move")]
+    all: Vec<Box<Fiber>>,
+    free: Vec<NonNull<Fiber>>,
+}
+
+thread_local! {
+    static CURRENT: Cell<*const Worker> = const { Cell::new(std::ptr::null()) };
+}
+
+/// The worker that this thread is.
+#[inline(always)]
+pub(crate) fn current<'a>() -> Option<&'a Worker> {
+    // SAFETY: set from the beginning to the end of `enter`, on whose frame the worker is; the reference is used further up that stack, or on
+    // a fiber that this worker resumes from there.
+    unsafe { CURRENT.get().as_ref() }
 }
 
 impl Worker {
-    pub(crate) fn new(index: usize, scheduler: Arc<Scheduler>) -> Self {
-        Self {
+    /// Makes this thread worker `index` while `f` runs; then ends what is left there.
+    pub(crate) fn enter<R>(
+        index: usize,
+        scheduler: Arc<Scheduler>,
+        f: impl FnOnce(&Self) -> R,
+    ) -> R {
+        let worker = Self {
             index,
+            desk: scheduler.seats[index].desk,
             scheduler,
-            fibers: Vec::new(),
-            free: Vec::new(),
-            ready: VecDeque::new(),
-            berths: Vec::new(),
-            spin: Spin::new(),
-            turn: 0,
-            slice_ended: false,
-        }
+            running: Cell::new(None),
+            slot: Cell::new(None),
+            in_a_row: Cell::new(0),
+            ready: Fifo::default(),
+            fibers: UnsafeCell::default(),
+            wheel: Wheel::new(clock::now()),
+            turn: Cell::new(0),
+            slice: Slice::new(),
+        };
+        CURRENT.set(&worker);
+        let result = f(&worker);
+        worker.end_all();
+        CURRENT.set(std::ptr::null());
+        result
     }
 
-    /// Until the runtime stops.
-    pub(crate) fn run(mut self) {
-        while !self.scheduler.is_stopping() {
-            self.collect_woken();
-            self.turn = self.turn.wrapping_add(1);
-            let fresh_first = self.slice_ended || self.turn.is_multiple_of(TURNS_TO_FRESH);
-            self.slice_ended = false;
-            if fresh_first && self.start_fresh() {
-                continue;
+    fn seat(&self) -> &Seat {
+        &self.scheduler.seats[self.index]
+    }
+
+    fn is_alone(&self) -> bool {
+        self.scheduler.seats.len() == 1
+    }
+
+    /// What runs here now.
+    pub(crate) fn running(&self) -> Option<Task> {
+        self.running.get()
+    }
+
+    /// Takes what is there to do until `until` or the runtime stops.
+    pub(crate) fn work(&self, until: impl Fn() -> bool) {
+        let mut spin = Spin::new();
+        while !until() && !self.scheduler.is_stopping() {
+            let turn = self.turn.get().wrapping_add(1);
+            self.turn.set(turn);
+            if turn.is_multiple_of(TURNS_TO_CLOCK) {
+                self.fire();
             }
-            if let Some(place) = self.ready.pop_front() {
-                self.resume(place);
-            } else if !self.start_fresh() {
-                self.idle();
+            if !self.desk.is_empty() {
+                self.collect();
+            }
+            match self.pick(turn) {
+                Some(task) => self.run(task),
+                None => self.idle(&mut spin),
             }
         }
-        // Each may end by itself once: its wait returns `Stopping`. What is left is unwound when it is dropped.
-        for place in 0..self.fibers.len() as u32 {
-            self.resume(place);
+    }
+
+    /// Rule 2.
+    #[inline(always)]
+    fn pick(&self, turn: u32) -> Option<Task> {
+        if turn.is_multiple_of(TURNS_TO_FRESH)
+            && let Some(task) = self.fresh()
+        {
+            return Some(task);
+        }
+        if let Some(task) = self.slot.take() {
+            let in_a_row = self.in_a_row.get();
+            if in_a_row < MOST_IN_A_ROW || self.ready.is_empty() {
+                self.in_a_row.set(in_a_row + 1);
+                return Some(task);
+            }
+            self.put_behind(task);
+        }
+        self.in_a_row.set(0);
+        self.ready.pop().or_else(|| self.fresh())
+    }
+
+    fn fresh(&self) -> Option<Task> {
+        if !self.is_alone()
+            && let Some(job) = self.seat().ring.pop()
+        {
+            // SAFETY: what is in a ring came from `into_raw`, with the runtime's reference.
+            return unsafe { Task::from_raw(job) };
+        }
+        self.scheduler.take_injected()
+    }
+
+    /// What is not to run at once.
+    fn put_behind(&self, task: Task) {
+        if task.header().phase.get() == Phase::Fresh && !self.is_alone() {
+            self.share(task);
+        } else {
+            self.ready.push(task);
         }
     }
 
-    fn collect_woken(&mut self) {
-        let woken = self.scheduler.desks[self.index].inbox.take_all();
-        self.ready.extend(woken);
-    }
-
-    fn has_room(&self) -> bool {
-        let live = self.fibers.len() - self.free.len();
-        live < (self.scheduler.config.max_stacks / self.scheduler.config.workers).max(1)
-    }
-
-    fn start_fresh(&mut self) -> bool {
-        if !self.has_room() {
-            return false;
-        }
-        let Some(work) = self.scheduler.take_fresh() else {
-            return false;
-        };
-        let body = move || {
-            // What a job returns or how it fails is its own affair; here it only must not unwind further.
-            let _ = catch_unwind(AssertUnwindSafe(|| match work {
-                Fresh::Once(job) => job(),
-                Fresh::Run(actor) => actor.run(),
-            }));
-        };
-        let Some(berth) = self.berth() else {
-            // Out of memory for stacks. The work is dropped, and says so to whom it belongs.
-            drop(body);
-            return true;
-        };
-        let place = self.free.pop().unwrap_or_else(|| {
-            self.fibers.push(None);
-            (self.fibers.len() - 1) as u32
-        });
-        let seat = Seat {
-            worker: self.index as u32,
-            place,
-        };
-        let fiber = Fiber::new(berth, seat, body);
-        self.turn_of(fiber, place);
-        true
-    }
-
-    fn berth(&mut self) -> Option<Berth> {
-        if let Some(berth) = self.berths.pop() {
-            return Some(berth);
-        }
-        Berth::new(&self.scheduler)
-    }
-
-    fn resume(&mut self, place: u32) {
-        if let Some(fiber) = self.fibers[place as usize].take() {
-            self.turn_of(fiber, place);
+    /// `scheduler`'s rule 1.
+    fn share(&self, task: Task) {
+        match self.seat().ring.push(task.into_raw()) {
+            Ok(()) => self.scheduler.announce(),
+            Err(_) => self.scheduler.inject(task),
         }
     }
 
-    fn turn_of(&mut self, mut fiber: Fiber, place: u32) {
-        match fiber.resume(!self.ready.is_empty()) {
+    #[inline(always)]
+    fn run(&self, task: Task) {
+        let header = task.header();
+        let fiber = match header.fiber.get() {
+            Some(fiber) => fiber,
+            None => match self.fiber() {
+                Some(fiber) => {
+                    // SAFETY: one of ours, all of which live as long as the worker.
+                    unsafe { fiber.as_ref() }.task.set(Some(task));
+                    task.settle(self.desk, fiber);
+                    fiber
+                }
+                None => {
+                    // SAFETY: it came from a queue and has not been started.
+                    unsafe { task.cancel(JoinError::NoStack) };
+                    return;
+                }
+            },
+        };
+        header.phase.set(Phase::Running);
+        self.running.set(Some(task));
+        self.slice.begin();
+        // SAFETY: one of ours; and this is not a fiber but the worker's own stack.
+        let why = unsafe { Fiber::resume(fiber, task) };
+        self.running.set(None);
+        match why {
+            Suspended::Parked => {}
+            Suspended::Yielded => {
+                header.phase.set(Phase::Ready);
+                self.ready.push(task);
+            }
+            // The job may be freed by now.
             Suspended::Finished => {
-                self.free.push(place);
-                if self.berths.len() < BERTHS_KEPT {
-                    self.berths.push(fiber.into_berth());
+                // SAFETY: as above.
+                unsafe { fiber.as_ref() }.task.set(None);
+                self.fibers(|fibers| fibers.free.push(fiber));
+            }
+        }
+    }
+
+    fn fibers<R>(&self, f: impl FnOnce(&mut Fibers) -> R) -> R {
+        // SAFETY: rule 1, and no `f` comes back here.
+        f(unsafe { &mut *self.fibers.get() })
+    }
+
+    /// A free one, or `None`: there are as many as may be, or no memory.
+    fn fiber(&self) -> Option<NonNull<Fiber>> {
+        self.fibers(|fibers| {
+            if let Some(fiber) = fibers.free.pop() {
+                return Some(fiber);
+            }
+            let config = &self.scheduler.config;
+            if fibers.all.len() >= config.max_stacks.div_ceil(config.workers) {
+                return None;
+            }
+            let fiber = Fiber::new(config.stack_size)?;
+            let address = NonNull::from(&*fiber);
+            fibers.all.push(fiber);
+            Some(address)
+        })
+    }
+
+    /// A new job of the actor that runs here.
+    pub(crate) fn spawn<T>(&self, f: impl FnOnce() -> T) -> JoinHandle<T> {
+        let task = Task::new(f);
+        if self.scheduler.is_stopping() {
+            cancel(task);
+        } else if self.is_alone() {
+            self.ready.push(task);
+        } else if self.slot.get().is_none() {
+            self.slot.set(Some(task));
+        } else {
+            self.share(task);
+        }
+        JoinHandle::new(task)
+    }
+
+    /// A new job that stays here.
+    pub(crate) fn spawn_here<T>(&self, f: impl FnOnce() -> T) -> JoinHandle<T> {
+        let task = Task::new(f);
+        self.ready.push(task);
+        JoinHandle::new(task)
+    }
+
+    /// One of this worker's jobs, by this thread.
+    #[inline(always)]
+    pub(crate) fn wake(&self, task: Task) {
+        let header = task.header();
+        if header.phase.get() == Phase::Parked {
+            header.phase.set(Phase::Ready);
+            if let Some(before) = self.slot.replace(Some(task)) {
+                self.put_behind(before);
+            }
+        } else {
+            header.notified.set(true);
+        }
+    }
+
+    fn collect(&self) {
+        for task in self.desk.take_all() {
+            task.wake_from_inbox(self);
+        }
+    }
+
+    /// Wakes those whose deadline has passed.
+    fn fire(&self) {
+        if self.wheel.is_empty() {
+            return;
+        }
+        self.wheel.advance(clock::now(), |entry| {
+            // SAFETY: the entry is on the stack of an actor of ours that is put aside, and which it names.
+            if let Some(task) =
+                unsafe { Task::from_raw(entry.as_ref().data.get().cast_mut().cast()) }
+            {
+                self.wake(task);
+            }
+        });
+    }
+
+    /// Whether anything but what runs could go on here.
+    #[inline(always)]
+    fn others_wait(&self) -> bool {
+        !self.ready.is_empty()
+            || self.slot.get().is_some()
+            || !self.desk.is_empty()
+            || self.scheduler.has_injected()
+            || (!self.is_alone() && !self.seat().ring.is_empty())
+    }
+
+    /// Puts what runs here aside until it is woken, or until `deadline`.
+    pub(crate) fn park(&self, deadline: Option<u64>) -> Woke {
+        let Some(task) = self.running.get() else {
+            unreachable!("what parks runs");
+        };
+        if self.scheduler.is_stopping() {
+            return Woke::Stopping;
+        }
+        if task.header().notified.take() {
+            return Woke::Woken;
+        }
+        match deadline {
+            None => self.suspend(task, Phase::Parked, Suspended::Parked),
+            Some(deadline) => {
+                if deadline <= clock::now() {
+                    return Woke::TimedOut;
+                }
+                let entry = Entry::new(task.into_raw().cast());
+                // SAFETY: the entry is on this frame, which does not go before it is cancelled.
+                unsafe { self.wheel.insert(NonNull::from(&entry), deadline) };
+                self.suspend(task, Phase::Parked, Suspended::Parked);
+                // SAFETY: as above.
+                let early = unsafe { self.wheel.cancel(NonNull::from(&entry)) };
+                if !early {
+                    return Woke::TimedOut;
                 }
             }
-            Suspended::Parked => self.fibers[place as usize] = Some(fiber),
-            Suspended::Yielded => {
-                self.fibers[place as usize] = Some(fiber);
-                self.ready.push_back(place);
-                self.slice_ended = true;
-            }
+        }
+        if self.scheduler.is_stopping() {
+            Woke::Stopping
+        } else {
+            Woke::Woken
+        }
+    }
+
+    #[inline(always)]
+    fn suspend(&self, task: Task, phase: Phase, why: Suspended) {
+        let header = task.header();
+        header.phase.set(phase);
+        if let Some(fiber) = header.fiber.get() {
+            // SAFETY: the caller is what runs here, on its own fiber.
+            unsafe { fiber.as_ref().suspend(why) };
+        }
+    }
+
+    /// Lets others run, if there are any.
+    #[inline(always)]
+    pub(crate) fn yield_now(&self) {
+        let turn = self.turn.get().wrapping_add(1);
+        self.turn.set(turn);
+        if turn.is_multiple_of(TURNS_TO_CLOCK) {
+            self.fire();
+        }
+        if self.others_wait() {
+            self.let_others();
+        }
+    }
+
+    fn let_others(&self) {
+        if let Some(task) = self.running.get()
+            && !self.scheduler.is_stopping()
+        {
+            self.suspend(task, Phase::Running, Suspended::Yielded);
+        }
+    }
+
+    /// A point at which what runs here yields if it has had its time slice since others were first seen to wait.
+    #[inline(always)]
+    pub(crate) fn check(&self) {
+        if self.slice.is_due() {
+            self.look();
+        }
+    }
+
+    #[cold]
+    fn look(&self) {
+        self.fire();
+        if self
+            .slice
+            .is_over(self.others_wait(), self.scheduler.config.timeslice)
+        {
+            self.flush();
+            self.let_others();
+        }
+    }
+
+    /// `scheduler`'s rule 2: what runs here has had its slice, so others may have what is in reserve.
+    fn flush(&self) {
+        if let Some(task) = self.slot.take() {
+            self.put_behind(task);
         }
     }
 
     /// The scheduler's rule 3.
-    fn idle(&mut self) {
-        let takes_fresh = self.has_room();
-        let scheduler = Arc::clone(&self.scheduler);
-        let desk = &scheduler.desks[self.index];
-        let found = || {
-            !desk.inbox.is_empty()
-                || (takes_fresh && scheduler.has_fresh())
-                || scheduler.is_stopping()
-        };
-        if takes_fresh {
-            scheduler.begin_search();
+    fn idle(&self, spin: &mut Spin) {
+        self.fire();
+        if self.slot.get().is_some() || !self.ready.is_empty() {
+            return;
         }
-        if self.spin.until(found) {
-            if takes_fresh {
-                scheduler.end_search();
+        let deadline = self.wheel.next_deadline();
+        self.scheduler.begin_search();
+        let found = spin.until(|| self.finds() || deadline.is_some_and(|at| at <= clock::now()));
+        if found {
+            if self.scheduler.end_search() && !self.seat().ring.is_empty() {
+                self.scheduler.announce();
             }
             return;
         }
-        scheduler.lie_down(self.index, takes_fresh);
-        if !found() {
-            self.spin.sleep(|| desk.parker.park(None));
+        self.scheduler.lie_down(self.index);
+        if !self.finds() {
+            spin.sleep(|| self.desk.parker.park(deadline));
         }
-        scheduler.get_up(self.index);
+        self.scheduler.get_up(self.index);
+    }
+
+    /// Looks everywhere for something to do; what others had is in the slot and the ring then.
+    fn finds(&self) -> bool {
+        !self.desk.is_empty()
+            || self.scheduler.has_injected()
+            || self.scheduler.is_stopping()
+            || self.slot.get().is_some()
+            || self.steals()
+    }
+
+    fn steals(&self) -> bool {
+        if self.is_alone() {
+            return false;
+        }
+        let seats = &self.scheduler.seats;
+        let mine = &self.seat().ring;
+        // Begin with another each time, so that not all thieves go to the first.
+        let first = self.turn.get() as usize;
+        for nth in 0..seats.len() {
+            let victim = (first + nth) % seats.len();
+            if victim == self.index {
+                continue;
+            }
+            if let Some(job) = seats[victim].ring.steal(mine) {
+                // SAFETY: as in `fresh`.
+                self.slot.set(unsafe { Task::from_raw(job) });
+                return true;
+            }
+        }
+        false
+    }
+
+    /// What is left when the worker goes: each started actor may end by itself, its wait returns `Stopping`.
+    fn end_all(&self) {
+        self.empty();
+        let mut nth = 0;
+        // What an actor spawns now is cancelled, so no fiber comes to these.
+        while let Some(task) = self.fibers(|fibers| Some(fibers.all.get(nth)?.task.get())) {
+            nth += 1;
+            if let Some(task) = task {
+                self.run(task);
+                // Those that it woke come by themselves, or have ended when the next one runs.
+                self.empty();
+            }
+        }
+        self.collect();
+        self.empty();
+    }
+
+    /// Cancels what has not begun. What has begun is in a fiber.
+    fn empty(&self) {
+        while let Some(task) = self
+            .slot
+            .take()
+            .or_else(|| self.ready.pop())
+            .or_else(|| self.fresh())
+        {
+            if task.header().phase.get() == Phase::Fresh {
+                cancel(task);
+            }
+        }
     }
 }

@@ -1,12 +1,12 @@
 //! What actors and their workers promise.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, mpsc};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use thalweg_queue::clock;
-use thalweg_runtime::{Config, Run, Runtime, Woke, wait};
+use thalweg_runtime::{Config, JoinError, Run, Runtime, Woke, wait};
 
 fn runtime(workers: usize) -> Runtime {
     Runtime::start(Config {
@@ -112,35 +112,29 @@ fn ten_thousand_actors_from_four_threads_all_run() {
 }
 
 #[test]
-fn more_waiting_actors_than_stacks_wait_their_turn() {
+fn an_actor_for_which_there_is_no_stack_says_so_and_the_next_one_may_have_it() {
     let runtime = Runtime::start(Config {
         workers: 1,
         max_stacks: 2,
         ..Config::default()
     })
     .unwrap();
-    let wakers = Arc::new(Mutex::new(Vec::new()));
-    let (done, ended) = mpsc::channel();
-    for _ in 0..10 {
-        let (wakers, done) = (Arc::clone(&wakers), done.clone());
+    let (tx, wakers) = mpsc::channel();
+    let waiting = [0, 1].map(|_| {
+        let tx = tx.clone();
         runtime.handle().spawn(move || {
-            wakers.lock().unwrap().push(wait::waker());
+            tx.send(wait::waker()).unwrap();
             wait::park(None);
-            done.send(()).unwrap();
-        });
+        })
+    });
+    let wakers = [wakers.recv().unwrap(), wakers.recv().unwrap()];
+    let third = runtime.handle().spawn(|| ());
+    assert!(matches!(third.join(), Err(JoinError::NoStack)));
+    wakers.into_iter().for_each(Waker::wake);
+    for actor in waiting {
+        actor.join().unwrap();
     }
-    for _ in 0..10 {
-        let waker = loop {
-            let next = wakers.lock().unwrap().pop();
-            match next {
-                Some(waker) => break waker,
-                None => std::thread::yield_now(),
-            }
-        };
-        assert!(wakers.lock().unwrap().len() < 2, "two stacks, two actors");
-        waker.wake();
-        ended.recv().unwrap();
-    }
+    assert_eq!(runtime.handle().spawn(|| 4).join().unwrap(), 4);
 }
 
 #[test]

@@ -1,0 +1,119 @@
+//! One worker, seen from other threads: where they put what they woke, and how they wake the worker itself.
+//!
+//! 1. `newest` points to the newest entry, or is null. A writer links its entry to the one that it saw and swings the pointer by CAS
+//!    (Release). The worker swaps it for null (Acquire) and owns the whole chain, so there is no ABA.
+//! 2. A writer pushes, passes a full fence, and wakes the worker if it says that it is asleep. The worker says so, passes a full fence,
+//!    looks once more, and only then sleeps.
+//! 3. Desks are never freed, but given to the next worker: a waker may outlive its runtime. What it puts in then has ended, and is
+//!    let go by whoever looks next.
+
+use std::sync::{Mutex, PoisonError};
+
+use thalweg_queue::Parker;
+
+use crate::sync::{AtomicBool, AtomicPtr, Ordering, fence};
+use crate::task::{Header, Task};
+
+pub(crate) struct Desk {
+    newest: AtomicPtr<Header>,
+    asleep: AtomicBool,
+    pub(crate) parker: Parker,
+}
+
+static FREE: Mutex<Vec<&'static Desk>> = Mutex::new(Vec::new());
+
+fn free() -> std::sync::MutexGuard<'static, Vec<&'static Desk>> {
+    // Nothing panics while it is held.
+    FREE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Desk {
+    /// One that is nobody's.
+    pub(crate) fn take() -> &'static Self {
+        let used = free().pop();
+        used.unwrap_or_else(|| {
+            Box::leak(Box::new(Self {
+                newest: AtomicPtr::new(std::ptr::null_mut()),
+                asleep: AtomicBool::new(false),
+                parker: Parker::new(),
+            }))
+        })
+    }
+
+    /// Rule 3.
+    pub(crate) fn give_back(&'static self) {
+        while let Some(ended) = self.take_all().next() {
+            ended.drop_reference();
+        }
+        self.asleep.store(false, Ordering::Relaxed);
+        free().push(self);
+    }
+
+    /// Rules 1 and 2. With a reference of the job's.
+    pub(crate) fn push(&self, task: Task) {
+        let mut newest = self.newest.load(Ordering::Relaxed);
+        loop {
+            // SAFETY: the pointer came from `into_raw` below, and whether it still is in the chain the CAS decides.
+            task.header().behind.set(unsafe { Task::from_raw(newest) });
+            match self.newest.compare_exchange_weak(
+                newest,
+                task.into_raw(),
+                Ordering::Release,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => break,
+                Err(now) => newest = now,
+            }
+        }
+        self.rouse();
+    }
+
+    /// Rule 2, its second half.
+    pub(crate) fn rouse(&self) {
+        fence(Ordering::SeqCst);
+        if self.asleep.load(Ordering::Relaxed) {
+            self.parker.unpark();
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.newest.load(Ordering::Relaxed).is_null()
+    }
+
+    /// The worker: what is there, oldest first, with a reference each.
+    pub(crate) fn take_all(&self) -> Taken {
+        let newest = self.newest.swap(std::ptr::null_mut(), Ordering::Acquire);
+        // SAFETY: rule 1: the chain is ours, and each entry in it holds a reference.
+        let mut rest = unsafe { Task::from_raw(newest) };
+        let mut oldest = None;
+        while let Some(task) = rest {
+            rest = task.header().behind.replace(oldest);
+            oldest = Some(task);
+        }
+        Taken(oldest)
+    }
+
+    /// The worker, rule 2. Look again before sleeping.
+    pub(crate) fn lie_down(&self) {
+        self.asleep.store(true, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+    }
+
+    pub(crate) fn get_up(&self) {
+        self.asleep.store(false, Ordering::Relaxed);
+    }
+}
+
+/// What [`Desk::take_all`] took.
+pub(crate) struct Taken(Option<Task>);
+
+impl Iterator for Taken {
+    type Item = Task;
+
+    fn next(&mut self) -> Option<Task> {
+        let task = self.0?;
+        self.0 = task.header().behind.take();
+        Some(task)
+    }
+}

@@ -1,0 +1,35 @@
+//! A worker's own queue: a chain through the jobs, so that it never needs memory and has no bound.
+
+use std::cell::Cell;
+
+use crate::task::Task;
+
+/// The jobs in it are its worker's, by `task`'s rule 2.
+#[derive(Default)]
+pub(crate) struct Fifo {
+    first: Cell<Option<Task>>,
+    last: Cell<Option<Task>>,
+}
+
+impl Fifo {
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.first.get().is_none()
+    }
+
+    #[inline(always)]
+    pub(crate) fn push(&self, task: Task) {
+        task.header().next.set(None);
+        match self.last.replace(Some(task)) {
+            Some(last) if !self.is_empty() => last.header().next.set(Some(task)),
+            _ => self.first.set(Some(task)),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn pop(&self) -> Option<Task> {
+        let first = self.first.get()?;
+        self.first.set(first.header().next.get());
+        Some(first)
+    }
+}

@@ -1,0 +1,252 @@
+//! The handle of a spawned actor: its value, or why there is none.
+
+use std::any::Any;
+use std::fmt;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::sync::Mutex;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use thalweg_queue::{Parker, Wake, clock};
+
+use crate::task::{Joiner, Task};
+use crate::worker;
+
+/// Why an actor has no value.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum JoinError {
+    /// It panicked, with this payload.
+    Panic(Panic),
+    /// Its runtime stopped before it began or ended.
+    Stopped,
+    /// As many actors as [`Config::max_stacks`](crate::Config::max_stacks) says hold a stack already, or the system has no memory for one
+    /// more. It did not begin; to try again later can help.
+    NoStack,
+}
+
+/// What a panicking actor threw.
+pub struct Panic {
+    payload: Mutex<Box<dyn Any + Send>>,
+}
+
+impl JoinError {
+    pub(crate) fn panicked(payload: Box<dyn Any + Send>) -> Self {
+        Self::Panic(Panic {
+            payload: Mutex::new(payload),
+        })
+    }
+}
+
+impl Panic {
+    /// The message, where the payload is one.
+    pub fn message(&self) -> Option<String> {
+        let payload = self.payload.lock().ok()?;
+        let text = payload
+            .downcast_ref::<&str>()
+            .map(|text| (*text).to_owned());
+        text.or_else(|| payload.downcast_ref::<String>().cloned())
+    }
+
+    /// The payload, as [`std::panic::resume_unwind`] takes it.
+    pub fn into_payload(self) -> Box<dyn Any + Send> {
+        self.payload
+            .into_inner()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Panic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Panic").field(&self.message()).finish()
+    }
+}
+
+impl fmt::Display for JoinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Panic(panic) => match panic.message() {
+                Some(message) => write!(f, "the actor panicked: {message}"),
+                None => write!(f, "the actor panicked"),
+            },
+            Self::Stopped => write!(f, "the runtime stopped before the actor ended"),
+            Self::NoStack => write!(
+                f,
+                "there was no stack for the actor: max_stacks, or the system's memory"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for JoinError {}
+
+/// A join that did not come to an end in time; the handle is there for another try.
+#[derive(Debug)]
+pub struct TimedOut<T>(pub JoinHandle<T>);
+
+/// Asks for a spawned actor's value. Dropped, it lets the actor go on by itself. It is a `Future` too.
+///
+/// ```
+/// let sum = thalweg_runtime::run(|| {
+///     let half = thalweg_runtime::spawn(|| (1..=50).sum::<u32>());
+///     let other: u32 = (51..=100).sum();
+///     half.join().map(|half| half + other)
+/// });
+/// assert_eq!(sum.unwrap(), 5050);
+/// ```
+pub struct JoinHandle<T> {
+    task: Task,
+    /// A future's waker is in the joiner's place, or was.
+    polled: bool,
+    taken: bool,
+    output: PhantomData<fn() -> T>,
+}
+
+// SAFETY: a handle moves one `T` from the actor's thread to its own; `Task` may be sent.
+unsafe impl<T: Send> Send for JoinHandle<T> {}
+// SAFETY: `&JoinHandle` gives no more than whether it is done.
+unsafe impl<T: Send> Sync for JoinHandle<T> {}
+
+impl<T> JoinHandle<T> {
+    /// Of a job that has this output and no other handle.
+    pub(crate) fn new(task: Task) -> Self {
+        Self {
+            task,
+            polled: false,
+            taken: false,
+            output: PhantomData,
+        }
+    }
+
+    /// Whether the actor has ended.
+    pub fn is_finished(&self) -> bool {
+        self.task.header().life.is_done()
+    }
+
+    /// Waits for the actor's end: an actor leaves its worker to others meanwhile, a thread sleeps.
+    ///
+    /// # Errors
+    /// There is no value.
+    pub fn join(self) -> Result<T, JoinError> {
+        match self.wait(None) {
+            Ok(output) => output,
+            Err(_) => Err(JoinError::Stopped),
+        }
+    }
+
+    /// The same, for at most `timeout`.
+    ///
+    /// # Errors
+    /// It takes longer; the handle comes back.
+    pub fn join_timeout(self, timeout: Duration) -> Result<Result<T, JoinError>, TimedOut<T>> {
+        self.wait(Some(clock::deadline(timeout))).map_err(TimedOut)
+    }
+
+    /// The same, until `deadline`.
+    ///
+    /// # Errors
+    /// It takes longer; the handle comes back.
+    pub fn join_deadline(self, deadline: Instant) -> Result<Result<T, JoinError>, TimedOut<T>> {
+        self.wait(Some(clock::at(deadline))).map_err(TimedOut)
+    }
+
+    /// `Err`: not in time, or the runtime of the actor that waits here stops.
+    fn wait(mut self, deadline: Option<u64>) -> Result<Result<T, JoinError>, Self> {
+        if !self.is_finished() && self.has_place() {
+            let ended = match worker::current().and_then(|worker| Some((worker, worker.running()?)))
+            {
+                Some((worker, me)) => self.wait_as_actor(worker, me, deadline),
+                None => self.wait_as_thread(deadline),
+            };
+            if !ended {
+                return Err(self);
+            }
+        }
+        Ok(self.take())
+    }
+
+    /// Takes the joiner's place back from an earlier poll. `false`: the actor has ended.
+    fn has_place(&mut self) -> bool {
+        !std::mem::take(&mut self.polled) || self.task.header().life.unjoin()
+    }
+
+    fn wait_as_actor(&self, worker: &worker::Worker, me: Task, deadline: Option<u64>) -> bool {
+        let life = &self.task.header().life;
+        // SAFETY: the place is ours: this is the only handle, and every way out of here gives it back. We go only after `LEFT`, or
+        // having taken the place back.
+        if !unsafe { self.task.join(Joiner::Actor(me)) } {
+            return true;
+        }
+        while !life.is_done() {
+            let woke = worker.park(deadline);
+            if matches!(woke, crate::Woke::TimedOut | crate::Woke::Stopping) && life.unjoin() {
+                return false;
+            }
+        }
+        // `life`'s rule 3: a few instructions of another worker at most.
+        while !life.has_left() {
+            std::hint::spin_loop();
+        }
+        true
+    }
+
+    fn wait_as_thread(&self, deadline: Option<u64>) -> bool {
+        let life = &self.task.header().life;
+        let parker = Parker::current();
+        // SAFETY: as for an actor.
+        if !unsafe { self.task.join(Joiner::Waker(parker.waker())) } {
+            return true;
+        }
+        while !life.is_done() {
+            if parker.park(deadline) == Wake::TimedOut && life.unjoin() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The job is done.
+    fn take(&mut self) -> Result<T, JoinError> {
+        assert!(!self.taken, "a handle was polled after it was ready");
+        self.taken = true;
+        // SAFETY: `DONE` was seen, `T` is what the handle was made for, and it was not taken before.
+        unsafe { self.task.take() }
+    }
+}
+
+impl<T> Future for JoinHandle<T> {
+    type Output = Result<T, JoinError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if !self.is_finished() && self.has_place() {
+            self.polled = true;
+            let joiner = Joiner::Waker(context.waker().clone());
+            // SAFETY: the place is ours, as `has_place` says.
+            if unsafe { self.task.join(joiner) } {
+                return Poll::Pending;
+            }
+        }
+        Poll::Ready(self.take())
+    }
+}
+
+impl<T> Drop for JoinHandle<T> {
+    fn drop(&mut self) {
+        if self.taken {
+            self.task.drop_reference();
+        } else {
+            // SAFETY: this is the handle, and the output is still there, or to come.
+            unsafe { self.task.renounce() };
+        }
+    }
+}
+
+impl<T> fmt::Debug for JoinHandle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JoinHandle")
+            .field("finished", &self.is_finished())
+            .finish()
+    }
+}

@@ -1,0 +1,111 @@
+//! A worker's jobs that have not begun, which other workers may take: a ring of fixed size with one writer.
+//!
+//! 1. `head <= tail <= head + SIZE`, as wrapping numbers. The owner alone writes `tail`, and a slot before it moves `tail` past it (Release).
+//! 2. Whoever moves `head` forward by CAS owns the jobs that it passed. A thief copies what it wants before: if the CAS succeeds nobody had taken
+//!    them, and the owner cannot have written over them, since it writes only where `head` is SIZE behind or less.
+//! 3. A thief takes half, rounded up, into its own ring, which is empty then.
+//!
+//! The algorithm is that of the run queues of Go's scheduler (`runqgrab` in `proc.go`) and of tokio's, without the slot that only its owner sees.
+
+use crate::sync::{AtomicPtr, AtomicU32, Ordering};
+
+/// As in Go and tokio; 4 under loom, whose states grow with each slot.
+pub(crate) const SIZE: usize = if cfg!(loom) { 4 } else { 256 };
+
+#[derive(Debug)]
+pub(crate) struct Ring<T> {
+    head: AtomicU32,
+    tail: AtomicU32,
+    slots: [AtomicPtr<T>; SIZE],
+}
+
+impl<T> Ring<T> {
+    pub(crate) fn new() -> Self {
+        Self {
+            head: AtomicU32::new(0),
+            tail: AtomicU32::new(0),
+            slots: std::array::from_fn(|_| AtomicPtr::new(std::ptr::null_mut())),
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        let head = self.head.load(Ordering::Acquire);
+        let tail = self.tail.load(Ordering::Acquire);
+        // Another thread's `head` may have passed the `tail` that was loaded after it by no more than nothing; the reverse is the usual.
+        (tail.wrapping_sub(head) as usize).min(SIZE)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn slot(&self, at: u32) -> &AtomicPtr<T> {
+        &self.slots[at as usize % SIZE]
+    }
+
+    /// The owner. It comes back if the ring is full.
+    pub(crate) fn push(&self, job: *mut T) -> Result<(), *mut T> {
+        let tail = self.tail.load(Ordering::Relaxed);
+        let head = self.head.load(Ordering::Acquire);
+        if tail.wrapping_sub(head) as usize >= SIZE {
+            return Err(job);
+        }
+        self.slot(tail).store(job, Ordering::Relaxed);
+        self.tail.store(tail.wrapping_add(1), Ordering::Release);
+        Ok(())
+    }
+
+    /// The owner: the oldest.
+    pub(crate) fn pop(&self) -> Option<*mut T> {
+        let tail = self.tail.load(Ordering::Relaxed);
+        let mut head = self.head.load(Ordering::Acquire);
+        while head != tail {
+            let job = self.slot(head).load(Ordering::Relaxed);
+            match self.head.compare_exchange_weak(
+                head,
+                head.wrapping_add(1),
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            ) {
+                Ok(_) => return Some(job),
+                Err(now) => head = now,
+            }
+        }
+        None
+    }
+
+    /// The owner of `into`, which is empty: moves half of what is here there, but for one that is returned.
+    pub(crate) fn steal(&self, into: &Self) -> Option<*mut T> {
+        let to = into.tail.load(Ordering::Relaxed);
+        loop {
+            let head = self.head.load(Ordering::Acquire);
+            let tail = self.tail.load(Ordering::Acquire);
+            let there = tail.wrapping_sub(head);
+            if there == 0 {
+                return None;
+            }
+            if there as usize > SIZE {
+                // `head` moved between the two loads.
+                continue;
+            }
+            let count = there - there / 2;
+            let first = self.slot(head).load(Ordering::Relaxed);
+            for nth in 1..count {
+                let job = self.slot(head.wrapping_add(nth)).load(Ordering::Relaxed);
+                into.slot(to.wrapping_add(nth - 1))
+                    .store(job, Ordering::Relaxed);
+            }
+            let taken = self.head.compare_exchange(
+                head,
+                head.wrapping_add(count),
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            );
+            if taken.is_ok() {
+                into.tail
+                    .store(to.wrapping_add(count - 1), Ordering::Release);
+                return Some(first);
+            }
+        }
+    }
+}

@@ -1,0 +1,369 @@
+//! A job: one allocation that holds a closure, then its output, and what the scheduler must know of it in between.
+//!
+//! 1. Whoever holds a [`Task`] holds one of its references, or knows somebody who does for as long: the runtime holds one from
+//!    the spawn to the end, a [`JoinHandle`](crate::JoinHandle) one, a waker one, an entry in an inbox one.
+//! 2. Until it is started a job belongs to the queue that it is in. From then on `next`, `phase`, `notified` and `fiber` are its home worker's
+//!    alone: no other thread looks at them. `desk` is written once, at the start, before any waker of the job exists.
+//! 3. `stage` is the closure's until the start, the running worker's until `DONE`, and then by [`life`](crate::life) the
+//!    handle's or the worker's.
+//! 4. From afar a job is woken by its home's inbox: who turns `woken` to true puts it in, with a reference; the home turns it back before it
+//!    looks what the wake-up is for. So it is there at most once.
+
+use std::cell::{Cell, UnsafeCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+use std::task::{RawWaker, RawWakerVTable, Waker};
+
+use crate::desk::Desk;
+use crate::fiber::Fiber;
+use crate::join::JoinError;
+use crate::life::Life;
+use crate::sync::{AtomicBool, AtomicPtr, Ordering};
+use crate::worker::{self, Worker};
+
+/// Where a job is, to its home worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Not begun, and no worker's.
+    Fresh,
+    Running,
+    /// Put aside until it is woken.
+    Parked,
+    /// In the queue of its worker.
+    Ready,
+}
+
+/// Whom the end of a job wakes.
+pub(crate) enum Joiner {
+    /// An actor, by its bare address: `life`'s rule 3.
+    Actor(Task),
+    Waker(Waker),
+}
+
+pub(crate) struct Header {
+    table: &'static Table,
+    pub(crate) life: Life,
+    joiner: UnsafeCell<Option<Joiner>>,
+    /// Whose actor filled the joiner's place; null: none's.
+    joiner_desk: AtomicPtr<Desk>,
+    pub(crate) next: Cell<Option<Task>>,
+    pub(crate) fiber: Cell<Option<NonNull<Fiber>>>,
+    desk: AtomicPtr<Desk>,
+    /// The next in the inbox.
+    pub(crate) behind: Cell<Option<Task>>,
+    pub(crate) phase: Cell<Phase>,
+    /// Woken while it was not put aside: the next time it does not have to be.
+    pub(crate) notified: Cell<bool>,
+    woken: AtomicBool,
+}
+
+/// A reference to a job. See rule 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Task(NonNull<Header>);
+
+// SAFETY: rules 2 to 4 say which thread touches what.
+unsafe impl Send for Task {}
+
+/// What depends on the closure's type.
+struct Table {
+    run: unsafe fn(NonNull<Header>),
+    cancel: unsafe fn(NonNull<Header>, JoinError),
+    /// Moves the output to where the pointer, to a `Result<T, JoinError>`, says.
+    take: unsafe fn(NonNull<Header>, *mut ()),
+    discard: unsafe fn(NonNull<Header>),
+    free: unsafe fn(NonNull<Header>),
+}
+
+enum Stage<F, T> {
+    Fresh(F),
+    Gone,
+    Done(Result<T, JoinError>),
+}
+
+#[repr(C)]
+struct Job<F, T> {
+    header: Header,
+    stage: UnsafeCell<Stage<F, T>>,
+}
+
+impl<F: FnOnce() -> T, T> Job<F, T> {
+    const TABLE: Table = Table {
+        run: Self::run,
+        cancel: Self::cancel,
+        take: Self::take,
+        discard: Self::discard,
+        free: Self::free,
+    };
+
+    fn stage(header: NonNull<Header>) -> *mut Stage<F, T> {
+        // SAFETY: rule 1 keeps it there, and the table goes with the type that the job was made with.
+        unsafe { header.cast::<Self>().as_ref() }.stage.get()
+    }
+
+    /// # Safety
+    /// Rule 3: the caller's worker starts it now.
+    unsafe fn run(header: NonNull<Header>) {
+        let stage = Self::stage(header);
+        // SAFETY: rule 3.
+        let Stage::Fresh(f) = (unsafe { std::mem::replace(&mut *stage, Stage::Gone) }) else {
+            unreachable!("a job is started once");
+        };
+        let output = catch_unwind(AssertUnwindSafe(f)).map_err(JoinError::panicked);
+        // SAFETY: rule 3. Nothing is there to be dropped.
+        unsafe { stage.write(Stage::Done(output)) };
+    }
+
+    /// # Safety
+    /// As `run`.
+    unsafe fn cancel(header: NonNull<Header>, why: JoinError) {
+        let stage = Self::stage(header);
+        // SAFETY: rule 3.
+        let fresh = unsafe { std::mem::replace(&mut *stage, Stage::Done(Err(why))) };
+        drop_quietly(fresh);
+    }
+
+    /// # Safety
+    /// Rule 3: the output is the caller's. `to` is valid for writing.
+    unsafe fn take(header: NonNull<Header>, to: *mut ()) {
+        // SAFETY: as said.
+        unsafe {
+            if let Stage::Done(output) = std::mem::replace(&mut *Self::stage(header), Stage::Gone) {
+                to.cast::<Result<T, JoinError>>().write(output);
+            } else {
+                unreachable!("an output is taken once");
+            }
+        }
+    }
+
+    /// # Safety
+    /// Rule 3: the output is the caller's.
+    unsafe fn discard(header: NonNull<Header>) {
+        // SAFETY: as said.
+        drop_quietly(unsafe { std::mem::replace(&mut *Self::stage(header), Stage::Gone) });
+    }
+
+    /// # Safety
+    /// The caller dropped the last reference.
+    unsafe fn free(header: NonNull<Header>) {
+        // SAFETY: as said; it was boxed.
+        drop(unsafe { Box::from_raw(header.cast::<Self>().as_ptr()) });
+    }
+}
+
+/// Drops what may panic when it is dropped.
+fn drop_quietly<T>(value: T) {
+    let dropped = catch_unwind(AssertUnwindSafe(|| drop(value)));
+    if let Err(payload) = dropped {
+        std::mem::forget(payload);
+    }
+}
+
+impl Task {
+    /// A job that is not in any queue yet, with the runtime's reference and a handle's.
+    pub(crate) fn new<F: FnOnce() -> T, T>(f: F) -> Self {
+        let job = Box::new(Job {
+            header: Header {
+                table: &Job::<F, T>::TABLE,
+                life: Life::new(),
+                joiner: UnsafeCell::new(None),
+                joiner_desk: AtomicPtr::new(std::ptr::null_mut()),
+                next: Cell::new(None),
+                fiber: Cell::new(None),
+                desk: AtomicPtr::new(std::ptr::null_mut()),
+                behind: Cell::new(None),
+                phase: Cell::new(Phase::Fresh),
+                notified: Cell::new(false),
+                woken: AtomicBool::new(false),
+            },
+            stage: UnsafeCell::new(Stage::<F, T>::Fresh(f)),
+        });
+        Self(NonNull::from(Box::leak(job)).cast())
+    }
+
+    #[inline(always)]
+    pub(crate) fn header(&self) -> &Header {
+        // SAFETY: rule 1.
+        unsafe { self.0.as_ref() }
+    }
+
+    pub(crate) fn into_raw(self) -> *mut Header {
+        self.0.as_ptr()
+    }
+
+    /// # Safety
+    /// The pointer came from `into_raw`, and rule 1 holds.
+    pub(crate) unsafe fn from_raw(raw: *mut Header) -> Option<Self> {
+        NonNull::new(raw).map(Self)
+    }
+
+    /// Rule 2, at the start.
+    pub(crate) fn settle(&self, desk: &'static Desk, fiber: NonNull<Fiber>) {
+        let header = self.header();
+        header.fiber.set(Some(fiber));
+        header
+            .desk
+            .store(std::ptr::from_ref(desk).cast_mut(), Ordering::Relaxed);
+    }
+
+    /// Runs the closure to its end, on the fiber's stack, and ends the job.
+    ///
+    /// # Safety
+    /// Rule 3: the caller's worker has just started it; and gives up the runtime's reference.
+    pub(crate) unsafe fn run(self) {
+        // SAFETY: as said.
+        unsafe { (self.header().table.run)(self.0) };
+        self.end();
+    }
+
+    /// Ends a job that will never start.
+    ///
+    /// # Safety
+    /// As `run`.
+    pub(crate) unsafe fn cancel(self, why: JoinError) {
+        // SAFETY: as said.
+        unsafe { (self.header().table.cancel)(self.0, why) };
+        self.end();
+    }
+
+    fn end(self) {
+        let header = self.header();
+        if header.life.is_joined()
+            && let Some(worker) = worker::current()
+            && std::ptr::eq(header.joiner_desk.load(Ordering::Relaxed), worker.desk)
+        {
+            // SAFETY: `life`'s rule 1: an actor of this very worker filled the place, and does not run.
+            if let Some(Joiner::Actor(joiner)) = unsafe { (*header.joiner.get()).take() } {
+                header.life.end_joined_here();
+                worker.wake(joiner);
+                return;
+            }
+        }
+        let ended = header.life.end();
+        if ended.unwanted {
+            // SAFETY: `life`'s rule 2.
+            unsafe { (header.table.discard)(self.0) };
+        }
+        if ended.joined {
+            // SAFETY: `life`'s rule 1.
+            match unsafe { (*header.joiner.get()).take() } {
+                // `life`'s rule 3 keeps it there.
+                Some(Joiner::Actor(joiner)) => joiner.wake(),
+                Some(Joiner::Waker(waker)) => waker.wake(),
+                None => {}
+            }
+        }
+        if header.life.leave() {
+            self.free();
+        }
+    }
+
+    /// The handle's: wakes `joiner` at the end. `false`: it has ended.
+    ///
+    /// # Safety
+    /// The caller is the handle, and the place is its own (`life`'s rule 1). An actor is the current one, and does not go before
+    /// it was woken or the place taken back.
+    pub(crate) unsafe fn join(self, joiner: Joiner) -> bool {
+        let header = self.header();
+        let desk = match joiner {
+            Joiner::Actor(_) => {
+                worker::current().map_or(std::ptr::null(), |w| std::ptr::from_ref(w.desk))
+            }
+            Joiner::Waker(_) => std::ptr::null(),
+        };
+        header.joiner_desk.store(desk.cast_mut(), Ordering::Relaxed);
+        // SAFETY: as said.
+        unsafe { *header.joiner.get() = Some(joiner) };
+        header.life.join()
+    }
+
+    /// The handle's: the output.
+    ///
+    /// # Safety
+    /// The caller is the handle, of a job with an output of this type, has seen `DONE`, and takes it once.
+    pub(crate) unsafe fn take<T>(self) -> Result<T, JoinError> {
+        let mut output = std::mem::MaybeUninit::<Result<T, JoinError>>::uninit();
+        // SAFETY: as said: `take` writes it.
+        unsafe {
+            (self.header().table.take)(self.0, output.as_mut_ptr().cast());
+            output.assume_init()
+        }
+    }
+
+    /// The handle's, which goes without the output.
+    ///
+    /// # Safety
+    /// The caller is the handle, and has not taken the output.
+    pub(crate) unsafe fn renounce(self) {
+        if self.header().life.renounce() {
+            // SAFETY: `life`'s rule 2.
+            unsafe { (self.header().table.discard)(self.0) };
+        }
+        self.drop_reference();
+    }
+
+    pub(crate) fn drop_reference(self) {
+        if self.header().life.drop_reference() {
+            self.free();
+        }
+    }
+
+    fn free(self) {
+        // SAFETY: who calls this dropped the last reference. What is left in `stage` is nothing: the output was taken or discarded.
+        unsafe { (self.header().table.free)(self.0) };
+    }
+
+    /// From any thread.
+    pub(crate) fn wake(self) {
+        let header = self.header();
+        let desk = header.desk.load(Ordering::Relaxed);
+        if let Some(worker) = worker::current()
+            && std::ptr::eq(desk, worker.desk)
+        {
+            if !header.life.is_done() {
+                worker.wake(self);
+            }
+            return;
+        }
+        if !header.life.is_done() && !header.woken.swap(true, Ordering::AcqRel) {
+            header.life.add_reference();
+            // SAFETY: rule 2: there was a waker, so the job has been started. Desks are never freed.
+            unsafe { &*desk }.push(self);
+        }
+    }
+
+    /// Rule 4, the home's, for one that it took out of its inbox.
+    pub(crate) fn wake_from_inbox(self, worker: &Worker) {
+        let header = self.header();
+        header.woken.swap(false, Ordering::AcqRel);
+        if !header.life.is_done() {
+            worker.wake(self);
+        }
+        self.drop_reference();
+    }
+
+    pub(crate) fn waker(self) -> Waker {
+        self.header().life.add_reference();
+        // SAFETY: the table below keeps what `RawWaker` asks for; the reference was just added.
+        unsafe { Waker::from_raw(RawWaker::new(self.0.as_ptr().cast_const().cast(), &WAKER)) }
+    }
+}
+
+static WAKER: RawWakerVTable = RawWakerVTable::new(
+    |raw| {
+        let task = of_waker(raw);
+        task.header().life.add_reference();
+        RawWaker::new(raw, &WAKER)
+    },
+    |raw| {
+        let task = of_waker(raw);
+        task.wake();
+        task.drop_reference();
+    },
+    |raw| of_waker(raw).wake(),
+    |raw| of_waker(raw).drop_reference(),
+);
+
+fn of_waker(raw: *const ()) -> Task {
+    // SAFETY: the waker was made of a job, and holds a reference.
+    unsafe { Task(NonNull::new_unchecked(raw.cast_mut().cast())) }
+}

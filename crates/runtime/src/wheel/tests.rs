@@ -1,0 +1,426 @@
+//! One situation each, and the wheel against a sorted map, event for event.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use super::*;
+
+const HOUR: u64 = 3_600_000_000_000;
+
+/// The middle of some tick, days after the machine began.
+const START: u64 = 12_345_678 * GRAIN * 500 + GRAIN / 2;
+
+/// A wheel and entries for it, named by their index, and what has fired.
+struct Bench {
+    wheel: Wheel,
+    entries: Box<[Entry]>,
+    fired: RefCell<Vec<usize>>,
+}
+
+impl Bench {
+    fn new(now: u64, entries: usize) -> Self {
+        Self {
+            wheel: Wheel::new(now),
+            entries: (0..entries)
+                .map(|name| Entry::new(std::ptr::without_provenance(name)))
+                .collect(),
+            fired: RefCell::default(),
+        }
+    }
+
+    fn set(&self, name: usize, deadline: u64) {
+        // SAFETY: the entries stay in their box, and `Drop` cancels what is left.
+        unsafe {
+            self.wheel
+                .insert(NonNull::from(&self.entries[name]), deadline);
+        }
+    }
+
+    fn cancel(&self, name: usize) -> bool {
+        // SAFETY: there is but one wheel.
+        unsafe { self.wheel.cancel(NonNull::from(&self.entries[name])) }
+    }
+
+    fn advance_with(&self, now: u64, mut and: impl FnMut(usize)) -> usize {
+        self.wheel.advance(now, |entry| {
+            // SAFETY: it is one of `entries`.
+            let entry = unsafe { entry.as_ref() };
+            assert!(!entry.is_pending());
+            let name = entry.data.get().addr();
+            self.fired.borrow_mut().push(name);
+            and(name);
+        })
+    }
+
+    /// What fires at `now`.
+    fn advance(&self, now: u64) -> Vec<usize> {
+        let count = self.advance_with(now, |_| ());
+        let fired = self.fired.take();
+        assert_eq!(count, fired.len());
+        fired
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        for name in 0..self.entries.len() {
+            self.cancel(name);
+        }
+    }
+}
+
+#[test]
+fn a_timer_fires_from_its_deadline_on_and_a_tick_late_at_most() {
+    for deadline in [START + 1, START + GRAIN / 2, START + GRAIN, START + HOUR] {
+        let bench = Bench::new(START, 1);
+        bench.set(0, deadline);
+        assert_eq!(bench.advance(deadline - 1), []);
+        assert_eq!(bench.wheel.len(), 1);
+        assert_eq!(bench.advance(deadline + GRAIN - 1), [0]);
+        assert!(bench.wheel.is_empty());
+        assert_eq!(bench.advance(deadline + HOUR), []);
+    }
+}
+
+#[test]
+fn a_deadline_on_a_tick_is_met_exactly() {
+    let bench = Bench::new(START, 1);
+    let deadline = START.next_multiple_of(GRAIN) + 1_000 * GRAIN;
+    bench.set(0, deadline);
+    assert_eq!(bench.wheel.next_deadline(), Some(deadline));
+    assert_eq!(bench.advance(deadline - 1), []);
+    assert_eq!(bench.advance(deadline), [0]);
+}
+
+#[test]
+fn a_past_deadline_fires_at_the_next_advance() {
+    let bench = Bench::new(START, 3);
+    bench.set(0, 0);
+    bench.set(1, START - HOUR);
+    bench.set(2, START - START % GRAIN);
+    assert!(bench.wheel.next_deadline().is_some_and(|at| at <= START));
+    assert_eq!(bench.advance(START), [0, 1, 2]);
+    assert_eq!(bench.wheel.next_deadline(), None);
+}
+
+#[test]
+fn the_end_of_the_clock_is_a_deadline_like_others() {
+    let bench = Bench::new(START, 4);
+    bench.set(0, u64::MAX);
+    bench.set(1, u64::MAX - 1);
+    bench.set(2, u64::MAX - 2 * GRAIN);
+    bench.set(3, u64::MAX / 2);
+    let middle = (u64::MAX / 2).next_multiple_of(GRAIN);
+    assert_eq!(bench.wheel.next_deadline(), Some(middle));
+    assert_eq!(bench.advance(u64::MAX / 2 - 1), []);
+    assert_eq!(bench.advance(middle), [3]);
+    assert_eq!(bench.advance(u64::MAX - 1), [2]);
+    // Their tick ends after the clock does.
+    assert_eq!(bench.advance(u64::MAX), []);
+    assert_eq!(bench.wheel.next_deadline(), Some(u64::MAX));
+    assert!(bench.cancel(0) && bench.cancel(1));
+}
+
+#[test]
+fn many_with_one_deadline_fire_in_the_order_of_insertion() {
+    let bench = Bench::new(START, 100);
+    let deadline = START + HOUR;
+    for name in 0..50 {
+        bench.set(name, deadline);
+    }
+    // The others are set when those before have come down some levels.
+    assert_eq!(bench.advance(deadline - 1_000_000), []);
+    for name in 50..100 {
+        bench.set(name, deadline);
+    }
+    assert!(bench.cancel(0) && bench.cancel(42) && bench.cancel(99));
+    let expected: Vec<_> = (1..99).filter(|name| *name != 42).collect();
+    assert_eq!(bench.advance(deadline + GRAIN), expected);
+}
+
+#[test]
+fn cancelling_says_whether_it_was_pending() {
+    let bench = Bench::new(START, 2);
+    assert!(!bench.cancel(0));
+    bench.set(0, START + 1);
+    assert!(bench.cancel(0));
+    assert!(!bench.cancel(0));
+    assert_eq!(bench.advance(START + HOUR), []);
+    bench.set(0, START);
+    assert_eq!(bench.advance(START + HOUR), [0]);
+    assert!(!bench.cancel(0));
+    assert_eq!(bench.wheel.next_deadline(), None);
+}
+
+#[test]
+fn firing_may_cancel_what_would_fire_next() {
+    let bench = Bench::new(START, 6);
+    for name in 0..4 {
+        bench.set(name, START + 10 * GRAIN);
+    }
+    bench.set(4, START + HOUR);
+    bench.set(5, 0);
+    bench.advance_with(START + 2 * HOUR, |name| match name {
+        5 => assert!(bench.cancel(0)),
+        1 => assert!(bench.cancel(2) && bench.cancel(4) && !bench.cancel(1)),
+        _ => (),
+    });
+    assert_eq!(bench.fired.take(), [5, 1, 3]);
+    assert!(bench.wheel.is_empty());
+}
+
+#[test]
+fn what_firing_sets_for_the_past_fires_at_the_next_advance() {
+    let bench = Bench::new(START, 3);
+    let now = (START + HOUR).next_multiple_of(GRAIN);
+    bench.set(0, START);
+    bench.set(1, START + 10 * GRAIN);
+    bench.set(2, START + 20 * GRAIN);
+    // Each sets itself again: late, up to the moment, and for later.
+    let again = [START, now, now + 10 * GRAIN];
+    for _ in 0..3 {
+        assert!(bench.advance_with(now, |name| bench.set(name, again[name])) >= 2);
+    }
+    assert_eq!(bench.fired.take(), [0, 1, 2, 0, 1, 0, 1]);
+    assert_eq!(bench.advance(again[2] + GRAIN), [0, 1, 2]);
+}
+
+#[test]
+fn what_has_fired_may_be_freed_by_firing() {
+    let wheel = Wheel::new(START);
+    for after in [0, 1, 100, HOUR] {
+        let entry = Box::new(Entry::new(std::ptr::null()));
+        let entry = NonNull::from(Box::leak(entry));
+        // SAFETY: freed below, when it has fired.
+        unsafe { wheel.insert(entry, START + after) };
+    }
+    let fired = wheel.advance(START + 2 * HOUR, |entry| {
+        // SAFETY: from a box, and rule 4: nobody else has it.
+        drop(unsafe { Box::from_raw(entry.as_ptr()) });
+    });
+    assert_eq!(fired, 4);
+}
+
+#[test]
+fn a_panic_while_firing_leaves_the_others_pending() {
+    let bench = Bench::new(START, 4);
+    for (name, after) in [0, 0, GRAIN, HOUR].into_iter().enumerate() {
+        bench.set(name, START - START % GRAIN + after);
+    }
+    let panics = std::panic::AssertUnwindSafe(|| {
+        bench.advance_with(START + 2 * HOUR, |_| {
+            std::panic::resume_unwind(Box::new(()))
+        });
+    });
+    assert!(std::panic::catch_unwind(panics).is_err());
+    assert_eq!(bench.wheel.len(), 3);
+    assert_eq!(bench.fired.take(), [0]);
+    assert_eq!(bench.advance(START + 2 * HOUR), [2, 3]);
+    assert_eq!(bench.advance(START + 2 * HOUR), [1]);
+}
+
+#[test]
+fn a_clock_that_goes_back_changes_nothing() {
+    let bench = Bench::new(START, 2);
+    assert_eq!(bench.advance(START + HOUR), []);
+    bench.set(0, START + HOUR + 10 * GRAIN);
+    bench.set(1, START + HOUR / 2);
+    assert_eq!(bench.advance(0), [1]);
+    assert_eq!(bench.advance(START + HOUR), []);
+    assert_eq!(bench.advance(START + HOUR + 11 * GRAIN), [0]);
+}
+
+/// Sleeps until `next_deadline` again and again, until something fires. Returns how often it slept.
+fn wake_ups(bench: &Bench) -> usize {
+    let mut before = 0;
+    for slept in 1.. {
+        let next = bench.wheel.next_deadline().expect("something is pending");
+        assert!(next > before, "a wake-up that brings nothing nearer");
+        before = next;
+        if !bench.advance(next).is_empty() {
+            return slept;
+        }
+    }
+    unreachable!()
+}
+
+#[test]
+fn one_timer_far_ahead_wakes_its_owner_once() {
+    for after in [GRAIN, 5_000_000, HOUR, 24 * HOUR, 100_000 * HOUR] {
+        let bench = Bench::new(START, 1);
+        bench.set(0, START + after);
+        assert_eq!(wake_ups(&bench), 1);
+    }
+}
+
+#[test]
+fn several_timers_far_ahead_wake_their_owner_once_a_level() {
+    for after in [GRAIN, 5_000_000, HOUR, 24 * HOUR, 100_000 * HOUR] {
+        let bench = Bench::new(START, 10);
+        for name in 0..10 {
+            bench.set(name, START + after + name as u64);
+        }
+        assert!(wake_ups(&bench) <= LEVELS);
+    }
+}
+
+#[test]
+fn a_cancelled_timer_wakes_nobody() {
+    let bench = Bench::new(START, 2);
+    bench.set(0, START + HOUR);
+    let alone = bench.wheel.next_deadline();
+    bench.set(1, START + 10 * GRAIN);
+    assert!(bench.wheel.next_deadline() < alone);
+    assert!(bench.cancel(1));
+    assert_eq!(bench.wheel.next_deadline(), alone);
+}
+
+/// SplitMix64 (Steele, Lea and Flood, 2014).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+
+    /// Every order of magnitude alike.
+    fn span(&mut self) -> u64 {
+        self.next() >> self.below(64)
+    }
+}
+
+/// What a wheel must do: a sorted map, and two queues for the past.
+struct Model {
+    now: u64,
+    set: BTreeMap<(u64, u64), usize>,
+    collecting: BTreeMap<u64, usize>,
+    late: BTreeMap<u64, usize>,
+    inserted: u64,
+    random: Random,
+    /// Where the clock stands, in nanoseconds.
+    clock: u64,
+}
+
+impl Model {
+    fn pending(&self, name: usize) -> bool {
+        self.set.values().any(|n| *n == name)
+            || self.collecting.values().any(|n| *n == name)
+            || self.late.values().any(|n| *n == name)
+    }
+
+    fn len(&self) -> usize {
+        self.set.len() + self.collecting.len() + self.late.len()
+    }
+
+    /// One timer is set, or cancelled if it was.
+    fn change(&mut self, bench: &Bench) {
+        let name = self.random.below(bench.entries.len() as u64) as usize;
+        if self.pending(name) {
+            assert!(bench.cancel(name));
+            self.set.retain(|_, n| *n != name);
+            self.collecting.retain(|_, n| *n != name);
+            self.late.retain(|_, n| *n != name);
+            return;
+        }
+        let span = self.random.span();
+        let deadline = match self.random.below(16) {
+            0 => self.clock.saturating_sub(span),
+            1 => (self.clock / GRAIN * GRAIN).saturating_add(span % 3 * GRAIN),
+            _ => self.clock.saturating_add(span),
+        };
+        bench.set(name, deadline);
+        self.inserted += 1;
+        let tick = deadline.div_ceil(GRAIN);
+        if tick <= self.now {
+            self.collecting.insert(self.inserted, name);
+        } else {
+            self.set.insert((tick, self.inserted), name);
+        }
+    }
+
+    fn begin_advance(&mut self, clock: u64) {
+        self.clock = clock;
+        self.now = clock / GRAIN;
+        assert!(self.late.is_empty());
+        std::mem::swap(&mut self.late, &mut self.collecting);
+    }
+
+    /// What fires next in the advance that has begun.
+    fn fire(&mut self) -> Option<usize> {
+        if let Some((_, name)) = self.late.pop_first() {
+            return Some(name);
+        }
+        let next = self.set.first_entry()?;
+        (next.key().0 <= self.now).then(|| next.remove())
+    }
+
+    fn check(&self, bench: &Bench) {
+        assert_eq!(bench.wheel.len(), self.len());
+        let next = bench.wheel.next_deadline();
+        if !self.collecting.is_empty() {
+            assert!(next.is_some_and(|at| at <= self.clock));
+        } else if let Some(((tick, _), _)) = self.set.first_key_value() {
+            let at = tick.saturating_mul(GRAIN);
+            let ended = self.clock > u64::MAX - GRAIN;
+            assert!(next.is_some_and(|next| (self.clock < next || ended) && next <= at));
+        } else {
+            assert_eq!(next, None);
+        }
+    }
+}
+
+fn against_the_model(seed: u64, entries: usize, steps: usize) {
+    let mut random = Random(seed);
+    let clock = random.span();
+    let bench = Bench::new(clock, entries);
+    let model = RefCell::new(Model {
+        now: clock / GRAIN,
+        set: BTreeMap::new(),
+        collecting: BTreeMap::new(),
+        late: BTreeMap::new(),
+        inserted: 0,
+        random,
+        clock,
+    });
+    for _ in 0..steps {
+        let mut m = model.borrow_mut();
+        for _ in 0..m.random.below(8) {
+            m.change(&bench);
+            m.check(&bench);
+        }
+        let clock = match m.random.below(4) {
+            0 => bench.wheel.next_deadline().unwrap_or(m.clock).max(m.clock),
+            1 => m.clock.saturating_add(m.random.below(3 * GRAIN)),
+            // Not so far that the end of the clock comes at once.
+            _ => m.clock.saturating_add(m.random.span() >> 12),
+        };
+        m.begin_advance(clock);
+        drop(m);
+        bench.advance_with(clock, |name| {
+            let mut m = model.borrow_mut();
+            assert_eq!(m.fire(), Some(name), "seed {seed}");
+            for _ in 0..m.random.below(3) {
+                m.change(&bench);
+            }
+        });
+        let mut m = model.borrow_mut();
+        assert_eq!(m.fire(), None, "seed {seed}");
+        m.check(&bench);
+    }
+}
+
+#[test]
+fn it_does_what_a_sorted_map_does() {
+    let (seeds, steps) = if cfg!(miri) { (4, 40) } else { (200, 1_000) };
+    for seed in 0..seeds {
+        against_the_model(seed, 1 + 10 * (seed as usize % 5), steps);
+    }
+}

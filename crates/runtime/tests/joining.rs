@@ -1,0 +1,212 @@
+//! What the handle of an actor promises.
+
+use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+use thalweg_runtime::{Config, JoinError, run, runtime, sleep, spawn, wait, yield_now};
+
+/// On one worker and on several.
+fn everywhere(test: fn()) {
+    run(test);
+    for workers in [2, 4] {
+        runtime::init(Config::exact(workers)).unwrap().run(test);
+    }
+}
+
+#[test]
+fn a_value_comes_back_whether_it_was_there_before_the_join_or_not() {
+    everywhere(|| {
+        let early = spawn(|| String::from("early"));
+        for _ in 0..100 {
+            yield_now();
+        }
+        let late = spawn(|| {
+            yield_now();
+            String::from("late")
+        });
+        assert_eq!(late.join().unwrap(), "late");
+        assert_eq!(early.join().unwrap(), "early");
+    });
+}
+
+#[test]
+fn a_thousand_one_after_another_and_a_thousand_at_once() {
+    everywhere(|| {
+        let mut sum = 0;
+        for n in 0..1_000u64 {
+            sum += spawn(move || n).join().unwrap();
+        }
+        let all: Vec<_> = (0..1_000u64).map(|n| spawn(move || n)).collect();
+        for handle in all {
+            sum += handle.join().unwrap();
+        }
+        assert_eq!(sum, 999_000);
+    });
+}
+
+#[test]
+fn actors_that_spawn_and_join_to_a_depth_of_a_hundred() {
+    fn depth(n: u32) -> u32 {
+        if n == 0 {
+            0
+        } else {
+            1 + spawn(move || depth(n - 1)).join().unwrap()
+        }
+    }
+    everywhere(|| assert_eq!(depth(100), 100));
+}
+
+#[test]
+fn a_panic_comes_with_its_message_and_the_rest_goes_on() {
+    everywhere(|| {
+        let handle = spawn(|| std::panic::resume_unwind(Box::new("on purpose")));
+        let Err(JoinError::Panic(panic)) = handle.join() else {
+            panic!("it ended well");
+        };
+        assert_eq!(panic.message().as_deref(), Some("on purpose"));
+        assert_eq!(spawn(|| 1).join().unwrap(), 1);
+    });
+}
+
+#[test]
+fn a_join_that_takes_too_long_gives_the_handle_back() {
+    everywhere(|| {
+        let (tx, rx) = mpsc::channel();
+        let waits = spawn(move || {
+            tx.send(wait::waker()).unwrap();
+            wait::park(None);
+            5
+        });
+        let soon = Duration::from_millis(2);
+        let began = Instant::now();
+        let again = waits.join_timeout(soon).expect_err("nobody woke it").0;
+        assert!(began.elapsed() >= soon);
+        let again = again
+            .join_timeout(Duration::ZERO)
+            .expect_err("nobody woke it")
+            .0;
+        rx.recv().unwrap().wake();
+        assert_eq!(
+            again
+                .join_timeout(Duration::from_secs(60))
+                .expect("woken")
+                .unwrap(),
+            5
+        );
+    });
+}
+
+#[test]
+fn a_handle_that_is_dropped_lets_its_actor_go_on_and_its_value_is_dropped() {
+    everywhere(|| {
+        let token = Arc::new(());
+        for _ in 0..10 {
+            let token = Arc::clone(&token);
+            drop(spawn(move || token));
+        }
+        while Arc::strong_count(&token) > 1 {
+            sleep(Duration::from_millis(1));
+        }
+    });
+}
+
+#[test]
+fn a_thread_joins_as_an_actor_does() {
+    let runtime = thalweg_runtime::Runtime::start(Config::exact(2)).unwrap();
+    let handles: Vec<_> = (0..100u32)
+        .map(|n| {
+            runtime.handle().spawn(move || {
+                sleep(Duration::from_millis(1));
+                n
+            })
+        })
+        .collect();
+    let sum: u32 = handles
+        .into_iter()
+        .map(|handle| handle.join().unwrap())
+        .sum();
+    assert_eq!(sum, 4950);
+}
+
+#[test]
+fn what_is_not_done_when_the_runtime_stops_says_so() {
+    let runtime = thalweg_runtime::Runtime::start(Config::exact(1)).unwrap();
+    let (tx, rx) = mpsc::channel();
+    let busy = runtime.handle().spawn(move || {
+        tx.send(()).unwrap();
+        while !wait::stopping() {
+            std::hint::spin_loop();
+        }
+        3
+    });
+    rx.recv().unwrap();
+    let never = runtime.handle().spawn(|| 4);
+    drop(runtime);
+    assert_eq!(busy.join().unwrap(), 3);
+    assert!(matches!(never.join(), Err(JoinError::Stopped)));
+}
+
+#[test]
+fn the_first_actor_may_hold_what_must_not_be_sent() {
+    let value = Rc::new(5);
+    let also = Rc::clone(&value);
+    assert_eq!(*run(move || also), 5);
+    assert_eq!(Rc::strong_count(&value), 1);
+}
+
+#[test]
+fn the_first_actors_panic_is_the_callers() {
+    let caught = std::panic::catch_unwind(|| run(|| std::panic::resume_unwind(Box::new(7u8))));
+    assert_eq!(caught.unwrap_err().downcast_ref::<u8>(), Some(&7));
+}
+
+#[test]
+fn those_left_behind_end_with_the_first_actor() {
+    struct Counted(Arc<AtomicUsize>);
+    impl Drop for Counted {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    for workers in [1, 3] {
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&dropped);
+        runtime::init(Config::exact(workers)).unwrap().run(move || {
+            for _ in 0..50 {
+                let token = Counted(Arc::clone(&counted));
+                spawn(move || {
+                    let _token = token;
+                    wait::park(None);
+                });
+            }
+            for _ in 0..10 {
+                yield_now();
+            }
+        });
+        assert_eq!(dropped.load(Ordering::Relaxed), 50, "{workers} workers");
+    }
+}
+
+#[test]
+fn sleepers_wake_no_sooner_than_they_said_and_in_order() {
+    everywhere(|| {
+        let (tx, rx) = mpsc::channel();
+        let all: Vec<_> = [5u64, 1, 3, 2, 4]
+            .map(|ms| {
+                let tx = tx.clone();
+                spawn(move || {
+                    let began = Instant::now();
+                    sleep(Duration::from_millis(20 * ms));
+                    assert!(began.elapsed() >= Duration::from_millis(20 * ms));
+                    tx.send(ms).unwrap();
+                })
+            })
+            .into();
+        for handle in all {
+            handle.join().unwrap();
+        }
+        assert_eq!(rx.try_iter().collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
+    });
+}
