@@ -36,6 +36,7 @@ pub mod mpsc;
 pub mod oneshot;
 pub mod park;
 pub mod ring;
+mod sleeper;
 pub mod spin;
 pub mod spsc;
 mod sync;
@@ -54,4 +55,6 @@ pub use gate::Gate;
 pub use inbox::Inbox;
 pub use park::{Parker, Wake};
 pub use ring::Ring;
+#[cfg(not(loom))]
+pub use sleeper::{Host, host};
 pub use spin::Spin;

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use crate::clock;
 use crate::error::{RecvError, RecvTimeoutError, TryRecvError};
 use crate::gate::Gate;
-use crate::park::{Parker, Wake};
+use crate::sleeper::Sleeper;
 use crate::spin::Spin;
 use crate::sync::{Arc, AtomicUsize, Ordering, UnsafeCell};
 
@@ -156,17 +156,20 @@ impl<T> Receiver<T> {
         let mut spin = Spin::new();
         let mut in_time = true;
         loop {
-            spin.until(|| self.shared.state.load(Ordering::Acquire) != EMPTY);
             match self.try_recv() {
                 Ok(value) => return Ok(value),
                 Err(TryRecvError::Closed) => return Err(RecvTimeoutError::Closed),
                 Err(TryRecvError::Empty) if !in_time => return Err(RecvTimeoutError::TimedOut),
                 Err(TryRecvError::Empty) => {}
             }
-            let parker = Parker::current();
-            self.shared.gate.arm(parker.waker());
+            let sleeper = Sleeper::current();
+            let is_there = || self.shared.state.load(Ordering::Acquire) != EMPTY;
+            if !sleeper.is_hosted() && in_time && spin.until(is_there) {
+                continue;
+            }
+            self.shared.gate.arm(sleeper.waker());
             if self.shared.state.load(Ordering::Acquire) == EMPTY {
-                in_time = parker.park(deadline) != Wake::TimedOut;
+                in_time = sleeper.park(deadline);
             }
             self.shared.gate.disarm();
         }

@@ -263,18 +263,14 @@ impl Waiters {
     }
 
     /// Rule 4, up to "look again". `moved` is how many values went through the channel so far.
-    pub(crate) fn arm(&self, who: Who, waker: &Waker, moved: u64) -> Ticket {
+    pub(crate) fn arm(&self, who: Who, waker: Waker, moved: u64) -> Ticket {
         let mut list = lock(&self.list);
         let ticket = Ticket(list.armings);
         list.armings += 1;
         let busy = moved.wrapping_sub(list.moved) >= BUSY as u64;
         list.moved = moved;
         list.others += usize::from(who != Who::Task);
-        list.waiting.push_back(Waiting {
-            ticket,
-            who,
-            waker: waker.clone(),
-        });
+        list.waiting.push_back(Waiting { ticket, who, waker });
         self.in_vain.store(0, Ordering::Relaxed);
         let takes_home_away = self.takes_home_away(&mut list);
         let fenced = self.word.fetch_add(ARMED, Ordering::Relaxed) & FENCED != 0;

@@ -34,6 +34,9 @@ pub struct Panic {
 
 impl JoinError {
     pub(crate) fn panicked(payload: Box<dyn Any + Send>) -> Self {
+        if payload.is::<worker::GivenUp>() {
+            return Self::Stopped;
+        }
         Self::Panic(Panic {
             payload: Mutex::new(payload),
         })

@@ -14,6 +14,7 @@
 //! # Ok::<(), thalweg_runtime::StartError>(())
 //! ```
 
+mod channel;
 mod config;
 mod desk;
 mod epoch;
@@ -32,6 +33,7 @@ pub mod wait;
 mod wheel;
 mod worker;
 
+pub use channel::{Iter, Receiver, Sender, channel};
 pub use config::{Config, StartError};
 pub use epoch::{epoch, watch_forks};
 pub use join::{JoinError, JoinHandle, Panic, TimedOut};

@@ -54,6 +54,8 @@ pub(crate) struct Header {
     pub(crate) phase: Cell<Phase>,
     /// Woken while it was not put aside: the next time it does not have to be.
     pub(crate) notified: Cell<bool>,
+    /// That its runtime stops.
+    pub(crate) told: Cell<bool>,
     woken: AtomicBool,
 }
 
@@ -173,6 +175,7 @@ impl Task {
                 behind: Cell::new(None),
                 phase: Cell::new(Phase::Fresh),
                 notified: Cell::new(false),
+                told: Cell::new(false),
                 woken: AtomicBool::new(false),
             },
             stage: UnsafeCell::new(Stage::<F, T>::Fresh(f)),

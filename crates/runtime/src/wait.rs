@@ -4,7 +4,7 @@
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use thalweg_queue::{Parker, Wake, clock};
+use thalweg_queue::{Host, Parker, Wake, clock};
 
 use crate::task::Task;
 use crate::worker::{self, Worker};
@@ -21,6 +21,20 @@ pub enum Woke {
     /// The actor's runtime stops: give up and return.
     Stopping,
 }
+
+/// How an actor waits in a blocking call of [`thalweg_queue`].
+pub(crate) static HOST: Host = Host {
+    waker: || {
+        let (worker, task) = actor()?;
+        worker.tell(task);
+        Some(task.waker())
+    },
+    park: |deadline| match park(deadline) {
+        Woke::Woken => Wake::Woken,
+        Woke::TimedOut | Woke::Stopping => Wake::TimedOut,
+        Woke::Interrupted => Wake::Interrupted,
+    },
+};
 
 /// What wakes the caller.
 pub fn waker() -> Waker {
@@ -72,8 +86,8 @@ pub fn stopping() -> bool {
     actor().is_some_and(|(worker, _)| worker.scheduler.is_stopping())
 }
 
-/// Waits for `duration` and no less; an actor leaves its worker to others meanwhile. Its grain is 1/16 ms. It ends early where the
-/// actor's runtime stops.
+/// Waits for `duration` and no less; an actor leaves its worker to others meanwhile. Its grain is 1/16 ms. Where the
+/// actor's runtime stops it does not come back: the actor is unwound, and its destructors run.
 pub fn sleep(duration: Duration) {
     sleep_to(clock::deadline(duration));
 }
@@ -86,7 +100,8 @@ pub fn sleep_until(instant: Instant) {
 fn sleep_to(deadline: u64) {
     loop {
         match park(Some(deadline)) {
-            Woke::TimedOut | Woke::Stopping => return,
+            Woke::TimedOut => return,
+            Woke::Stopping => return worker::give_up(),
             Woke::Woken | Woke::Interrupted => {}
         }
     }

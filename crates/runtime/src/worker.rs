@@ -19,6 +19,7 @@ use crate::join::{JoinError, JoinHandle};
 use crate::scheduler::{Scheduler, Seat, cancel};
 use crate::slice::Slice;
 use crate::task::{Phase, Task};
+use crate::wait;
 use crate::wheel::{Entry, Wheel};
 
 /// Fresh work is looked at every so many turns although started work waits: at 61, as tokio has it, a sketch
@@ -56,6 +57,16 @@ thread_local! {
     static CURRENT: Cell<*const Worker> = const { Cell::new(std::ptr::null()) };
 }
 
+/// What an actor is unwound with that does not end when its runtime does.
+pub(crate) struct GivenUp;
+
+/// Ends what runs here, where that can be done: an unwind within an unwind would end the process.
+pub(crate) fn give_up() {
+    if cfg!(panic = "unwind") && !std::thread::panicking() {
+        std::panic::resume_unwind(Box::new(GivenUp));
+    }
+}
+
 /// The worker that this thread is.
 #[inline(always)]
 pub(crate) fn current<'a>() -> Option<&'a Worker> {
@@ -85,8 +96,10 @@ impl Worker {
             slice: Slice::new(),
         };
         CURRENT.set(&worker);
+        let before = thalweg_queue::host(Some(&wait::HOST));
         let result = f(&worker);
         worker.end_all();
+        thalweg_queue::host(before);
         CURRENT.set(std::ptr::null());
         result
     }
@@ -352,16 +365,25 @@ impl Worker {
         if turn.is_multiple_of(TURNS_TO_CLOCK) {
             self.fire();
         }
-        if self.others_wait() {
+        if self.others_wait() || self.scheduler.is_stopping() {
             self.let_others();
         }
     }
 
     fn let_others(&self) {
-        if let Some(task) = self.running.get()
-            && !self.scheduler.is_stopping()
-        {
-            self.suspend(task, Phase::Running, Suspended::Yielded);
+        if let Some(task) = self.running.get() {
+            if self.scheduler.is_stopping() {
+                give_up();
+            } else {
+                self.suspend(task, Phase::Running, Suspended::Yielded);
+            }
+        }
+    }
+
+    /// What runs here is about to wait. Where the runtime stops it was told so once, by the error of an earlier wait, and now ends.
+    pub(crate) fn tell(&self, task: Task) {
+        if self.scheduler.is_stopping() && task.header().told.replace(true) {
+            give_up();
         }
     }
 

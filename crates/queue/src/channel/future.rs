@@ -23,7 +23,7 @@ impl Place {
         {
             return;
         }
-        self.0 = Some(waiters.arm(Who::Task, waker, moved));
+        self.0 = Some(waiters.arm(Who::Task, waker.clone(), moved));
     }
 
     /// The future got what it waited for. `true`: it had a wake-up, for that or for something else.

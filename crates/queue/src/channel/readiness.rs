@@ -53,7 +53,7 @@ impl<'a, P: Pop> Readiness<'a, P> {
             waiters.disarm(Who::Watcher, ticket);
         }
         self.event.reset();
-        let ticket = waiters.arm(Who::Watcher, &self.waker, self.receiver.pop.moved());
+        let ticket = waiters.arm(Who::Watcher, self.waker.clone(), self.receiver.pop.moved());
         if self.receiver.is_ready() {
             waiters.disarm(Who::Watcher, ticket);
             return true;

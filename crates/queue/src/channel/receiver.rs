@@ -183,6 +183,7 @@ impl<P: Pop> Receiver<P> {
     /// # Errors
     /// The channel is closed and drained.
     pub fn recv_batch(&self, values: &mut Vec<P::Item>, most: usize) -> Result<usize, RecvError> {
+        let mut in_time = true;
         let mut waited = false;
         loop {
             match self.try_recv_batch(values, most) {
@@ -193,8 +194,10 @@ impl<P: Pop> Receiver<P> {
                     return Ok(count);
                 }
                 Err(TryRecvError::Closed) => return Err(RecvError),
-                Err(TryRecvError::Empty) => waited |= self.wait(None),
+                Err(TryRecvError::Empty) if !in_time => return Err(RecvError),
+                Err(TryRecvError::Empty) => in_time = self.wait(None),
             }
+            waited = true;
         }
     }
 

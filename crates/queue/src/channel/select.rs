@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::{Pop, Push, Receiver, Sender};
 use crate::clock;
-use crate::park::{Parker, Wake};
+use crate::sleeper::Sleeper;
 use crate::spin::Spin;
 use crate::waiters::{Ticket, Waiters, Who};
 
@@ -115,33 +115,28 @@ impl<'a> Select<'a> {
     }
 
     fn wait(&mut self, deadline: Option<u64>) -> Option<Operation> {
-        let mut found = None;
         let mut spin = Spin::new();
-        let parker = Parker::current();
+        let sleeper = Sleeper::current();
         loop {
-            spin.until(|| {
-                found = self.try_ready();
-                found.is_some()
-            });
+            let mut found = self.try_ready();
+            if found.is_none() && !sleeper.is_hosted() {
+                spin.until(|| {
+                    found = self.try_ready();
+                    found.is_some()
+                });
+            }
             if found.is_some() {
                 return found;
             }
-            let waker = parker.waker();
             let tickets: Vec<Ticket> = self
                 .arms
                 .iter()
-                .map(|arm| arm.waiters.arm(Who::Task, &waker, (arm.moved)()))
+                .map(|arm| arm.waiters.arm(Who::Task, sleeper.waker(), (arm.moved)()))
                 .collect();
             found = self.try_ready();
             let mut in_time = true;
             if found.is_none() {
-                in_time = loop {
-                    match parker.park(deadline) {
-                        Wake::Woken => break true,
-                        Wake::TimedOut => break false,
-                        Wake::Interrupted => {}
-                    }
-                };
+                in_time = sleeper.park(deadline);
                 found = self.try_ready();
             }
             for (place, (arm, ticket)) in self.arms.iter().zip(tickets).enumerate() {

@@ -239,7 +239,9 @@ impl<P: Push> Sender<P> {
                 }
                 return Ok(());
             }
-            self.wait(None);
+            if !self.wait(None) && self.is_full() {
+                return Err(Closed);
+            }
             waited = true;
         }
     }

@@ -2,9 +2,9 @@
 
 use super::Waiting;
 use crate::clock;
-use crate::park::{Parker, Wake};
+use crate::sleeper::Sleeper;
 use crate::spin::{SharedSpin, processors};
-use crate::waiters::{Waiters, Who};
+use crate::waiters::Waiters;
 
 /// One side of a channel, as one who waits there sees it.
 pub(crate) struct Side<'a> {
@@ -19,7 +19,10 @@ pub(crate) struct Side<'a> {
 impl Side<'_> {
     /// Until `ready` or woken, which is `true`, or until the deadline, which is `false`.
     pub(crate) fn wait(&self, deadline: Option<u64>, ready: impl Fn() -> bool) -> bool {
+        let sleeper = Sleeper::current();
         match self.waiting {
+            // Others run meanwhile, perhaps the very one that it waits for; the thread spins when there are none.
+            _ if sleeper.is_hosted() => {}
             Waiting::Adaptive => {
                 if !self.waiters.is_waking_for_long()
                     && self.spin.until(self.moved, self.capacity as u64, &ready)
@@ -30,27 +33,24 @@ impl Side<'_> {
             Waiting::Park => {}
             Waiting::Spin => return spin(deadline, ready),
         }
-        let parker = Parker::current();
-        let ticket = self.waiters.arm(Who::Thread, &parker.waker(), self.moved);
+        let who = sleeper.who();
+        let ticket = self.waiters.arm(who, sleeper.waker(), self.moved);
         if ready() {
-            self.waiters.disarm(Who::Thread, ticket);
+            self.waiters.disarm(who, ticket);
             return true;
         }
-        let since = clock::now();
-        // A signal's handler has run when a sleep is interrupted, and Rust's callers have nothing to do for it.
-        let woken = self.spin.sleep(|| {
-            loop {
-                match parker.park(deadline) {
-                    Wake::Woken => return true,
-                    Wake::TimedOut => return false,
-                    Wake::Interrupted => {}
-                }
-            }
-        });
-        self.waiters.parked(clock::now().saturating_sub(since));
+        let woken = if sleeper.is_hosted() {
+            self.waiters.parked(0);
+            sleeper.park(deadline)
+        } else {
+            let since = clock::now();
+            let woken = self.spin.sleep(|| sleeper.park(deadline));
+            self.waiters.parked(clock::now().saturating_sub(since));
+            woken
+        };
         // If it was taken off the list the caller looks again in any case, and finds what it was woken for, or that another
         // took it.
-        self.waiters.disarm(Who::Thread, ticket);
+        self.waiters.disarm(who, ticket);
         woken
     }
 }

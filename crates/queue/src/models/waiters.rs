@@ -69,7 +69,7 @@ impl Values {
                 return false;
             }
             let moved = self.taken.load(Ordering::Relaxed) as u64;
-            let ticket = self.waiters.arm(Who::Thread, &parker.waker(), moved);
+            let ticket = self.waiters.arm(Who::Thread, parker.waker(), moved);
             if !self.any() && !self.waiters.is_closed() {
                 in_time = parker.park(deadline) == Wake::Woken;
             }
@@ -135,9 +135,9 @@ fn a_value_that_comes_while_a_woken_thread_resumes_wakes_the_next() {
     loom::model(|| {
         let values = Values::new();
         let first = Parker::new();
-        let ticket = values.waiters.arm(Who::Thread, &first.waker(), 0);
+        let ticket = values.waiters.arm(Who::Thread, first.waker(), 0);
         let next = Parker::new();
-        values.waiters.arm(Who::Task, &next.waker(), 0);
+        values.waiters.arm(Who::Task, next.waker(), 0);
         values.publish(0);
         let publisher = thread::spawn({
             let values = Arc::clone(&values);
@@ -158,9 +158,9 @@ fn a_value_that_comes_without_a_fence_while_a_woken_thread_resumes_is_not_missed
         use_both(|| {
             let values = Values::new();
             let first = Parker::new();
-            let ticket = values.waiters.arm(Who::Thread, &first.waker(), 9);
+            let ticket = values.waiters.arm(Who::Thread, first.waker(), 9);
             let next = Parker::new();
-            values.waiters.arm(Who::Task, &next.waker(), 18);
+            values.waiters.arm(Who::Task, next.waker(), 18);
             let publisher = thread::spawn({
                 let values = Arc::clone(&values);
                 move || {
@@ -185,7 +185,7 @@ fn fenced_is_set_while_a_woken_thread_resumes() {
         use_both(|| {
             let values = Values::new();
             let first = Parker::new();
-            let ticket = values.waiters.arm(Who::Thread, &first.waker(), 9);
+            let ticket = values.waiters.arm(Who::Thread, first.waker(), 9);
             values.publish(0);
             let publisher = thread::spawn({
                 let values = Arc::clone(&values);
@@ -237,7 +237,7 @@ fn a_task_that_goes_passes_its_wake_up_on() {
     loom::model(|| {
         let values = Values::new();
         let waker = std::task::Waker::noop();
-        let ticket = values.waiters.arm(Who::Task, waker, 0);
+        let ticket = values.waiters.arm(Who::Task, waker.clone(), 0);
         let publisher = thread::spawn({
             let values = Arc::clone(&values);
             move || values.publish(0)
@@ -272,7 +272,9 @@ fn a_close_wakes_all() {
 
 /// An arming before the model begins: from now on FENCED is set, until `signals` and more have found nobody.
 fn is_fenced(values: &Values, signals: usize) {
-    let ticket = values.waiters.arm(Who::Task, std::task::Waker::noop(), 0);
+    let ticket = values
+        .waiters
+        .arm(Who::Task, std::task::Waker::noop().clone(), 0);
     values.waiters.disarm(Who::Task, ticket);
     for _ in 0..signals {
         values.waiters.signal(1);

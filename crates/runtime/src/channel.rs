@@ -1,0 +1,241 @@
+//! The actors' own channel: without a bound, both of whose ends can be cloned. For the bounded ones, and all else, there is
+//! [`thalweg_queue`], whose channels let an actor wait just as well.
+//!
+//! One receiver owns the receiving end of an [`mpsc`] channel. From its first clone on that end goes from one to the other through an [`mpmc`]
+//! channel of one place: who has it receives.
+
+use std::cell::UnsafeCell;
+use std::fmt;
+use std::time::Duration;
+
+use thalweg_queue::{RecvError, RecvTimeoutError, SendError, TryRecvError, clock, mpmc, mpsc};
+
+use crate::wait;
+
+/// A channel without a bound: a send never waits, and what is not received stays in memory. Each sender's values come in the
+/// order of its sends.
+///
+/// ```
+/// use thalweg_runtime::{channel, run, spawn};
+///
+/// run(|| {
+///     let (jobs, queue) = channel();
+///     let (results, all) = channel();
+///     for _ in 0..4 {
+///         let (queue, results) = (queue.clone(), results.clone());
+///         spawn(move || {
+///             for job in &queue {
+///                 results.send(job * job).expect("the first actor receives to the end");
+///             }
+///         });
+///     }
+///     drop(results);
+///     (1..=10u64).for_each(|job| jobs.send(job).expect("four receive"));
+///     drop(jobs);
+///     assert_eq!(all.iter().sum::<u64>(), 385);
+/// });
+/// ```
+pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
+    let (sender, receiver) = mpsc::unbounded();
+    let receiver = Receiver {
+        end: UnsafeCell::new(End::Own(receiver)),
+    };
+    (Sender { sender }, receiver)
+}
+
+/// Sends into a [`channel`]. A clone is another sender, with an order of its own.
+pub struct Sender<T> {
+    sender: mpsc::Sender<T>,
+}
+
+/// Receives from a [`channel`]. Each value goes to one receiver.
+pub struct Receiver<T> {
+    /// Only this handle's thread touches it, and no reference to it outlives a call: the type is not `Sync`.
+    end: UnsafeCell<End<T>>,
+}
+
+enum End<T> {
+    Own(mpsc::Receiver<T>),
+    Shared(Turns<T>),
+}
+
+/// The receiving end's way from one receiver to the other.
+struct Turns<T> {
+    give: mpmc::Sender<mpsc::Receiver<T>>,
+    take: mpmc::Receiver<mpsc::Receiver<T>>,
+}
+
+impl<T> Clone for Turns<T> {
+    fn clone(&self) -> Self {
+        Self {
+            give: self.give.clone(),
+            take: self.take.clone(),
+        }
+    }
+}
+
+impl<T> Turns<T> {
+    fn with<R>(&self, receiver: mpsc::Receiver<T>, f: impl FnOnce(&mpsc::Receiver<T>) -> R) -> R {
+        let turn = Turn {
+            turns: self,
+            receiver: Some(receiver),
+        };
+        f(turn
+            .receiver
+            .as_ref()
+            .expect("it is given back when the turn ends"))
+    }
+}
+
+struct Turn<'a, T> {
+    turns: &'a Turns<T>,
+    receiver: Option<mpsc::Receiver<T>>,
+}
+
+impl<T> Drop for Turn<'_, T> {
+    fn drop(&mut self) {
+        if let Some(receiver) = self.receiver.take() {
+            // There is one, so there is room for it.
+            let _ = self.turns.give.try_send(receiver);
+        }
+    }
+}
+
+impl<T> Sender<T> {
+    /// Sends. Never waits, but lets others run where the caller is an actor whose time slice is over.
+    ///
+    /// # Errors
+    /// The value, if all receivers are gone.
+    #[inline]
+    pub fn send(&self, value: T) -> Result<(), SendError<T>> {
+        wait::check();
+        self.sender.send(value)
+    }
+
+    /// Values inside, or a moment ago.
+    pub fn len(&self) -> usize {
+        self.sender.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.sender.is_empty()
+    }
+}
+
+impl<T> Receiver<T> {
+    #[inline]
+    fn end(&self) -> &End<T> {
+        // SAFETY: `clone` alone writes it, which no borrow of this handle's other calls outlives, and the handle is one thread's.
+        unsafe { &*self.end.get() }
+    }
+
+    /// The oldest value; waits until there is one.
+    ///
+    /// # Errors
+    /// All senders are gone and there is nothing left.
+    #[inline]
+    pub fn recv(&self) -> Result<T, RecvError> {
+        wait::check();
+        match self.end() {
+            End::Own(receiver) => receiver.recv(),
+            End::Shared(turns) => turns.with(turns.take.recv()?, mpsc::Receiver::recv),
+        }
+    }
+
+    /// The oldest value, if there is one and no other receiver has its turn just now.
+    ///
+    /// # Errors
+    /// There is none, now or for ever.
+    pub fn try_recv(&self) -> Result<T, TryRecvError> {
+        match self.end() {
+            End::Own(receiver) => receiver.try_recv(),
+            End::Shared(turns) => turns.with(turns.take.try_recv()?, mpsc::Receiver::try_recv),
+        }
+    }
+
+    /// The oldest value; waits for at most `timeout`.
+    ///
+    /// # Errors
+    /// It did not come in time, or never will.
+    pub fn recv_timeout(&self, timeout: Duration) -> Result<T, RecvTimeoutError> {
+        match self.end() {
+            End::Own(receiver) => receiver.recv_timeout(timeout),
+            End::Shared(turns) => {
+                let deadline = clock::deadline(timeout);
+                let receiver = turns.take.recv_timeout(timeout)?;
+                let left = Duration::from_nanos(deadline.saturating_sub(clock::now()));
+                turns.with(receiver, |receiver| receiver.recv_timeout(left))
+            }
+        }
+    }
+
+    /// The values as they come, waiting for each, until all senders are gone and nothing is left.
+    pub fn iter(&self) -> Iter<'_, T> {
+        Iter { receiver: self }
+    }
+}
+
+impl<T> Clone for Sender<T> {
+    fn clone(&self) -> Self {
+        Self {
+            sender: self.sender.clone(),
+        }
+    }
+}
+
+impl<T> Clone for Receiver<T> {
+    fn clone(&self) -> Self {
+        if matches!(self.end(), End::Own(_)) {
+            let (give, take) = mpmc::channel(1).expect("a capacity that there is");
+            // SAFETY: no reference to it is held, as `end` says.
+            let end = unsafe { &mut *self.end.get() };
+            if let End::Own(receiver) = std::mem::replace(end, End::Shared(Turns { give, take }))
+                && let End::Shared(turns) = end
+            {
+                let _ = turns.give.try_send(receiver);
+            }
+        }
+        let End::Shared(turns) = self.end() else {
+            unreachable!("it is shared from the first clone on");
+        };
+        Self {
+            end: UnsafeCell::new(End::Shared(turns.clone())),
+        }
+    }
+}
+
+/// [`Receiver::iter`].
+#[derive(Debug)]
+pub struct Iter<'a, T> {
+    receiver: &'a Receiver<T>,
+}
+
+impl<T> Iterator for Iter<'_, T> {
+    type Item = T;
+
+    fn next(&mut self) -> Option<T> {
+        self.receiver.recv().ok()
+    }
+}
+
+impl<'a, T> IntoIterator for &'a Receiver<T> {
+    type Item = T;
+    type IntoIter = Iter<'a, T>;
+
+    fn into_iter(self) -> Iter<'a, T> {
+        self.iter()
+    }
+}
+
+impl<T> fmt::Debug for Sender<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Sender")
+    }
+}
+
+impl<T> fmt::Debug for Receiver<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Receiver")
+    }
+}
