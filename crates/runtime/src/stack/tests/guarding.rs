@@ -1,0 +1,189 @@
+//! Guards, of both kinds.
+
+use corosensei::stack::Stack as _;
+
+use super::child::in_child;
+use super::touch;
+use crate::stack::guard::Guards;
+use crate::stack::{Depot, Magazine, StackError};
+
+const SIZE: usize = 64 << 10;
+
+/// In a child: uses a stack down to its guard, says so, and goes one byte further.
+fn one_byte_too_far(name: &str, guards: Guards) {
+    let ended = in_child(name, || {
+        let mut magazine = Magazine::new(Depot::apart(SIZE, guards, 100));
+        // Not the first: its neighbour below is a stack too, whose top must not take the blow.
+        let _below = magazine.take().expect("a stack");
+        let stack = magazine.take().expect("a stack");
+        let shape = stack.depot.shape();
+        let usable = stack.base().get() - stack.limit().get() - shape.guard;
+        touch(&stack, (128..=usable).step_by(128));
+        println!("used to the last byte");
+        touch(&stack, [usable + 1]);
+    });
+    assert_eq!(ended.signal, Some(libc::SIGSEGV), "{ended:?}");
+    assert!(ended.stdout.contains("used to the last byte"), "{ended:?}");
+}
+
+#[test]
+fn a_light_guard_faults() {
+    if Guards::probed() == Guards::Light {
+        one_byte_too_far("guarding::a_light_guard_faults", Guards::Light);
+    }
+}
+
+#[test]
+fn a_heavy_guard_faults() {
+    one_byte_too_far("guarding::a_heavy_guard_faults", Guards::Heavy);
+}
+
+#[test]
+fn heavy_guards_stop_at_their_limit_with_an_error_that_names_it() {
+    let mut magazine = Magazine::new(Depot::apart(SIZE, Guards::Heavy, 10));
+    let mut stacks: Vec<_> = (0..10)
+        .map(|_| magazine.take().expect("within the limit"))
+        .collect();
+    let error = magazine.take().expect_err("beyond the limit");
+    assert!(
+        matches!(error, StackError::Mappings { most: 10 }),
+        "{error}"
+    );
+    assert!(error.is_retryable());
+    assert!(error.to_string().contains("vm.max_map_count"), "{error}");
+    // And one that came back goes out again.
+    magazine.give(stacks.pop().expect("ten of them"));
+    magazine.take().expect("the one that came back");
+}
+
+#[test]
+fn what_no_address_space_holds_is_an_error() {
+    for guards in [Guards::Light, Guards::Heavy] {
+        let mut magazine = Magazine::new(Depot::apart(usize::MAX, guards, 10));
+        let error = magazine
+            .take()
+            .expect_err("more than there is address space");
+        assert!(matches!(error, StackError::Memory { .. }), "{error}");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn without_memory_there_is_an_error_and_what_was_made_still_serves() {
+    let name = "guarding::without_memory_there_is_an_error_and_what_was_made_still_serves";
+    let ended = in_child(name, || {
+        let mut magazine = Magazine::new(Depot::apart(1 << 20, Guards::probed(), 100));
+        let mut stacks = vec![magazine.take().expect("a stack")];
+        limit_address_space(64 << 20);
+        let error = loop {
+            match magazine.take() {
+                Ok(stack) => stacks.push(stack),
+                Err(error) => break error,
+            }
+        };
+        assert!(error.is_retryable(), "{error}");
+        assert!(matches!(error, StackError::Memory { .. }), "{error}");
+        // All that is left is used, to the last single stack.
+        assert!((60..80).contains(&stacks.len()), "{}", stacks.len());
+        let base = stacks[0].base();
+        magazine.give(stacks.swap_remove(0));
+        assert_eq!(magazine.take().expect("the one given back").base(), base);
+        println!("as it should be");
+        std::process::exit(0);
+    });
+    assert!(ended.stdout.contains("as it should be"), "{ended:?}");
+}
+
+/// This process may have so many bytes more than it has.
+#[cfg(target_os = "linux")]
+fn limit_address_space(more: u64) {
+    let pages = std::fs::read_to_string("/proc/self/statm").expect("Linux has it");
+    let pages = pages.split(' ').next().expect("the size comes first");
+    let now = pages.parse::<u64>().expect("a number") * crate::stack::page_size() as u64;
+    let limit = libc::rlimit {
+        rlim_cur: now + more,
+        rlim_max: now + more,
+    };
+    // SAFETY: rule 6.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
+}
+
+#[test]
+fn a_guard_that_the_system_refuses_is_an_error_for_good() {
+    // Neither kind may begin within a page.
+    let shape = crate::stack::Shape::new(SIZE);
+    let budget = crate::stack::guard::Budget::new(1);
+    let error = Guards::Light.install(1, shape, &budget);
+    assert!(matches!(error, Err(StackError::Guard { .. })), "{error:?}");
+    assert!(error.is_err_and(|error| !error.is_retryable()));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_stack_never_gets_a_huge_page() {
+    if !std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists() {
+        return;
+    }
+    for guards in [Guards::probed(), Guards::Heavy] {
+        let mut magazine = Magazine::new(Depot::apart(4 << 20, guards, 100));
+        let stack = magazine.take().expect("a stack");
+        assert!(flags_at(stack.base().get() - 1).contains(&"nh".to_owned()));
+        touch(&stack, [1, 3 << 20]);
+        assert_eq!(super::resident(&stack), 2);
+    }
+}
+
+/// The kernel's flags of the mapping that holds `address`.
+#[cfg(target_os = "linux")]
+fn flags_at(address: usize) -> Vec<String> {
+    let maps = std::fs::read_to_string("/proc/self/smaps").expect("Linux has it");
+    let mut holds = false;
+    for line in maps.lines() {
+        if let Some((low, high)) = range(line) {
+            holds = (low..high).contains(&address);
+        } else if let Some(flags) = line.strip_prefix("VmFlags:").filter(|_| holds) {
+            return flags.split_whitespace().map(str::to_owned).collect();
+        }
+    }
+    Vec::new()
+}
+
+/// Of a line that begins a mapping: from where to where.
+#[cfg(target_os = "linux")]
+fn range(line: &str) -> Option<(usize, usize)> {
+    let (low, high) = line.split_whitespace().next()?.split_once('-')?;
+    let number = |text| usize::from_str_radix(text, 16).ok();
+    Some((number(low)?, number(high)?))
+}
+
+#[cfg(target_os = "linux")]
+fn many_with_light_guards(count: usize) {
+    if Guards::probed() != Guards::Light {
+        return;
+    }
+    let before = super::mappings();
+    let mut magazine = Magazine::new(Depot::apart(SIZE, Guards::Light, 0));
+    let stacks: Vec<_> = (0..count)
+        .map(|_| magazine.take().expect("a stack"))
+        .collect();
+    for stack in stacks.iter().step_by(stacks.len() / 100) {
+        touch(stack, [1, 10_000]);
+    }
+    // Other tests of this process map memory meanwhile; heavy guards would take two each.
+    let more = super::mappings().saturating_sub(before);
+    assert!(more < 200, "{more} mappings for {count} stacks");
+    println!("{count} stacks: {more} mappings");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_hundred_thousand_stacks_are_a_few_mappings() {
+    many_with_light_guards(100_000);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+#[ignore = "a second, and 64 GB of address space"]
+fn a_million_stacks_are_a_few_mappings() {
+    many_with_light_guards(1_000_000);
+}

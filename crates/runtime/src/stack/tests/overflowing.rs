@@ -1,0 +1,303 @@
+//! Overflows are reported, and all other faults end as if the reporter were not there.
+
+use std::hint::black_box;
+use std::mem::MaybeUninit;
+use std::ptr::NonNull;
+
+use corosensei::Coroutine;
+
+use super::child::{Ended, in_child};
+use super::touch;
+use crate::stack::guard::Guards;
+use crate::stack::overflow::{AlternateStack, Name, install, set_current};
+use crate::stack::{Depot, Magazine};
+
+const SIZE: usize = 256 << 10;
+
+/// 1 KiB a level.
+fn recurse(depth: usize) -> usize {
+    let frame = black_box([depth as u8; 1 << 10]);
+    if depth == 0 {
+        return 0;
+    }
+    recurse(depth - 1) + usize::from(frame[depth % frame.len()])
+}
+
+/// As a worker runs an actor.
+fn run_actor(guards: Guards, name: Option<&Name>, body: impl FnOnce() + 'static) {
+    let _alternate = AlternateStack::new().expect("memory");
+    let mut magazine = Magazine::new(Depot::apart(SIZE, guards, 100));
+    let stack = magazine.take().expect("a stack");
+    // SAFETY: the name is the caller's, who waits.
+    unsafe { set_current(name.map(NonNull::from)) };
+    let mut coroutine = Coroutine::with_stack(stack, |_: &corosensei::Yielder<(), ()>, ()| body());
+    coroutine.resume(());
+    // SAFETY: no name.
+    unsafe { set_current(None) };
+}
+
+fn overflow(name: &str, guards: Guards, actor: Option<&str>) -> Ended {
+    in_child(name, || {
+        install().expect("the reporter");
+        let name = actor.map(Name::new);
+        run_actor(guards, name.as_ref(), || {
+            black_box(recurse(100));
+            println!("100 KiB are no overflow");
+            black_box(recurse(300));
+        });
+    })
+}
+
+#[test]
+fn an_actor_that_overflows_is_named() {
+    let guards = Guards::probed();
+    let ended = overflow(
+        "overflowing::an_actor_that_overflows_is_named",
+        guards,
+        Some("greedy-1"),
+    );
+    assert_eq!(ended.signal, Some(libc::SIGABRT), "{ended:?}");
+    assert!(ended.stdout.contains("100 KiB are no overflow"));
+    let line = "thalweg: actor greedy-1 overflowed its stack of 256 KiB\n";
+    assert!(ended.stderr.contains(line), "{ended:?}");
+}
+
+#[test]
+fn an_actor_that_overflows_into_a_heavy_guard_is_named() {
+    let name = "overflowing::an_actor_that_overflows_into_a_heavy_guard_is_named";
+    let ended = overflow(name, Guards::Heavy, Some("greedy-2"));
+    assert_eq!(ended.signal, Some(libc::SIGABRT), "{ended:?}");
+    let line = "thalweg: actor greedy-2 overflowed its stack of 256 KiB\n";
+    assert!(ended.stderr.contains(line), "{ended:?}");
+}
+
+#[test]
+fn an_actor_without_a_name_that_overflows_is_reported() {
+    let name = "overflowing::an_actor_without_a_name_that_overflows_is_reported";
+    let ended = overflow(name, Guards::probed(), None);
+    assert_eq!(ended.signal, Some(libc::SIGABRT), "{ended:?}");
+    let line = "thalweg: an actor overflowed its stack of 256 KiB\n";
+    assert!(ended.stderr.contains(line), "{ended:?}");
+}
+
+#[test]
+fn a_name_that_is_too_long_is_cut_and_the_rest_is_there() {
+    let name = "overflowing::a_name_that_is_too_long_is_cut_and_the_rest_is_there";
+    let ended = overflow(name, Guards::probed(), Some(&"x".repeat(10_000)));
+    assert!(
+        ended
+            .stderr
+            .contains("xxx overflowed its stack of 256 KiB\n"),
+        "{ended:?}"
+    );
+}
+
+#[test]
+fn a_thread_that_overflows_is_reported_by_std() {
+    let ended = in_child(
+        "overflowing::a_thread_that_overflows_is_reported_by_std",
+        || {
+            install().expect("the reporter");
+            let thread = std::thread::Builder::new()
+                .name("greedy-thread".to_owned())
+                .spawn(|| black_box(recurse(100_000)));
+            let _ = thread.expect("a thread").join();
+        },
+    );
+    assert_eq!(ended.signal, Some(libc::SIGABRT), "{ended:?}");
+    assert!(ended.stderr.contains("greedy-thread"), "{ended:?}");
+    assert!(ended.stderr.contains("overflowed its stack"), "{ended:?}");
+    assert!(!ended.stderr.contains("thalweg: "), "{ended:?}");
+}
+
+extern "C" fn overflow_here(_: libc::c_int) {
+    black_box(recurse(100_000));
+}
+
+/// The main thread of a test binary waits for its tests; a signal makes it do something else.
+#[test]
+#[cfg(target_os = "linux")]
+fn the_main_thread_that_overflows_is_reported_by_std() {
+    let name = "overflowing::the_main_thread_that_overflows_is_reported_by_std";
+    let ended = in_child(name, || {
+        install().expect("the reporter");
+        let handler = overflow_here as *const () as usize;
+        // SAFETY: all bytes zero are an action; the handler runs where the thread waits, and the process ends in it.
+        unsafe {
+            let mut new: libc::sigaction = MaybeUninit::zeroed().assume_init();
+            new.sa_sigaction = handler;
+            assert_eq!(
+                libc::sigaction(libc::SIGUSR1, &new, std::ptr::null_mut()),
+                0
+            );
+            // The main thread has the number of the process.
+            let main = libc::getpid();
+            assert_eq!(
+                libc::syscall(libc::SYS_tgkill, main, main, libc::SIGUSR1),
+                0
+            );
+        }
+        std::thread::sleep(std::time::Duration::from_secs(60));
+    });
+    assert_eq!(ended.signal, Some(libc::SIGABRT), "{ended:?}");
+    assert!(ended.stderr.contains("thread 'main'"), "{ended:?}");
+    assert!(ended.stderr.contains("overflowed its stack"), "{ended:?}");
+    assert!(!ended.stderr.contains("thalweg: "), "{ended:?}");
+}
+
+fn null_dereference() {
+    let null = black_box(std::ptr::null_mut::<u8>());
+    // SAFETY: none: the fault is what is tested, and the process ends with it.
+    unsafe { null.write_volatile(1) };
+}
+
+fn ended_by_plain_segv(ended: &Ended) {
+    assert_eq!(ended.signal, Some(libc::SIGSEGV), "{ended:?}");
+    assert!(!ended.stderr.contains("overflowed"), "{ended:?}");
+}
+
+#[test]
+fn a_null_dereference_on_a_thread_ends_as_it_would() {
+    let name = "overflowing::a_null_dereference_on_a_thread_ends_as_it_would";
+    ended_by_plain_segv(&in_child(name, || {
+        install().expect("the reporter");
+        null_dereference();
+    }));
+}
+
+#[test]
+fn a_null_dereference_in_an_actor_ends_as_it_would() {
+    let name = "overflowing::a_null_dereference_in_an_actor_ends_as_it_would";
+    ended_by_plain_segv(&in_child(name, || {
+        install().expect("the reporter");
+        run_actor(Guards::probed(), None, null_dereference);
+    }));
+}
+
+#[test]
+fn a_wild_pointer_into_a_guard_is_no_overflow() {
+    let name = "overflowing::a_wild_pointer_into_a_guard_is_no_overflow";
+    ended_by_plain_segv(&in_child(name, || {
+        install().expect("the reporter");
+        run_actor(Guards::probed(), Some(&Name::new("innocent")), || {
+            let other = Magazine::new(Depot::apart(SIZE, Guards::probed(), 100));
+            let other = { other }.take().expect("a stack");
+            touch(&other, [SIZE - 8 * 1024]);
+        });
+    }));
+}
+
+/// Installs an action by hand, as an application does.
+fn application(action: usize, flags: libc::c_int) {
+    // SAFETY: all bytes zero are an action; the handlers below keep to what a handler may do.
+    unsafe {
+        let mut new: libc::sigaction = MaybeUninit::zeroed().assume_init();
+        new.sa_sigaction = action;
+        new.sa_flags = flags | libc::SA_ONSTACK;
+        assert_eq!(
+            libc::sigaction(libc::SIGSEGV, &new, std::ptr::null_mut()),
+            0
+        );
+    }
+}
+
+fn say_and_exit(text: &str) -> ! {
+    // SAFETY: both are allowed in a signal handler.
+    unsafe {
+        libc::write(1, text.as_ptr().cast(), text.len());
+        libc::_exit(7)
+    }
+}
+
+extern "C" fn one_argument(signal: libc::c_int) {
+    assert_eq!(signal, libc::SIGSEGV);
+    say_and_exit("the application's old handler");
+}
+
+extern "C" fn three_arguments(
+    _: libc::c_int,
+    info: *mut libc::siginfo_t,
+    context: *mut libc::c_void,
+) {
+    // SAFETY: the kernel's description of the signal.
+    let address = unsafe { (*info).si_addr() };
+    assert!(address.is_null() && !context.is_null());
+    say_and_exit("the application's new handler");
+}
+
+#[test]
+fn the_applications_handler_of_three_arguments_gets_its_faults() {
+    let name = "overflowing::the_applications_handler_of_three_arguments_gets_its_faults";
+    let ended = in_child(name, || {
+        application(three_arguments as *const () as usize, libc::SA_SIGINFO);
+        install().expect("the reporter");
+        null_dereference();
+    });
+    assert!(ended.stdout.contains("new handler"), "{ended:?}");
+}
+
+#[test]
+fn the_applications_handler_of_one_argument_gets_its_faults() {
+    let name = "overflowing::the_applications_handler_of_one_argument_gets_its_faults";
+    let ended = in_child(name, || {
+        application(one_argument as *const () as usize, 0);
+        install().expect("the reporter");
+        run_actor(Guards::probed(), None, null_dereference);
+    });
+    assert!(ended.stdout.contains("old handler"), "{ended:?}");
+}
+
+fn raise() {
+    // SAFETY: it takes no address.
+    unsafe { libc::raise(libc::SIGSEGV) };
+}
+
+#[test]
+fn a_signal_that_is_ignored_stays_ignored_when_sent() {
+    let name = "overflowing::a_signal_that_is_ignored_stays_ignored_when_sent";
+    let ended = in_child(name, || {
+        application(libc::SIG_IGN, 0);
+        install().expect("the reporter");
+        raise();
+        say_and_exit("went on");
+    });
+    assert!(ended.stdout.contains("went on"), "{ended:?}");
+}
+
+#[test]
+fn a_fault_cannot_be_ignored() {
+    let name = "overflowing::a_fault_cannot_be_ignored";
+    ended_by_plain_segv(&in_child(name, || {
+        application(libc::SIG_IGN, 0);
+        install().expect("the reporter");
+        null_dereference();
+    }));
+}
+
+#[test]
+fn the_default_action_ends_the_process_also_when_sent() {
+    let name = "overflowing::the_default_action_ends_the_process_also_when_sent";
+    ended_by_plain_segv(&in_child(name, || {
+        application(libc::SIG_DFL, 0);
+        install().expect("the reporter");
+        raise();
+    }));
+}
+
+#[test]
+fn a_thread_has_its_alternate_stack_from_before_back() {
+    let now = || {
+        let mut now = MaybeUninit::zeroed();
+        // SAFETY: it writes the thread's setting to where it is told.
+        unsafe {
+            assert_eq!(libc::sigaltstack(std::ptr::null(), now.as_mut_ptr()), 0);
+            let now: libc::stack_t = now.assume_init();
+            (now.ss_sp.addr(), now.ss_flags)
+        }
+    };
+    let before = now();
+    let ours = AlternateStack::new().expect("memory");
+    assert_ne!(now(), before);
+    drop(ours);
+    assert_eq!(now(), before);
+}

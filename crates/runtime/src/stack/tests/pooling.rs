@@ -1,0 +1,228 @@
+//! Stacks that go out and come back.
+
+use std::collections::HashSet;
+
+use corosensei::stack::Stack as _;
+use corosensei::{Coroutine, CoroutineResult};
+
+use super::touch;
+use crate::stack::guard::Guards;
+use crate::stack::{Depot, Magazine, Stack};
+
+const SIZE: usize = 256 << 10;
+
+fn apart() -> &'static Depot {
+    Depot::apart(SIZE, Guards::probed(), 1_000)
+}
+
+fn taken(magazine: &mut Magazine, count: usize) -> Vec<Stack> {
+    (0..count)
+        .map(|_| magazine.take().expect("a stack"))
+        .collect()
+}
+
+#[test]
+fn a_closure_runs_on_one_and_it_comes_back_to_be_taken_again() {
+    let mut magazine = Magazine::new(apart());
+    let stack = magazine.take().expect("a stack");
+    let base = stack.base();
+    let mut coroutine = Coroutine::with_stack(stack, |yielder, first: u32| {
+        let second = yielder.suspend(first + 1);
+        let deep = std::hint::black_box([second as u8; 100 << 10]);
+        u32::from(deep[50 << 10])
+    });
+    assert!(matches!(coroutine.resume(1), CoroutineResult::Yield(2)));
+    assert!(matches!(coroutine.resume(7), CoroutineResult::Return(7)));
+    magazine.give(coroutine.into_stack());
+    assert_eq!(magazine.take().expect("the same").base(), base);
+}
+
+#[test]
+fn the_last_that_came_back_is_the_next_that_goes_out() {
+    let mut magazine = Magazine::new(apart());
+    let [a, b] = [magazine.take(), magazine.take()].map(|stack| stack.expect("a stack"));
+    let bases = [a.base(), b.base()];
+    magazine.give(b);
+    magazine.give(a);
+    let again = taken(&mut magazine, 2);
+    assert_eq!([again[0].base(), again[1].base()], bases);
+}
+
+#[test]
+fn no_two_overlap_and_each_has_its_size() {
+    let mut magazine = Magazine::new(apart());
+    let mut stacks = taken(&mut magazine, 200);
+    stacks.sort_by_key(Stack::base);
+    for pair in stacks.windows(2) {
+        assert!(pair[0].base() <= pair[1].limit());
+    }
+    for stack in &stacks {
+        let span = stack.base().get() - stack.limit().get();
+        assert_eq!(stack.size(), SIZE);
+        assert!((SIZE - 15 * 128..=SIZE).contains(&span), "{span}");
+        assert!(stack.base().get().is_multiple_of(128));
+        touch(stack, [1, 100_000]);
+    }
+}
+
+#[test]
+fn successive_tops_differ_in_their_cache_sets() {
+    let mut magazine = Magazine::new(apart());
+    let stacks = taken(&mut magazine, 16);
+    let offsets: HashSet<usize> = stacks
+        .iter()
+        .map(|stack| stack.base().get() % super::super::page_size())
+        .collect();
+    assert_eq!(offsets.len(), 16);
+}
+
+#[test]
+fn successive_stacks_are_an_odd_number_of_pages_apart() {
+    let page = super::super::page_size();
+    for size in [64 << 10, 68 << 10, 1 << 20] {
+        let depot = Depot::apart(size, Guards::probed(), 1_000);
+        let stacks = taken(&mut Magazine::new(depot), 2);
+        let apart = stacks[0].limit().get().abs_diff(stacks[1].limit().get());
+        assert!((size..=size + page).contains(&apart));
+        assert_eq!(apart / page % 2, 1, "{apart}");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_stack_has_no_memory_until_it_is_touched() {
+    let mut magazine = Magazine::new(apart());
+    let stack = magazine.take().expect("a stack");
+    assert_eq!(super::resident(&stack), 0);
+    touch(&stack, [1]);
+    assert_eq!(super::resident(&stack), 1);
+}
+
+#[test]
+fn a_magazine_that_overflows_gives_its_colder_half_to_the_depot() {
+    let depot = apart();
+    let mut magazine = Magazine::new(depot);
+    let stacks = taken(&mut magazine, 65);
+    let colder = stacks[0].base();
+    // With what the last refill brought too many.
+    drop(magazine);
+    let spare = depot.spare();
+    let mut magazine = Magazine::new(depot);
+    for stack in stacks {
+        magazine.give(stack);
+    }
+    assert_eq!(depot.spare(), spare + 32);
+    assert!(depot.has_spare(colder));
+    drop(magazine);
+    assert_eq!(depot.spare(), spare + 65);
+}
+
+#[test]
+fn a_worker_starts_with_what_another_left() {
+    let depot = apart();
+    let bases = std::thread::spawn(move || {
+        let mut magazine = Magazine::new(depot);
+        let stacks = taken(&mut magazine, 20);
+        let bases: HashSet<_> = stacks.iter().map(Stack::base).collect();
+        for stack in stacks {
+            magazine.give(stack);
+        }
+        bases
+    })
+    .join()
+    .expect("the first worker");
+    let mut magazine = Magazine::new(depot);
+    let again = taken(&mut magazine, 20);
+    let warm = again
+        .iter()
+        .filter(|stack| bases.contains(&stack.base()))
+        .count();
+    assert!(warm >= 8, "{warm} of 20");
+}
+
+#[test]
+fn a_stack_dropped_anywhere_is_in_its_depot() {
+    let depot = apart();
+    let mut magazine = Magazine::new(depot);
+    let stack = magazine.take().expect("a stack");
+    let base = stack.base();
+    std::thread::spawn(move || drop(stack))
+        .join()
+        .expect("it only drops");
+    assert!(depot.has_spare(base));
+}
+
+#[test]
+fn a_stack_of_another_size_goes_to_its_own_depot() {
+    let (one, other) = (apart(), apart());
+    let stack = Magazine::new(other).take().expect("a stack");
+    let base = stack.base();
+    Magazine::new(one).give(stack);
+    assert!(other.has_spare(base));
+    assert!(!one.has_spare(base));
+}
+
+#[test]
+fn threads_that_take_and_give_never_share_one() {
+    let depot = apart();
+    std::thread::scope(|scope| {
+        for id in 1..=4u8 {
+            scope.spawn(move || {
+                let mut magazine = Magazine::new(depot);
+                for round in 0..50 {
+                    let stacks = taken(&mut magazine, 20 + round);
+                    for stack in &stacks {
+                        mark(stack, id);
+                    }
+                    for stack in stacks {
+                        assert_eq!(marked(&stack), id);
+                        magazine.give(stack);
+                    }
+                }
+            });
+        }
+    });
+    assert!(depot.spare() <= 4 * 128, "{}", depot.spare());
+}
+
+#[test]
+fn the_depot_of_a_size_is_one_for_the_process() {
+    assert!(std::ptr::eq(Depot::of(SIZE), Depot::of(SIZE)));
+    assert!(std::ptr::eq(Depot::of(SIZE), Depot::of(SIZE - 1)));
+    assert!(!std::ptr::eq(Depot::of(SIZE), Depot::of(2 * SIZE)));
+}
+
+#[test]
+fn a_forked_child_has_a_depot_of_its_own_and_leaves_its_parents_alone() {
+    let depot = Depot::of(SIZE);
+    let stack = Magazine::new(depot).take().expect("a stack");
+    // What another thread may be holding at the moment of a fork.
+    let held = depot.lock();
+    // SAFETY: the child runs nothing that needs another thread, and leaves by `_exit`.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        drop(stack);
+        let own = Depot::of(SIZE);
+        let taken = Magazine::new(own).take();
+        let passed = !std::ptr::eq(own, depot) && taken.is_ok();
+        // SAFETY: it takes no address.
+        unsafe { libc::_exit(if passed { 0 } else { 1 }) };
+    }
+    drop(held);
+    let mut status = 0;
+    // SAFETY: the status is this frame's.
+    let waited = unsafe { libc::waitpid(child, &mut status, 0) };
+    assert_eq!((waited, status), (child, 0));
+}
+
+fn mark(stack: &Stack, id: u8) {
+    let place = (stack.base().get() - 1) as *mut u8;
+    // SAFETY: rule 2: nothing runs on the stack, and who calls this has it.
+    unsafe { place.write_volatile(id) };
+}
+
+fn marked(stack: &Stack) -> u8 {
+    let place = (stack.base().get() - 1) as *const u8;
+    // SAFETY: rule 2: nothing runs on the stack, and who calls this has it.
+    unsafe { place.read_volatile() }
+}
