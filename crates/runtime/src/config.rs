@@ -10,9 +10,14 @@ pub struct Config {
     /// Bytes of address space for one stack, 64 KiB at least; memory is used as it is touched. Default: 1 MiB, which a
     /// regular expression's parser needs at its nesting limit in a debug build.
     pub stack_size: usize,
-    /// Actors that may hold a stack at a time; more wait unstarted. Default: 10,000, since each is two mappings and
-    /// Linux allows a process 65,530.
+    /// Actors that may hold a stack at a time, each worker its share of them; one more ends with
+    /// [`JoinError::NoStack`](crate::JoinError::NoStack). Default: 1,048,576. Before Linux 6.13 each is two mappings, and there is an end
+    /// at half of `vm.max_map_count`, which is 16,382 stacks where nobody changed it.
     pub max_stacks: usize,
+    /// Whether an actor that overflows its stack is named on standard error before the process ends. It takes the handlers of SIGSEGV and
+    /// SIGBUS, and hands on what is not its own. Default: `true`; [`Runtime::global`](crate::Runtime::global), which may live in
+    /// another language's process, has it off.
+    pub report_overflow: bool,
     /// How long an actor that calls [`crate::wait::check`] may run while others wait. Default: 100 us.
     pub timeslice: Duration,
 }
@@ -22,7 +27,8 @@ impl Default for Config {
         Self {
             workers: thalweg_queue::spin::processors().min(MOST_WORKERS),
             stack_size: 1 << 20,
-            max_stacks: 10_000,
+            max_stacks: 1 << 20,
+            report_overflow: true,
             timeslice: Duration::from_micros(100),
         }
     }

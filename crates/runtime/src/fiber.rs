@@ -1,15 +1,16 @@
 //! A stack on which one closure after another runs, and is put aside where it waits.
 //!
-//! 1. A fiber is made, resumed and dropped by one worker: a started stack never changes thread.
-//! 2. Between two jobs it is suspended in its own loop, so that the next one starts as fast as another is resumed.
-//! 3. Its yielder lives in its first frame, as long as the fiber does.
+//! 1. A fiber is made, resumed and ended by one worker: a started stack never changes thread.
+//! 2. Between two jobs it is suspended in its own loop, so that the next one starts as fast as another is resumed. Resumed there
+//!    without a job it leaves the loop, and its stack is free.
+//! 3. Its yielder lives in its first frame, as long as the loop runs.
 
 use std::cell::{Cell, UnsafeCell};
 use std::ptr::NonNull;
 
-use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
+use crate::stack::Stack;
 use crate::task::Task;
 
 /// Why a fiber stopped running for now.
@@ -24,32 +25,34 @@ pub(crate) enum Suspended {
 }
 
 pub(crate) struct Fiber {
-    coroutine: UnsafeCell<Coroutine<Task, Suspended, (), DefaultStack>>,
-    yielder: Cell<*const Yielder<Task, Suspended>>,
+    coroutine: UnsafeCell<Coroutine<Option<Task>, Suspended, (), Stack>>,
+    yielder: Cell<*const Yielder<Option<Task>, Suspended>>,
     /// What runs on it.
     pub(crate) task: Cell<Option<Task>>,
+    /// Its place among its worker's.
+    pub(crate) place: Cell<usize>,
 }
 
 impl Fiber {
-    /// `None`: the system has no memory for a stack.
-    pub(crate) fn new(stack_size: usize) -> Option<Box<Self>> {
-        let stack = DefaultStack::new(stack_size).ok()?;
-        let coroutine = Coroutine::with_stack(stack, |yielder: &Yielder<_, _>, mut task: Task| {
-            loop {
-                if let Some(fiber) = task.header().fiber.get() {
-                    // SAFETY: rule 1: this very fiber, which its worker keeps until it has suspended for the last time.
-                    unsafe { fiber.as_ref() }.yielder.set(yielder);
+    pub(crate) fn new(stack: Stack) -> Box<Self> {
+        let coroutine =
+            Coroutine::with_stack(stack, |yielder: &Yielder<_, _>, mut next: Option<Task>| {
+                while let Some(task) = next {
+                    if let Some(fiber) = task.header().fiber.get() {
+                        // SAFETY: rule 1: this very fiber, which its worker keeps until it has left this loop.
+                        unsafe { fiber.as_ref() }.yielder.set(yielder);
+                    }
+                    // SAFETY: the worker gave it to us to start it.
+                    unsafe { task.run() };
+                    next = yielder.suspend(Suspended::Finished);
                 }
-                // SAFETY: the worker gave it to us to start it.
-                unsafe { task.run() };
-                task = yielder.suspend(Suspended::Finished);
-            }
-        });
-        Some(Box::new(Self {
+            });
+        Box::new(Self {
             coroutine: UnsafeCell::new(coroutine),
             yielder: Cell::new(std::ptr::null()),
             task: Cell::new(None),
-        }))
+            place: Cell::new(0),
+        })
     }
 
     /// The worker: starts `task` on it, or goes on with it.
@@ -58,12 +61,24 @@ impl Fiber {
     /// The caller is the worker of rule 1, and not on this fiber.
     #[inline(always)]
     pub(crate) unsafe fn resume(this: NonNull<Self>, task: Task) -> Suspended {
-        // SAFETY: as said: nobody else resumes it, and from inside only `yielder` and `task` are touched.
+        // SAFETY: as said: nobody else resumes it, and from inside only its other fields are touched.
         let coroutine = unsafe { &mut *this.as_ref().coroutine.get() };
-        match coroutine.resume(task) {
+        match coroutine.resume(Some(task)) {
             CoroutineResult::Yield(why) => why,
-            CoroutineResult::Return(()) => unreachable!("a fiber's loop has no end"),
+            CoroutineResult::Return(()) => unreachable!("it leaves its loop without a job only"),
         }
+    }
+
+    /// The worker, when the last job is done, or none ever began: rule 2.
+    pub(crate) fn into_stack(self) -> Stack {
+        let mut coroutine = self.coroutine.into_inner();
+        if coroutine.started() {
+            coroutine.resume(None);
+        } else {
+            // SAFETY: it never ran, so no frame of it holds anything.
+            unsafe { coroutine.force_reset() };
+        }
+        coroutine.into_stack()
     }
 
     /// The running job: gives the thread back to the worker until the next resume.

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use thalweg_queue::{Parker, Wake, clock};
 
+use crate::stack::StackError;
 use crate::task::{Joiner, Task};
 use crate::worker;
 
@@ -22,9 +23,8 @@ pub enum JoinError {
     Panic(Panic),
     /// Its runtime stopped before it began or ended.
     Stopped,
-    /// As many actors as [`Config::max_stacks`](crate::Config::max_stacks) says hold a stack already, or the system has no memory for one
-    /// more. It did not begin; to try again later can help.
-    NoStack,
+    /// There was no stack for it, so it did not begin.
+    NoStack(StackError),
 }
 
 /// What a panicking actor threw.
@@ -75,10 +75,7 @@ impl fmt::Display for JoinError {
                 None => write!(f, "the actor panicked"),
             },
             Self::Stopped => write!(f, "the runtime stopped before the actor ended"),
-            Self::NoStack => write!(
-                f,
-                "there was no stack for the actor: max_stacks, or the system's memory"
-            ),
+            Self::NoStack(error) => write!(f, "there was no stack for the actor: {error}"),
         }
     }
 }

@@ -7,6 +7,7 @@ use std::thread::JoinHandle as ThreadHandle;
 use crate::config::{Config, StartError};
 use crate::join::{JoinError, JoinHandle};
 use crate::scheduler::{Run, Scheduler};
+use crate::stack::overflow::Name;
 use crate::task::Task;
 use crate::timers::Timers;
 use crate::worker::{self, Worker};
@@ -82,7 +83,59 @@ impl Ready {
 /// If the caller is no actor: a thread has [`Handle::spawn`].
 pub fn spawn<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
     let worker = worker::current().expect("spawn is for actors; a thread has Handle::spawn");
-    worker.spawn(job)
+    worker.spawn(None, job)
+}
+
+/// An actor with a name, under which it is reported.
+///
+/// ```
+/// use thalweg_runtime::{Builder, run};
+///
+/// let length = run(|| Builder::new().name("counter").spawn(|| 3).join());
+/// assert_eq!(length.unwrap(), 3);
+/// ```
+#[derive(Debug, Default)]
+pub struct Builder {
+    name: Option<Name>,
+}
+
+impl Builder {
+    /// Of an actor without a name.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What it is called. Names need not differ.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(Name::new(name.into()));
+        self
+    }
+
+    /// As [`spawn`].
+    ///
+    /// # Panics
+    /// If the caller is no actor: a thread has [`Builder::spawn_on`].
+    pub fn spawn<T: Send + 'static>(
+        self,
+        job: impl FnOnce() -> T + Send + 'static,
+    ) -> JoinHandle<T> {
+        let worker =
+            worker::current().expect("spawn is for actors; a thread has Builder::spawn_on");
+        worker.spawn(self.name, job)
+    }
+
+    /// As [`Handle::spawn`].
+    pub fn spawn_on<T: Send + 'static>(
+        self,
+        runtime: &Handle,
+        job: impl FnOnce() -> T + Send + 'static,
+    ) -> JoinHandle<T> {
+        let task = Task::new(self.name, job);
+        runtime.scheduler.inject(task);
+        JoinHandle::new(task)
+    }
 }
 
 /// Workers in the background. Dropping it stops them: turns are finished, waits end with [`Woke::Stopping`](crate::Woke::Stopping), what has
@@ -141,7 +194,10 @@ impl Runtime {
         {
             return Ok(runtime.handle().clone());
         }
-        let runtime = Self::start(Config::default())?;
+        let runtime = Self::start(Config {
+            report_overflow: false,
+            ..Config::default()
+        })?;
         let handle = runtime.handle().clone();
         let fresh = Box::into_raw(Box::new((epoch, runtime)));
         match GLOBAL.compare_exchange(known, fresh, Ordering::AcqRel, Ordering::Acquire) {
@@ -173,9 +229,7 @@ impl Handle {
         &self,
         job: impl FnOnce() -> T + Send + 'static,
     ) -> JoinHandle<T> {
-        let task = Task::new(job);
-        self.scheduler.inject(task);
-        JoinHandle::new(task)
+        Builder::new().spawn_on(self, job)
     }
 
     /// Gives `actor` one turn on any worker. It is for `actor` to see to it that it is scheduled once at a time.

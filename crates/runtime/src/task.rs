@@ -18,6 +18,7 @@ use crate::desk::Desk;
 use crate::fiber::Fiber;
 use crate::join::JoinError;
 use crate::life::Life;
+use crate::stack::overflow::Name;
 use crate::sync::{AtomicBool, AtomicPtr, Ordering};
 use crate::worker::{self, Worker};
 
@@ -57,6 +58,7 @@ pub(crate) struct Header {
     /// That its runtime stops.
     pub(crate) told: Cell<bool>,
     woken: AtomicBool,
+    pub(crate) name: Option<Name>,
 }
 
 /// A reference to a job. See rule 1.
@@ -162,7 +164,8 @@ fn drop_quietly<T>(value: T) {
 
 impl Task {
     /// A job that is not in any queue yet, with the runtime's reference and a handle's.
-    pub(crate) fn new<F: FnOnce() -> T, T>(f: F) -> Self {
+    #[inline(always)]
+    pub(crate) fn new<F: FnOnce() -> T, T>(name: Option<Name>, f: F) -> Self {
         let job = Box::new(Job {
             header: Header {
                 table: &Job::<F, T>::TABLE,
@@ -177,6 +180,7 @@ impl Task {
                 notified: Cell::new(false),
                 told: Cell::new(false),
                 woken: AtomicBool::new(false),
+                name,
             },
             stage: UnsafeCell::new(Stage::<F, T>::Fresh(f)),
         });

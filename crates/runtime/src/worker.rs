@@ -18,6 +18,8 @@ use crate::fifo::Fifo;
 use crate::join::{JoinError, JoinHandle};
 use crate::scheduler::{Scheduler, Seat, cancel};
 use crate::slice::Slice;
+use crate::stack::overflow::{self, AlternateStack, Name};
+use crate::stack::{Depot, Magazine, StackError};
 use crate::task::{Phase, Task};
 use crate::wait;
 use crate::wheel::{Entry, Wheel};
@@ -40,17 +42,73 @@ pub(crate) struct Worker {
     in_a_row: Cell<u32>,
     ready: Fifo,
     fibers: UnsafeCell<Fibers>,
+    /// Where an overflow is reported, if this thread had nowhere.
+    _alternate: Option<AlternateStack>,
     wheel: Wheel,
     turn: Cell<u32>,
     slice: Slice,
 }
 
-#[derive(Default)]
 struct Fibers {
     /// All of this worker. A box, since their jobs point to them.
     #[expect(clippy::vec_box, reason = "fibers must not move")]
     all: Vec<Box<Fiber>>,
     free: Vec<NonNull<Fiber>>,
+    stacks: Magazine,
+}
+
+/// Fibers that a worker keeps for the next jobs, as their stacks: what a burst of short actors uses again.
+const FIBERS_KEPT: usize = 32;
+
+impl Fibers {
+    #[inline(always)]
+    fn take(&mut self, most: usize) -> Result<NonNull<Fiber>, StackError> {
+        match self.free.pop() {
+            Some(free) => Ok(free),
+            None => self.make(most),
+        }
+    }
+
+    #[cold]
+    fn make(&mut self, most: usize) -> Result<NonNull<Fiber>, StackError> {
+        if self.all.len() >= most {
+            return Err(StackError::TooMany { most });
+        }
+        let fiber = Fiber::new(self.stacks.take()?);
+        fiber.place.set(self.all.len());
+        let address = NonNull::from(&*fiber);
+        self.all.push(fiber);
+        Ok(address)
+    }
+
+    /// Takes back one of these, whose job is done.
+    #[inline(always)]
+    fn give(&mut self, fiber: NonNull<Fiber>) {
+        if self.free.len() < FIBERS_KEPT {
+            self.free.push(fiber);
+        } else {
+            // SAFETY: one of ours, which are in `all` until here.
+            self.end(unsafe { fiber.as_ref() }.place.get());
+        }
+    }
+
+    #[cold]
+    fn end(&mut self, place: usize) {
+        let fiber = self.all.swap_remove(place);
+        if let Some(moved) = self.all.get(place) {
+            moved.place.set(place);
+        }
+        self.stacks.give(fiber.into_stack());
+    }
+}
+
+impl Drop for Fibers {
+    fn drop(&mut self) {
+        self.free.clear();
+        while let Some(last) = self.all.len().checked_sub(1) {
+            self.end(last);
+        }
+    }
 }
 
 thread_local! {
@@ -82,15 +140,23 @@ impl Worker {
         scheduler: Arc<Scheduler>,
         f: impl FnOnce(&Self) -> R,
     ) -> R {
+        let reports = scheduler.config.report_overflow && overflow::install().is_ok();
+        // Without one an overflow ends the process without a word.
+        let alternate = reports.then(AlternateStack::where_missing).flatten();
         let worker = Self {
             index,
             desk: scheduler.seats[index].desk,
-            scheduler,
             running: Cell::new(None),
             slot: Cell::new(None),
             in_a_row: Cell::new(0),
             ready: Fifo::default(),
-            fibers: UnsafeCell::default(),
+            fibers: UnsafeCell::new(Fibers {
+                all: Vec::new(),
+                free: Vec::new(),
+                stacks: Magazine::new(Depot::of(scheduler.config.stack_size)),
+            }),
+            _alternate: alternate,
+            scheduler,
             wheel: Wheel::new(clock::now()),
             turn: Cell::new(0),
             slice: Slice::new(),
@@ -188,22 +254,24 @@ impl Worker {
         let header = task.header();
         let fiber = match header.fiber.get() {
             Some(fiber) => fiber,
-            None => match self.fiber() {
-                Some(fiber) => {
+            None => match self.fibers(|fibers| fibers.take(self.most_fibers())) {
+                Ok(fiber) => {
                     // SAFETY: one of ours, all of which live as long as the worker.
                     unsafe { fiber.as_ref() }.task.set(Some(task));
                     task.settle(self.desk, fiber);
                     fiber
                 }
-                None => {
+                Err(error) => {
                     // SAFETY: it came from a queue and has not been started.
-                    unsafe { task.cancel(JoinError::NoStack) };
+                    unsafe { task.cancel(JoinError::NoStack(error)) };
                     return;
                 }
             },
         };
         header.phase.set(Phase::Running);
         self.running.set(Some(task));
+        // SAFETY: the name is the job's, which is there until it has finished, and then it is taken back below.
+        unsafe { overflow::set_current(header.name.as_ref().map(NonNull::from)) };
         self.slice.begin();
         // SAFETY: one of ours; and this is not a fiber but the worker's own stack.
         let why = unsafe { Fiber::resume(fiber, task) };
@@ -216,9 +284,11 @@ impl Worker {
             }
             // The job may be freed by now.
             Suspended::Finished => {
+                // SAFETY: there is none.
+                unsafe { overflow::set_current(None) };
                 // SAFETY: as above.
                 unsafe { fiber.as_ref() }.task.set(None);
-                self.fibers(|fibers| fibers.free.push(fiber));
+                self.fibers(|fibers| fibers.give(fiber));
             }
         }
     }
@@ -228,26 +298,15 @@ impl Worker {
         f(unsafe { &mut *self.fibers.get() })
     }
 
-    /// A free one, or `None`: there are as many as may be, or no memory.
-    fn fiber(&self) -> Option<NonNull<Fiber>> {
-        self.fibers(|fibers| {
-            if let Some(fiber) = fibers.free.pop() {
-                return Some(fiber);
-            }
-            let config = &self.scheduler.config;
-            if fibers.all.len() >= config.max_stacks.div_ceil(config.workers) {
-                return None;
-            }
-            let fiber = Fiber::new(config.stack_size)?;
-            let address = NonNull::from(&*fiber);
-            fibers.all.push(fiber);
-            Some(address)
-        })
+    fn most_fibers(&self) -> usize {
+        let config = &self.scheduler.config;
+        config.max_stacks.div_ceil(config.workers)
     }
 
     /// A new job of the actor that runs here.
-    pub(crate) fn spawn<T>(&self, f: impl FnOnce() -> T) -> JoinHandle<T> {
-        let task = Task::new(f);
+    #[inline(always)]
+    pub(crate) fn spawn<T>(&self, name: Option<Name>, f: impl FnOnce() -> T) -> JoinHandle<T> {
+        let task = Task::new(name, f);
         if self.scheduler.is_stopping() {
             cancel(task);
         } else if self.is_alone() {
@@ -262,7 +321,7 @@ impl Worker {
 
     /// A new job that stays here.
     pub(crate) fn spawn_here<T>(&self, f: impl FnOnce() -> T) -> JoinHandle<T> {
-        let task = Task::new(f);
+        let task = Task::new(None, f);
         self.ready.push(task);
         JoinHandle::new(task)
     }
@@ -430,6 +489,7 @@ impl Worker {
             return;
         }
         self.scheduler.lie_down(self.index);
+        while !self.finds() && self.fibers(|fibers| fibers.stacks.trim()) {}
         if !self.finds() {
             spin.sleep(|| self.desk.parker.park(deadline));
         }
@@ -470,11 +530,9 @@ impl Worker {
     /// What is left when the worker goes: each started actor may end by itself, its wait returns `Stopping`.
     fn end_all(&self) {
         self.empty();
-        let mut nth = 0;
-        // What an actor spawns now is cancelled, so no fiber comes to these.
-        while let Some(task) = self.fibers(|fibers| Some(fibers.all.get(nth)?.task.get())) {
-            nth += 1;
-            if let Some(task) = task {
+        // What an actor spawns now is cancelled, so no fiber comes to these; and one that is taken out has its place filled by the last.
+        for place in (0..self.fibers(|fibers| fibers.all.len())).rev() {
+            if let Some(task) = self.fibers(|fibers| fibers.all[place].task.get()) {
                 self.run(task);
                 // Those that it woke come by themselves, or have ended when the next one runs.
                 self.empty();

@@ -129,7 +129,7 @@ fn an_actor_for_which_there_is_no_stack_says_so_and_the_next_one_may_have_it() {
     });
     let wakers = [wakers.recv().unwrap(), wakers.recv().unwrap()];
     let third = runtime.handle().spawn(|| ());
-    assert!(matches!(third.join(), Err(JoinError::NoStack)));
+    assert!(matches!(third.join(), Err(JoinError::NoStack(_))));
     wakers.into_iter().for_each(Waker::wake);
     for actor in waiting {
         actor.join().unwrap();

@@ -210,3 +210,43 @@ fn sleepers_wake_no_sooner_than_they_said_and_in_order() {
         assert_eq!(rx.try_iter().collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
     });
 }
+
+#[test]
+fn an_actor_that_overflows_its_stack_is_named_and_ends_the_process() {
+    use std::os::unix::process::ExitStatusExt;
+
+    const CHILD: &str = "THALWEG_TEST_OVERFLOWS";
+    fn deep(n: u64) -> u64 {
+        if n == u64::MAX {
+            0
+        } else {
+            std::hint::black_box(deep(n + 1)) + 1
+        }
+    }
+    if std::env::var_os(CHILD).is_some() {
+        for workers in [1, 2] {
+            let config = Config {
+                stack_size: 256 << 10,
+                ..Config::exact(workers)
+            };
+            runtime::init(config).unwrap().run(|| {
+                thalweg_runtime::Builder::new()
+                    .name("digger")
+                    .spawn(|| deep(0))
+                    .join()
+                    .unwrap()
+            });
+        }
+    }
+    let child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["an_actor_that_overflows_its_stack", "--nocapture"])
+        .env(CHILD, "yes")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&child.stderr);
+    assert_eq!(child.status.signal(), Some(6), "{said}");
+    assert!(
+        said.contains("thalweg: actor digger overflowed its stack of 256 KiB"),
+        "{said}"
+    );
+}

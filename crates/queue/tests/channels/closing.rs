@@ -121,10 +121,10 @@ flavours! { each: spsc, mpsc, lane, mpmc;
     fn a_handle_that_is_never_dropped_blocks_only_for_as_long_as_one_asks(chan) {
         let (sender, receiver) = chan::channel::<u64>(2).unwrap();
         sender.send(1).unwrap();
-        std::mem::forget(sender);
         assert_eq!(receiver.recv(), Ok(1));
         assert_eq!(receiver.recv_timeout(Duration::from_millis(10)), Err(RecvTimeoutError::TimedOut));
         assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
+        drop(sender);
     }
 
     fn a_value_may_hold_the_other_end_of_its_channel(chan) {

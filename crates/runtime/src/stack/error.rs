@@ -5,7 +5,13 @@ use std::io;
 
 /// No stack could be had.
 #[derive(Debug)]
-pub(crate) enum StackError {
+#[non_exhaustive]
+pub enum StackError {
+    /// As many actors as [`Config::max_stacks`](crate::Config::max_stacks) gives their worker hold one.
+    TooMany {
+        /// Its share.
+        most: usize,
+    },
     /// The system gave no memory: its own is used up, or a limit of the process (`RLIMIT_AS`, the control group's, strict overcommit).
     Memory {
         /// What was asked for.
@@ -43,12 +49,12 @@ impl StackError {
     }
 
     /// Whether asking again can succeed, once another stack or other memory has been given back.
-    pub(crate) fn is_retryable(&self) -> bool {
+    pub fn is_retryable(&self) -> bool {
         match self {
             Self::Memory { error, .. } => {
                 matches!(error.raw_os_error(), Some(libc::ENOMEM | libc::EAGAIN))
             }
-            Self::Mappings { .. } => true,
+            Self::TooMany { .. } | Self::Mappings { .. } => true,
             Self::Guard { .. } => false,
         }
     }
@@ -60,6 +66,10 @@ impl fmt::Display for StackError {
             Self::Memory { bytes, error } => {
                 write!(f, "no memory for stacks ({bytes} bytes): {error}")
             }
+            Self::TooMany { most } => write!(
+                f,
+                "{most} actors of one worker hold a stack, as many as may"
+            ),
             Self::Mappings { most } => write!(
                 f,
                 "{most} stacks are made, which takes half of vm.max_map_count on a kernel before 6.13"
@@ -73,7 +83,7 @@ impl std::error::Error for StackError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Memory { error, .. } | Self::Guard { error } => Some(error),
-            Self::Mappings { .. } => None,
+            Self::TooMany { .. } | Self::Mappings { .. } => None,
         }
     }
 }

@@ -14,7 +14,7 @@ use super::{Shape, StackError};
 
 /// How guards are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Guards {
+pub(super) enum Guards {
     /// `MADV_GUARD_INSTALL`: no mapping of its own.
     Light,
     /// `mprotect`: two mappings a stack.

@@ -38,7 +38,7 @@ mod trim;
 use std::num::NonZeroUsize;
 
 pub(crate) use depot::Depot;
-pub(crate) use error::StackError;
+pub use error::StackError;
 pub(crate) use magazine::Magazine;
 
 /// Memory that one actor runs on. Dropped, it goes back to its depot; [`Magazine::give`] is the quick way.
@@ -121,6 +121,7 @@ impl Shape {
     }
 }
 
+#[cfg(test)]
 impl Stack {
     /// Bytes from the guard's start to the top: the size that was asked for, in whole pages.
     pub(crate) fn size(&self) -> usize {

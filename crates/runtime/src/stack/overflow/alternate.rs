@@ -18,8 +18,24 @@ pub(crate) struct AlternateStack {
 
 /// Ours needs 1 KiB beside the kernel's frame; a crash reporter that is forwarded to may want much more.
 const SIZE: usize = 64 << 10;
+/// What our handler takes, generously.
+const OURS: usize = 4 << 10;
 
 impl AlternateStack {
+    /// One for a thread that has none of any use. The standard library gives its own threads one.
+    pub(crate) fn where_missing() -> Option<Self> {
+        super::name::touch();
+        // SAFETY: rule 6: a valid place for the result, which is plain numbers and a pointer.
+        let known = unsafe {
+            let mut known: libc::stack_t = std::mem::zeroed();
+            (libc::sigaltstack(std::ptr::null(), &mut known) == 0).then_some(known)
+        };
+        let is_there = known.is_some_and(|known| {
+            known.ss_flags & libc::SS_DISABLE == 0 && known.ss_size >= least() + OURS
+        });
+        if is_there { None } else { Self::new().ok() }
+    }
+
     pub(crate) fn new() -> Result<Self, StackError> {
         super::name::touch();
         let page = page_size();
