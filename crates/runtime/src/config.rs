@@ -18,6 +18,9 @@ pub struct Config {
     /// SIGBUS, and hands on what is not its own. Default: `true`; [`Runtime::global`](crate::Runtime::global), which may live in
     /// another language's process, has it off.
     pub report_overflow: bool,
+    /// Whether the process's panic hook notes down for an actor's [`Panic`](crate::Panic) where it was; the hook from before is asked all the
+    /// same. Default: `true`; [`Runtime::global`](crate::Runtime::global) has it off.
+    pub note_panics: bool,
     /// How long an actor that calls [`crate::wait::check`] may run while others wait. Default: 100 us.
     pub timeslice: Duration,
 }
@@ -29,6 +32,7 @@ impl Default for Config {
             stack_size: 1 << 20,
             max_stacks: 1 << 20,
             report_overflow: true,
+            note_panics: true,
             timeslice: Duration::from_micros(100),
         }
     }

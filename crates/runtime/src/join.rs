@@ -5,12 +5,13 @@ use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
-use std::sync::Mutex;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use thalweg_queue::{Parker, Wake, clock};
 
+use crate::id::ActorId;
+use crate::panics::Panic;
 use crate::stack::StackError;
 use crate::task::{Joiner, Task};
 use crate::worker;
@@ -19,7 +20,7 @@ use crate::worker;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum JoinError {
-    /// It panicked, with this payload.
+    /// It panicked.
     Panic(Panic),
     /// Its runtime stopped before it began or ended.
     Stopped,
@@ -27,53 +28,19 @@ pub enum JoinError {
     NoStack(StackError),
 }
 
-/// What a panicking actor threw.
-pub struct Panic {
-    payload: Mutex<Box<dyn Any + Send>>,
-}
-
 impl JoinError {
     pub(crate) fn panicked(payload: Box<dyn Any + Send>) -> Self {
         if payload.is::<worker::GivenUp>() {
             return Self::Stopped;
         }
-        Self::Panic(Panic {
-            payload: Mutex::new(payload),
-        })
-    }
-}
-
-impl Panic {
-    /// The message, where the payload is one.
-    pub fn message(&self) -> Option<String> {
-        let payload = self.payload.lock().ok()?;
-        let text = payload
-            .downcast_ref::<&str>()
-            .map(|text| (*text).to_owned());
-        text.or_else(|| payload.downcast_ref::<String>().cloned())
-    }
-
-    /// The payload, as [`std::panic::resume_unwind`] takes it.
-    pub fn into_payload(self) -> Box<dyn Any + Send> {
-        self.payload
-            .into_inner()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-}
-
-impl fmt::Debug for Panic {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Panic").field(&self.message()).finish()
+        Self::Panic(Panic::caught(payload))
     }
 }
 
 impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Panic(panic) => match panic.message() {
-                Some(message) => write!(f, "the actor panicked: {message}"),
-                None => write!(f, "the actor panicked"),
-            },
+            Self::Panic(panic) => panic.fmt(f),
             Self::Stopped => write!(f, "the runtime stopped before the actor ended"),
             Self::NoStack(error) => write!(f, "there was no stack for the actor: {error}"),
         }
@@ -118,6 +85,11 @@ impl<T> JoinHandle<T> {
             taken: false,
             output: PhantomData,
         }
+    }
+
+    /// Which actor it is.
+    pub fn id(&self) -> ActorId {
+        self.task.header().id
     }
 
     /// Whether the actor has ended.

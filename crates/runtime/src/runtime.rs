@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::thread::JoinHandle as ThreadHandle;
 
 use crate::config::{Config, StartError};
+use crate::id::ActorId;
 use crate::join::{JoinError, JoinHandle};
 use crate::scheduler::{Run, Scheduler};
 use crate::stack::overflow::Name;
@@ -71,7 +72,10 @@ impl Ready {
         drop(runtime);
         match main.join() {
             Ok(value) => value,
-            Err(JoinError::Panic(panic)) => std::panic::resume_unwind(panic.into_payload()),
+            Err(JoinError::Panic(panic)) => match panic.take_payload() {
+                Some(payload) => std::panic::resume_unwind(payload),
+                None => panic!("{panic}"),
+            },
             Err(error) => panic!("{error}"),
         }
     }
@@ -132,7 +136,7 @@ impl Builder {
         runtime: &Handle,
         job: impl FnOnce() -> T + Send + 'static,
     ) -> JoinHandle<T> {
-        let task = Task::new(self.name, job);
+        let task = Task::new(ActorId::next(), self.name, job);
         runtime.scheduler.inject(task);
         JoinHandle::new(task)
     }
@@ -196,6 +200,7 @@ impl Runtime {
         }
         let runtime = Self::start(Config {
             report_overflow: false,
+            note_panics: false,
             ..Config::default()
         })?;
         let handle = runtime.handle().clone();

@@ -16,6 +16,7 @@ use std::task::{RawWaker, RawWakerVTable, Waker};
 
 use crate::desk::Desk;
 use crate::fiber::Fiber;
+use crate::id::ActorId;
 use crate::join::JoinError;
 use crate::life::Life;
 use crate::stack::overflow::Name;
@@ -58,6 +59,7 @@ pub(crate) struct Header {
     /// That its runtime stops.
     pub(crate) told: Cell<bool>,
     woken: AtomicBool,
+    pub(crate) id: ActorId,
     pub(crate) name: Option<Name>,
 }
 
@@ -165,7 +167,7 @@ fn drop_quietly<T>(value: T) {
 impl Task {
     /// A job that is not in any queue yet, with the runtime's reference and a handle's.
     #[inline(always)]
-    pub(crate) fn new<F: FnOnce() -> T, T>(name: Option<Name>, f: F) -> Self {
+    pub(crate) fn new<F: FnOnce() -> T, T>(id: ActorId, name: Option<Name>, f: F) -> Self {
         let job = Box::new(Job {
             header: Header {
                 table: &Job::<F, T>::TABLE,
@@ -180,6 +182,7 @@ impl Task {
                 notified: Cell::new(false),
                 told: Cell::new(false),
                 woken: AtomicBool::new(false),
+                id,
                 name,
             },
             stage: UnsafeCell::new(Stage::<F, T>::Fresh(f)),

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use thalweg_queue::{Host, Parker, Wake, clock};
 
+use crate::id::ActorId;
 use crate::task::Task;
 use crate::worker::{self, Worker};
 
@@ -49,6 +50,11 @@ pub fn in_actor() -> bool {
 fn actor() -> Option<(&'static Worker, Task)> {
     let worker = worker::current()?;
     Some((worker, worker.running()?))
+}
+
+/// Which actor the caller is; `None`: a thread.
+pub fn current() -> Option<ActorId> {
+    actor().map(|(_, task)| task.header().id)
 }
 
 /// Waits until woken or until `deadline` ([`clock`](thalweg_queue::clock); `None`: for ever). An actor leaves its worker to others meanwhile.

@@ -15,7 +15,9 @@ use crate::Woke;
 use crate::desk::Desk;
 use crate::fiber::{Fiber, Suspended};
 use crate::fifo::Fifo;
+use crate::id::Ids;
 use crate::join::{JoinError, JoinHandle};
+use crate::panics;
 use crate::scheduler::{Scheduler, Seat, cancel};
 use crate::slice::Slice;
 use crate::stack::overflow::{self, AlternateStack, Name};
@@ -47,6 +49,7 @@ pub(crate) struct Worker {
     wheel: Wheel,
     turn: Cell<u32>,
     slice: Slice,
+    ids: Ids,
 }
 
 struct Fibers {
@@ -140,6 +143,9 @@ impl Worker {
         scheduler: Arc<Scheduler>,
         f: impl FnOnce(&Self) -> R,
     ) -> R {
+        if scheduler.config.note_panics {
+            panics::set_hook();
+        }
         let reports = scheduler.config.report_overflow && overflow::install().is_ok();
         // Without one an overflow ends the process without a word.
         let alternate = reports.then(AlternateStack::where_missing).flatten();
@@ -160,6 +166,7 @@ impl Worker {
             wheel: Wheel::new(clock::now()),
             turn: Cell::new(0),
             slice: Slice::new(),
+            ids: Ids::default(),
         };
         CURRENT.set(&worker);
         let before = thalweg_queue::host(Some(&wait::HOST));
@@ -306,7 +313,7 @@ impl Worker {
     /// A new job of the actor that runs here.
     #[inline(always)]
     pub(crate) fn spawn<T>(&self, name: Option<Name>, f: impl FnOnce() -> T) -> JoinHandle<T> {
-        let task = Task::new(name, f);
+        let task = Task::new(self.ids.next(), name, f);
         if self.scheduler.is_stopping() {
             cancel(task);
         } else if self.is_alone() {
@@ -321,7 +328,7 @@ impl Worker {
 
     /// A new job that stays here.
     pub(crate) fn spawn_here<T>(&self, f: impl FnOnce() -> T) -> JoinHandle<T> {
-        let task = Task::new(None, f);
+        let task = Task::new(self.ids.next(), None, f);
         self.ready.push(task);
         JoinHandle::new(task)
     }

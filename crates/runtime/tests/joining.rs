@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use thalweg_runtime::{Config, JoinError, run, runtime, sleep, spawn, wait, yield_now};
+use thalweg_runtime::{
+    Config, JoinError, Signal, channel, run, runtime, sleep, spawn, spawn_under, wait, yield_now,
+};
 
 /// On one worker and on several.
 fn everywhere(test: fn()) {
@@ -65,8 +67,63 @@ fn a_panic_comes_with_its_message_and_the_rest_goes_on() {
         let Err(JoinError::Panic(panic)) = handle.join() else {
             panic!("it ended well");
         };
-        assert_eq!(panic.message().as_deref(), Some("on purpose"));
+        assert_eq!(panic.message(), Some("on purpose"));
+        assert_eq!(panic.location(), None);
+        assert!(
+            panic
+                .take_payload()
+                .is_some_and(|payload| payload.is::<&str>())
+        );
         assert_eq!(spawn(|| 1).join().unwrap(), 1);
+    });
+}
+
+#[test]
+fn a_panic_says_where_it_was() {
+    everywhere(|| {
+        let number = std::hint::black_box(3);
+        let Err(JoinError::Panic(panic)) =
+            spawn(move || assert_eq!(number, 4, "{number} is not it")).join()
+        else {
+            panic!("it ended well");
+        };
+        assert!(
+            panic
+                .message()
+                .is_some_and(|text| text.contains("3 is not it"))
+        );
+        assert!(
+            panic
+                .location()
+                .is_some_and(|place| place.contains("joining.rs:"))
+        );
+        // What one actor noted is not the next one's.
+        let Err(JoinError::Panic(quiet)) = spawn(|| std::panic::resume_unwind(Box::new(()))).join()
+        else {
+            panic!("it ended well");
+        };
+        assert_eq!((quiet.message(), quiet.location()), (None, None));
+    });
+}
+
+#[test]
+fn a_supervisor_hears_of_each_end_once() {
+    everywhere(|| {
+        let (supervisor, ends) = channel();
+        let children: Vec<_> = (0..100)
+            .map(|n| spawn_under(supervisor.clone(), move || assert!(n % 3 > 0)).id())
+            .collect();
+        drop(supervisor);
+        let ends: Vec<Signal> = ends.iter().collect();
+        assert_eq!(
+            ends.iter()
+                .filter(|end| matches!(end, Signal::Panic(..)))
+                .count(),
+            34
+        );
+        let mut heard: Vec<_> = ends.iter().map(Signal::id).collect();
+        heard.sort();
+        assert_eq!(heard, children);
     });
 }
 

@@ -1,0 +1,73 @@
+//! Actors whose end is told to whoever started them.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::channel::Sender;
+use crate::id::ActorId;
+use crate::join::{JoinError, JoinHandle};
+use crate::runtime::spawn;
+use crate::wait;
+
+/// How an actor ended.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Signal {
+    /// By itself.
+    Exit(ActorId),
+    /// By a panic.
+    Panic(ActorId, crate::Panic),
+    /// Its runtime stopped.
+    Stopped(ActorId),
+}
+
+impl Signal {
+    /// Whose end it was.
+    pub fn id(&self) -> ActorId {
+        match self {
+            Self::Exit(id) | Self::Panic(id, _) | Self::Stopped(id) => *id,
+        }
+    }
+}
+
+/// A new actor, whose end `supervisor` hears of. That does not wait, and costs an actor that ends well one message.
+///
+/// ```
+/// use thalweg_runtime::{Signal, channel, run, spawn_under};
+///
+/// run(|| {
+///     let (supervisor, ends) = channel();
+///     let mut tries = 0;
+///     loop {
+///         tries += 1;
+///         let child = spawn_under(supervisor.clone(), move || assert_eq!(tries, 3, "not yet"));
+///         match ends.recv() {
+///             Ok(Signal::Panic(id, panic)) => {
+///                 assert_eq!(id, child.id());
+///                 assert!(panic.message().is_some_and(|text| text.contains("not yet")));
+///             }
+///             Ok(_) => break,
+///             Err(_) => unreachable!("we have a sender ourselves"),
+///         }
+///     }
+///     assert_eq!(tries, 3);
+/// });
+/// ```
+///
+/// # Panics
+/// If the caller is no actor.
+pub fn spawn_under(
+    supervisor: Sender<Signal>,
+    job: impl FnOnce() + Send + 'static,
+) -> JoinHandle<()> {
+    spawn(move || {
+        let id = wait::current().expect("this is an actor");
+        let result = catch_unwind(AssertUnwindSafe(job)).map_err(JoinError::panicked);
+        let signal = match result {
+            Ok(()) => Signal::Exit(id),
+            Err(JoinError::Panic(panic)) => Signal::Panic(id, panic),
+            Err(_) => Signal::Stopped(id),
+        };
+        // A supervisor that has gone hears nothing.
+        let _ = supervisor.send(signal);
+    })
+}
