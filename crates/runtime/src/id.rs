@@ -13,6 +13,10 @@ const BLOCK: u64 = 1 << 12;
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
 impl ActorId {
+    pub(crate) fn number(self) -> u64 {
+        self.0
+    }
+
     pub(crate) fn next() -> Self {
         Self(NEXT.fetch_add(1, Ordering::Relaxed))
     }

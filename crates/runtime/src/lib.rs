@@ -14,6 +14,7 @@
 //! # Ok::<(), thalweg_runtime::StartError>(())
 //! ```
 
+mod behaviour;
 mod channel;
 mod config;
 mod desk;
@@ -37,6 +38,7 @@ pub mod wait;
 mod wheel;
 mod worker;
 
+pub use behaviour::{Actor, ActorRef, CallError, Context, Handler, Later, Mailbox, start};
 pub use channel::{Iter, Receiver, Sender, channel};
 pub use config::{Config, StartError};
 pub use epoch::{epoch, watch_forks};

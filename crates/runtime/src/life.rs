@@ -42,6 +42,11 @@ impl Life {
         Self(AtomicUsize::new(2 * REFERENCE | HANDLE))
     }
 
+    /// Of a job that nobody will ask.
+    pub(crate) fn detached() -> Self {
+        Self(AtomicUsize::new(REFERENCE))
+    }
+
     pub(crate) fn is_done(&self) -> bool {
         self.0.load(Ordering::Acquire) & DONE != 0
     }

@@ -4,11 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::thread::JoinHandle as ThreadHandle;
 
+use crate::behaviour::Mailbox;
+use crate::channel::Sender;
 use crate::config::{Config, StartError};
 use crate::id::ActorId;
 use crate::join::{JoinError, JoinHandle};
 use crate::scheduler::{Run, Scheduler};
 use crate::stack::overflow::Name;
+use crate::supervised::Signal;
 use crate::task::Task;
 use crate::timers::Timers;
 use crate::worker::{self, Worker};
@@ -101,6 +104,8 @@ pub fn spawn<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'static) -> Joi
 #[derive(Debug, Default)]
 pub struct Builder {
     name: Option<Name>,
+    pub(crate) mailbox: Mailbox,
+    pub(crate) supervisor: Option<Sender<Signal>>,
 }
 
 impl Builder {
@@ -229,6 +234,20 @@ impl Drop for Runtime {
 }
 
 impl Handle {
+    pub(crate) fn new(scheduler: &Arc<Scheduler>) -> Self {
+        Self {
+            scheduler: Arc::clone(scheduler),
+        }
+    }
+
+    /// A job that nobody will ask: on the caller's worker, if it is one of these, else on any.
+    pub(crate) fn schedule_job(&self, job: impl FnOnce() + Send + 'static) {
+        match worker::current() {
+            Some(worker) if Arc::ptr_eq(&worker.scheduler, &self.scheduler) => worker.schedule(job),
+            _ => self.scheduler.inject(Task::detached(ActorId::next(), job)),
+        }
+    }
+
     /// A new actor: `job` runs with a stack of its own, on any worker. A panic ends it and nothing else.
     pub fn spawn<T: Send + 'static>(
         &self,
@@ -239,7 +258,7 @@ impl Handle {
 
     /// Gives `actor` one turn on any worker. It is for `actor` to see to it that it is scheduled once at a time.
     pub fn schedule(&self, actor: Arc<dyn Run>) {
-        self.spawn(move || actor.run());
+        self.schedule_job(move || actor.run());
     }
 
     /// How many workers there are.

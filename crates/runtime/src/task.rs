@@ -168,10 +168,21 @@ impl Task {
     /// A job that is not in any queue yet, with the runtime's reference and a handle's.
     #[inline(always)]
     pub(crate) fn new<F: FnOnce() -> T, T>(id: ActorId, name: Option<Name>, f: F) -> Self {
+        Self::with(Life::new(), id, name, f)
+    }
+
+    /// The same without a handle.
+    #[inline(always)]
+    pub(crate) fn detached<F: FnOnce()>(id: ActorId, f: F) -> Self {
+        Self::with(Life::detached(), id, None, f)
+    }
+
+    #[inline(always)]
+    fn with<F: FnOnce() -> T, T>(life: Life, id: ActorId, name: Option<Name>, f: F) -> Self {
         let job = Box::new(Job {
             header: Header {
                 table: &Job::<F, T>::TABLE,
-                life: Life::new(),
+                life,
                 joiner: UnsafeCell::new(None),
                 joiner_desk: AtomicPtr::new(std::ptr::null_mut()),
                 next: Cell::new(None),

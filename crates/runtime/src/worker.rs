@@ -18,6 +18,7 @@ use crate::fifo::Fifo;
 use crate::id::Ids;
 use crate::join::{JoinError, JoinHandle};
 use crate::panics;
+use crate::runtime::Handle;
 use crate::scheduler::{Scheduler, Seat, cancel};
 use crate::slice::Slice;
 use crate::stack::overflow::{self, AlternateStack, Name};
@@ -324,6 +325,22 @@ impl Worker {
             self.share(task);
         }
         JoinHandle::new(task)
+    }
+
+    /// A new job that nobody will ask, next if nothing else is.
+    pub(crate) fn schedule(&self, f: impl FnOnce()) {
+        let task = Task::detached(self.ids.next(), f);
+        if self.scheduler.is_stopping() {
+            cancel(task);
+        } else if self.slot.get().is_none() {
+            self.slot.set(Some(task));
+        } else {
+            self.put_behind(task);
+        }
+    }
+
+    pub(crate) fn handle(&self) -> Handle {
+        Handle::new(&self.scheduler)
     }
 
     /// A new job that stays here.

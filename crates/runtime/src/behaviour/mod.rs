@@ -1,0 +1,140 @@
+//! Actors that hold a state and no stack: between two messages one of them is its state, its mailbox and some 150 bytes.
+//!
+//! What it does with a message is a [`Handler`], which runs as any other actor does: it may wait, for a reply, a deadline or a channel, and keeps its
+//! stack for as long. One message is handled at a time. Where no message is handled it belongs to no thread, so the next one may be handled
+//! by another worker; during one it stays.
+//!
+//! ```
+//! use thalweg_runtime::{Actor, Context, Handler, run, start};
+//!
+//! struct Account { balance: u64 }
+//! struct Deposit(u64);
+//! struct Balance;
+//!
+//! impl Actor for Account {}
+//!
+//! impl Handler<Deposit> for Account {
+//!     type Reply = ();
+//!     fn handle(&mut self, deposit: Deposit, _: &Context<'_, Self>) {
+//!         self.balance += deposit.0;
+//!     }
+//! }
+//!
+//! impl Handler<Balance> for Account {
+//!     type Reply = u64;
+//!     fn handle(&mut self, _: Balance, _: &Context<'_, Self>) -> u64 {
+//!         self.balance
+//!     }
+//! }
+//!
+//! run(|| {
+//!     let account = start(Account { balance: 5 });
+//!     account.cast(Deposit(20)).expect("it lives");
+//!     assert_eq!(account.call(Balance).expect("it answers"), 25);
+//! });
+//! ```
+
+mod lane;
+mod owner;
+mod reference;
+mod turn;
+
+use std::fmt;
+use std::time::Duration;
+
+use thalweg_queue::Overflow;
+
+pub use self::reference::{ActorRef, Later, start};
+use self::turn::Body;
+use crate::id::ActorId;
+
+/// The state of an actor that handles messages.
+pub trait Actor: Send + Sized + 'static {
+    /// Before the first message. A panic ends the actor.
+    fn started(&mut self, _: &Context<'_, Self>) {}
+
+    /// After the last message, unless the actor ends by a panic.
+    fn stopped(&mut self) {}
+}
+
+/// What an actor does with an `M`.
+pub trait Handler<M: Send + 'static>: Actor {
+    /// What a call of it gets.
+    type Reply: Send + 'static;
+
+    /// Handles one message. It may wait. A panic ends the actor, and whoever called gets [`CallError::Ended`].
+    fn handle(&mut self, message: M, context: &Context<'_, Self>) -> Self::Reply;
+}
+
+/// What a handler knows of its actor.
+pub struct Context<'a, A: Actor> {
+    body: &'a std::sync::Arc<Body<A>>,
+}
+
+impl<A: Actor> Context<'_, A> {
+    /// The actor.
+    pub fn actor(&self) -> ActorRef<A> {
+        ActorRef::new(self.body)
+    }
+
+    /// Its number.
+    pub fn id(&self) -> ActorId {
+        self.body.id
+    }
+
+    /// Ends it after this message; those behind it are dropped.
+    pub fn stop(&self) {
+        self.body.stop();
+    }
+}
+
+impl<A: Actor> fmt::Debug for Context<'_, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context").field("id", &self.id()).finish()
+    }
+}
+
+/// How many messages may wait for an actor, and what becomes of one more.
+#[derive(Clone, Copy, Debug)]
+pub struct Mailbox {
+    /// 1 to 2^31. Default: 1,024.
+    pub capacity: u32,
+    /// Default: [`Overflow::Block`]: the sender waits. What would take out older messages is not for mailboxes.
+    pub overflow: Overflow,
+}
+
+impl Default for Mailbox {
+    fn default() -> Self {
+        Self {
+            capacity: 1_024,
+            overflow: Overflow::Block,
+        }
+    }
+}
+
+/// What OTP's `gen_server:call` waits.
+const CALL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Why a call has no reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CallError {
+    /// The actor has ended, perhaps while it handled this very call.
+    Ended,
+    /// The reply did not come in time; it is dropped when it comes.
+    TimedOut,
+    /// The mailbox was full, and its policy is not to wait, or the actor called itself.
+    Full,
+}
+
+impl fmt::Display for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ended => "the actor has ended",
+            Self::TimedOut => "the reply did not come in time",
+            Self::Full => "the actor's mailbox is full",
+        })
+    }
+}
+
+impl std::error::Error for CallError {}

@@ -1,0 +1,136 @@
+//! One word: how many letters an actor has, whether one of its turns is under way, and whether it ends.
+//!
+//! | bits | meaning |
+//! | --- | --- |
+//! | the low 32 | letters that are in the lane, or that their senders are putting there |
+//! | `SCHEDULED` | a turn is in some worker's queue, or runs: who sets it makes that turn |
+//! | `WAITERS` | senders wait for room |
+//! | `CLOSED` | nobody can send any more: what is there is read, then it ends |
+//! | `STOP` | it ends before it reads another letter, however many there are |
+//! | `ENDED` | it has ended: nothing is put in any more |
+//!
+//! 1. A sender counts its letter (Acquire), and puts it in if `ENDED` and `CLOSED` were clear; else it takes the count back. Who counts sets
+//!    `SCHEDULED` if it is clear.
+//! 2. The running turn is the only reader of the lane and the only one who touches the state. It clears `SCHEDULED` (Release) only in the step in
+//!    which it sees that there is nothing to do; who sets it again (Acquire) sees what that turn wrote.
+//! 3. Who sets `ENDED` takes out as many letters as were counted then: those that are not in yet are on their way.
+
+use crate::sync::{AtomicU64, Ordering};
+
+const LETTERS: u64 = (1 << 32) - 1;
+const SCHEDULED: u64 = 1 << 32;
+const WAITERS: u64 = 1 << 33;
+const CLOSED: u64 = 1 << 34;
+const STOP: u64 = 1 << 35;
+const ENDED: u64 = 1 << 36;
+
+#[derive(Debug)]
+pub(super) struct Owner(AtomicU64);
+
+/// What became of a count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Counted {
+    /// The letter may be put in, and then, if `true`, a turn is to be made.
+    In(bool),
+    Full,
+    Closed,
+}
+
+/// What a turn has to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    Read,
+    /// Nothing; the turn is over.
+    Rest,
+    End,
+}
+
+impl Owner {
+    pub(super) fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    /// Rule 1.
+    pub(super) fn count(&self, capacity: u64) -> Counted {
+        let mut seen = self.0.load(Ordering::Relaxed);
+        loop {
+            if seen & (CLOSED | STOP | ENDED) != 0 {
+                return Counted::Closed;
+            }
+            if seen & LETTERS >= capacity {
+                return Counted::Full;
+            }
+            match self.0.compare_exchange_weak(
+                seen,
+                (seen + 1) | SCHEDULED,
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return Counted::In(seen & SCHEDULED == 0),
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// Whether there is room, or will never be any.
+    pub(super) fn has_room(&self, capacity: u64) -> bool {
+        let seen = self.0.load(Ordering::Acquire);
+        seen & LETTERS < capacity || seen & (CLOSED | STOP | ENDED) != 0
+    }
+
+    pub(super) fn letters(&self) -> u64 {
+        self.0.load(Ordering::Relaxed) & LETTERS
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.0.load(Ordering::Acquire) & (CLOSED | STOP | ENDED) != 0
+    }
+
+    /// `true`: a turn is to be made.
+    pub(super) fn close(&self) -> bool {
+        self.0.fetch_or(CLOSED | SCHEDULED, Ordering::AcqRel) & (SCHEDULED | ENDED) == 0
+    }
+
+    /// `true`: a turn is to be made.
+    pub(super) fn stop(&self) -> bool {
+        self.0.fetch_or(STOP | SCHEDULED, Ordering::AcqRel) & (SCHEDULED | ENDED) == 0
+    }
+
+    /// A sender that waits, before it looks again.
+    pub(super) fn wait(&self) {
+        self.0.fetch_or(WAITERS, Ordering::SeqCst);
+    }
+
+    /// The turn: rule 2.
+    pub(super) fn next(&self) -> Next {
+        let seen = self.0.load(Ordering::Acquire);
+        if seen & STOP != 0 {
+            Next::End
+        } else if seen & LETTERS != 0 {
+            Next::Read
+        } else if seen & CLOSED != 0 {
+            Next::End
+        } else {
+            match self.0.compare_exchange(
+                seen,
+                seen & !SCHEDULED,
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            ) {
+                Ok(_) => Next::Rest,
+                Err(_) => Next::Read,
+            }
+        }
+    }
+
+    /// The turn has read so many. `true`: senders waited for room, and are to be woken.
+    pub(super) fn has_read(&self, letters: u64) -> bool {
+        let before = self.0.fetch_sub(letters, Ordering::AcqRel);
+        before & WAITERS != 0 && self.0.fetch_and(!WAITERS, Ordering::AcqRel) & WAITERS != 0
+    }
+
+    /// The turn, last: how many letters there are to be dropped.
+    pub(super) fn end(&self) -> u64 {
+        self.0.fetch_or(ENDED, Ordering::AcqRel) & LETTERS
+    }
+}

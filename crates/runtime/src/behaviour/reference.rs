@@ -1,0 +1,317 @@
+//! How others reach an actor.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Wake, Waker};
+use std::time::Duration;
+
+use thalweg_queue::{Overflow, RecvTimeoutError, SendError, clock, oneshot};
+
+use super::lane::{Contents, Sealed};
+use super::turn::{Body, Refused};
+use super::{Actor, CALL_TIMEOUT, CallError, Context, Handler, Mailbox};
+use crate::id::ActorId;
+use crate::runtime::{Builder, Handle};
+use crate::supervised::Signal;
+use crate::sync::Ordering;
+use crate::timers::TimerKey;
+use crate::{channel, worker};
+
+/// Reaches an actor. When the last one is dropped the actor handles what it has, and ends.
+pub struct ActorRef<A: Actor> {
+    body: Arc<Body<A>>,
+}
+
+/// A new actor with this state, on the caller's runtime.
+///
+/// # Panics
+/// If the caller is no actor: a thread has [`Handle::start`].
+pub fn start<A: Actor>(state: A) -> ActorRef<A> {
+    Builder::new().start(state)
+}
+
+impl Builder {
+    /// How many messages may wait for the actor that is [`start`](Self::start)ed.
+    #[must_use]
+    pub fn mailbox(mut self, mailbox: Mailbox) -> Self {
+        self.mailbox = mailbox;
+        self
+    }
+
+    /// Who hears of the end of the actor that is [`start`](Self::start)ed.
+    #[must_use]
+    pub fn supervisor(mut self, supervisor: channel::Sender<Signal>) -> Self {
+        self.supervisor = Some(supervisor);
+        self
+    }
+
+    /// A new actor with this state.
+    ///
+    /// # Panics
+    /// If the caller is no actor: a thread has [`Builder::start_on`].
+    pub fn start<A: Actor>(self, state: A) -> ActorRef<A> {
+        let worker =
+            worker::current().expect("start is for actors; a thread has Builder::start_on");
+        self.start_on(&worker.handle(), state)
+    }
+
+    /// A new actor with this state, from anywhere.
+    ///
+    /// # Panics
+    /// If the mailbox has no room, or more than 2^31, or its policy takes older messages out.
+    pub fn start_on<A: Actor>(self, runtime: &Handle, state: A) -> ActorRef<A> {
+        let Mailbox { capacity, overflow } = self.mailbox;
+        assert!(
+            (1..=1 << 31).contains(&capacity),
+            "a mailbox has room for 1 to 2^31 messages, not {capacity}"
+        );
+        assert!(
+            !matches!(overflow, Overflow::DropOldest | Overflow::Latest),
+            "a mailbox does not take out older messages: {overflow:?}"
+        );
+        let on_end = self.supervisor.map(|supervisor| {
+            let supervisor = Mutex::new(supervisor);
+            let tell = move |signal| {
+                // A supervisor that has gone hears nothing.
+                let _ = supervisor
+                    .into_inner()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .send(signal);
+            };
+            Box::new(tell) as Box<dyn FnOnce(Signal) + Send>
+        });
+        ActorRef::new(&Body::new(state, self.mailbox, runtime.clone(), on_end))
+    }
+}
+
+impl Handle {
+    /// A new actor with this state.
+    pub fn start<A: Actor>(&self, state: A) -> ActorRef<A> {
+        Builder::new().start_on(self, state)
+    }
+}
+
+/// A message, and who waits for the reply.
+struct Message<M, R> {
+    message: M,
+    reply: Option<oneshot::Sender<R>>,
+}
+
+impl<A: Handler<M>, M: Send + 'static> Contents<A> for Message<M, A::Reply> {
+    fn read(self, actor: &mut A, context: &Context<'_, A>) {
+        let value = actor.handle(self.message, context);
+        if let Some(reply) = self.reply {
+            // Who waited no longer gets it no more.
+            let _ = reply.send(value);
+        }
+    }
+}
+
+impl<A: Actor> ActorRef<A> {
+    pub(super) fn new(body: &Arc<Body<A>>) -> Self {
+        body.references.fetch_add(1, Ordering::Relaxed);
+        Self {
+            body: Arc::clone(body),
+        }
+    }
+
+    /// Its number.
+    pub fn id(&self) -> ActorId {
+        self.body.id
+    }
+
+    /// Whether it takes messages. It may end at any time.
+    pub fn is_alive(&self) -> bool {
+        !self.body.is_over()
+    }
+
+    /// Messages that wait for it.
+    pub fn len(&self) -> usize {
+        self.body.len()
+    }
+
+    /// Whether none waits.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Messages that were dropped since there was no room: by [`Overflow::DropNewest`], or sent by [`send_after`](Self::send_after).
+    pub fn dropped(&self) -> u64 {
+        self.body.dropped.load(Ordering::Relaxed)
+    }
+
+    /// Ends it before it handles another message, however many wait: those are dropped. Does not wait for it.
+    pub fn stop(&self) {
+        self.body.stop();
+    }
+
+    /// Sends a message, by the mailbox's policy where that is full. Whatever the handler replies is dropped.
+    ///
+    /// # Errors
+    /// The message, if the actor has ended, there is no room and the policy is not to wait, or the actor would wait for itself.
+    pub fn cast<M: Send + 'static>(&self, message: M) -> Result<(), SendError<M>>
+    where
+        A: Handler<M>,
+    {
+        let deadline = match self.body.mailbox.overflow {
+            Overflow::BlockFor(time) => Some(clock::deadline(time)),
+            _ => None,
+        };
+        self.send(message, None, deadline)
+            .map_err(|(refused, message)| match refused {
+                CallError::Ended => SendError::Closed(message),
+                CallError::TimedOut => SendError::TimedOut(message),
+                CallError::Full => SendError::Full(message),
+            })
+    }
+
+    /// Sends a message and waits for the reply, for five seconds at most, as OTP's `gen_server:call` does. An actor that calls leaves its worker
+    /// to others meanwhile.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn call<M: Send + 'static>(&self, message: M) -> Result<A::Reply, CallError>
+    where
+        A: Handler<M>,
+    {
+        self.call_timeout(message, CALL_TIMEOUT)
+    }
+
+    /// As [`call`](Self::call), for at most `timeout`, which the wait for room is part of.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn call_timeout<M: Send + 'static>(
+        &self,
+        message: M,
+        timeout: Duration,
+    ) -> Result<A::Reply, CallError>
+    where
+        A: Handler<M>,
+    {
+        if self.body.is_caller() {
+            return Err(CallError::Full);
+        }
+        let deadline = clock::deadline(timeout);
+        let (reply, mut answer) = oneshot::channel();
+        self.send(message, Some(reply), Some(deadline))
+            .map_err(|(refused, _)| refused)?;
+        let left = Duration::from_nanos(deadline.saturating_sub(clock::now()));
+        answer.recv_timeout(left).map_err(|error| match error {
+            RecvTimeoutError::TimedOut => CallError::TimedOut,
+            RecvTimeoutError::Closed => CallError::Ended,
+        })
+    }
+
+    /// Sends `message` after `delay`, if there is room then; else it is counted as [`dropped`](Self::dropped).
+    pub fn send_after<M: Send + 'static>(&self, delay: Duration, message: M) -> Later
+    where
+        A: Handler<M>,
+    {
+        let deadline = clock::deadline(delay);
+        let post = Arc::new(Post(Mutex::new(Some((Arc::clone(&self.body), message)))));
+        let key = self.body.runtime.timers().at(deadline, Waker::from(post));
+        Later {
+            runtime: self.body.runtime.clone(),
+            key,
+        }
+    }
+
+    fn send<M: Send + 'static>(
+        &self,
+        message: M,
+        reply: Option<oneshot::Sender<A::Reply>>,
+        deadline: Option<u64>,
+    ) -> Result<(), (CallError, M)>
+    where
+        A: Handler<M>,
+    {
+        let mut contents = Some(Message { message, reply });
+        loop {
+            let put = self
+                .body
+                .put(|| Sealed::new(contents.take().expect("it is put in once")));
+            let Err(refused) = put else {
+                return Ok(());
+            };
+            let waits = matches!(
+                self.body.mailbox.overflow,
+                Overflow::Block | Overflow::BlockFor(_)
+            );
+            // Nobody may wait for the reply to a message that is dropped.
+            let drops = self.body.mailbox.overflow == Overflow::DropNewest
+                && contents
+                    .as_ref()
+                    .is_some_and(|contents| contents.reply.is_none());
+            let error = match refused {
+                Refused::Closed => CallError::Ended,
+                Refused::Full if drops => {
+                    self.body.dropped.fetch_add(1, Ordering::Relaxed);
+                    return Ok(());
+                }
+                Refused::Full if !waits || self.body.is_caller() => CallError::Full,
+                Refused::Full if self.body.wait_for_room(deadline) => continue,
+                Refused::Full => CallError::TimedOut,
+            };
+            let contents = contents.expect("it was not put in");
+            return Err((error, contents.message));
+        }
+    }
+}
+
+/// What [`ActorRef::send_after`] will send.
+#[derive(Debug)]
+pub struct Later {
+    runtime: Handle,
+    key: TimerKey,
+}
+
+impl Later {
+    /// Does not send it, unless it was sent already.
+    pub fn cancel(self) {
+        self.runtime.timers().cancel(self.key);
+    }
+}
+
+/// It does not keep the actor from ending when nobody else reaches it.
+struct Post<A: Actor, M>(Mutex<Option<(Arc<Body<A>>, M)>>);
+
+impl<A: Handler<M>, M: Send + 'static> Wake for Post<A, M> {
+    fn wake(self: Arc<Self>) {
+        let post = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((body, message)) = post {
+            let contents = Message {
+                message,
+                reply: None,
+            };
+            // This is the timers' thread, which must not wait.
+            if let Err(Refused::Full) = body.put(|| Sealed::new(contents)) {
+                body.dropped.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+impl<A: Actor> Clone for ActorRef<A> {
+    fn clone(&self) -> Self {
+        Self::new(&self.body)
+    }
+}
+
+impl<A: Actor> Drop for ActorRef<A> {
+    fn drop(&mut self) {
+        if self.body.references.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.body.close();
+        }
+    }
+}
+
+impl<A: Actor> fmt::Debug for ActorRef<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ActorRef")
+            .field("id", &self.id())
+            .field("alive", &self.is_alive())
+            .field("len", &self.len())
+            .finish()
+    }
+}

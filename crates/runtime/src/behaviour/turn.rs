@@ -1,0 +1,271 @@
+//! One actor's body, and its turns.
+
+use std::cell::UnsafeCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+
+use super::lane::{Lane, Sealed};
+use super::owner::{Counted, Next, Owner};
+use super::{Actor, Context, Mailbox};
+use crate::id::ActorId;
+use crate::join::JoinError;
+use crate::supervised::Signal;
+use crate::sync::{AtomicU64, AtomicUsize, Ordering};
+use crate::{Handle, wait};
+
+/// Messages that one turn handles before others get theirs: what a slice holds of short ones.
+const MESSAGES_A_TURN: u64 = 64;
+
+pub(super) struct Body<A: Actor> {
+    owner: Owner,
+    lane: Lane<A>,
+    pub(super) mailbox: Mailbox,
+    /// `None`: it has ended. The running turn's alone (`owner`'s rule 2).
+    state: UnsafeCell<Option<A>>,
+    begun: UnsafeCell<bool>,
+    /// References to it that can send.
+    pub(super) references: AtomicUsize,
+    /// Messages that found no room and were dropped.
+    pub(super) dropped: AtomicU64,
+    /// Those that wait for room.
+    waiting: Mutex<Vec<Waker>>,
+    /// The job that is its running turn; 0: none.
+    running_as: AtomicU64,
+    pub(super) runtime: Handle,
+    pub(super) id: ActorId,
+    on_end: Mutex<Option<Box<dyn FnOnce(Signal) + Send>>>,
+}
+
+// SAFETY: `state`, `begun` and the reading end of `lane` are the running turn's, of which there is one at a time (`owner`'s rule 2). A turn runs on
+// any thread, which `A: Send` allows.
+unsafe impl<A: Actor> Sync for Body<A> {}
+// SAFETY: as above.
+unsafe impl<A: Actor> Send for Body<A> {}
+
+/// Why a letter was not put in.
+pub(super) enum Refused {
+    Closed,
+    Full,
+}
+
+impl<A: Actor> Body<A> {
+    pub(super) fn new(
+        state: A,
+        mailbox: Mailbox,
+        runtime: Handle,
+        on_end: Option<Box<dyn FnOnce(Signal) + Send>>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            owner: Owner::new(),
+            lane: Lane::new(),
+            mailbox,
+            state: UnsafeCell::new(Some(state)),
+            begun: UnsafeCell::new(false),
+            references: AtomicUsize::new(0),
+            dropped: AtomicU64::new(0),
+            waiting: Mutex::default(),
+            running_as: AtomicU64::new(0),
+            runtime,
+            id: ActorId::next(),
+            on_end: Mutex::new(on_end),
+        })
+    }
+
+    /// Counts a letter and puts it in, if there is room.
+    pub(super) fn put(self: &Arc<Self>, letter: impl FnOnce() -> Sealed<A>) -> Result<(), Refused> {
+        match self.owner.count(u64::from(self.mailbox.capacity)) {
+            Counted::In(idle) => {
+                self.lane.push(letter());
+                if idle {
+                    self.schedule();
+                }
+                Ok(())
+            }
+            Counted::Full => Err(Refused::Full),
+            Counted::Closed => Err(Refused::Closed),
+        }
+    }
+
+    /// Waits until there is room, or there will be none. `false`: the deadline passed.
+    pub(super) fn wait_for_room(&self, deadline: Option<u64>) -> bool {
+        let capacity = u64::from(self.mailbox.capacity);
+        loop {
+            {
+                let waker = wait::waker();
+                let mut waiting = self.waiting();
+                // Those that gave up are in it until there is room.
+                if !waiting.iter().any(|other| other.will_wake(&waker)) {
+                    waiting.push(waker);
+                }
+            }
+            self.owner.wait();
+            if self.owner.has_room(capacity) {
+                return true;
+            }
+            match wait::park(deadline) {
+                wait::Woke::TimedOut | wait::Woke::Stopping => return false,
+                wait::Woke::Woken | wait::Woke::Interrupted => {}
+            }
+        }
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Vec<Waker>> {
+        // Nothing panics while it is held.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wake_all(&self) {
+        let all = std::mem::take(&mut *self.waiting());
+        all.into_iter().for_each(Waker::wake);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.owner.letters() as usize
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.owner.is_over()
+    }
+
+    /// Whether the caller is its running turn: what would wait for itself.
+    pub(super) fn is_caller(&self) -> bool {
+        wait::current().is_some_and(|id| id.number() == self.running_as.load(Ordering::Relaxed))
+    }
+
+    pub(super) fn stop(self: &Arc<Self>) {
+        if self.owner.stop() {
+            self.schedule();
+        }
+        self.wake_all();
+    }
+
+    /// Nobody can send any more.
+    pub(super) fn close(self: &Arc<Self>) {
+        if self.owner.close() {
+            self.schedule();
+        }
+    }
+
+    fn schedule(self: &Arc<Self>) {
+        let turn = Turn(Some(Arc::clone(self)));
+        self.runtime.schedule_job(move || turn.run());
+    }
+
+    fn turn(self: Arc<Self>) {
+        let me = wait::current().map_or(0, ActorId::number);
+        self.running_as.store(me, Ordering::Relaxed);
+        let context = Context { body: &self };
+        // SAFETY: this is the running turn.
+        let (state, begun) = unsafe { (&mut *self.state.get(), &mut *self.begun.get()) };
+        let caught = catch_unwind(AssertUnwindSafe(|| {
+            if let Some(state) = state
+                && !std::mem::replace(begun, true)
+            {
+                state.started(&context);
+            }
+            self.read(state, &context)
+        }));
+        self.running_as.store(0, Ordering::Relaxed);
+        match caught {
+            Ok(Next::Rest) => {}
+            Ok(Next::Read) => self.schedule(),
+            Ok(Next::End) => self.end(Ok(())),
+            Err(payload) => self.end(Err(JoinError::panicked(payload))),
+        }
+    }
+
+    /// Reads letters until there are none, or it has read enough for one turn.
+    fn read(&self, state: &mut Option<A>, context: &Context<'_, A>) -> Next {
+        let mut budget = MESSAGES_A_TURN;
+        loop {
+            match self.owner.next() {
+                Next::Read => {}
+                other => return other,
+            }
+            // SAFETY: this is the running turn.
+            let letter = unsafe { self.lane.pop() };
+            let (Some(letter), Some(state)) = (letter, state.as_mut()) else {
+                // Its sender has counted it and is about to put it in.
+                return Next::Read;
+            };
+            let counted = CountedLetter(self);
+            letter.read(state, context);
+            drop(counted);
+            budget -= 1;
+            if budget == 0 {
+                return self.owner.next();
+            }
+            wait::check();
+        }
+    }
+
+    fn end(self: &Arc<Self>, how: Result<(), JoinError>) {
+        // SAFETY: this is the running turn.
+        let state = unsafe { &mut *self.state.get() }.take();
+        let stopped = catch_unwind(AssertUnwindSafe(|| {
+            if let Some(mut state) = state
+                && how.is_ok()
+            {
+                state.stopped();
+            }
+        }));
+        let how = how.and(stopped.map_err(JoinError::panicked));
+        let mut letters = self.owner.end();
+        while letters > 0 {
+            // SAFETY: as above.
+            match unsafe { self.lane.pop() } {
+                Some(letter) => {
+                    letters -= 1;
+                    // What it holds may panic when it is dropped; the others are dropped all the same.
+                    let _ = catch_unwind(AssertUnwindSafe(|| drop(letter)));
+                }
+                // `owner`'s rule 3: a few instructions of its sender at most, unless that has lost its processor.
+                None => std::thread::yield_now(),
+            }
+        }
+        self.wake_all();
+        let on_end = self
+            .on_end
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(on_end) = on_end {
+            on_end(match how {
+                Ok(()) => Signal::Exit(self.id),
+                Err(JoinError::Panic(panic)) => Signal::Panic(self.id, panic),
+                Err(_) => Signal::Stopped(self.id),
+            });
+        }
+    }
+}
+
+/// A turn that is to be. Where the runtime stops before it comes, the actor ends.
+struct Turn<A: Actor>(Option<Arc<Body<A>>>);
+
+impl<A: Actor> Turn<A> {
+    fn run(mut self) {
+        if let Some(body) = self.0.take() {
+            body.turn();
+        }
+    }
+}
+
+impl<A: Actor> Drop for Turn<A> {
+    fn drop(&mut self) {
+        if let Some(body) = self.0.take() {
+            body.end(Err(JoinError::Stopped));
+        }
+    }
+}
+
+/// Gives a letter's place back when it has been read, also by a panic.
+struct CountedLetter<'a, A: Actor>(&'a Body<A>);
+
+impl<A: Actor> Drop for CountedLetter<'_, A> {
+    fn drop(&mut self) {
+        if self.0.owner.has_read(1) {
+            self.0.wake_all();
+        }
+    }
+}

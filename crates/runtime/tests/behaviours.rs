@@ -1,0 +1,398 @@
+//! What actors that handle messages promise.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+use thalweg_queue::{Overflow, SendError};
+use thalweg_runtime::{
+    Actor, ActorRef, Builder, CallError, Config, Context, Handler, Mailbox, Receiver, Runtime,
+    Sender, Signal, channel, run, runtime, sleep, spawn, start, yield_now,
+};
+
+/// On one worker and on several.
+fn everywhere(test: fn()) {
+    run(test);
+    for workers in [2, 4] {
+        runtime::init(Config::exact(workers)).unwrap().run(test);
+    }
+}
+
+#[derive(Default)]
+struct Log {
+    seen: Vec<u64>,
+    dropped: Option<Arc<AtomicUsize>>,
+}
+
+impl Actor for Log {}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        if let Some(dropped) = &self.dropped {
+            dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+struct Add(u64);
+struct Seen;
+struct Sleep(Duration);
+/// Handled until its other end is dropped.
+struct Hold(Receiver<()>);
+struct Panics;
+struct Stops;
+
+impl Handler<Add> for Log {
+    type Reply = usize;
+    fn handle(&mut self, add: Add, _: &Context<'_, Self>) -> usize {
+        self.seen.push(add.0);
+        self.seen.len()
+    }
+}
+
+impl Handler<Seen> for Log {
+    type Reply = Vec<u64>;
+    fn handle(&mut self, _: Seen, _: &Context<'_, Self>) -> Vec<u64> {
+        self.seen.clone()
+    }
+}
+
+impl Handler<Sleep> for Log {
+    type Reply = ();
+    fn handle(&mut self, time: Sleep, _: &Context<'_, Self>) {
+        sleep(time.0);
+    }
+}
+
+impl Handler<Hold> for Log {
+    type Reply = ();
+    fn handle(&mut self, hold: Hold, _: &Context<'_, Self>) {
+        assert!(hold.0.recv().is_err());
+    }
+}
+
+impl Handler<Panics> for Log {
+    type Reply = ();
+    fn handle(&mut self, _: Panics, _: &Context<'_, Self>) {
+        std::panic::resume_unwind(Box::new("on purpose"));
+    }
+}
+
+impl Handler<Stops> for Log {
+    type Reply = ();
+    fn handle(&mut self, _: Stops, context: &Context<'_, Self>) {
+        context.stop();
+    }
+}
+
+/// An actor that handles nothing until the sender is dropped.
+fn held(capacity: u32, overflow: Overflow) -> (ActorRef<Log>, Sender<()>) {
+    let log = Builder::new()
+        .mailbox(Mailbox { capacity, overflow })
+        .start(Log::default());
+    let (release, held) = channel();
+    log.cast(Hold(held)).unwrap();
+    (log, release)
+}
+
+#[test]
+fn messages_of_one_sender_come_in_order_and_calls_are_answered() {
+    everywhere(|| {
+        let log = start(Log::default());
+        for n in 0..1_000 {
+            log.cast(Add(n)).unwrap();
+        }
+        assert_eq!(log.call(Add(1_000)).unwrap(), 1_001);
+        assert_eq!(log.call(Seen).unwrap(), (0..=1_000).collect::<Vec<_>>());
+    });
+}
+
+#[test]
+fn many_senders_lose_nothing() {
+    everywhere(|| {
+        let log = start(Log::default());
+        let senders: Vec<_> = (0..16u64)
+            .map(|sender| {
+                let log = log.clone();
+                spawn(move || (0..500).for_each(|n| log.cast(Add(sender << 32 | n)).unwrap()))
+            })
+            .collect();
+        for sender in senders {
+            sender.join().unwrap();
+        }
+        let seen = log.call(Seen).unwrap();
+        assert_eq!(seen.len(), 8_000);
+        for sender in 0..16 {
+            let its: Vec<_> = seen
+                .iter()
+                .filter(|n| **n >> 32 == sender)
+                .map(|n| n & 0xffff_ffff)
+                .collect();
+            assert_eq!(its, (0..500).collect::<Vec<_>>());
+        }
+    });
+}
+
+#[test]
+fn a_reply_that_comes_too_late_is_dropped_and_the_next_call_gets_its_own() {
+    everywhere(|| {
+        let log = start(Log::default());
+        let soon = Duration::from_millis(2);
+        let began = Instant::now();
+        assert_eq!(
+            log.call_timeout(Sleep(Duration::from_millis(30)), soon),
+            Err(CallError::TimedOut)
+        );
+        assert!(began.elapsed() >= soon);
+        assert_eq!(log.call(Add(1)), Ok(1));
+    });
+}
+
+#[test]
+fn a_panic_ends_the_actor_its_callers_and_senders_hear_of_it() {
+    everywhere(|| {
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let (supervisor, ends) = channel();
+        let state = Log {
+            dropped: Some(Arc::clone(&dropped)),
+            seen: Vec::new(),
+        };
+        let log = Builder::new().supervisor(supervisor).start(state);
+        log.cast(Add(1)).unwrap();
+        assert_eq!(log.call(Panics), Err(CallError::Ended));
+        let Ok(Signal::Panic(id, panic)) = ends.recv() else {
+            panic!("its end was told otherwise");
+        };
+        assert_eq!((id, panic.message()), (log.id(), Some("on purpose")));
+        assert_eq!(dropped.load(Ordering::Relaxed), 1);
+        assert!(matches!(log.cast(Add(2)), Err(SendError::Closed(Add(2)))));
+        assert_eq!(log.call(Seen), Err(CallError::Ended));
+        assert!(!log.is_alive());
+    });
+}
+
+#[test]
+fn callers_that_wait_behind_the_last_message_hear_of_the_end() {
+    everywhere(|| {
+        let (log, release) = held(100, Overflow::Fail);
+        let callers: Vec<_> = (0..10)
+            .map(|_| {
+                let log = log.clone();
+                spawn(move || log.call(Seen))
+            })
+            .collect();
+        while log.len() < 11 {
+            yield_now();
+        }
+        log.stop();
+        drop(release);
+        for caller in callers {
+            assert_eq!(caller.join().unwrap(), Err(CallError::Ended));
+        }
+    });
+}
+
+#[test]
+fn a_stop_is_not_delayed_by_a_full_mailbox() {
+    everywhere(|| {
+        let (supervisor, ends) = channel();
+        let log = Builder::new().supervisor(supervisor).start(Log::default());
+        for n in 0..1_000 {
+            log.cast(Add(n)).unwrap();
+        }
+        log.stop();
+        drop(log);
+        assert!(matches!(ends.recv(), Ok(Signal::Exit(_))));
+    });
+}
+
+#[test]
+fn an_actor_that_stops_itself_handles_nothing_more() {
+    everywhere(|| {
+        let log = start(Log::default());
+        assert_eq!(log.call(Stops), Ok(()));
+        assert_eq!(log.call(Seen), Err(CallError::Ended));
+    });
+}
+
+#[test]
+fn when_nobody_reaches_it_any_more_it_handles_what_it_has_and_ends() {
+    everywhere(|| {
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let (supervisor, ends) = channel();
+        let state = Log {
+            dropped: Some(Arc::clone(&dropped)),
+            seen: Vec::new(),
+        };
+        let log = Builder::new().supervisor(supervisor).start(state);
+        for n in 0..100 {
+            log.cast(Add(n)).unwrap();
+        }
+        drop(log.clone());
+        assert_eq!(dropped.load(Ordering::Relaxed), 0);
+        drop(log);
+        assert!(matches!(ends.recv(), Ok(Signal::Exit(_))));
+        assert_eq!(dropped.load(Ordering::Relaxed), 1);
+    });
+}
+
+#[test]
+fn a_full_mailbox_does_as_its_policy_says() {
+    everywhere(|| {
+        let (fails, release) = held(4, Overflow::Fail);
+        let taken = (0..100).take_while(|n| fails.cast(Add(*n)).is_ok()).count();
+        assert_eq!(taken, 3);
+        assert!(matches!(fails.cast(Add(7)), Err(SendError::Full(Add(7)))));
+        assert_eq!(fails.call(Seen), Err(CallError::Full));
+        drop(release);
+
+        let (drops, release) = held(4, Overflow::DropNewest);
+        (0..100).for_each(|n| drops.cast(Add(n)).unwrap());
+        assert_eq!(drops.call(Seen), Err(CallError::Full));
+        drop(release);
+        while !drops.is_empty() {
+            yield_now();
+        }
+        assert_eq!(drops.call(Seen).unwrap(), [0, 1, 2]);
+        assert_eq!(drops.dropped(), 97);
+
+        let (waits, release) = held(4, Overflow::Block);
+        let sender = waits.clone();
+        let sending = spawn(move || (0..100).for_each(|n| sender.cast(Add(n)).unwrap()));
+        while waits.len() < 4 {
+            yield_now();
+        }
+        drop(release);
+        sending.join().unwrap();
+        assert_eq!(waits.call(Seen).unwrap(), (0..100).collect::<Vec<_>>());
+
+        let (waits_a_little, _release) = held(1, Overflow::BlockFor(Duration::from_millis(1)));
+        assert!(matches!(
+            waits_a_little.cast(Add(5)),
+            Err(SendError::TimedOut(Add(5)))
+        ));
+    });
+}
+
+#[test]
+fn an_actor_that_would_wait_for_itself_is_told() {
+    struct Narcissus(Option<ActorRef<Narcissus>>);
+    struct Look;
+    struct Meet(ActorRef<Narcissus>);
+    impl Actor for Narcissus {}
+    impl Handler<Meet> for Narcissus {
+        type Reply = ();
+        fn handle(&mut self, meet: Meet, _: &Context<'_, Self>) {
+            self.0 = Some(meet.0);
+        }
+    }
+    impl Handler<Look> for Narcissus {
+        type Reply = bool;
+        fn handle(&mut self, _: Look, _: &Context<'_, Self>) -> bool {
+            let me = self.0.take().expect("they met");
+            let call = me.call(Look);
+            let casts = (0..2_000).find_map(|_| me.cast(Look).err());
+            call == Err(CallError::Full) && matches!(casts, Some(SendError::Full(Look)))
+        }
+    }
+    everywhere(|| {
+        let narcissus = start(Narcissus(None));
+        narcissus.call(Meet(narcissus.clone())).unwrap();
+        assert_eq!(narcissus.call(Look), Ok(true));
+        narcissus.stop();
+    });
+}
+
+#[test]
+fn a_message_for_later_comes_no_sooner_and_a_cancelled_one_not_at_all() {
+    everywhere(|| {
+        let log = start(Log::default());
+        let began = Instant::now();
+        let never = log.send_after(Duration::from_millis(5), Add(1));
+        log.send_after(Duration::from_millis(10), Add(2));
+        never.cancel();
+        while log.call(Seen).unwrap().is_empty() {
+            sleep(Duration::from_millis(1));
+        }
+        assert!(began.elapsed() >= Duration::from_millis(10));
+        assert_eq!(log.call(Seen).unwrap(), [2]);
+    });
+}
+
+#[test]
+fn threads_cast_and_call_as_actors_do() {
+    let runtime = Runtime::start(Config::exact(2)).unwrap();
+    let log = runtime.handle().start(Log::default());
+    std::thread::scope(|scope| {
+        for sender in 0..4u64 {
+            let log = log.clone();
+            scope.spawn(move || (0..1_000).for_each(|n| log.cast(Add(sender << 32 | n)).unwrap()));
+        }
+    });
+    assert_eq!(log.call(Seen).unwrap().len(), 4_000);
+    drop(runtime);
+    // Nobody is there to answer, and the caller hears of it at once.
+    let began = Instant::now();
+    assert_eq!(log.call(Seen), Err(CallError::Ended));
+    assert!(began.elapsed() < Duration::from_secs(4));
+}
+
+#[test]
+fn states_are_dropped_with_their_runtime() {
+    let dropped = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&dropped);
+    run(move || {
+        let logs: Vec<_> = (0..100)
+            .map(|_| {
+                start(Log {
+                    dropped: Some(Arc::clone(&counted)),
+                    seen: Vec::new(),
+                })
+            })
+            .collect();
+        logs.iter().for_each(|log| log.cast(Add(1)).unwrap());
+    });
+    assert_eq!(dropped.load(Ordering::Relaxed), 100);
+}
+
+#[test]
+fn ten_thousand_actors_each_answer() {
+    everywhere(|| {
+        let all: Vec<_> = (0..10_000).map(|_| start(Log::default())).collect();
+        for (n, log) in all.iter().enumerate() {
+            assert_eq!(log.call(Add(n as u64)), Ok(1));
+        }
+    });
+}
+
+#[test]
+fn the_state_is_started_before_the_first_message_and_stopped_after_the_last() {
+    struct Told(mpsc::Sender<&'static str>);
+    impl Actor for Told {
+        fn started(&mut self, _: &Context<'_, Self>) {
+            self.0.send("started").unwrap();
+        }
+        fn stopped(&mut self) {
+            self.0.send("stopped").unwrap();
+        }
+    }
+    impl Handler<&'static str> for Told {
+        type Reply = ();
+        fn handle(&mut self, what: &'static str, _: &Context<'_, Self>) {
+            self.0.send(what).unwrap();
+        }
+    }
+    everywhere(|| {
+        let (tx, rx) = mpsc::channel();
+        let (supervisor, ends) = channel();
+        let told = Builder::new().supervisor(supervisor).start(Told(tx));
+        told.cast("one").unwrap();
+        told.call("two").unwrap();
+        drop(told);
+        ends.recv().unwrap();
+        assert_eq!(
+            rx.iter().collect::<Vec<_>>(),
+            ["started", "one", "two", "stopped"]
+        );
+    });
+}
