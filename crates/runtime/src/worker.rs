@@ -49,6 +49,8 @@ pub(crate) struct Worker {
     _alternate: Option<AlternateStack>,
     wheel: Wheel,
     turn: Cell<u32>,
+    /// Yields for which nobody waited.
+    yields_alone: Cell<u32>,
     slice: Slice,
     ids: Ids,
 }
@@ -166,6 +168,7 @@ impl Worker {
             scheduler,
             wheel: Wheel::new(clock::now()),
             turn: Cell::new(0),
+            yields_alone: Cell::new(0),
             slice: Slice::new(),
             ids: Ids::default(),
         };
@@ -443,13 +446,15 @@ impl Worker {
     /// Lets others run, if there are any.
     #[inline(always)]
     pub(crate) fn yield_now(&self) {
-        let turn = self.turn.get().wrapping_add(1);
-        self.turn.set(turn);
-        if turn.is_multiple_of(TURNS_TO_CLOCK) {
-            self.fire();
-        }
         if self.others_wait() || self.scheduler.is_stopping() {
             self.let_others();
+            return;
+        }
+        // Counted apart from turns: if both counted in step, one of them would never come to its multiples.
+        let alone = self.yields_alone.get().wrapping_add(1);
+        self.yields_alone.set(alone);
+        if alone.is_multiple_of(TURNS_TO_CLOCK) {
+            self.fire();
         }
     }
 

@@ -307,3 +307,35 @@ fn an_actor_that_overflows_its_stack_is_named_and_ends_the_process() {
         "{said}"
     );
 }
+
+/// Yielders that are always there keep nothing fresh out: a count of yields once kept the workers' own count from its multiples.
+#[test]
+fn what_is_spawned_beside_yielders_begins() {
+    everywhere(|| {
+        let stop = Arc::new(AtomicUsize::new(0));
+        let yielders: Vec<_> = (0..8)
+            .map(|_| {
+                let stop = Arc::clone(&stop);
+                spawn(move || {
+                    while stop.load(Ordering::Relaxed) == 0 {
+                        yield_now();
+                    }
+                })
+            })
+            .collect();
+        for _ in 0..200 {
+            let block: Vec<_> = (0..64u64).map(|n| spawn(move || n)).collect();
+            assert_eq!(
+                block
+                    .into_iter()
+                    .map(|one| one.join().unwrap())
+                    .sum::<u64>(),
+                2_016
+            );
+        }
+        stop.store(1, Ordering::Relaxed);
+        for yielder in yielders {
+            yielder.join().unwrap();
+        }
+    });
+}
