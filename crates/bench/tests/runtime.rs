@@ -6,9 +6,15 @@ use std::process::{Command, Stdio};
 use thalweg_bench::cell::Cell;
 use thalweg_bench::workloads::WORKLOADS;
 
-/// What makes each workload small, and the lines of the cells: what of it has more than one way.
-const SMALL: &[(&str, &[&[(&str, &str)]])] = &[
-    ("chained_spawn", &[&[("actors", "20")]]),
+/// Parameters that make a workload small, and those that are not the usual ones.
+type Form = &'static [(&'static str, &'static str)];
+
+/// Each workload, once for each way that it can go.
+const SMALL: &[(&str, &[Form])] = &[
+    (
+        "chained_spawn",
+        &[&[("actors", "20")], &[("actors", "20"), ("drivers", "all")]],
+    ),
     ("ping_pong_oneshot", &[&[("rounds", "20")]]),
     (
         "spawn_storm_busy",
@@ -59,7 +65,7 @@ fn every_subject_takes_a_sample_cold_and_warm_on_one_worker_and_on_two() {
                     for (knob, value) in [
                         ("workers", workers),
                         ("lifetime", lifetime),
-                        ("drivers", "all"),
+                        ("drivers", "time"),
                         ("hook", "silent"),
                     ] {
                         let knob = cell.params.entry(knob.to_owned());
@@ -83,7 +89,7 @@ fn what_a_cell_does_not_know_is_answered() {
     let params = [
         ("actors", "1"),
         ("workers", "1"),
-        ("drivers", "all"),
+        ("drivers", "time"),
         ("hook", "silent"),
     ];
     let answer = |lifetime, peer| {

@@ -119,7 +119,7 @@ impl<const SCALING: bool> Pair for Primes<SCALING> {
     }
 
     fn target(self, point: Point) -> Option<Target> {
-        (point.silent && point.io).then_some(Target::High(1.05))
+        point.is_barred().then_some(Target::High(1.05))
     }
 }
 

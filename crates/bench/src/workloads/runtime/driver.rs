@@ -70,7 +70,7 @@ pub fn open<P: Pair>(cell: &Cell) -> Result<Vec<Side<'static, Sample>>, Problem>
     hook(point.silent)?;
     let sample = if cell.quick { QUICK_SAMPLE } else { SAMPLE };
     let sides = cell.subjects.iter().map(|name| {
-        let series: fn(P, Point, u32) -> Result<Series<P::Found>, Problem> = match name.as_str() {
+        let series: TakeSeries<P> = match name.as_str() {
             THALWEG => ours,
             name if name == point.peer() => tokio,
             other => {
@@ -116,6 +116,9 @@ struct Series<F> {
     elapsed: Duration,
     found: Vec<F>,
 }
+
+/// Takes so many runs of one side.
+type TakeSeries<P> = fn(P, Point, u32) -> Result<Series<<P as Pair>::Found>, Problem>;
 
 impl<F> Series<F> {
     fn of(runs: u32) -> (Self, Instant) {

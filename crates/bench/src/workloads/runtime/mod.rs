@@ -6,8 +6,8 @@
 //! | | `warm` | timed by the main actor or task, after it has done the same once, untimed |
 //! | `workers` | 1 | the peer is `tokio_current_thread`, ours runs on the thread that starts it, too |
 //! | | 2, .. | the peer is `tokio_multi_thread`; its main future is a task, so that it runs on a worker |
-//! | `drivers` | `all` | tokio looks after sockets, too, as `#[tokio::main]` starts it: that makes a yield dearer, and a start |
-//! | | `time` | after timers only |
+//! | `drivers` | `time` | tokio looks after timers only, as our runtime does |
+//! | | `all` | after sockets, too, as `#[tokio::main]` has it: then its `current_thread` writes to an eventfd and polls it whenever the main future is woken, and a start makes both |
 //! | `hook` | `silent` | the panic hook prints nothing, on either side |
 //! | | `default` | it is the standard library's, and standard error is /dev/null |
 //!

@@ -30,8 +30,8 @@ pub const WORKERS: Knob = Knob {
 /// What tokio looks after between tasks.
 pub const DRIVERS: Knob = Knob {
     name: "drivers",
-    default: "all",
-    what: "what tokio looks after between tasks, all or time, as a list",
+    default: "time",
+    what: "what tokio looks after between tasks, time or all, as a list; bars hold at time",
 };
 
 /// Who is told of a panic.
@@ -120,7 +120,13 @@ impl Point {
         init(config).map_err(|error| Problem::NotReady(error.to_string()))
     }
 
-    /// A limit of the ratio at one worker and another at two; none where panics are printed, or at more workers.
+    /// Whether a bar can rest on it: nothing is printed, and tokio looks after no more than our runtime does.
+    #[must_use]
+    pub fn is_barred(self) -> bool {
+        self.silent && !self.io
+    }
+
+    /// A limit of the ratio at one worker and another at two; none at more, or where [no bar can rest](Self::is_barred).
     #[must_use]
     pub fn bars(self, one: f64, two: f64) -> Option<Target> {
         match self.workers {
@@ -128,7 +134,7 @@ impl Point {
             2 => Some(Target::Ratio(two)),
             _ => None,
         }
-        .filter(|_| self.silent && self.io)
+        .filter(|_| self.is_barred())
     }
 }
 
