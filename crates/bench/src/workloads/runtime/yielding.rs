@@ -33,7 +33,7 @@ pub const YIELD_IN_HOT_LOOP: Workload = Workload {
     name: "yield_in_hot_loop",
     what: "One actor that makes way again and again while nobody else wants to run.",
     source: "smarm's benchmark of this name: 1,000,000 yields",
-    seconds: 40,
+    seconds: 60,
     run: run::<Yields<true>>,
     knobs: knobs![
         ("actors", "1", "actors that yield"),
