@@ -55,16 +55,24 @@ pub struct Cell {
 }
 
 /// What counts something, and the most of it that memory and threads are there for on any machine.
-const COUNTS: [(&str, u64); 9] = [
+const COUNTS: [(&str, u64); 17] = [
+    ("actors", 1 << 20),
     ("batch", 1 << 24),
     ("bursts", 1 << 24),
     ("capacity", 1 << 24),
-    ("each", 1 << 32),
+    ("chunks", 200_000),
+    ("depth", 1 << 12),
+    ("each", 1 << 31),
     ("items", 1 << 24),
     ("messages", 1 << 40),
     ("per_thread", 1 << 24),
     ("producers", 1 << 10),
     ("round_trips", 1 << 32),
+    ("rounds", 1 << 32),
+    ("sleeps", 1 << 20),
+    ("workers", 64),
+    ("yielders", 1 << 10),
+    ("yields", 1 << 32),
 ];
 
 fn anywhere() -> Placement {

@@ -20,10 +20,14 @@ pub struct Figures<'a> {
 pub enum Target {
     /// The ratio's median is at most this.
     Ratio(f64),
+    /// The high end of the ratio's interval is at most this.
+    High(f64),
     /// This metric is at most this.
     Metric(&'static str, f64),
     /// This metric is at least this.
     AtLeast(&'static str, f64),
+    /// This metric is at most this many times the peer's.
+    AtMostPeers(&'static str, f64),
     /// The subject's worst sample is at most this many times its median.
     Worst(f64),
     /// All of these.
@@ -36,8 +40,10 @@ impl Target {
     pub fn text(&self) -> String {
         match self {
             Self::Ratio(limit) => format!("ratio <= {limit}"),
+            Self::High(limit) => format!("ratio's high end <= {limit}"),
             Self::Metric(name, limit) => format!("{name} <= {limit}"),
             Self::AtLeast(name, limit) => format!("{name} >= {limit}"),
+            Self::AtMostPeers(name, limit) => format!("{name} / peer_{name} <= {limit}"),
             Self::Worst(limit) => format!("worst / median <= {limit}"),
             Self::All(all) => all.iter().map(Self::text).collect::<Vec<_>>().join(" and "),
         }
@@ -46,11 +52,15 @@ impl Target {
     /// Whether it is kept; `None` where the figure is not there.
     #[must_use]
     pub fn kept(&self, figures: Figures<'_>) -> Option<bool> {
-        let metric = |name| figures.metrics.get(name).copied();
+        let metric = |name: &str| figures.metrics.get(name).copied();
         match self {
             Self::Ratio(limit) => figures.ratio.map(|ratio| ratio.median <= *limit),
-            Self::Metric(name, limit) => metric(*name).map(|value| value <= *limit),
-            Self::AtLeast(name, limit) => metric(*name).map(|value| value >= *limit),
+            Self::High(limit) => figures.ratio.map(|ratio| ratio.high <= *limit),
+            Self::Metric(name, limit) => metric(name).map(|value| value <= *limit),
+            Self::AtLeast(name, limit) => metric(name).map(|value| value >= *limit),
+            Self::AtMostPeers(name, limit) => {
+                Some(metric(name)? <= limit * metric(&format!("peer_{name}"))?)
+            }
             Self::Worst(limit) => {
                 let worst = figures.samples.iter().copied().reduce(f64::max)?;
                 Some(worst <= limit * median(figures.samples)?)
@@ -111,6 +121,41 @@ mod tests {
     }
 
     #[test]
+    fn the_high_end_counts_where_only_noise_keeps_the_median() {
+        let wide = Ratio {
+            median: 1.0,
+            low: 0.9,
+            high: 1.1,
+        };
+        let figures = Figures {
+            ratio: Some(&wide),
+            metrics: &BTreeMap::new(),
+            samples: &[1.0],
+        };
+        assert_eq!(Target::Ratio(1.05).kept(figures), Some(true));
+        assert_eq!(Target::High(1.05).kept(figures), Some(false));
+        assert_eq!(Target::High(1.1).kept(figures), Some(true));
+        assert_eq!(Target::High(1.05).text(), "ratio's high end <= 1.05");
+    }
+
+    #[test]
+    fn a_metric_is_held_against_the_peers() {
+        let metrics = [("p50_ns", 30.0), ("peer_p50_ns", 20.0), ("p99_ns", 1.0)];
+        let metrics = metrics.map(|(name, value)| (name.to_owned(), value));
+        let figures = Figures {
+            ratio: None,
+            metrics: &metrics.into_iter().collect(),
+            samples: &[],
+        };
+        let kept = |name, limit| Target::AtMostPeers(name, limit).kept(figures);
+        assert_eq!(kept("p50_ns", 1.5), Some(true));
+        assert_eq!(kept("p50_ns", 1.4), Some(false));
+        assert_eq!(kept("p99_ns", 1.0), None);
+        let target = Target::AtMostPeers("p50_ns", 1.0);
+        assert_eq!(target.text(), "p50_ns / peer_p50_ns <= 1");
+    }
+
+    #[test]
     fn of_several_limits_one_that_is_missed_fails_all() {
         let target = Target::All(vec![Target::Metric("p50_ns", 10_000.0), Target::Ratio(1.5)]);
         assert_eq!(target.text(), "p50_ns <= 10000 and ratio <= 1.5");
@@ -135,6 +180,8 @@ mod tests {
             Target::Ratio(9.0),
             Target::Metric("p50_ns", 9.0),
             Target::AtLeast("p50_ns", 0.0),
+            Target::High(9.0),
+            Target::AtMostPeers("p50_ns", 9.0),
             Target::Worst(9.0),
         ] {
             assert_eq!(

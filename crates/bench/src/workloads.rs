@@ -4,6 +4,7 @@ pub mod first_calls;
 pub mod idle;
 pub mod lab_hosts;
 pub mod queue;
+pub mod runtime;
 pub mod search_overhead;
 pub mod submit;
 pub mod view_read;
@@ -86,6 +87,18 @@ pub static WORKLOADS: &[Workload] = &[
     queue::sustained::HOURS,
     submit::ffi_submit::WORKLOAD,
     submit::ablation::WORKLOAD,
+    runtime::spawning::CHAINED_SPAWN,
+    runtime::spawning::PING_PONG_ONESHOT,
+    runtime::spawning::SPAWN_STORM_BUSY,
+    runtime::yielding::YIELD_MANY,
+    runtime::yielding::YIELD_IN_HOT_LOOP,
+    runtime::timers::WORKLOAD,
+    runtime::computing::FAN_OUT_COMPUTE,
+    runtime::computing::MULTI_THREAD_SCALING,
+    runtime::recursion::WORKLOAD,
+    runtime::channels::MPSC_CONTENTION,
+    runtime::channels::UNCONTENDED_CHANNEL,
+    runtime::panics::WORKLOAD,
 ];
 
 /// The workload of this name.

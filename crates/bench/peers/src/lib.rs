@@ -1,4 +1,4 @@
-//! The peers: what the lab measures Thalweg's channels against, each behind the same few functions.
+//! The peers: what the lab measures Thalweg's channels and actors against, each behind the same few functions.
 //!
 //! A subject of the lab is a type that implements [`Channel`]; a loop over it is compiled for that type alone, so that
 //! neither a virtual call nor a closure stands between the loop and the peer's own code. A peer waits by its own
@@ -13,6 +13,7 @@
 //! | [`disruptor`] | `disruptor` |
 //! | [`c11_ring`], [`vyukov`] | two rings of our own making: C with cached positions, Vyukov's stamped slots |
 //! | [`tasks`] | channels and runtimes for `async` code |
+//! | [`tokio_runtime`] | `tokio_current_thread`, `tokio_multi_thread` |
 //! | [`versions`] | which version of each |
 //!
 //! The crate stands apart, and only the lab depends on it: no peer ever reaches a user.
@@ -26,6 +27,7 @@ pub mod shared;
 pub mod std_mpsc;
 pub mod tasks;
 pub mod tokio_mpsc;
+pub mod tokio_runtime;
 pub mod versions;
 pub mod vyukov;
 

@@ -11,6 +11,7 @@ pub fn of(peer: &str) -> String {
         "c11_ring_inlined" => return "crates/bench/peers/c/ring.c, the loop in C".to_owned(),
         "vyukov" => return "crates/bench/peers/src/vyukov.rs".to_owned(),
         "crossbeam" => "crossbeam-channel",
+        "tokio_current_thread" | "tokio_multi_thread" => "tokio",
         other => other,
     };
     pinned(package).unwrap_or_else(|| "unknown".to_owned())
@@ -38,6 +39,7 @@ mod tests {
         assert_eq!(of("crossbeam"), "0.5.17");
         assert_eq!(of("async-channel"), "2.5.0");
         assert!(of("tokio").starts_with("1."));
+        assert_eq!(of("tokio_multi_thread"), of("tokio"));
         assert!(of("std").contains("std::sync::mpsc"));
         assert_eq!(of("no-such-peer"), "unknown");
     }

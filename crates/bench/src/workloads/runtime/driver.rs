@@ -1,0 +1,202 @@
+//! How a [`Pair`] is timed.
+//!
+//! 1. A cell is set up by installing its panic hook; nothing is started.
+//! 2. A side's sample is a series of runs, as many as last [`SAMPLE`], which the side finds out before its first: a run of some of
+//!    these workloads lasts a few microseconds.
+//! 3. `cold`: each run has a runtime of its own, and its start and stop are timed. `warm`: one runtime for the whole series, in which
+//!    the work is done once before the timer starts.
+//! 4. What the runs found is kept until the timer has stopped, and then checked, all of it.
+
+use std::fs::File;
+use std::panic;
+use std::time::{Duration, Instant};
+
+use thalweg_peers::tokio_runtime::Tokio;
+
+use crate::cell::{Cell, Sample};
+use crate::interleave::Side;
+use crate::lab::Lab;
+use crate::latency::Latencies;
+use crate::placement::allowed;
+use crate::problem::Problem;
+use crate::report::Row;
+use crate::workloads::queue::rows::{self, Rigour};
+use crate::workloads::queue::subjects::THALWEG;
+
+use super::pair::Pair;
+use super::panics::PLANNED;
+use super::point::{Point, points};
+
+/// What a sample should last: neither the clock shows then nor a single tick of the kernel's timer.
+const SAMPLE: Duration = Duration::from_millis(40);
+/// The same in a quick run.
+const QUICK_SAMPLE: Duration = Duration::from_millis(2);
+/// Most runs of a sample.
+const MOST_RUNS: u32 = 10_000;
+
+/// Takes the samples of every point of the workload.
+///
+/// # Errors
+/// A knob makes no sense, or what failed in a cell's process.
+pub fn run<P: Pair>(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
+    let mut all = Vec::new();
+    for mut cell in points(lab, P::WORKLOAD) {
+        let point = Point::of(&cell)?;
+        let target = P::of(&cell)?.target(point);
+        cell.subjects = vec![THALWEG.to_owned(), point.peer().to_owned()];
+        let rigour = match target {
+            Some(_) => Rigour::Bar,
+            None => Rigour::Look,
+        };
+        let mut rows = rows::measure(lab, P::WORKLOAD, cell, rigour)?.rows("ns", &[P::CHECKED]);
+        if let Some(target) = target {
+            let processors = allowed().len();
+            let few = (processors < point.workers).then(|| format!("{processors} processors"));
+            let refusal = lab.refusal().or(few.as_deref());
+            rows::hold(&mut rows, point.peer(), &target, refusal);
+        }
+        all.append(&mut rows);
+    }
+    Ok(all)
+}
+
+/// Sets up both sides of a cell.
+///
+/// # Errors
+/// A parameter is missing or makes no sense, or there is no /dev/null.
+pub fn open<P: Pair>(cell: &Cell) -> Result<Vec<Side<'static, Sample>>, Problem> {
+    let point = Point::of(cell)?;
+    let pair = P::of(cell)?;
+    hook(point.silent)?;
+    let sample = if cell.quick { QUICK_SAMPLE } else { SAMPLE };
+    let sides = cell.subjects.iter().map(|name| {
+        let series: TakeSeries<P> = match name.as_str() {
+            THALWEG => ours,
+            name if name == point.peer() => tokio,
+            other => {
+                return Err(Problem::Usage(format!(
+                    "{other} is not measured on {} workers",
+                    point.workers
+                )));
+            }
+        };
+        let name = name.clone();
+        let mut settled = None;
+        Ok(Side::new(move || {
+            let runs = match settled {
+                Some(runs) => runs,
+                None => *settled.insert(settle(sample, |runs| series(pair, point, runs))?),
+            };
+            let series = series(pair, point, runs)?;
+            sample_of(pair, &series).map_err(|what| Problem::Check(format!("{name}: {what}")))
+        }))
+    });
+    sides.collect()
+}
+
+/// Panics that are planned are printed nowhere; by any other the lab itself is broken, and that is told.
+fn hook(silent: bool) -> Result<(), Problem> {
+    if silent {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |panicked| {
+            if panicked.payload().downcast_ref::<&str>() != Some(&PLANNED) {
+                before(panicked);
+            }
+        }));
+        Ok(())
+    } else {
+        let null = File::options().write(true).open("/dev/null");
+        null.and_then(|null| Ok(rustix::stdio::dup2_stderr(null)?))
+            .map_err(Problem::io("/dev/null"))
+    }
+}
+
+/// Some runs, and what they found.
+struct Series<F> {
+    elapsed: Duration,
+    found: Vec<F>,
+}
+
+/// Takes so many runs of one side.
+type TakeSeries<P> = fn(P, Point, u32) -> Result<Series<<P as Pair>::Found>, Problem>;
+
+impl<F> Series<F> {
+    fn of(runs: u32) -> (Self, Instant) {
+        let found = Vec::with_capacity(runs as usize);
+        let elapsed = Duration::ZERO;
+        (Self { elapsed, found }, Instant::now())
+    }
+
+    fn ended(mut self, began: Instant) -> Self {
+        self.elapsed = began.elapsed();
+        self
+    }
+}
+
+fn ours<P: Pair>(pair: P, point: Point, runs: u32) -> Result<Series<P::Found>, Problem> {
+    if point.cold {
+        let (mut series, began) = Series::of(runs);
+        for _ in 0..runs {
+            series.found.push(point.ready()?.run(move || pair.ours()));
+        }
+        return Ok(series.ended(began));
+    }
+    Ok(point.ready()?.run(move || {
+        drop(pair.ours());
+        let (mut series, began) = Series::of(runs);
+        for _ in 0..runs {
+            series.found.push(pair.ours());
+        }
+        series.ended(began)
+    }))
+}
+
+fn tokio<P: Pair>(pair: P, point: Point, runs: u32) -> Result<Series<P::Found>, Problem> {
+    let start = || {
+        Tokio::start(point.workers, point.io).map_err(Problem::io("cannot start tokio's runtime"))
+    };
+    if point.cold {
+        let (mut series, began) = Series::of(runs);
+        for _ in 0..runs {
+            series.found.push(start()?.run(pair.tokio()));
+        }
+        return Ok(series.ended(began));
+    }
+    Ok(start()?.run(async move {
+        drop(pair.tokio().await);
+        let (mut series, began) = Series::of(runs);
+        for _ in 0..runs {
+            series.found.push(pair.tokio().await);
+        }
+        series.ended(began)
+    }))
+}
+
+/// How many runs last as long as a sample should.
+fn settle<F>(
+    sample: Duration,
+    series: impl Fn(u32) -> Result<Series<F>, Problem>,
+) -> Result<u32, Problem> {
+    let mut runs = 1;
+    loop {
+        let elapsed = series(runs)?.elapsed.max(Duration::from_nanos(1));
+        let exact = f64::from(runs) * sample.as_secs_f64() / elapsed.as_secs_f64();
+        let wanted = exact.ceil().clamp(1.0, f64::from(MOST_RUNS)) as u32;
+        // The first runs of a process are slower than the rest: a long series tells better than a short one.
+        if wanted <= runs.saturating_mul(4) {
+            return Ok(wanted);
+        }
+        runs = wanted.min(runs * 16);
+    }
+}
+
+fn sample_of<P: Pair>(pair: P, series: &Series<P::Found>) -> Result<Sample, String> {
+    let mut latencies = Latencies::new();
+    for found in &series.found {
+        pair.check(found)?;
+        P::record(found, &mut latencies);
+    }
+    let runs = series.found.len() as u64;
+    let sample = Sample::of(series.elapsed, runs * pair.operations());
+    Ok(sample.with("runs", runs as f64).with_latencies(&latencies))
+}

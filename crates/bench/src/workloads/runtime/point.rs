@@ -1,0 +1,207 @@
+//! Where a workload is measured: on how many workers, with which start, hook and knobs.
+
+use std::env;
+use std::time::Duration;
+
+use thalweg_runtime::Config;
+use thalweg_runtime::runtime::{Ready, init};
+
+use crate::cell::Cell;
+use crate::judgement::Target;
+use crate::lab::Lab;
+use crate::placement::allowed;
+use crate::problem::Problem;
+use crate::workloads::{Knob, Workload};
+
+/// Whether the runtime's start and stop are timed.
+pub const LIFETIME: Knob = Knob {
+    name: "lifetime",
+    default: "cold,warm",
+    what: "cold: with the runtime's start and stop, warm: without, as a list",
+};
+
+/// How many threads run actors.
+pub const WORKERS: Knob = Knob {
+    name: "workers",
+    default: "1,2",
+    what: "threads that run actors, as a list; 1 is measured against tokio's current_thread; `each`: 1, 2, 4 .. all processors",
+};
+
+/// What tokio looks after between tasks.
+pub const DRIVERS: Knob = Knob {
+    name: "drivers",
+    default: "time",
+    what: "what tokio looks after between tasks, time or all, as a list; bars hold at time",
+};
+
+/// Who is told of a panic.
+pub const HOOK: Knob = Knob {
+    name: "hook",
+    default: "silent",
+    what: "the panic hook: silent, or default with standard error to /dev/null, as a list",
+};
+
+/// Our runtime's.
+pub const TIMESLICE: Knob = Knob {
+    name: "THALWEG_TIMESLICE",
+    default: "100us",
+    what: "our runtime's: how long an actor may run while others wait, with its unit",
+};
+
+/// The knobs of a usual workload: those of its point, and its own sizes as (name, default, what).
+macro_rules! knobs {
+    ($(($name:literal, $default:literal, $what:literal)),*) => {
+        &[
+            $crate::workloads::runtime::point::LIFETIME,
+            $crate::workloads::runtime::point::WORKERS,
+            $crate::workloads::runtime::point::DRIVERS,
+            $crate::workloads::runtime::point::HOOK,
+            $crate::workloads::runtime::point::TIMESLICE,
+            $($crate::workloads::Knob {
+                name: $name,
+                default: $default,
+                what: $what,
+            }),*
+        ]
+    };
+}
+pub(crate) use knobs;
+
+/// A knob's value that stands for several: see [`WORKERS`].
+pub const EACH: &str = "each";
+
+/// See the module.
+#[derive(Clone, Copy, Debug)]
+pub struct Point {
+    /// Whether start and stop are timed.
+    pub cold: bool,
+    /// Threads that run actors.
+    pub workers: usize,
+    /// Whether tokio looks after sockets, too.
+    pub io: bool,
+    /// Whether panics are printed nowhere.
+    pub silent: bool,
+    timeslice: Duration,
+}
+
+impl Point {
+    /// The point of `cell`. Our runtime's knobs come from the environment, where [`points`] has put them.
+    ///
+    /// # Errors
+    /// A parameter is missing, or a value is not allowed.
+    pub fn of(cell: &Cell) -> Result<Self, Problem> {
+        Ok(Self {
+            cold: either(cell, &LIFETIME, "cold", "warm")?,
+            workers: cell.number(WORKERS.name)? as usize,
+            io: either(cell, &DRIVERS, "all", "time")?,
+            silent: either(cell, &HOOK, "silent", "default")?,
+            timeslice: of_environment(&TIMESLICE, |text| humantime::parse_duration(text).ok())?,
+        })
+    }
+
+    /// Who we are held against.
+    #[must_use]
+    pub fn peer(self) -> &'static str {
+        match self.workers {
+            1 => "tokio_current_thread",
+            _ => "tokio_multi_thread",
+        }
+    }
+
+    /// Our runtime, as far as it starts without anything to run.
+    ///
+    /// # Errors
+    /// What it says.
+    pub fn ready(self) -> Result<Ready, Problem> {
+        let config = Config {
+            timeslice: self.timeslice,
+            ..Config::exact(self.workers)
+        };
+        init(config).map_err(|error| Problem::NotReady(error.to_string()))
+    }
+
+    /// Whether a bar can rest on it: nothing is printed, and tokio looks after no more than our runtime does.
+    #[must_use]
+    pub fn is_barred(self) -> bool {
+        self.silent && !self.io
+    }
+
+    /// A limit of the ratio at one worker and another at two; none at more, or where [no bar can rest](Self::is_barred).
+    #[must_use]
+    pub fn bars(self, one: f64, two: f64) -> Option<Target> {
+        match self.workers {
+            1 => Some(Target::Ratio(one)),
+            2 => Some(Target::Ratio(two)),
+            _ => None,
+        }
+        .filter(|_| self.is_barred())
+    }
+}
+
+fn either(cell: &Cell, knob: &Knob, yes: &str, no: &str) -> Result<bool, Problem> {
+    match cell.text(knob.name)? {
+        text if text == yes => Ok(true),
+        text if text == no => Ok(false),
+        other => Err(Problem::Usage(format!(
+            "{} is {yes} or {no}, not `{other}`",
+            knob.name
+        ))),
+    }
+}
+
+fn of_environment<V>(knob: &Knob, parse: impl Fn(&str) -> Option<V>) -> Result<V, Problem> {
+    let text = env::var(knob.name).unwrap_or_else(|_| knob.default.to_owned());
+    parse(&text).ok_or_else(|| {
+        let Knob { name, what, .. } = knob;
+        Problem::Usage(format!("{name}={text} makes no sense: {what}"))
+    })
+}
+
+/// A cell for each combination of what the knobs of `workload` list, without its subjects: a knob is a parameter, those of our
+/// runtime are variables of the cell's environment.
+#[must_use]
+pub fn points(lab: &Lab, workload: &Workload) -> Vec<Cell> {
+    let mut cells = vec![Cell::new(workload.name, &[], &[])];
+    // The cell's own process knows nothing of `RUST_BACKTRACE`: the default hook would print pages.
+    cells[0]
+        .environment
+        .insert("RUST_BACKTRACE".to_owned(), "0".to_owned());
+    for knob in workload.knobs {
+        if knob.name.starts_with("THALWEG_") {
+            for cell in &mut cells {
+                cell.environment
+                    .insert(knob.name.to_owned(), lab.knob(knob));
+            }
+            continue;
+        }
+        let values = values(&lab.knob(knob), allowed().len());
+        cells = cells
+            .iter()
+            .flat_map(|cell| {
+                values.iter().map(|value| {
+                    let mut cell = cell.clone();
+                    cell.params.insert(knob.name.to_owned(), value.clone());
+                    cell
+                })
+            })
+            .collect();
+    }
+    cells
+}
+
+/// The values in a list; [`EACH`] stands for the powers of two below `processors`, and `processors`.
+fn values(text: &str, processors: usize) -> Vec<String> {
+    if text == EACH {
+        let powers = (0..).map(|power| 1 << power);
+        return powers
+            .take_while(|workers| *workers < processors)
+            .chain([processors])
+            .map(|workers| workers.to_string())
+            .collect();
+    }
+    let words = text.split(',').map(str::trim);
+    words
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect()
+}

@@ -1,0 +1,110 @@
+//! `deep_recursion`: a function that calls itself, where that is plain on one side and a heap of futures on the other.
+
+use std::hint::black_box;
+
+use thalweg_peers::tokio_runtime;
+use thalweg_runtime::spawn;
+
+use crate::cell::Cell;
+use crate::judgement::Target;
+use crate::problem::Problem;
+use crate::workloads::Workload;
+
+use super::driver::{open, run};
+use super::pair::{ENDS, Pair, same};
+use super::point::{Point, knobs};
+
+/// See the module.
+pub const WORKLOAD: Workload = Workload {
+    name: "deep_recursion",
+    group: "runtime",
+    what: "A recursion 500 levels deep, in one actor and with an actor a level; cold, the runtime's start decides.",
+    source: "smarm's benchmark of this name: depth 500",
+    peers: &["tokio_current_thread", "tokio_multi_thread"],
+    seconds: 30,
+    run: run::<DeepRecursion>,
+    knobs: knobs![
+        ("depth", "500", "levels"),
+        (
+            "form",
+            "plain,actor_per_level",
+            "plain: calls in one actor, boxed futures in one task; actor_per_level: an actor or task for each, joined by the one above; as a list"
+        )
+    ],
+    cells: Some(open::<DeepRecursion>),
+};
+
+/// See [`WORKLOAD`].
+#[derive(Clone, Copy, Debug)]
+pub struct DeepRecursion {
+    depth: u64,
+    plain: bool,
+}
+
+impl Pair for DeepRecursion {
+    const WORKLOAD: &'static Workload = &WORKLOAD;
+    const CHECKED: &'static str = "an operation is a whole run; the depth that was reached";
+    type Found = u64;
+
+    fn of(cell: &Cell) -> Result<Self, Problem> {
+        let plain = match cell.text("form")? {
+            "plain" => true,
+            "actor_per_level" => false,
+            other => {
+                return Err(Problem::Usage(format!(
+                    "form is plain or actor_per_level, not `{other}`"
+                )));
+            }
+        };
+        let depth = cell.number("depth")?;
+        Ok(Self { depth, plain })
+    }
+
+    fn operations(self) -> u64 {
+        1
+    }
+
+    fn ours(self) -> u64 {
+        if self.plain {
+            level(self.depth)
+        } else {
+            actor_per_level(self.depth)
+        }
+    }
+
+    fn tokio(self) -> impl Future<Output = u64> + Send + 'static {
+        if self.plain {
+            tokio_runtime::recursion(self.depth)
+        } else {
+            tokio_runtime::task_per_level(self.depth)
+        }
+    }
+
+    fn check(self, found: &u64) -> Result<(), String> {
+        same("depth", *found, self.depth)
+    }
+
+    fn target(self, point: Point) -> Option<Target> {
+        point.bars(0.8, 0.2).filter(|_| self.plain && point.cold)
+    }
+}
+
+/// Each level is a frame of its own: the compiler knows neither how deep it goes nor what comes back.
+#[inline(never)]
+fn level(depth: u64) -> u64 {
+    match black_box(depth) {
+        0 => 0,
+        depth => 1 + black_box(level(depth - 1)),
+    }
+}
+
+fn actor_per_level(depth: u64) -> u64 {
+    match depth {
+        0 => 0,
+        _ => {
+            1 + spawn(move || actor_per_level(depth - 1))
+                .join()
+                .expect(ENDS)
+        }
+    }
+}

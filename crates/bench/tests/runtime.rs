@@ -1,0 +1,121 @@
+//! The runtime's workloads, each subject once, in small: in processes of their own, since they change the panic hook.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use thalweg_bench::cell::Cell;
+use thalweg_bench::workloads::WORKLOADS;
+
+/// Parameters that make a workload small, and those that are not the usual ones.
+type Form = &'static [(&'static str, &'static str)];
+
+/// Each workload, once for each way that it can go.
+const SMALL: &[(&str, &[Form])] = &[
+    (
+        "chained_spawn",
+        &[&[("actors", "20")], &[("actors", "20"), ("drivers", "all")]],
+    ),
+    ("ping_pong_oneshot", &[&[("rounds", "20")]]),
+    (
+        "spawn_storm_busy",
+        &[&[("actors", "50"), ("yielders", "2")]],
+    ),
+    ("yield_many", &[&[("actors", "5"), ("yields", "20")]]),
+    ("yield_in_hot_loop", &[&[("actors", "1"), ("yields", "20")]]),
+    ("many_timers", &[&[("sleeps", "50")]]),
+    ("fan_out_compute", &[&[("chunks", "4")]]),
+    ("multi_thread_scaling", &[&[("chunks", "4")]]),
+    (
+        "deep_recursion",
+        &[
+            &[("depth", "20"), ("form", "plain")],
+            &[("depth", "20"), ("form", "actor_per_level")],
+        ],
+    ),
+    ("mpsc_contention", &[&[("producers", "3"), ("each", "100")]]),
+    (
+        "uncontended_channel",
+        &[&[("producers", "1"), ("each", "100")]],
+    ),
+    (
+        "catch_unwind_panics",
+        &[
+            &[("actors", "20"), ("hook", "silent")],
+            &[("actors", "20"), ("hook", "default")],
+        ],
+    ),
+];
+
+#[test]
+fn every_workload_of_the_group_is_tried_here() {
+    let group = WORKLOADS.iter().filter(|one| one.group == "runtime");
+    let names: Vec<&str> = group.map(|one| one.name).collect();
+    let tried: Vec<&str> = SMALL.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names, tried);
+}
+
+#[test]
+fn every_subject_takes_a_sample_cold_and_warm_on_one_worker_and_on_two() {
+    for (name, forms) in SMALL {
+        for form in *forms {
+            for (workers, peer) in [("1", "tokio_current_thread"), ("2", "tokio_multi_thread")] {
+                for lifetime in ["cold", "warm"] {
+                    let mut cell = Cell::new(name, form, &["thalweg", peer]);
+                    cell.quick = true;
+                    for (knob, value) in [
+                        ("workers", workers),
+                        ("lifetime", lifetime),
+                        ("drivers", "time"),
+                        ("hook", "silent"),
+                    ] {
+                        let knob = cell.params.entry(knob.to_owned());
+                        knob.or_insert_with(|| value.to_owned());
+                    }
+                    let (said, told) = answers(&cell);
+                    let lines: Vec<&str> = said.lines().collect();
+                    assert_eq!(lines.len(), 4, "{name} {workers} {lifetime}: {said}{told}");
+                    for sample in &lines[2..] {
+                        assert!(sample.starts_with(r#"{"ns":"#), "{name}: {sample}");
+                    }
+                    assert_eq!(told, "", "{name}: panics that are planned are not printed");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_a_cell_does_not_know_is_answered() {
+    let params = [
+        ("actors", "1"),
+        ("workers", "1"),
+        ("drivers", "time"),
+        ("hook", "silent"),
+    ];
+    let answer = |lifetime, peer| {
+        let mut cell = Cell::new("chained_spawn", &params, &["thalweg", peer]);
+        cell.params
+            .insert("lifetime".to_owned(), String::from(lifetime));
+        answers(&cell).0
+    };
+    assert!(answer("hot", "tokio_current_thread").contains("cold or warm, not `hot`"));
+    assert!(answer("cold", "tokio_multi_thread").contains("is not measured on 1 workers"));
+}
+
+/// What a process says that has this cell and takes a sample of each of two subjects, and what it prints besides.
+fn answers(cell: &Cell) -> (String, String) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_thalweg-bench"))
+        .arg("cell")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("cargo has just built it");
+    let line = serde_json::to_string(cell).expect("a cell has no odd keys");
+    let mut input = child.stdin.take().expect("it was just piped");
+    write!(input, "{line}\n0\n1\n").expect("it reads to its input's end");
+    drop(input);
+    let output = child.wait_with_output().expect("it was just started");
+    let text = |bytes| String::from_utf8(bytes).expect("the lab speaks UTF-8");
+    (text(output.stdout), text(output.stderr))
+}
