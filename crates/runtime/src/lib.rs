@@ -45,7 +45,7 @@ pub use epoch::{epoch, watch_forks};
 pub use id::ActorId;
 pub use join::{JoinError, JoinHandle, TimedOut};
 pub use panics::Panic;
-pub use runtime::{Builder, Handle, Ready, Runtime, run, spawn};
+pub use runtime::{Builder, Handle, Ready, Runtime, init, run, spawn};
 pub use scheduler::Run;
 pub use stack::StackError;
 pub use supervised::{Signal, spawn_under};
