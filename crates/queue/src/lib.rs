@@ -55,6 +55,5 @@ pub use gate::Gate;
 pub use inbox::Inbox;
 pub use park::{Parker, Wake};
 pub use ring::Ring;
-#[cfg(not(loom))]
 pub use sleeper::{Host, host};
 pub use spin::Spin;

@@ -3,7 +3,6 @@
 //! A runtime whose actors share threads says here how one of them waits ([`host`]). Then every blocking call of this crate that one
 //! makes lets its thread go on with others.
 
-#[cfg(not(loom))]
 use std::cell::Cell;
 use std::task::Waker;
 
@@ -20,13 +19,11 @@ pub struct Host {
     pub park: fn(Option<u64>) -> Wake,
 }
 
-#[cfg(not(loom))]
 thread_local! {
     static HOST: Cell<Option<&'static Host>> = const { Cell::new(None) };
 }
 
 /// From now on blocking calls on this thread ask `host` how to wait; `None`: the thread sleeps. What was there before.
-#[cfg(not(loom))]
 pub fn host(host: Option<&'static Host>) -> Option<&'static Host> {
     HOST.replace(host)
 }

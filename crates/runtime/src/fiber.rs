@@ -8,9 +8,8 @@
 use std::cell::{Cell, UnsafeCell};
 use std::ptr::NonNull;
 
-use corosensei::{Coroutine, CoroutineResult, Yielder};
-
 use crate::stack::Stack;
+use crate::switch::{Coroutine, CoroutineResult, Yielder};
 use crate::task::Task;
 
 /// Why a fiber stopped running for now.

@@ -29,8 +29,13 @@ mod ring;
 pub mod runtime;
 mod scheduler;
 mod slice;
+#[cfg(not(any(miri, loom, thalweg_threads)))]
+mod stack;
+#[cfg(any(miri, loom, thalweg_threads))]
+#[path = "switch/stack.rs"]
 mod stack;
 mod supervised;
+mod switch;
 mod sync;
 mod task;
 mod timers;

@@ -273,10 +273,10 @@ impl Handle {
 }
 
 /// A thread of the core: it blocks all asynchronous signals, so that the host's threads get them.
-pub(crate) fn thread(
+pub(crate) fn thread<R: Send + 'static>(
     name: String,
-    body: impl FnOnce() + Send + 'static,
-) -> std::io::Result<ThreadHandle<()>> {
+    body: impl FnOnce() -> R + Send + 'static,
+) -> std::io::Result<ThreadHandle<R>> {
     // Blocked here and inherited there: no signal finds the thread in between.
     let before = signals::block();
     let thread = std::thread::Builder::new().name(name).spawn(body);
@@ -284,6 +284,15 @@ pub(crate) fn thread(
     thread
 }
 
+/// Miri knows no signals.
+#[cfg(miri)]
+mod signals {
+    pub(super) fn block() {}
+
+    pub(super) fn restore((): &()) {}
+}
+
+#[cfg(not(miri))]
 mod signals {
     /// Blocks every signal on this thread but those that a fault of its own raises.
     pub(super) fn block() -> libc::sigset_t {

@@ -56,9 +56,9 @@ pub(crate) struct Worker {
 }
 
 struct Fibers {
-    /// All of this worker. A box, since their jobs point to them.
-    #[expect(clippy::vec_box, reason = "fibers must not move")]
-    all: Vec<Box<Fiber>>,
+    /// All of this worker, each from a box until it ends. A box itself would say, wherever it is moved, that nobody else points to them, and
+    /// their jobs do.
+    all: Vec<NonNull<Fiber>>,
     free: Vec<NonNull<Fiber>>,
     stacks: Magazine,
 }
@@ -82,9 +82,9 @@ impl Fibers {
         }
         let fiber = Fiber::new(self.stacks.take()?);
         fiber.place.set(self.all.len());
-        let address = NonNull::from(&*fiber);
+        let fiber = NonNull::from(Box::leak(fiber));
         self.all.push(fiber);
-        Ok(address)
+        Ok(fiber)
     }
 
     /// Takes back one of these, whose job is done.
@@ -102,8 +102,11 @@ impl Fibers {
     fn end(&mut self, place: usize) {
         let fiber = self.all.swap_remove(place);
         if let Some(moved) = self.all.get(place) {
-            moved.place.set(place);
+            // SAFETY: it is in `all`.
+            unsafe { moved.as_ref() }.place.set(place);
         }
+        // SAFETY: it came from a box, and has just been taken out of `all`.
+        let fiber = unsafe { Box::from_raw(fiber.as_ptr()) };
         self.stacks.give(fiber.into_stack());
     }
 }
@@ -137,6 +140,22 @@ pub(crate) fn current<'a>() -> Option<&'a Worker> {
     // SAFETY: set from the beginning to the end of `enter`, on whose frame the worker is; the reference is used further up that stack, or on
     // a fiber that this worker resumes from there.
     unsafe { CURRENT.get().as_ref() }
+}
+
+/// What a worker's thread knows of itself, for the thread that is one of its fibers.
+#[cfg(any(miri, loom, thalweg_threads))]
+pub(crate) struct Belongings(*const Worker);
+
+#[cfg(any(miri, loom, thalweg_threads))]
+impl Belongings {
+    pub(crate) fn of_this_thread() -> Self {
+        Self(CURRENT.get())
+    }
+
+    pub(crate) fn take_up(self) {
+        CURRENT.set(self.0);
+        thalweg_queue::host(Some(&wait::HOST));
+    }
 }
 
 impl Worker {
@@ -561,7 +580,10 @@ impl Worker {
         self.empty();
         // What an actor spawns now is cancelled, so no fiber comes to these; and one that is taken out has its place filled by the last.
         for place in (0..self.fibers(|fibers| fibers.all.len())).rev() {
-            if let Some(task) = self.fibers(|fibers| fibers.all[place].task.get()) {
+            if let Some(task) = self.fibers(|fibers| {
+                // SAFETY: it is in `all`.
+                unsafe { fibers.all[place].as_ref() }.task.get()
+            }) {
                 self.run(task);
                 // Those that it woke come by themselves, or have ended when the next one runs.
                 self.empty();

@@ -89,7 +89,9 @@ fn a_panic_ends_its_actor_only() {
 }
 
 #[test]
-fn ten_thousand_actors_from_four_threads_all_run() {
+fn thousands_of_actors_from_four_threads_all_run() {
+    /// Of each thread.
+    const ACTORS: usize = if cfg!(miri) { 5 } else { 2_500 };
     let runtime = runtime(2);
     let ran = Arc::new(AtomicUsize::new(0));
     let (done, ended) = mpsc::channel();
@@ -97,10 +99,10 @@ fn ten_thousand_actors_from_four_threads_all_run() {
         for _ in 0..4 {
             let (handle, ran, done) = (runtime.handle().clone(), ran.clone(), done.clone());
             scope.spawn(move || {
-                for _ in 0..2_500 {
+                for _ in 0..ACTORS {
                     let (ran, done) = (ran.clone(), done.clone());
                     handle.spawn(move || {
-                        if ran.fetch_add(1, Ordering::Relaxed) + 1 == 10_000 {
+                        if ran.fetch_add(1, Ordering::Relaxed) + 1 == 4 * ACTORS {
                             done.send(()).unwrap();
                         }
                     });
@@ -170,13 +172,14 @@ fn a_scheduled_actor_runs_once_each_time() {
     let runtime = runtime(2);
     let (tx, rx) = mpsc::channel();
     let counter = Arc::new(Counter(AtomicUsize::new(0), tx));
-    for turn in 1..=100 {
+    for turn in 1..=if cfg!(miri) { 5 } else { 100 } {
         runtime.handle().schedule(counter.clone());
         assert_eq!(rx.recv().unwrap(), turn);
     }
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "Miri has no /proc")]
 fn idle_workers_switch_no_contexts() {
     let runtime = runtime(2);
     let (done, ended) = mpsc::channel();

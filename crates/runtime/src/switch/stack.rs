@@ -1,0 +1,70 @@
+//! In the place of [`crate::stack`](self) where each fiber is a thread, which has a stack.
+
+#[expect(dead_code, reason = "nothing is asked of the system here")]
+#[path = "../stack/error.rs"]
+mod error;
+
+pub use error::StackError;
+
+/// Nothing: the thread's own.
+#[derive(Debug)]
+pub(crate) struct Stack;
+
+#[derive(Debug)]
+pub(crate) struct Depot;
+
+impl Depot {
+    pub(crate) fn of(_: usize) -> &'static Self {
+        &Self
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Magazine;
+
+impl Magazine {
+    pub(crate) fn new(_: &'static Depot) -> Self {
+        Self
+    }
+
+    pub(crate) fn take(&mut self) -> Result<Stack, StackError> {
+        Ok(Stack)
+    }
+
+    pub(crate) fn give(&mut self, _: Stack) {}
+
+    pub(crate) fn trim(&mut self) -> bool {
+        false
+    }
+}
+
+/// A thread's overflow is the standard library's to report.
+pub(crate) mod overflow {
+    use std::ptr::NonNull;
+
+    #[derive(Debug)]
+    pub(crate) struct Name;
+
+    impl Name {
+        pub(crate) fn new(_: impl Into<Box<str>>) -> Self {
+            Self
+        }
+    }
+
+    #[derive(Debug)]
+    pub(crate) struct AlternateStack;
+
+    impl AlternateStack {
+        pub(crate) fn where_missing() -> Option<Self> {
+            None
+        }
+    }
+
+    pub(crate) fn install() -> std::io::Result<()> {
+        Err(std::io::ErrorKind::Unsupported.into())
+    }
+
+    /// # Safety
+    /// As for the real one.
+    pub(crate) unsafe fn set_current(_: Option<NonNull<Name>>) {}
+}
