@@ -31,13 +31,15 @@ impl Desk {
     /// One that is nobody's.
     pub(crate) fn take() -> &'static Self {
         let used = free().pop();
-        used.unwrap_or_else(|| {
-            Box::leak(Box::new(Self {
-                newest: AtomicPtr::new(std::ptr::null_mut()),
-                asleep: AtomicBool::new(false),
-                parker: Parker::new(),
-            }))
-        })
+        used.unwrap_or_else(Self::make)
+    }
+
+    pub(crate) fn make() -> &'static Self {
+        Box::leak(Box::new(Self {
+            newest: AtomicPtr::new(std::ptr::null_mut()),
+            asleep: AtomicBool::new(false),
+            parker: Parker::new(),
+        }))
     }
 
     /// Rule 3.

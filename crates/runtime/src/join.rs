@@ -13,7 +13,9 @@ use thalweg_queue::{Parker, Wake, clock};
 use crate::id::ActorId;
 use crate::panics::Panic;
 use crate::stack::StackError;
+use crate::sync::spin_loop;
 use crate::task::{Joiner, Task};
+use crate::wait::Woke;
 use crate::worker;
 
 /// Why an actor has no value.
@@ -129,7 +131,7 @@ impl<T> JoinHandle<T> {
         if !self.is_finished() && self.has_place() {
             let ended = match worker::current().and_then(|worker| Some((worker, worker.running()?)))
             {
-                Some((worker, me)) => self.wait_as_actor(worker, me, deadline),
+                Some((worker, me)) => self.wait_as_actor(me, || worker.park(deadline)),
                 None => self.wait_as_thread(deadline),
             };
             if !ended {
@@ -144,7 +146,8 @@ impl<T> JoinHandle<T> {
         !std::mem::take(&mut self.polled) || self.task.header().life.unjoin()
     }
 
-    fn wait_as_actor(&self, worker: &worker::Worker, me: Task, deadline: Option<u64>) -> bool {
+    /// `me` is the caller, and `park` puts it aside until it is woken.
+    pub(crate) fn wait_as_actor(&self, me: Task, park: impl Fn() -> Woke) -> bool {
         let life = &self.task.header().life;
         // SAFETY: the place is ours: this is the only handle, and every way out of here gives it back. We go only after `LEFT`, or
         // having taken the place back.
@@ -152,14 +155,13 @@ impl<T> JoinHandle<T> {
             return true;
         }
         while !life.is_done() {
-            let woke = worker.park(deadline);
-            if matches!(woke, crate::Woke::TimedOut | crate::Woke::Stopping) && life.unjoin() {
+            if matches!(park(), Woke::TimedOut | Woke::Stopping) && life.unjoin() {
                 return false;
             }
         }
         // `life`'s rule 3: a few instructions of another worker at most.
         while !life.has_left() {
-            std::hint::spin_loop();
+            spin_loop();
         }
         true
     }

@@ -22,8 +22,11 @@ mod epoch;
 mod fiber;
 mod fifo;
 mod id;
+mod idle;
 mod join;
 mod life;
+#[cfg(all(test, loom))]
+mod models;
 mod panics;
 mod ring;
 pub mod runtime;

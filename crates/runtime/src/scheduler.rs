@@ -8,7 +8,8 @@
 //!    there waits or ends, or its time slice is over.
 //! 3. A worker without work counts itself as searching, looks everywhere for what a wake costs, says that it is idle and asleep, stops
 //!    counting as searching, passes a full fence, **looks everywhere once more**, and parks until its next deadline.
-//! 4. The last searcher that finds something wakes one more, so that a burst fans out.
+//! 4. The last searcher that finds something passes a full fence and wakes one more, if there is more: others relied on it, and a burst
+//!    fans out. So does a worker that was woken for such a job and has something of its own to do.
 //! 5. A woken actor goes to its home's desk, never elsewhere (`desk`).
 
 use std::collections::VecDeque;
@@ -17,10 +18,11 @@ use std::thread::JoinHandle;
 
 use crate::config::Config;
 use crate::desk::Desk;
+use crate::idle::{Announced, Idle};
 use crate::join::JoinError;
 use crate::ring::Ring;
 use crate::runtime;
-use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
+use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 use crate::task::{Header, Task};
 use crate::timers::Timers;
 use crate::worker::Worker;
@@ -44,8 +46,7 @@ pub(crate) struct Scheduler {
     pub(crate) timers: Timers,
     injector: Mutex<VecDeque<Task>>,
     injected: AtomicUsize,
-    idle: AtomicU64,
-    searching: AtomicUsize,
+    idle: Idle,
     started: AtomicUsize,
     stopping: AtomicBool,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -68,8 +69,7 @@ impl Scheduler {
             timers: Timers::default(),
             injector: Mutex::default(),
             injected: AtomicUsize::new(0),
-            idle: AtomicU64::new(0),
-            searching: AtomicUsize::new(0),
+            idle: Idle::new(),
             started: AtomicUsize::new(0),
             stopping: AtomicBool::new(false),
             threads: Mutex::default(),
@@ -151,44 +151,44 @@ impl Scheduler {
 
     /// Rule 1, after the job was put where others see it.
     pub(crate) fn announce(self: &Arc<Self>) {
-        fence(Ordering::SeqCst);
-        if self.searching.load(Ordering::Relaxed) > 0 {
-            return;
-        }
-        let mut idle = self.idle.load(Ordering::Relaxed);
-        while idle != 0 {
-            let bit = idle & idle.wrapping_neg();
-            let before = self.idle.fetch_and(!bit, Ordering::AcqRel);
-            if before & bit != 0 {
-                let index = bit.trailing_zeros() as usize;
-                self.seats[index].desk.parker.unpark();
-                return;
+        match self.idle.announce() {
+            Announced::Awaited => {}
+            Announced::Wakes(index) => self.seats[index].desk.parker.unpark(),
+            Announced::Unheard => {
+                // Without one more the others do it: a machine short of threads is slower, not wrong.
+                let _ = self.start_worker();
             }
-            idle = before & !bit;
         }
-        // Without one more the others do it: a machine short of threads is slower, not wrong.
-        let _ = self.start_worker();
     }
 
     pub(crate) fn begin_search(&self) {
-        self.searching.fetch_add(1, Ordering::SeqCst);
+        self.idle.begin_search();
     }
 
-    /// `true`: this was the last one.
-    pub(crate) fn end_search(&self) -> bool {
-        self.searching.fetch_sub(1, Ordering::SeqCst) == 1
+    /// Rules 1 and 4: the caller has found something.
+    pub(crate) fn end_search(self: &Arc<Self>) {
+        if self.idle.end_search() && self.has_fresh() {
+            self.announce();
+        }
+    }
+
+    /// Whether there is a job that any worker may start.
+    fn has_fresh(&self) -> bool {
+        self.has_injected() || self.seats.iter().any(|seat| !seat.ring.is_empty())
     }
 
     /// Rule 3.
     pub(crate) fn lie_down(&self, index: usize) {
-        self.idle.fetch_or(1 << index, Ordering::SeqCst);
-        self.end_search();
+        self.idle.lie_down(index);
         self.seats[index].desk.lie_down();
     }
 
-    pub(crate) fn get_up(&self, index: usize) {
+    /// `busy`: the caller has something of its own to do. Was it woken for a job that any worker may start, another is.
+    pub(crate) fn get_up(self: &Arc<Self>, index: usize, busy: bool) {
         self.seats[index].desk.get_up();
-        self.idle.fetch_and(!(1 << index), Ordering::AcqRel);
+        if self.idle.get_up(index) && busy && self.has_fresh() {
+            self.announce();
+        }
     }
 
     #[inline(always)]

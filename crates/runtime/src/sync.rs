@@ -2,11 +2,63 @@
 
 #[cfg(loom)]
 pub(crate) use loom::{
-    cell::UnsafeCell,
+    cell::{Cell, UnsafeCell},
+    hint::spin_loop,
     sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
 };
 
 #[cfg(not(loom))]
-pub(crate) use std::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+pub(crate) use self::real::UnsafeCell;
+#[cfg(not(loom))]
+pub(crate) use std::{
+    cell::Cell,
+    hint::spin_loop,
+    sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
 };
+
+#[cfg(not(loom))]
+mod real {
+    /// `std`'s cell behind loom's interface.
+    #[derive(Debug)]
+    pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+
+    impl<T> UnsafeCell<T> {
+        pub(crate) const fn new(value: T) -> Self {
+            Self(std::cell::UnsafeCell::new(value))
+        }
+
+        #[inline(always)]
+        pub(crate) fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+            f(self.0.get())
+        }
+    }
+}
+
+/// Memory as loom sees it: whoever uses it reads it, and who frees it writes it, once. So a use that may come after, or beside, is
+/// found, and so is memory that nobody frees.
+#[cfg(loom)]
+pub(crate) struct Memory {
+    used: UnsafeCell<()>,
+    kept: Cell<Option<loom::sync::Arc<()>>>,
+}
+
+#[cfg(loom)]
+impl Memory {
+    pub(crate) fn new() -> Self {
+        Self {
+            used: UnsafeCell::new(()),
+            kept: Cell::new(Some(loom::sync::Arc::new(()))),
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn touch(&self) {
+        self.used.with(|_| ());
+    }
+
+    #[track_caller]
+    pub(crate) fn free(&self) {
+        self.used.with_mut(|_| ());
+        drop(self.kept.take().expect("it is freed once"));
+    }
+}

@@ -9,7 +9,6 @@
 //! 4. From afar a job is woken by its home's inbox: who turns `woken` to true puts it in, with a reference; the home turns it back before it
 //!    looks what the wake-up is for. So it is there at most once.
 
-use std::cell::{Cell, UnsafeCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::task::{RawWaker, RawWakerVTable, Waker};
@@ -20,8 +19,8 @@ use crate::id::ActorId;
 use crate::join::JoinError;
 use crate::life::Life;
 use crate::stack::overflow::Name;
-use crate::sync::{AtomicBool, AtomicPtr, Ordering};
-use crate::worker::{self, Worker};
+use crate::sync::{AtomicBool, AtomicPtr, Cell, Ordering, UnsafeCell};
+use crate::worker;
 
 /// Where a job is, to its home worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +60,8 @@ pub(crate) struct Header {
     woken: AtomicBool,
     pub(crate) id: ActorId,
     pub(crate) name: Option<Name>,
+    #[cfg(loom)]
+    memory: crate::sync::Memory,
 }
 
 /// A reference to a job. See rule 1.
@@ -92,6 +93,15 @@ struct Job<F, T> {
     stage: UnsafeCell<Stage<F, T>>,
 }
 
+impl Header {
+    /// # Safety
+    /// `life`'s rule 1: the place is the caller's.
+    unsafe fn take_joiner(&self) -> Option<Joiner> {
+        // SAFETY: as said.
+        self.joiner.with_mut(|place| unsafe { (*place).take() })
+    }
+}
+
 impl<F: FnOnce() -> T, T> Job<F, T> {
     const TABLE: Table = Table {
         run: Self::run,
@@ -101,31 +111,35 @@ impl<F: FnOnce() -> T, T> Job<F, T> {
         free: Self::free,
     };
 
-    fn stage(header: NonNull<Header>) -> *mut Stage<F, T> {
+    fn stage<'a>(header: NonNull<Header>) -> &'a UnsafeCell<Stage<F, T>> {
         // SAFETY: rule 1 keeps it there, and the table goes with the type that the job was made with.
-        unsafe { header.cast::<Self>().as_ref() }.stage.get()
+        &unsafe { header.cast::<Self>().as_ref() }.stage
+    }
+
+    /// # Safety
+    /// Rule 3: the stage is the caller's.
+    unsafe fn exchange(header: NonNull<Header>, stage: Stage<F, T>) -> Stage<F, T> {
+        // SAFETY: as said.
+        Self::stage(header).with_mut(|old| unsafe { std::mem::replace(&mut *old, stage) })
     }
 
     /// # Safety
     /// Rule 3: the caller's worker starts it now.
     unsafe fn run(header: NonNull<Header>) {
-        let stage = Self::stage(header);
         // SAFETY: rule 3.
-        let Stage::Fresh(f) = (unsafe { std::mem::replace(&mut *stage, Stage::Gone) }) else {
+        let Stage::Fresh(f) = (unsafe { Self::exchange(header, Stage::Gone) }) else {
             unreachable!("a job is started once");
         };
         let output = catch_unwind(AssertUnwindSafe(f)).map_err(JoinError::panicked);
         // SAFETY: rule 3. Nothing is there to be dropped.
-        unsafe { stage.write(Stage::Done(output)) };
+        Self::stage(header).with_mut(|stage| unsafe { stage.write(Stage::Done(output)) });
     }
 
     /// # Safety
     /// As `run`.
     unsafe fn cancel(header: NonNull<Header>, why: JoinError) {
-        let stage = Self::stage(header);
         // SAFETY: rule 3.
-        let fresh = unsafe { std::mem::replace(&mut *stage, Stage::Done(Err(why))) };
-        drop_quietly(fresh);
+        drop_quietly(unsafe { Self::exchange(header, Stage::Done(Err(why))) });
     }
 
     /// # Safety
@@ -133,7 +147,7 @@ impl<F: FnOnce() -> T, T> Job<F, T> {
     unsafe fn take(header: NonNull<Header>, to: *mut ()) {
         // SAFETY: as said.
         unsafe {
-            if let Stage::Done(output) = std::mem::replace(&mut *Self::stage(header), Stage::Gone) {
+            if let Stage::Done(output) = Self::exchange(header, Stage::Gone) {
                 to.cast::<Result<T, JoinError>>().write(output);
             } else {
                 unreachable!("an output is taken once");
@@ -145,14 +159,22 @@ impl<F: FnOnce() -> T, T> Job<F, T> {
     /// Rule 3: the output is the caller's.
     unsafe fn discard(header: NonNull<Header>) {
         // SAFETY: as said.
-        drop_quietly(unsafe { std::mem::replace(&mut *Self::stage(header), Stage::Gone) });
+        drop_quietly(unsafe { Self::exchange(header, Stage::Gone) });
     }
 
     /// # Safety
     /// The caller dropped the last reference.
     unsafe fn free(header: NonNull<Header>) {
         // SAFETY: as said; it was boxed.
-        drop(unsafe { Box::from_raw(header.cast::<Self>().as_ptr()) });
+        let job = unsafe { Box::from_raw(header.cast::<Self>().as_ptr()) };
+        #[cfg(loom)]
+        {
+            job.header.memory.free();
+            // So that loom sees who comes later.
+            std::mem::forget(job);
+        }
+        #[cfg(not(loom))]
+        drop(job);
     }
 }
 
@@ -195,6 +217,8 @@ impl Task {
                 woken: AtomicBool::new(false),
                 id,
                 name,
+                #[cfg(loom)]
+                memory: crate::sync::Memory::new(),
             },
             stage: UnsafeCell::new(Stage::<F, T>::Fresh(f)),
         });
@@ -204,7 +228,10 @@ impl Task {
     #[inline(always)]
     pub(crate) fn header(&self) -> &Header {
         // SAFETY: rule 1.
-        unsafe { self.0.as_ref() }
+        let header = unsafe { self.0.as_ref() };
+        #[cfg(loom)]
+        header.memory.touch();
+        header
     }
 
     pub(crate) fn into_raw(self) -> *mut Header {
@@ -253,7 +280,7 @@ impl Task {
             && std::ptr::eq(header.joiner_desk.load(Ordering::Relaxed), worker.desk)
         {
             // SAFETY: `life`'s rule 1: an actor of this very worker filled the place, and does not run.
-            if let Some(Joiner::Actor(joiner)) = unsafe { (*header.joiner.get()).take() } {
+            if let Some(Joiner::Actor(joiner)) = unsafe { header.take_joiner() } {
                 header.life.end_joined_here();
                 worker.wake(joiner);
                 return;
@@ -266,7 +293,7 @@ impl Task {
         }
         if ended.joined {
             // SAFETY: `life`'s rule 1.
-            match unsafe { (*header.joiner.get()).take() } {
+            match unsafe { header.take_joiner() } {
                 // `life`'s rule 3 keeps it there.
                 Some(Joiner::Actor(joiner)) => joiner.wake(),
                 Some(Joiner::Waker(waker)) => waker.wake(),
@@ -293,7 +320,9 @@ impl Task {
         };
         header.joiner_desk.store(desk.cast_mut(), Ordering::Relaxed);
         // SAFETY: as said.
-        unsafe { *header.joiner.get() = Some(joiner) };
+        header
+            .joiner
+            .with_mut(|place| unsafe { *place = Some(joiner) });
         header.life.join()
     }
 
@@ -353,11 +382,11 @@ impl Task {
     }
 
     /// Rule 4, the home's, for one that it took out of its inbox.
-    pub(crate) fn wake_from_inbox(self, worker: &Worker) {
+    pub(crate) fn wake_from_inbox(self, wake: impl FnOnce(Self)) {
         let header = self.header();
         header.woken.swap(false, Ordering::AcqRel);
         if !header.life.is_done() {
-            worker.wake(self);
+            wake(self);
         }
         self.drop_reference();
     }

@@ -9,7 +9,7 @@ use std::cell::{Cell, UnsafeCell};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use thalweg_queue::{Spin, clock};
+use thalweg_queue::{Spin, Wake, clock};
 
 use crate::Woke;
 use crate::desk::Desk;
@@ -388,7 +388,7 @@ impl Worker {
 
     fn collect(&self) {
         for task in self.desk.take_all() {
-            task.wake_from_inbox(self);
+            task.wake_from_inbox(|task| self.wake(task));
         }
     }
 
@@ -531,17 +531,16 @@ impl Worker {
         self.scheduler.begin_search();
         let found = spin.until(|| self.finds() || deadline.is_some_and(|at| at <= clock::now()));
         if found {
-            if self.scheduler.end_search() && !self.seat().ring.is_empty() {
-                self.scheduler.announce();
-            }
-            return;
+            return self.scheduler.end_search();
         }
         self.scheduler.lie_down(self.index);
         while !self.finds() && self.fibers(|fibers| fibers.stacks.trim()) {}
+        let mut late = false;
         if !self.finds() {
-            spin.sleep(|| self.desk.parker.park(deadline));
+            late = spin.sleep(|| self.desk.parker.park(deadline)) == Wake::TimedOut;
         }
-        self.scheduler.get_up(self.index);
+        let busy = late || !self.desk.is_empty();
+        self.scheduler.get_up(self.index, busy);
     }
 
     /// Looks everywhere for something to do; what others had is in the slot and the ring then.

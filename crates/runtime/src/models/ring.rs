@@ -1,0 +1,78 @@
+//! `ring`: nothing is lost and nothing comes twice, whoever takes it.
+
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::thread;
+
+use super::large_model;
+use crate::ring::{Ring, SIZE};
+
+/// What is in a ring: written before it is put there, read after it was taken.
+struct Job(UnsafeCell<u32>);
+
+fn job(bit: u32) -> *mut Job {
+    Box::into_raw(Box::new(Job(UnsafeCell::new(bit))))
+}
+
+/// Reads and frees it.
+fn take(job: *mut Job) -> u32 {
+    // SAFETY: it came from `job`, and the ring gives it once: a second time loom finds it written to while it is read.
+    let job = unsafe { &*job };
+    // SAFETY: as above.
+    let bit = job.0.with_mut(|bit| unsafe { std::mem::take(&mut *bit) });
+    assert!(bit != 0, "it was taken twice");
+    bit
+}
+
+/// What it had, each of them once.
+fn drain(ring: &Ring<Job>) -> u32 {
+    std::iter::from_fn(|| ring.pop()).map(take).sum()
+}
+
+fn steal(from: &Ring<Job>) -> u32 {
+    let mine = Ring::new();
+    from.steal(&mine).map_or(0, take) + drain(&mine)
+}
+
+/// The owner goes around the ring once while one steals.
+#[test]
+fn the_owner_and_a_thief() {
+    loom::model(|| {
+        let ring = Arc::new(Ring::new());
+        let from = ring.clone();
+        let thief = thread::spawn(move || steal(&from) + steal(&from));
+        let mut mine = 0;
+        for nth in 0..SIZE + 1 {
+            if let Err(full) = ring.push(job(1 << nth)) {
+                mine += take(full);
+            }
+            if nth % 2 == 1 {
+                mine += ring.pop().map_or(0, take);
+            }
+        }
+        let all = mine + thief.join().unwrap() + drain(&ring);
+        assert_eq!(all, (1 << (SIZE + 1)) - 1);
+    });
+}
+
+#[test]
+fn the_owner_and_two_thieves() {
+    large_model(|| {
+        let ring = Arc::new(Ring::new());
+        for nth in 0..SIZE - 1 {
+            ring.push(job(1 << nth)).unwrap();
+        }
+        let thieves = [(); 2].map(|()| {
+            let from = ring.clone();
+            thread::spawn(move || steal(&from))
+        });
+        let mut mine = ring.pop().map_or(0, take);
+        for nth in SIZE - 1..SIZE + 1 {
+            if let Err(full) = ring.push(job(1 << nth)) {
+                mine += take(full);
+            }
+        }
+        let theirs: u32 = thieves.into_iter().map(|thief| thief.join().unwrap()).sum();
+        assert_eq!(mine + theirs + drain(&ring), (1 << (SIZE + 1)) - 1);
+    });
+}
