@@ -190,13 +190,16 @@ test-rust: setup
 .PHONY: test-loom
 test-loom: setup
 	LOOM_MAX_PREEMPTIONS=2 $(LOOM) -p thalweg-queue --lib --test loom
+	LOOM_MAX_PREEMPTIONS=2 $(LOOM) -p thalweg-runtime --lib
 
-# Where the unsafe code is; wire has none, and port's is in what its unit tests reach without a stack switch.
+# Where the unsafe code is; wire has none, and port's is in what its unit tests reach. Each actor is a thread there: Miri cannot
+# switch stacks.
 .PHONY: test-miri
 test-miri: setup
 	@if cargo +$(NIGHTLY) miri --version >/dev/null 2>&1; then set -x; \
 	  $(MIRI) -p thalweg-queue -p thalweg-port --lib; \
 	  $(MIRI) -p thalweg-queue --test channels -- oneshot:: drops::each::spsc:: drops::each::mpmc::; \
+	  $(MIRI) -p thalweg-runtime --test actors; \
 	else scripts/skip.sh $@ "rustup has no $(NIGHTLY) with Miri"; fi
 
 .PHONY: test-c
@@ -222,17 +225,21 @@ test-instructions: setup
 .PHONY: prove-loom
 prove-loom: setup
 	LOOM_MAX_PREEMPTIONS=3 $(LOOM) -p thalweg-queue --lib --test loom
+	LOOM_MAX_PREEMPTIONS=3 $(LOOM) -p thalweg-runtime --lib
 
 .PHONY: prove-miri
 prove-miri: setup
 	MIRIFLAGS="-Zmiri-many-seeds=0..16" $(MIRI) -p thalweg-queue --lib
 	$(MIRI) -p thalweg-queue --test channels -- oneshot:: drops:: closing::
 	$(MIRI) -p thalweg-wire
+	$(MIRI) -p thalweg-runtime --lib --test actors --test joining
+	MIRIFLAGS="-Zmiri-tree-borrows" $(MIRI) -p thalweg-runtime --test actors --test joining
 
-# ThreadSanitizer must see the standard library too, so that is built with it.
+# ThreadSanitizer must see the standard library too, so that is built with it. Each actor is a thread there: it cannot follow a
+# switch of stacks.
 .PHONY: prove-tsan
 prove-tsan: setup
-	CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/tsan RUSTFLAGS="-Zsanitizer=thread" \
+	CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/tsan RUSTFLAGS="-Zsanitizer=thread --cfg thalweg_threads" \
 	  cargo +$(NIGHTLY) test --locked -Zbuild-std --target x86_64-unknown-linux-gnu \
 	    -p thalweg-queue -p thalweg-runtime -p thalweg-port --tests
 
