@@ -17,6 +17,7 @@
 //! * [`park`]: a thread that sleeps until it is woken, a deadline passes, or a signal arrives.
 //! * [`spin`]: how long it is worth to look again before sleeping.
 //! * [`event_fd`]: a wake-up that an event loop can watch.
+//! * [`quiet`]: where an actor must not be preempted.
 //! * [`clock`]: the one clock.
 
 mod barrier;
@@ -35,6 +36,7 @@ pub mod mpmc;
 pub mod mpsc;
 pub mod oneshot;
 pub mod park;
+pub mod quiet;
 pub mod ring;
 mod sleeper;
 pub mod spin;
@@ -54,6 +56,7 @@ pub use event_fd::EventFd;
 pub use gate::Gate;
 pub use inbox::Inbox;
 pub use park::{Parker, Wake};
+pub use quiet::Quiet;
 pub use ring::Ring;
 pub use sleeper::{Host, host};
 pub use spin::Spin;

@@ -5,6 +5,7 @@ use std::task::Waker;
 
 #[cfg(not(loom))]
 use crate::futex;
+use crate::quiet::Quiet;
 #[cfg(loom)]
 use crate::sync::{futex, thread_local};
 
@@ -46,7 +47,11 @@ impl Default for Parker {
 }
 
 thread_local! {
-    static CURRENT: Parker = Parker::new();
+    static CURRENT: Parker = {
+        // Another actor of this thread would make a second one.
+        let _quiet = Quiet::begin();
+        Parker::new()
+    };
 }
 
 impl Parker {

@@ -40,11 +40,7 @@ mod real {
 
 /// What a lock guards. No code of a user runs under the locks of this crate, so what a panic left is whole.
 #[cfg(not(loom))]
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
-}
+pub(crate) use crate::quiet::lock;
 
 /// As above.
 #[cfg(loom)]

@@ -8,6 +8,7 @@ use super::wait::Side;
 use super::{Pop, Readiness, RecvFuture, RecvStream, Stats};
 use crate::clock;
 use crate::error::{RecvError, RecvTimeoutError, TryRecvError};
+use crate::quiet::Quiet;
 
 /// Receives values from a channel: [`spsc::Receiver`](crate::spsc::Receiver), [`mpsc::Receiver`](crate::mpsc::Receiver),
 /// [`mpmc::Receiver`](crate::mpmc::Receiver).
@@ -170,7 +171,11 @@ impl<P: Pop> Receiver<P> {
         if most == 0 {
             return Ok(0);
         }
-        let count = self.pop.pop_some(most, |value| values.push(value));
+        let count = {
+            // `values` may grow in the middle of a line.
+            let _quiet = Quiet::begin();
+            self.pop.pop_some(most, |value| values.push(value))
+        };
         if count > 0 {
             return Ok(count);
         }

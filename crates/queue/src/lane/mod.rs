@@ -37,6 +37,7 @@ use std::mem::MaybeUninit;
 use std::ptr;
 
 use crate::error::BadCapacity;
+use crate::quiet::Quiet;
 use crate::sync::{AtomicPtr, AtomicUsize, Ordering, Padded, UnsafeCell};
 
 /// A cache line, and what a line of small values is fitted into.
@@ -193,6 +194,8 @@ impl<T> Lane<T> {
     /// Zeroed memory, which the system gives page by page as it is touched; `None` if there is none.
     fn block(lines: usize) -> Option<*mut Block> {
         let layout = Self::layout(lines)?;
+        // The writer has left its line.
+        let _quiet = Quiet::begin();
         // SAFETY: the layout is not empty: it has the block's head.
         let block = unsafe { alloc_zeroed(layout) }.cast::<Block>();
         if block.is_null() {

@@ -7,6 +7,7 @@ use std::ptr;
 use super::Shared;
 use super::lanes::Inlet;
 use crate::channel::{Core, Pop};
+use crate::quiet::Quiet;
 use crate::sync::{Arc, Ordering};
 
 /// Values from one lane before the next has its turn.
@@ -105,6 +106,8 @@ impl<T> State<T> {
 
     fn next_turn(&mut self, shared: &Shared<T>) -> bool {
         if self.made != shared.lanes.made() {
+            // The lanes are borrowed.
+            let _quiet = Quiet::begin();
             self.made = shared.lanes.made();
             for inlet in shared.lanes.fresh() {
                 let number = inlet.number;

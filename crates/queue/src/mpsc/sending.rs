@@ -6,6 +6,7 @@ use std::fmt;
 use super::Shared;
 use super::lanes::Outlet;
 use crate::channel::{Core, Push};
+use crate::quiet::Quiet;
 use crate::sync::Arc;
 
 /// Values that a sender sends before it has a lane.
@@ -49,6 +50,8 @@ impl<T> Tx<T> {
     /// Rule 1.
     #[cold]
     fn push_without_a_lane(&self, value: T) -> Result<(), T> {
+        // The outlet is being made.
+        let _quiet = Quiet::begin();
         let shared = &*self.shared;
         if !shared.lanes.are_possible() {
             return shared.common.push(value);
