@@ -7,9 +7,10 @@
 //! 3. Desks are never freed, but given to the next worker: a waker may outlive its runtime. What it puts in then has ended, and is
 //!    let go by whoever looks next.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use thalweg_queue::Parker;
+use thalweg_queue::quiet::{Locked, lock};
 
 use crate::sync::{AtomicBool, AtomicPtr, Ordering, fence};
 use crate::task::{Header, Task};
@@ -22,9 +23,8 @@ pub(crate) struct Desk {
 
 static FREE: Mutex<Vec<&'static Desk>> = Mutex::new(Vec::new());
 
-fn free() -> std::sync::MutexGuard<'static, Vec<&'static Desk>> {
-    // Nothing panics while it is held.
-    FREE.lock().unwrap_or_else(PoisonError::into_inner)
+fn free() -> Locked<'static, Vec<&'static Desk>> {
+    lock(&FREE)
 }
 
 impl Desk {

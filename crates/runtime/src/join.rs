@@ -12,6 +12,7 @@ use thalweg_queue::{Parker, Wake, clock};
 
 use crate::id::ActorId;
 use crate::panics::Panic;
+use crate::preempt;
 use crate::stack::StackError;
 use crate::sync::spin_loop;
 use crate::task::{Joiner, Task};
@@ -129,6 +130,7 @@ impl<T> JoinHandle<T> {
     /// `Err`: not in time, or the runtime of the actor that waits here stops.
     fn wait(mut self, deadline: Option<u64>) -> Result<Result<T, JoinError>, Self> {
         if !self.is_finished() && self.has_place() {
+            preempt::may_park();
             let ended = match worker::current().and_then(|worker| Some((worker, worker.running()?)))
             {
                 Some((worker, me)) => self.wait_as_actor(me, || worker.park(deadline)),

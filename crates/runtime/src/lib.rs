@@ -14,6 +14,7 @@
 //! # Ok::<(), thalweg_runtime::StartError>(())
 //! ```
 
+mod affinity;
 mod behaviour;
 mod channel;
 mod config;
@@ -28,6 +29,7 @@ mod life;
 #[cfg(all(test, loom))]
 mod models;
 mod panics;
+pub mod preempt;
 mod ring;
 pub mod runtime;
 mod scheduler;
@@ -49,7 +51,7 @@ mod worker;
 
 pub use behaviour::{Actor, ActorRef, CallError, Context, Handler, Later, Mailbox, start};
 pub use channel::{Iter, Receiver, Sender, channel};
-pub use config::{Config, StartError};
+pub use config::{Config, Description, Machine, Profile, Setting, Source, StartError, Value};
 pub use epoch::{epoch, watch_forks};
 pub use id::ActorId;
 pub use join::{JoinError, JoinHandle, TimedOut};

@@ -39,7 +39,7 @@ pub(crate) struct Ended {
 impl Life {
     /// Of a job with a handle.
     pub(crate) fn new() -> Self {
-        Self(AtomicUsize::new(2 * REFERENCE | HANDLE))
+        Self(AtomicUsize::new((2 * REFERENCE) | HANDLE))
     }
 
     /// Of a job that nobody will ask.

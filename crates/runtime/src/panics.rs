@@ -10,6 +10,8 @@ use std::cell::RefCell;
 use std::fmt;
 use std::sync::{Arc, Mutex, Once, PoisonError};
 
+use thalweg_queue::Quiet;
+
 use crate::worker;
 
 /// What a panicking actor left. Clones are one and the same.
@@ -63,6 +65,8 @@ pub(crate) fn set_hook() {
 impl Panic {
     /// Of what was just caught on this thread.
     pub(crate) fn caught(payload: Box<dyn Any + Send>) -> Self {
+        // Another actor of this thread could panic before the note is taken.
+        let _quiet = Quiet::begin();
         let text = payload
             .downcast_ref::<&str>()
             .map(|text| (*text).to_owned());

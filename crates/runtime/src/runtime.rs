@@ -4,11 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::thread::JoinHandle as ThreadHandle;
 
+use thalweg_queue::Quiet;
+
 use crate::behaviour::Mailbox;
 use crate::channel::Sender;
 use crate::config::{Config, StartError};
 use crate::id::ActorId;
 use crate::join::{JoinError, JoinHandle};
+use crate::preempt;
 use crate::scheduler::{Run, Scheduler};
 use crate::stack::overflow::Name;
 use crate::supervised::Signal;
@@ -258,7 +261,10 @@ impl Handle {
 
     /// Gives `actor` one turn on any worker. It is for `actor` to see to it that it is scheduled once at a time.
     pub fn schedule(&self, actor: Arc<dyn Run>) {
-        self.schedule_job(move || actor.run());
+        self.schedule_job(move || {
+            let _guard = preempt::NoAllocationPoints::begin();
+            actor.run();
+        });
     }
 
     /// How many workers there are.
@@ -277,6 +283,8 @@ pub(crate) fn thread<R: Send + 'static>(
     name: String,
     body: impl FnOnce() -> R + Send + 'static,
 ) -> std::io::Result<ThreadHandle<R>> {
+    // Here the signals are blocked, and `std` holds locks.
+    let _quiet = Quiet::begin();
     // Blocked here and inherited there: no signal finds the thread in between.
     let before = signals::block();
     let thread = std::thread::Builder::new().name(name).spawn(body);

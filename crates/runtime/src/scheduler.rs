@@ -13,9 +13,12 @@
 //! 5. A woken actor goes to its home's desk, never elsewhere (`desk`).
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
+use thalweg_queue::quiet::lock;
+
+use crate::affinity;
 use crate::config::Config;
 use crate::desk::Desk;
 use crate::idle::{Announced, Idle};
@@ -42,6 +45,8 @@ pub(crate) struct Seat {
 
 pub(crate) struct Scheduler {
     pub(crate) config: Config,
+    /// Those that workers are pinned to; empty: they are not.
+    pub(crate) processors: Vec<usize>,
     pub(crate) seats: Box<[Seat]>,
     pub(crate) timers: Timers,
     injector: Mutex<VecDeque<Task>>,
@@ -52,11 +57,6 @@ pub(crate) struct Scheduler {
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing panics while one of these is held.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Scheduler {
     pub(crate) fn new(config: Config) -> Self {
         let seats = (0..config.workers).map(|_| Seat {
@@ -65,6 +65,11 @@ impl Scheduler {
         });
         Self {
             seats: seats.collect(),
+            processors: if config.affinity {
+                affinity::allowed()
+            } else {
+                Vec::new()
+            },
             config,
             timers: Timers::default(),
             injector: Mutex::default(),
@@ -94,7 +99,7 @@ impl Scheduler {
         if self.started.load(Ordering::Relaxed) == self.seats.len() {
             return Ok(false);
         }
-        let mut threads = locked(&self.threads);
+        let mut threads = lock(&self.threads);
         // `stop` takes the threads after it said so.
         if self.is_stopping() {
             return Ok(false);
@@ -122,7 +127,7 @@ impl Scheduler {
     /// Rule 1, from outside and where a ring is full. Cancelled, not run, once the runtime stops.
     pub(crate) fn inject(self: &Arc<Self>, task: Task) {
         {
-            let mut queue = locked(&self.injector);
+            let mut queue = lock(&self.injector);
             if self.is_stopping() {
                 drop(queue);
                 cancel(task);
@@ -138,7 +143,7 @@ impl Scheduler {
         if !self.has_injected() {
             return None;
         }
-        let mut queue = locked(&self.injector);
+        let mut queue = lock(&self.injector);
         let task = queue.pop_front();
         self.injected.store(queue.len(), Ordering::Release);
         task
@@ -199,7 +204,7 @@ impl Scheduler {
     /// Workers finish their turn, let what waits end with [`crate::Woke::Stopping`], and leave; what has not begun is cancelled.
     pub(crate) fn halt(&self) {
         let injected = {
-            let mut queue = locked(&self.injector);
+            let mut queue = lock(&self.injector);
             self.stopping.store(true, Ordering::SeqCst);
             std::mem::take(&mut *queue)
         };
@@ -212,7 +217,7 @@ impl Scheduler {
     /// Halts, and waits for the workers.
     pub(crate) fn stop(&self) {
         self.halt();
-        let threads = std::mem::take(&mut *locked(&self.threads));
+        let threads = std::mem::take(&mut *lock(&self.threads));
         for thread in threads {
             // A worker catches what its actors throw; there is nothing to learn from its end.
             let _ = thread.join();

@@ -52,6 +52,11 @@ impl Slice {
         left <= 1
     }
 
+    /// Not now: the next point looks.
+    pub(crate) fn put_off(&self) {
+        self.left.set(1);
+    }
+
     /// Looks at the clock: whether others have waited for a slice.
     pub(crate) fn is_over(&self, others_wait: bool, slice: Duration) -> bool {
         let now = clock::now();
@@ -67,6 +72,15 @@ impl Slice {
             }
         }
         self.left.set(self.points.get());
+        self.has_ended_at(now, others_wait, slice)
+    }
+
+    /// The same for a point that is always looked at, and from which nothing is learnt.
+    pub(crate) fn has_ended(&self, others_wait: bool, slice: Duration) -> bool {
+        self.has_ended_at(clock::now(), others_wait, slice.as_nanos() as u64)
+    }
+
+    fn has_ended_at(&self, now: u64, others_wait: bool, slice: u64) -> bool {
         if !others_wait {
             self.since.set(0);
             return false;
@@ -75,5 +89,14 @@ impl Slice {
             self.since.set(now);
         }
         now.saturating_sub(self.since.get()) >= slice
+    }
+
+    /// What is left; all of it while nobody waits.
+    pub(crate) fn remaining(&self, others_wait: bool, slice: Duration) -> Duration {
+        let since = self.since.get();
+        if !others_wait || since == 0 {
+            return slice;
+        }
+        slice.saturating_sub(Duration::from_nanos(clock::now().saturating_sub(since)))
     }
 }

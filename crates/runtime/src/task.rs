@@ -18,6 +18,7 @@ use crate::fiber::Fiber;
 use crate::id::ActorId;
 use crate::join::JoinError;
 use crate::life::Life;
+use crate::preempt;
 use crate::stack::overflow::Name;
 use crate::sync::{AtomicBool, AtomicPtr, Cell, Ordering, UnsafeCell};
 use crate::worker;
@@ -130,7 +131,8 @@ impl<F: FnOnce() -> T, T> Job<F, T> {
         let Stage::Fresh(f) = (unsafe { Self::exchange(header, Stage::Gone) }) else {
             unreachable!("a job is started once");
         };
-        let output = catch_unwind(AssertUnwindSafe(f)).map_err(JoinError::panicked);
+        let output = preempt::user_code(|| catch_unwind(AssertUnwindSafe(f)));
+        let output = output.map_err(JoinError::panicked);
         // SAFETY: rule 3. Nothing is there to be dropped.
         Self::stage(header).with_mut(|stage| unsafe { stage.write(Stage::Done(output)) });
     }

@@ -4,10 +4,11 @@
 //! wakes it only if the new one is the earliest.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::task::Waker;
 
-use thalweg_queue::{Parker, clock};
+use thalweg_queue::quiet::lock;
+use thalweg_queue::{Parker, Quiet, clock};
 
 /// Names a timer that was set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,7 +34,10 @@ struct State {
 impl Timers {
     /// Wakes `waker` at `deadline` ([`clock`]), on the timers' thread, where it must not wait.
     pub fn at(&self, deadline: u64, waker: Waker) -> TimerKey {
-        let parker = self.parker.get_or_init(|| self.start());
+        let parker = self.parker.get_or_init(|| {
+            let _quiet = Quiet::begin();
+            self.start()
+        });
         let mut state = lock(&self.state);
         state.number += 1;
         let key = TimerKey {
@@ -75,11 +79,6 @@ impl Timers {
             parker.unpark();
         }
     }
-}
-
-fn lock(state: &Mutex<State>) -> std::sync::MutexGuard<'_, State> {
-    // Nothing panics while it is held.
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn serve(state: &Mutex<State>, parker: &Parker) {

@@ -8,16 +8,19 @@
 use std::cell::{Cell, UnsafeCell};
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::time::Duration;
 
-use thalweg_queue::{Spin, Wake, clock};
+use thalweg_queue::{Spin, Wake, clock, quiet};
 
 use crate::Woke;
+use crate::affinity::Pinned;
 use crate::desk::Desk;
 use crate::fiber::{Fiber, Suspended};
 use crate::fifo::Fifo;
 use crate::id::Ids;
 use crate::join::{JoinError, JoinHandle};
 use crate::panics;
+use crate::preempt;
 use crate::runtime::Handle;
 use crate::scheduler::{Scheduler, Seat, cancel};
 use crate::slice::Slice;
@@ -168,6 +171,8 @@ impl Worker {
         if scheduler.config.note_panics {
             panics::set_hook();
         }
+        // Kept to the end: a thread that is lent to the runtime gets its own processors back.
+        let _pinned = Pinned::to(&scheduler.processors, index);
         let reports = scheduler.config.report_overflow && overflow::install().is_ok();
         // Without one an overflow ends the process without a word.
         let alternate = reports.then(AlternateStack::where_missing).flatten();
@@ -192,10 +197,12 @@ impl Worker {
             ids: Ids::default(),
         };
         CURRENT.set(&worker);
+        let points = preempt::Points::begin(worker.scheduler.config.alloc_interval);
         let before = thalweg_queue::host(Some(&wait::HOST));
         let result = f(&worker);
         worker.end_all();
         thalweg_queue::host(before);
+        drop(points);
         CURRENT.set(std::ptr::null());
         result
     }
@@ -398,10 +405,10 @@ impl Worker {
             return;
         }
         self.wheel.advance(clock::now(), |entry| {
-            // SAFETY: the entry is on the stack of an actor of ours that is put aside, and which it names.
-            if let Some(task) =
-                unsafe { Task::from_raw(entry.as_ref().data.get().cast_mut().cast()) }
-            {
+            // SAFETY: the entry is on the stack of an actor of ours that is put aside.
+            let named = unsafe { entry.as_ref() }.data.get();
+            // SAFETY: `park` put the actor's name there, which is alive as long as it is put aside.
+            if let Some(task) = unsafe { Task::from_raw(named.cast_mut().cast()) } {
                 self.wake(task);
             }
         });
@@ -422,7 +429,7 @@ impl Worker {
         let Some(task) = self.running.get() else {
             unreachable!("what parks runs");
         };
-        if self.scheduler.is_stopping() {
+        if self.scheduler.is_stopping() || !preempt::may_park() {
             return Woke::Stopping;
         }
         if task.header().notified.take() {
@@ -457,8 +464,11 @@ impl Worker {
         let header = task.header();
         header.phase.set(phase);
         if let Some(fiber) = header.fiber.get() {
+            // The worker's own frames run next, then others.
+            let depth = quiet::set_depth(preempt::OF_WORKER);
             // SAFETY: the caller is what runs here, on its own fiber.
             unsafe { fiber.as_ref().suspend(why) };
+            quiet::set_depth(depth);
         }
     }
 
@@ -481,7 +491,7 @@ impl Worker {
         if let Some(task) = self.running.get() {
             if self.scheduler.is_stopping() {
                 give_up();
-            } else {
+            } else if preempt::may_park() {
                 self.suspend(task, Phase::Running, Suspended::Yielded);
             }
         }
@@ -489,6 +499,7 @@ impl Worker {
 
     /// What runs here is about to wait. Where the runtime stops it was told so once, by the error of an earlier wait, and now ends.
     pub(crate) fn tell(&self, task: Task) {
+        preempt::may_park();
         if self.scheduler.is_stopping() && task.header().told.replace(true) {
             give_up();
         }
@@ -504,6 +515,9 @@ impl Worker {
 
     #[cold]
     fn look(&self) {
+        if !preempt::is_allowed() {
+            return self.slice.put_off();
+        }
         self.fire();
         if self
             .slice
@@ -512,6 +526,34 @@ impl Worker {
             self.flush();
             self.let_others();
         }
+    }
+
+    /// The same where what runs here has allocated. It looks each time, as these points are far apart already; and it comes back, since an
+    /// allocator must not unwind.
+    pub(crate) fn allocated(&self) {
+        let Some(task) = self.running.get() else {
+            return;
+        };
+        if self.scheduler.is_stopping() {
+            return;
+        }
+        self.fire();
+        if self
+            .slice
+            .has_ended(self.others_wait(), self.scheduler.config.timeslice)
+        {
+            self.flush();
+            self.suspend(task, Phase::Running, Suspended::Yielded);
+        }
+    }
+
+    /// What is left of its slice to what runs here.
+    pub(crate) fn slice_remaining(&self) -> Option<Duration> {
+        self.running.get()?;
+        Some(
+            self.slice
+                .remaining(self.others_wait(), self.scheduler.config.timeslice),
+        )
     }
 
     /// `scheduler`'s rule 2: what runs here has had its slice, so others may have what is in reserve.

@@ -17,8 +17,10 @@ use crate::sync::{AtomicPtr, Ordering};
 pub(super) struct Envelope<A: Actor> {
     behind: Cell<*mut Envelope<A>>,
     /// Reads the letter to the actor, or, where there is none any more, drops it.
-    open: unsafe fn(NonNull<Envelope<A>>, Option<(&mut A, &Context<'_, A>)>),
+    open: Open<A>,
 }
+
+type Open<A> = unsafe fn(NonNull<Envelope<A>>, Option<(&mut A, &Context<'_, A>)>);
 
 /// An envelope and what is in it.
 #[repr(C)]

@@ -2,8 +2,11 @@
 
 use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::Waker;
+
+use thalweg_queue::Quiet;
+use thalweg_queue::quiet::{Locked, lock};
 
 use super::lane::{Lane, Sealed};
 use super::owner::{Counted, Next, Owner};
@@ -16,6 +19,9 @@ use crate::{Handle, wait};
 
 /// Messages that one turn handles before others get theirs: what a slice holds of short ones.
 const MESSAGES_A_TURN: u64 = 64;
+
+/// Hears how it ended.
+type OnEnd = Box<dyn FnOnce(Signal) + Send>;
 
 pub(super) struct Body<A: Actor> {
     owner: Owner,
@@ -34,7 +40,7 @@ pub(super) struct Body<A: Actor> {
     running_as: AtomicU64,
     pub(super) runtime: Handle,
     pub(super) id: ActorId,
-    on_end: Mutex<Option<Box<dyn FnOnce(Signal) + Send>>>,
+    on_end: Mutex<Option<OnEnd>>,
 }
 
 // SAFETY: `state`, `begun` and the reading end of `lane` are the running turn's, of which there is one at a time (`owner`'s rule 2). A turn runs on
@@ -74,6 +80,8 @@ impl<A: Actor> Body<A> {
 
     /// Counts a letter and puts it in, if there is room.
     pub(super) fn put(self: &Arc<Self>, letter: impl FnOnce() -> Sealed<A>) -> Result<(), Refused> {
+        // Whoever sees that it is counted waits for it by looking again and again.
+        let _quiet = Quiet::begin();
         match self.owner.count(u64::from(self.mailbox.capacity)) {
             Counted::In(idle) => {
                 self.lane.push(letter());
@@ -110,9 +118,8 @@ impl<A: Actor> Body<A> {
         }
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Vec<Waker>> {
-        // Nothing panics while it is held.
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn waiting(&self) -> Locked<'_, Vec<Waker>> {
+        lock(&self.waiting)
     }
 
     fn wake_all(&self) {
@@ -225,11 +232,7 @@ impl<A: Actor> Body<A> {
             }
         }
         self.wake_all();
-        let on_end = self
-            .on_end
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let on_end = lock(&self.on_end).take();
         if let Some(on_end) = on_end {
             on_end(match how {
                 Ok(()) => Signal::Exit(self.id),

@@ -128,6 +128,11 @@ impl Budget {
         }
     }
 
+    /// How many may be made in all.
+    pub(super) fn most(&self) -> usize {
+        self.most
+    }
+
     /// The one that all depots of the process share: half of the mappings that it may have, two a stack.
     pub(super) fn of_process() -> &'static Self {
         static BUDGET: OnceLock<Budget> = OnceLock::new();

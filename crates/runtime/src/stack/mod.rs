@@ -149,6 +149,14 @@ unsafe impl corosensei::stack::Stack for Stack {
     }
 }
 
+/// Stacks that the process may have by the number of its mappings; `None`: guards need none of their own.
+pub(crate) fn most_guarded() -> Option<usize> {
+    match guard::Guards::probed() {
+        guard::Guards::Light => None,
+        guard::Guards::Heavy => Some(guard::Budget::of_process().most()),
+    }
+}
+
 fn page_size() -> usize {
     use std::sync::atomic::{AtomicUsize, Ordering};
     static PAGE: AtomicUsize = AtomicUsize::new(0);

@@ -1,0 +1,120 @@
+//! The processor's counter of time.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use thalweg_queue::{Quiet, clock};
+
+/// How long the counter is measured. Two looks at the clock are off by some 50 ns: 10 ppm of this.
+const MEASURED: Duration = Duration::from_millis(5);
+/// Looks at both, of which the closest pair counts: one is interrupted now and then.
+const LOOKS: usize = 8;
+
+/// The counter: on x86-64 the time stamp counter, on aarch64 `cntvct_el0`, elsewhere nanoseconds of the clock. It goes at [`tsc_hz`],
+/// and the processor may run ahead of it or behind by some instructions.
+#[inline]
+pub fn rdtsc() -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    {
+        // SAFETY: every x86-64 processor has the instruction, and Linux lets processes use it unless they have asked for the contrary
+        // (PR_SET_TSC).
+        unsafe { std::arch::x86_64::_rdtsc() }
+    }
+    #[cfg(target_arch = "aarch64")]
+    {
+        let count: u64;
+        // SAFETY: it reads a register that Linux and macOS let processes read, and changes nothing.
+        unsafe {
+            std::arch::asm!("mrs {}, cntvct_el0", out(reg) count, options(nomem, nostack, preserves_flags));
+        }
+        count
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    clock::now()
+}
+
+/// Counts of [`rdtsc`] in a second. On x86-64 it is measured once against the clock, for which the first caller's thread sleeps 5 ms;
+/// on aarch64 the processor says it.
+///
+/// ```
+/// use thalweg_runtime::preempt;
+///
+/// let before = preempt::rdtsc();
+/// assert!(preempt::tsc_hz() > 0);
+/// assert!(preempt::rdtsc() >= before);
+/// ```
+pub fn tsc_hz() -> u64 {
+    static HZ: OnceLock<u64> = OnceLock::new();
+    *HZ.get_or_init(|| {
+        // Another actor of this thread would wait for this one.
+        let _quiet = Quiet::begin();
+        measure()
+    })
+}
+
+#[cfg(target_arch = "x86_64")]
+fn measure() -> u64 {
+    let (began, from) = look();
+    std::thread::sleep(MEASURED);
+    let (ended, to) = look();
+    let took = u128::from(ended.saturating_sub(began).max(1));
+    let counted = u128::from(to.saturating_sub(from));
+    u64::try_from(counted * 1_000_000_000 / took)
+        .unwrap_or(u64::MAX)
+        .max(1)
+}
+
+/// The clock and the counter at one moment.
+#[cfg(target_arch = "x86_64")]
+fn look() -> (u64, u64) {
+    let looks = (0..LOOKS).map(|_| {
+        let before = clock::now();
+        let count = rdtsc();
+        let took = clock::now() - before;
+        (took, before + took / 2, count)
+    });
+    let (_, time, count) = looks.min().expect("there is one at least");
+    (time, count)
+}
+
+#[cfg(target_arch = "aarch64")]
+fn measure() -> u64 {
+    let hz: u64;
+    // SAFETY: as in `rdtsc`.
+    unsafe {
+        std::arch::asm!("mrs {}, cntfrq_el0", out(reg) hz, options(nomem, nostack, preserves_flags));
+    }
+    hz.max(1)
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn measure() -> u64 {
+    1_000_000_000
+}
+
+/// How long so many counts take.
+pub(crate) fn duration_of(counts: u64) -> Duration {
+    let ns = u128::from(counts) * 1_000_000_000 / u128::from(tsc_hz());
+    Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{duration_of, rdtsc, tsc_hz};
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn the_counter_and_the_clock_agree_on_ten_milliseconds() {
+        let hz = tsc_hz();
+        let (clock, counter) = (Instant::now(), rdtsc());
+        std::thread::sleep(Duration::from_millis(10));
+        let counted = duration_of(rdtsc() - counter);
+        let took = clock.elapsed();
+        // A busy machine may stop the thread between the two looks.
+        let apart = counted.abs_diff(took);
+        assert!(
+            apart < Duration::from_millis(2),
+            "{hz} Hz: {counted:?} {took:?}"
+        );
+    }
+}
