@@ -1,9 +1,11 @@
 //! The `thalweg` command.
 //!
 //! `thalweg gen` writes typed code from WIT: what a service implements and what its callers call, in each language.
+//! `thalweg config` says what a runtime would have here, and why.
 //! `thalweg bench` starts the lab.
 
 mod bench;
+mod config;
 mod files;
 mod find;
 mod generate;
@@ -25,6 +27,10 @@ enum Command {
     ///
     /// Exit status: 0 done, or up to date; 1 with --check, something is not up to date; 2 an error.
     Gen(generate::Arguments),
+    /// Print the runtime's settings, where each came from, and what the machine offers.
+    ///
+    /// The environment goes before what a program says, which goes before the default. Exit status: 0; 2 a variable is no good.
+    Config(config::Arguments),
     /// Measure what each part costs: starts thalweg-bench.
     Bench(bench::Arguments),
 }
@@ -34,6 +40,10 @@ fn main() -> ExitCode {
         Command::Gen(arguments) => match generate::run(&arguments) {
             Ok(generate::Outcome::Done) => ExitCode::SUCCESS,
             Ok(generate::Outcome::Outdated) => ExitCode::from(1),
+            Err(error) => failed(&error.to_string()),
+        },
+        Command::Config(arguments) => match config::run(&arguments) {
+            Ok(()) => ExitCode::SUCCESS,
             Err(error) => failed(&error.to_string()),
         },
         Command::Bench(arguments) => match bench::run(&arguments) {
