@@ -64,9 +64,8 @@ impl Idle {
         self.searching.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// `true`: it was chosen.
-    pub(crate) fn get_up(&self, index: usize) -> bool {
-        let bit = 1 << index;
-        self.idle.fetch_and(!bit, Ordering::AcqRel) & bit == 0
+    /// One that was woken, or found something at its other look. It looks whether there is more.
+    pub(crate) fn get_up(&self, index: usize) {
+        self.idle.fetch_and(!(1 << index), Ordering::AcqRel);
     }
 }

@@ -8,8 +8,8 @@
 //!    there waits or ends, or its time slice is over.
 //! 3. A worker without work counts itself as searching, looks everywhere for what a wake costs, says that it is idle and asleep, stops
 //!    counting as searching, passes a full fence, **looks everywhere once more**, and parks until its next deadline.
-//! 4. The last searcher that finds something passes a full fence and wakes one more, if there is more: others relied on it, and a burst
-//!    fans out. So does a worker that was woken for such a job and has something of its own to do.
+//! 4. Others rely on a searcher and on one that was woken, who each take one job. So the last searcher that finds something, and whoever
+//!    gets up, takes its job, looks whether there are more, and then wakes one more worker: a burst fans out.
 //! 5. A woken actor goes to its home's desk, never elsewhere (`desk`).
 
 use std::collections::VecDeque;
@@ -170,15 +170,13 @@ impl Scheduler {
         self.idle.begin_search();
     }
 
-    /// Rules 1 and 4: the caller has found something.
-    pub(crate) fn end_search(self: &Arc<Self>) {
-        if self.idle.end_search() && self.has_fresh() {
-            self.announce();
-        }
+    /// The caller has found something. `true`: it was the last that searched (rule 4).
+    pub(crate) fn end_search(&self) -> bool {
+        self.idle.end_search()
     }
 
     /// Whether there is a job that any worker may start.
-    fn has_fresh(&self) -> bool {
+    pub(crate) fn has_fresh(&self) -> bool {
         self.has_injected() || self.seats.iter().any(|seat| !seat.ring.is_empty())
     }
 
@@ -188,12 +186,9 @@ impl Scheduler {
         self.seats[index].desk.lie_down();
     }
 
-    /// `busy`: the caller has something of its own to do. Was it woken for a job that any worker may start, another is.
-    pub(crate) fn get_up(self: &Arc<Self>, index: usize, busy: bool) {
+    pub(crate) fn get_up(&self, index: usize) {
         self.seats[index].desk.get_up();
-        if self.idle.get_up(index) && busy && self.has_fresh() {
-            self.announce();
-        }
+        self.idle.get_up(index);
     }
 
     #[inline(always)]

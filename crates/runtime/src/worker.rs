@@ -10,7 +10,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Duration;
 
-use thalweg_queue::{Spin, Wake, clock, quiet};
+use thalweg_queue::{Spin, clock, quiet};
 
 use crate::Woke;
 use crate::affinity::Pinned;
@@ -573,16 +573,28 @@ impl Worker {
         self.scheduler.begin_search();
         let found = spin.until(|| self.finds() || deadline.is_some_and(|at| at <= clock::now()));
         if found {
-            return self.scheduler.end_search();
+            if self.scheduler.end_search() {
+                self.pass_on();
+            }
+            return;
         }
         self.scheduler.lie_down(self.index);
         while !self.finds() && self.fibers(|fibers| fibers.stacks.trim()) {}
-        let mut late = false;
         if !self.finds() {
-            late = spin.sleep(|| self.desk.parker.park(deadline)) == Wake::TimedOut;
+            spin.sleep(|| self.desk.parker.park(deadline));
         }
-        let busy = late || !self.desk.is_empty();
-        self.scheduler.get_up(self.index, busy);
+        self.scheduler.get_up(self.index);
+        self.pass_on();
+    }
+
+    /// The scheduler's rule 4: one job is ours, and another worker is woken if there are more.
+    fn pass_on(&self) {
+        if self.slot.get().is_none() && self.desk.is_empty() {
+            self.slot.set(self.fresh());
+        }
+        if self.scheduler.has_fresh() {
+            self.scheduler.announce();
+        }
     }
 
     /// Looks everywhere for something to do; what others had is in the slot and the ring then.

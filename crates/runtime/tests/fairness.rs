@@ -199,7 +199,7 @@ fn a_wake_from_another_thread_is_heard_beside_yielders() {
 #[test]
 fn a_job_does_not_wait_for_a_busy_worker_while_another_sleeps() {
     let runtime = Runtime::start(Config::exact(2)).unwrap();
-    for _ in 0..if cfg!(miri) { 3 } else { 2_000 } {
+    for _ in 0..if cfg!(miri) { 3 } else { 500 } {
         let ran = Arc::new(AtomicBool::new(false));
         let seen = ran.clone();
         let first = runtime.handle().spawn(move || {
