@@ -3,22 +3,31 @@
 //! 1. `newest` points to the newest entry, or is null. A writer links its entry to the one that it saw and swings the pointer by CAS
 //!    (Release). The worker swaps it for null (Acquire) and owns the whole chain, so there is no ABA.
 //! 2. A writer pushes, passes a full fence, and wakes the worker if it says that it is asleep. The worker says so, passes a full fence,
-//!    looks once more, and only then sleeps.
+//!    looks once more, and only then sleeps: in its parker, or in its poller, whose bell is rung then (`io` has all the cases).
 //! 3. Desks are never freed, but given to the next worker: a waker may outlive its runtime. What it puts in then has ended, and is
 //!    let go by whoever looks next.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use thalweg_queue::Parker;
 use thalweg_queue::quiet::{Locked, lock};
 
-use crate::sync::{AtomicBool, AtomicPtr, Ordering, fence};
+use crate::io::Bell;
+use crate::sync::{AtomicPtr, AtomicU32, Ordering, fence};
 use crate::task::{Header, Task};
+
+const AWAKE: u32 = 0;
+const PARKED: u32 = 1;
+/// Asleep in the poller.
+const POLLING: u32 = 2;
+/// There too, and somebody rings.
+const RUNG: u32 = 3;
 
 pub(crate) struct Desk {
     newest: AtomicPtr<Header>,
-    asleep: AtomicBool,
+    sleep: AtomicU32,
     pub(crate) parker: Parker,
+    bell: Mutex<Option<Arc<Bell>>>,
 }
 
 static FREE: Mutex<Vec<&'static Desk>> = Mutex::new(Vec::new());
@@ -37,8 +46,9 @@ impl Desk {
     pub(crate) fn make() -> &'static Self {
         Box::leak(Box::new(Self {
             newest: AtomicPtr::new(std::ptr::null_mut()),
-            asleep: AtomicBool::new(false),
+            sleep: AtomicU32::new(AWAKE),
             parker: Parker::new(),
+            bell: Mutex::new(None),
         }))
     }
 
@@ -47,7 +57,7 @@ impl Desk {
         while let Some(ended) = self.take_all().next() {
             ended.drop_reference();
         }
-        self.asleep.store(false, Ordering::Relaxed);
+        self.sleep.store(AWAKE, Ordering::Relaxed);
         free().push(self);
     }
 
@@ -73,9 +83,38 @@ impl Desk {
     /// Rule 2, its second half.
     pub(crate) fn rouse(&self) {
         fence(Ordering::SeqCst);
-        if self.asleep.load(Ordering::Relaxed) {
-            self.parker.unpark();
+        if self.sleep.load(Ordering::Relaxed) != AWAKE {
+            self.unpark();
         }
+    }
+
+    /// Ends the worker's sleep. A full fence lies between what it is to see and this.
+    pub(crate) fn unpark(&self) {
+        match self.sleep.load(Ordering::Relaxed) {
+            AWAKE | PARKED => self.parker.unpark(),
+            _ => self.ring(),
+        }
+    }
+
+    #[cold]
+    fn ring(&self) {
+        let first =
+            self.sleep
+                .compare_exchange(POLLING, RUNG, Ordering::Relaxed, Ordering::Relaxed);
+        if first.is_ok()
+            && let Some(bell) = &*self.bell()
+        {
+            bell.ring();
+        }
+    }
+
+    fn bell(&self) -> Locked<'_, Option<Arc<Bell>>> {
+        lock(&self.bell)
+    }
+
+    /// The worker: what wakes it from its poller, from now on.
+    pub(crate) fn hang(&self, bell: Option<Arc<Bell>>) {
+        *self.bell() = bell;
     }
 
     #[inline(always)]
@@ -97,13 +136,14 @@ impl Desk {
     }
 
     /// The worker, rule 2. Look again before sleeping.
-    pub(crate) fn lie_down(&self) {
-        self.asleep.store(true, Ordering::Relaxed);
+    pub(crate) fn lie_down(&self, in_poller: bool) {
+        let sleep = if in_poller { POLLING } else { PARKED };
+        self.sleep.store(sleep, Ordering::Relaxed);
         fence(Ordering::SeqCst);
     }
 
     pub(crate) fn get_up(&self) {
-        self.asleep.store(false, Ordering::Relaxed);
+        self.sleep.store(AWAKE, Ordering::Relaxed);
     }
 }
 

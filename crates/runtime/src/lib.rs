@@ -24,10 +24,12 @@ mod fiber;
 mod fifo;
 mod id;
 mod idle;
+pub mod io;
 mod join;
 mod life;
 #[cfg(all(test, loom))]
 mod models;
+pub mod net;
 mod panics;
 pub mod preempt;
 mod ring;

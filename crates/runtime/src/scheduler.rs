@@ -7,7 +7,8 @@
 //! 2. A worker's first job in reserve is not announced: it stays in the slot that only the worker sees, which it reaches as soon as what runs
 //!    there waits or ends, or its time slice is over.
 //! 3. A worker without work counts itself as searching, looks everywhere for what a wake costs, says that it is idle and asleep, stops
-//!    counting as searching, passes a full fence, **looks everywhere once more**, and parks until its next deadline.
+//!    counting as searching, passes a full fence, **looks everywhere once more**, and parks until its next deadline, in its poller if it has
+//!    descriptors there (`io`).
 //! 4. Others rely on a searcher and on one that was woken, who each take one job. So the last searcher that finds something, and whoever
 //!    gets up, takes its job, looks whether there are more, and then wakes one more worker: a burst fans out.
 //! 5. A woken actor goes to its home's desk, never elsewhere (`desk`).
@@ -22,10 +23,11 @@ use crate::affinity;
 use crate::config::Config;
 use crate::desk::Desk;
 use crate::idle::{Announced, Idle};
+use crate::io::Pool;
 use crate::join::JoinError;
 use crate::ring::Ring;
 use crate::runtime;
-use crate::sync::{AtomicBool, AtomicUsize, Ordering};
+use crate::sync::{AtomicBool, AtomicUsize, Ordering, fence};
 use crate::task::{Header, Task};
 use crate::timers::Timers;
 use crate::worker::Worker;
@@ -49,6 +51,7 @@ pub(crate) struct Scheduler {
     pub(crate) processors: Vec<usize>,
     pub(crate) seats: Box<[Seat]>,
     pub(crate) timers: Timers,
+    pub(crate) pool: Arc<Pool>,
     injector: Mutex<VecDeque<Task>>,
     injected: AtomicUsize,
     idle: Idle,
@@ -70,6 +73,7 @@ impl Scheduler {
             } else {
                 Vec::new()
             },
+            pool: Arc::new(Pool::new(config.blocking_threads)),
             config,
             timers: Timers::default(),
             injector: Mutex::default(),
@@ -158,7 +162,7 @@ impl Scheduler {
     pub(crate) fn announce(self: &Arc<Self>) {
         match self.idle.announce() {
             Announced::Awaited => {}
-            Announced::Wakes(index) => self.seats[index].desk.parker.unpark(),
+            Announced::Wakes(index) => self.seats[index].desk.unpark(),
             Announced::Unheard => {
                 // Without one more the others do it: a machine short of threads is slower, not wrong.
                 let _ = self.start_worker();
@@ -181,9 +185,9 @@ impl Scheduler {
     }
 
     /// Rule 3.
-    pub(crate) fn lie_down(&self, index: usize) {
+    pub(crate) fn lie_down(&self, index: usize, in_poller: bool) {
         self.idle.lie_down(index);
-        self.seats[index].desk.lie_down();
+        self.seats[index].desk.lie_down(in_poller);
     }
 
     pub(crate) fn get_up(&self, index: usize) {
@@ -203,8 +207,9 @@ impl Scheduler {
             self.stopping.store(true, Ordering::SeqCst);
             std::mem::take(&mut *queue)
         };
+        fence(Ordering::SeqCst);
         for seat in &self.seats {
-            seat.desk.parker.unpark();
+            seat.desk.unpark();
         }
         injected.into_iter().for_each(cancel);
     }
@@ -218,6 +223,7 @@ impl Scheduler {
             let _ = thread.join();
         }
         self.timers.stop();
+        self.pool.stop();
     }
 }
 

@@ -37,6 +37,13 @@ pub(crate) static HOST: Host = Host {
     },
 };
 
+/// An actor that is about to wait by something that may end with an error: where its runtime stops that comes once.
+pub(crate) fn tell() {
+    if let Some((worker, task)) = actor() {
+        worker.tell(task);
+    }
+}
+
 /// What wakes the caller.
 pub fn waker() -> Waker {
     actor().map_or_else(|| Parker::current().waker(), |(_, task)| task.waker())

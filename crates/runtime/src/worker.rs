@@ -5,7 +5,7 @@
 //!    in a row; then its own queue, oldest first; then what others may take; then what others have.
 //! 3. While a job runs the worker's own frames wait below it, on the thread's stack: what the job calls here runs on the job's stack.
 
-use std::cell::{Cell, UnsafeCell};
+use std::cell::{Cell, OnceCell, RefCell, UnsafeCell};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +18,7 @@ use crate::desk::Desk;
 use crate::fiber::{Fiber, Suspended};
 use crate::fifo::Fifo;
 use crate::id::Ids;
+use crate::io::{Harvest, Poller, Until};
 use crate::join::{JoinError, JoinHandle};
 use crate::panics;
 use crate::preempt;
@@ -35,6 +36,8 @@ use crate::wheel::{Entry, Wheel};
 const TURNS_TO_FRESH: u32 = 8;
 /// Turns between two looks at the clock, for deadlines: a look costs as much as two turns.
 const TURNS_TO_CLOCK: u32 = 64;
+/// Looks for work, while there is none, between two looks for events: such a look is a system call.
+const LOOKS_TO_POLL: u32 = 8;
 /// As in tokio: two actors that wake each other must not keep the others out.
 const MOST_IN_A_ROW: u32 = 3;
 
@@ -51,6 +54,11 @@ pub(crate) struct Worker {
     /// Where an overflow is reported, if this thread had nowhere.
     _alternate: Option<AlternateStack>,
     wheel: Wheel,
+    /// For the descriptors that actors of this worker wait for.
+    poller: OnceCell<Arc<Poller>>,
+    harvest: RefCell<Harvest>,
+    /// When an actor that runs for long last had it polled.
+    polled: Cell<u64>,
     turn: Cell<u32>,
     /// Yields for which nobody waited.
     yields_alone: Cell<u32>,
@@ -191,6 +199,9 @@ impl Worker {
             _alternate: alternate,
             scheduler,
             wheel: Wheel::new(clock::now()),
+            poller: OnceCell::new(),
+            harvest: RefCell::default(),
+            polled: Cell::new(0),
             turn: Cell::new(0),
             yields_alone: Cell::new(0),
             slice: Slice::new(),
@@ -201,6 +212,7 @@ impl Worker {
         let before = thalweg_queue::host(Some(&wait::HOST));
         let result = f(&worker);
         worker.end_all();
+        worker.end_io();
         thalweg_queue::host(before);
         drop(points);
         CURRENT.set(std::ptr::null());
@@ -228,6 +240,7 @@ impl Worker {
             self.turn.set(turn);
             if turn.is_multiple_of(TURNS_TO_CLOCK) {
                 self.fire();
+                self.poll();
             }
             if !self.desk.is_empty() {
                 self.collect();
@@ -414,6 +427,58 @@ impl Worker {
         });
     }
 
+    /// What the worker waits for descriptors with.
+    ///
+    /// # Errors
+    /// The system has no more descriptors or memory for one.
+    pub(crate) fn poller(&self) -> std::io::Result<&Arc<Poller>> {
+        if self.poller.get().is_none() {
+            let poller = Arc::new(Poller::new()?);
+            self.desk.hang(Some(Arc::clone(&poller.bell)));
+            // It cannot fail: there was none.
+            let _ = self.poller.set(poller);
+        }
+        self.poller
+            .get()
+            .ok_or_else(|| std::io::ErrorKind::NotFound.into())
+    }
+
+    fn used_poller(&self) -> Option<&Poller> {
+        self.poller.get().map(|p| &**p).filter(|p| p.is_used())
+    }
+
+    /// Wakes those whose descriptors are ready. Whether there were any.
+    #[inline(always)]
+    fn poll(&self) -> bool {
+        self.used_poller()
+            .is_some_and(|poller| self.wait_in(poller, Until::Now))
+    }
+
+    fn wait_in(&self, poller: &Poller, until: Until) -> bool {
+        // What allocates here must not be preempted: the next that runs would come here again.
+        let _quiet = quiet::Quiet::begin();
+        poller.poll(&mut self.harvest.borrow_mut(), until)
+    }
+
+    /// The same for what runs long in one turn: once a slice.
+    fn poll_if_due(&self) {
+        if self.used_poller().is_some() {
+            let now = clock::now();
+            let slice = self.scheduler.config.timeslice.as_nanos() as u64;
+            if now.saturating_sub(self.polled.get()) >= slice {
+                self.polled.set(now);
+                self.poll();
+            }
+        }
+    }
+
+    fn end_io(&self) {
+        if let Some(poller) = self.poller.get() {
+            self.desk.hang(None);
+            poller.close();
+        }
+    }
+
     /// Whether anything but what runs could go on here.
     #[inline(always)]
     fn others_wait(&self) -> bool {
@@ -484,6 +549,7 @@ impl Worker {
         self.yields_alone.set(alone);
         if alone.is_multiple_of(TURNS_TO_CLOCK) {
             self.fire();
+            self.poll();
         }
     }
 
@@ -519,6 +585,7 @@ impl Worker {
             return self.slice.put_off();
         }
         self.fire();
+        self.poll_if_due();
         if self
             .slice
             .is_over(self.others_wait(), self.scheduler.config.timeslice)
@@ -569,19 +636,36 @@ impl Worker {
         if self.slot.get().is_some() || !self.ready.is_empty() {
             return;
         }
+        if self.desk.is_empty() && self.poll() {
+            return;
+        }
         let deadline = self.wheel.next_deadline();
+        let looks = Cell::new(0_u32);
+        let polls = || {
+            looks.set(looks.get() + 1);
+            looks.get().is_multiple_of(LOOKS_TO_POLL) && self.poll()
+        };
         self.scheduler.begin_search();
-        let found = spin.until(|| self.finds() || deadline.is_some_and(|at| at <= clock::now()));
+        let found =
+            spin.until(|| self.finds() || deadline.is_some_and(|at| at <= clock::now()) || polls());
         if found {
             if self.scheduler.end_search() {
                 self.pass_on();
             }
             return;
         }
-        self.scheduler.lie_down(self.index);
+        let poller = self.used_poller();
+        self.scheduler.lie_down(self.index, poller.is_some());
         while !self.finds() && self.fibers(|fibers| fibers.stacks.trim()) {}
         if !self.finds() {
-            spin.sleep(|| self.desk.parker.park(deadline));
+            spin.sleep(|| match poller {
+                Some(poller) => {
+                    self.wait_in(poller, Until::Deadline(deadline));
+                }
+                None => {
+                    self.desk.parker.park(deadline);
+                }
+            });
         }
         self.scheduler.get_up(self.index);
         self.pass_on();

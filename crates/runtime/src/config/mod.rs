@@ -21,6 +21,7 @@ use crate::preempt;
 /// | `timeslice` | `THALWEG_TIMESLICE` (`100us`, `1ms`) or `THALWEG_TIMESLICE_CYCLES` | 1 us to 1 s |
 /// | `alloc_interval` | `THALWEG_ALLOC_INTERVAL` | 1 to 1,000,000 |
 /// | `affinity` | `THALWEG_AFFINITY` | `on` (Linux) or `off` |
+/// | `blocking_threads` | `THALWEG_BLOCKING_THREADS` | 1 to 32,768 |
 /// | `report_overflow`, `note_panics` | | |
 ///
 /// A variable that is set and empty, is not UTF-8, or is out of range is an error. [`describe`](Self::describe) says what holds and where it
@@ -61,6 +62,9 @@ pub struct Config {
     /// Whether worker i stays on the i-th processor, in turn, of those that the thread which starts the runtime may use. Linux only. Such a worker has one
     /// processor and does not spin before it sleeps. Default: `false`: a pinned worker waits for its processor although another one is free.
     pub affinity: bool,
+    /// Threads of [`io::blocking`](crate::io::blocking), which are started as they are needed; more closures queue. Default: 512, as tokio: they wait
+    /// for disks and resolvers, and share no processor.
+    pub blocking_threads: usize,
 }
 
 impl Default for Config {
@@ -74,6 +78,7 @@ impl Default for Config {
             timeslice: Duration::from_micros(100),
             alloc_interval: 128,
             affinity: false,
+            blocking_threads: 512,
         }
     }
 }
@@ -178,6 +183,15 @@ impl Config {
     #[must_use]
     pub fn affinity(self, affinity: bool) -> Self {
         Self { affinity, ..self }
+    }
+
+    /// Sets [`blocking_threads`](Self#structfield.blocking_threads).
+    #[must_use]
+    pub fn blocking_threads(self, blocking_threads: usize) -> Self {
+        Self {
+            blocking_threads,
+            ..self
+        }
     }
 
     /// With what the environment says, and in range.

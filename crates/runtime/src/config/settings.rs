@@ -21,7 +21,7 @@ type Read = fn(&mut Config, &str) -> Result<(), &'static str>;
 
 const A_NUMBER: &str = "a number";
 
-pub(super) static SETTINGS: [Known; 8] = [
+pub(super) static SETTINGS: [Known; 9] = [
     Known {
         name: "workers",
         variables: &[("THALWEG_WORKERS", |config, text| {
@@ -98,6 +98,16 @@ pub(super) static SETTINGS: [Known; 8] = [
         },
         value: |config| Value::Switch(config.affinity),
         is_in_range: |config| cfg!(target_os = "linux") || !config.affinity,
+    },
+    Known {
+        name: "blocking_threads",
+        variables: &[("THALWEG_BLOCKING_THREADS", |config, text| {
+            config.blocking_threads = text.parse().map_err(|_| A_NUMBER)?;
+            Ok(())
+        })],
+        range: "1 to 32,768",
+        value: |config| Value::Count(config.blocking_threads as u64),
+        is_in_range: |config| (1..=1 << 15).contains(&config.blocking_threads),
     },
     Known {
         name: "report_overflow",

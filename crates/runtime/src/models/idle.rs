@@ -36,7 +36,7 @@ impl Model {
 
     fn announce(&self) {
         if let Announced::Wakes(index) = self.idle.announce() {
-            self.desks[index].parker.unpark();
+            self.desks[index].unpark();
         }
     }
 
@@ -64,7 +64,7 @@ impl Model {
                 continue;
             }
             self.idle.lie_down(index);
-            desk.lie_down();
+            desk.lie_down(false);
             if !self.has() {
                 desk.parker.park(None);
             }

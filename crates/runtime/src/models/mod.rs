@@ -45,7 +45,7 @@ fn take_some(desk: &Desk, mut wake: impl FnMut(Task)) {
         if some {
             return;
         }
-        desk.lie_down();
+        desk.lie_down(false);
         if desk.is_empty() {
             desk.parker.park(None);
         }

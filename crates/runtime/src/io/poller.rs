@@ -1,0 +1,233 @@
+//! One worker's epoll, and the sources in it.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use rustix::buffer::spare_capacity;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll, eventfd, poll};
+use thalweg_queue::clock;
+use thalweg_queue::quiet::{Locked, lock};
+
+use super::source::Source;
+
+/// Events taken at a time: with a turn of 1 us each, others wait for no more than a quarter of a millisecond.
+const MOST_EVENTS: usize = 256;
+/// The bell's.
+const BELL: u64 = u64::MAX;
+
+/// Ends its worker's wait in the poller.
+#[derive(Debug)]
+pub(crate) struct Bell(OwnedFd);
+
+impl Bell {
+    pub(crate) fn ring(&self) {
+        // It fails when it was rung 2^64 times and never read: it is an edge, there is nothing to read.
+        let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Poller {
+    epoll: OwnedFd,
+    pub(crate) bell: Arc<Bell>,
+    made_in: u32,
+    /// How many sources there are.
+    live: AtomicUsize,
+    places: Mutex<Places>,
+}
+
+#[derive(Debug, Default)]
+struct Places {
+    all: Vec<Place>,
+    free: Vec<u32>,
+    closed: bool,
+}
+
+/// An event's key is a place's index and, above it, its generation, so that an event that was on its way finds nobody else.
+#[derive(Debug)]
+struct Place {
+    generation: u32,
+    source: Option<Arc<Source>>,
+}
+
+/// How long to wait for events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Until {
+    /// Not at all.
+    Now,
+    /// [`clock`]; `None`: for ever.
+    Deadline(Option<u64>),
+}
+
+/// What a worker takes its events out with.
+#[derive(Default)]
+pub(crate) struct Harvest {
+    events: Vec<epoll::Event>,
+    found: Vec<(Arc<Source>, epoll::EventFlags)>,
+}
+
+impl Poller {
+    pub(crate) fn new() -> io::Result<Self> {
+        crate::watch_forks();
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let edges = epoll::EventFlags::IN | epoll::EventFlags::ET;
+        epoll::add(&epoll, &bell, epoll::EventData::new_u64(BELL), edges)?;
+        Ok(Self {
+            epoll,
+            bell: Arc::new(Bell(bell)),
+            made_in: crate::epoch(),
+            live: AtomicUsize::new(0),
+            places: Mutex::default(),
+        })
+    }
+
+    fn places(&self) -> Locked<'_, Places> {
+        lock(&self.places)
+    }
+
+    /// Whether there is anything to wait for.
+    #[inline(always)]
+    pub(crate) fn is_used(&self) -> bool {
+        self.live.load(Ordering::Relaxed) > 0
+    }
+
+    /// Whether this is the parent's, and not to be touched.
+    pub(crate) fn is_forked(&self) -> bool {
+        self.made_in != crate::epoch()
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_forked() || self.places().closed
+    }
+
+    /// From now on each edge of `fd` is the source's; what it is now is the first. The key to remove it by.
+    ///
+    /// # Errors
+    /// The system's: `AlreadyExists`, or EPERM for what cannot be polled.
+    pub(crate) fn add(&self, fd: BorrowedFd<'_>, source: &Arc<Source>) -> io::Result<u64> {
+        let mut guard = self.places();
+        let places = &mut *guard;
+        let index = places.free.pop().unwrap_or_else(|| {
+            places.all.push(Place {
+                generation: 0,
+                source: None,
+            });
+            (places.all.len() - 1) as u32
+        });
+        let place = &mut places.all[index as usize];
+        let key = u64::from(place.generation) << 32 | u64::from(index);
+        let edges = epoll::EventFlags::IN
+            | epoll::EventFlags::OUT
+            | epoll::EventFlags::RDHUP
+            | epoll::EventFlags::PRI
+            | epoll::EventFlags::ET;
+        match epoll::add(&self.epoll, fd, epoll::EventData::new_u64(key), edges) {
+            Ok(()) => {
+                place.source = Some(Arc::clone(source));
+                self.live.fetch_add(1, Ordering::Relaxed);
+                Ok(key)
+            }
+            Err(error) => {
+                places.free.push(index);
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Ends it. `fd` is still open.
+    pub(crate) fn remove(&self, key: u64, fd: BorrowedFd<'_>) {
+        if self.is_forked() {
+            return;
+        }
+        let mut guard = self.places();
+        let places = &mut *guard;
+        let index = key as u32;
+        let Some(place) = places.all.get_mut(index as usize) else {
+            return;
+        };
+        if u64::from(place.generation) != key >> 32 || place.source.take().is_none() {
+            return;
+        }
+        // The highest one of the last place is the bell's.
+        place.generation = place.generation.wrapping_add(1) & 0x7fff_ffff;
+        places.free.push(index);
+        self.live.fetch_sub(1, Ordering::Relaxed);
+        // It fails for what somebody closed behind our back, and then it is gone anyway.
+        let _ = epoll::delete(&self.epoll, fd);
+    }
+
+    /// Its worker: waits, and wakes whom the events are for. Whether there were any.
+    pub(crate) fn poll(&self, harvest: &mut Harvest, until: Until) -> bool {
+        match until {
+            Until::Now => {}
+            Until::Deadline(None | Some(u64::MAX)) => return self.take(harvest, None),
+            // epoll counts in milliseconds before Linux 5.11, ppoll never did, and an epoll can be polled.
+            Until::Deadline(Some(deadline)) => {
+                let left = deadline.saturating_sub(clock::now());
+                let mut polled = [PollFd::new(&self.epoll, PollFlags::IN)];
+                if !matches!(poll(&mut polled, Some(&timespec(left))), Ok(1)) {
+                    return false;
+                }
+            }
+        }
+        self.take(harvest, Some(&timespec(0)))
+    }
+
+    fn take(&self, harvest: &mut Harvest, timeout: Option<&Timespec>) -> bool {
+        let Harvest { events, found } = harvest;
+        events.reserve(MOST_EVENTS);
+        // EINTR is no event; and nothing else can go wrong with an epoll of ours.
+        if epoll::wait(&self.epoll, spare_capacity(events), timeout).is_err() || events.is_empty() {
+            return false;
+        }
+        {
+            let places = self.places();
+            for event in events.drain(..) {
+                let key = event.data.u64();
+                if let Some(place) = places.all.get(key as u32 as usize)
+                    && u64::from(place.generation) == key >> 32
+                    && let Some(source) = &place.source
+                {
+                    found.push((Arc::clone(source), event.flags));
+                }
+            }
+        }
+        for (source, flags) in found.drain(..) {
+            source.happened(flags);
+        }
+        true
+    }
+
+    /// Its worker ends: rule 4.
+    pub(crate) fn close(&self) {
+        let left: Vec<_> = {
+            let mut places = self.places();
+            places.closed = true;
+            places
+                .all
+                .iter_mut()
+                .filter_map(|p| p.source.take())
+                .collect()
+        };
+        self.live.store(0, Ordering::Relaxed);
+        for source in left {
+            source.happened(epoll::EventFlags::IN | epoll::EventFlags::OUT);
+        }
+    }
+}
+
+pub(super) fn timespec(ns: u64) -> Timespec {
+    Timespec {
+        tv_sec: (ns / 1_000_000_000) as i64,
+        tv_nsec: (ns % 1_000_000_000) as _,
+    }
+}
+
+impl AsFd for Poller {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.epoll.as_fd()
+    }
+}

@@ -1,0 +1,256 @@
+//! A descriptor that is waited for: what is known of it, and who waits. Rules 2 to 4 of `io`.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::Waker;
+
+use rustix::event::{PollFd, PollFlags, epoll::EventFlags, poll};
+use thalweg_queue::clock;
+use thalweg_queue::quiet::{Locked, lock};
+
+use super::Stopping;
+use super::poller::{Poller, timespec};
+use crate::wait::{self, Woke};
+use crate::worker::Worker;
+
+/// What somebody waits to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Read,
+    Write,
+}
+
+/// It pays to try.
+const READY: u32 = 1;
+/// It ended or failed, or has something out of order: a short count does not mean that there is no more.
+const ENDED: u32 = 2;
+/// Events are counted above.
+const EVENT: u32 = 4;
+
+/// What was last seen of one direction.
+#[derive(Debug)]
+pub(crate) struct Side(AtomicU32);
+
+/// A look at a [`Side`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen(u32);
+
+impl Seen {
+    #[inline(always)]
+    pub(crate) fn is_ready(self) -> bool {
+        self.0 & READY != 0
+    }
+}
+
+impl Side {
+    #[inline(always)]
+    pub(crate) fn look(&self) -> Seen {
+        Seen(self.0.load(Ordering::Acquire))
+    }
+
+    /// The system said that there is nothing, after `seen`.
+    pub(crate) fn would_block(&self, seen: Seen) {
+        self.clear(seen, READY | ENDED);
+    }
+
+    /// The system moved less than it was asked to, after `seen`: there is nothing more now. True of TCP (epoll(7)).
+    pub(crate) fn moved_less(&self, seen: Seen) {
+        if seen.0 & ENDED == 0 {
+            self.clear(seen, READY);
+        }
+    }
+
+    fn clear(&self, seen: Seen, bits: u32) {
+        // Where it fails there was an event since.
+        let _ =
+            self.0
+                .compare_exchange(seen.0, seen.0 & !bits, Ordering::AcqRel, Ordering::Relaxed);
+    }
+
+    fn happened(&self, bits: u32) {
+        let more = |now: u32| Some(now.wrapping_add(EVENT) | READY | bits);
+        // It cannot fail: `more` is always `Some`.
+        let _ = self
+            .0
+            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, more);
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Source {
+    read: Side,
+    write: Side,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    place: Option<(Arc<Poller>, u64)>,
+    readers: Vec<Waker>,
+    writers: Vec<Waker>,
+}
+
+impl State {
+    fn waiters(&mut self, direction: Direction) -> &mut Vec<Waker> {
+        match direction {
+            Direction::Read => &mut self.readers,
+            Direction::Write => &mut self.writers,
+        }
+    }
+}
+
+impl Source {
+    fn with(readiness: u32) -> Arc<Self> {
+        Arc::new(Self {
+            read: Side(AtomicU32::new(readiness)),
+            write: Side(AtomicU32::new(readiness)),
+            state: Mutex::default(),
+        })
+    }
+
+    /// Of a descriptor that pays to try at once.
+    pub(crate) fn new() -> Arc<Self> {
+        Self::with(READY)
+    }
+
+    /// Of one that has to be waited for first.
+    pub(crate) fn unready() -> Arc<Self> {
+        Self::with(0)
+    }
+
+    #[inline(always)]
+    pub(crate) fn side(&self, direction: Direction) -> &Side {
+        match direction {
+            Direction::Read => &self.read,
+            Direction::Write => &self.write,
+        }
+    }
+
+    fn state(&self) -> Locked<'_, State> {
+        lock(&self.state)
+    }
+
+    /// An actor: waits until an event makes this direction ready.
+    ///
+    /// # Errors
+    /// `TimedOut`; [`Stopping`]; what the system says to the registration.
+    pub(crate) fn wait(
+        self: &Arc<Self>,
+        worker: &Worker,
+        fd: BorrowedFd<'_>,
+        direction: Direction,
+        deadline: Option<u64>,
+    ) -> io::Result<()> {
+        wait::tell();
+        loop {
+            {
+                let mut state = self.state();
+                self.settle(&mut state, worker, fd)?;
+                if self.side(direction).look().is_ready() {
+                    return Ok(());
+                }
+                let me = wait::waker();
+                let waiters = state.waiters(direction);
+                if !waiters.iter().any(|other| other.will_wake(&me)) {
+                    waiters.push(me);
+                }
+            }
+            let woke = wait::park(deadline);
+            if woke == Woke::Woken || woke == Woke::Interrupted {
+                if self.side(direction).look().is_ready() {
+                    return Ok(());
+                }
+                continue;
+            }
+            let me = wait::waker();
+            let mut state = self.state();
+            state
+                .waiters(direction)
+                .retain(|other| !other.will_wake(&me));
+            return match woke {
+                Woke::Stopping => Err(io::Error::other(Stopping)),
+                _ if self.side(direction).look().is_ready() => Ok(()),
+                _ => Err(io::ErrorKind::TimedOut.into()),
+            };
+        }
+    }
+
+    /// Rules 2 and 4: registers it here if it is nowhere, or where nobody can wait for it any more, or nobody does.
+    fn settle(
+        self: &Arc<Self>,
+        state: &mut State,
+        worker: &Worker,
+        fd: BorrowedFd<'_>,
+    ) -> io::Result<()> {
+        let here = worker.poller()?;
+        if let Some((there, key)) = &state.place {
+            if Arc::ptr_eq(there, here) {
+                return Ok(());
+            }
+            let is_waited_for = !state.readers.is_empty() || !state.writers.is_empty();
+            if is_waited_for && !there.is_closed() {
+                return Ok(());
+            }
+            there.remove(*key, fd);
+            state.place = None;
+        }
+        let key = here.add(fd, self)?;
+        state.place = Some((Arc::clone(here), key));
+        Ok(())
+    }
+
+    /// Its poller: rule 3.
+    pub(super) fn happened(&self, flags: EventFlags) {
+        let failed = EventFlags::ERR | EventFlags::HUP;
+        let ended = failed | EventFlags::RDHUP | EventFlags::PRI;
+        let readable = flags.intersects(EventFlags::IN | ended);
+        let writable = flags.intersects(EventFlags::OUT | failed);
+        let mark = |these| if flags.intersects(these) { ENDED } else { 0 };
+        if readable {
+            self.read.happened(mark(ended));
+        }
+        if writable {
+            self.write.happened(mark(failed));
+        }
+        let mut state = self.state();
+        if readable {
+            state.readers.drain(..).for_each(Waker::wake);
+        }
+        if writable {
+            state.writers.drain(..).for_each(Waker::wake);
+        }
+    }
+
+    /// It is waited for no more. `fd` is still open.
+    pub(crate) fn leave(&self, fd: BorrowedFd<'_>) {
+        if let Some((poller, key)) = self.state().place.take() {
+            poller.remove(key, fd);
+        }
+    }
+}
+
+/// A thread that is no actor: waits until `fd` is ready.
+///
+/// # Errors
+/// `TimedOut`, or the system's.
+pub(crate) fn wait_on_thread(
+    fd: BorrowedFd<'_>,
+    direction: Direction,
+    deadline: Option<u64>,
+) -> io::Result<()> {
+    let flags = match direction {
+        Direction::Read => PollFlags::IN,
+        Direction::Write => PollFlags::OUT,
+    };
+    loop {
+        let left = deadline.map(|at| timespec(at.saturating_sub(clock::now())));
+        match poll(&mut [PollFd::new(&fd, flags)], left.as_ref()) {
+            Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
+            Ok(_) => return Ok(()),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}

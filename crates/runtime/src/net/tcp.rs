@@ -1,0 +1,226 @@
+//! TCP.
+
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener as StdListener, TcpStream as StdStream};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::time::Duration;
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, acceptfrom_with, socket_with};
+use thalweg_queue::clock;
+
+use super::addresses::{ToSocketAddrs, first};
+use super::socket::{Moved, Socket, is_begun, read_write, socket, timeouts};
+use crate::io::Direction;
+
+const FLAGS: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
+
+/// A TCP socket that listens: [`std::net::TcpListener`] for actors.
+///
+/// ```
+/// use std::io::{Read, Write};
+/// use thalweg_runtime::net::{TcpListener, TcpStream};
+/// use thalweg_runtime::{run, spawn};
+///
+/// let answer = run(|| {
+///     let listener = TcpListener::bind("127.0.0.1:0")?;
+///     let address = listener.local_addr()?;
+///     spawn(move || {
+///         let (mut stream, _) = listener.accept()?;
+///         let mut word = [0; 4];
+///         stream.read_exact(&mut word)?;
+///         stream.write_all(&word)
+///     });
+///     let mut stream = TcpStream::connect(address)?;
+///     stream.write_all(b"echo")?;
+///     let mut answer = String::new();
+///     stream.read_to_string(&mut answer)?;
+///     std::io::Result::Ok(answer)
+/// });
+/// assert_eq!(answer?, "echo");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct TcpListener(Socket<StdListener>);
+
+socket!(TcpListener, StdListener);
+
+impl TcpListener {
+    /// Listens at the first of the addresses that is free.
+    ///
+    /// # Errors
+    /// The last address's, or the resolver's.
+    pub fn bind(address: impl ToSocketAddrs) -> io::Result<Self> {
+        first(address, StdListener::bind)?.try_into()
+    }
+
+    /// The next connection, and whence it comes. Several actors may accept at once.
+    ///
+    /// # Errors
+    /// The system's: where it has no more descriptors the connection stays in the queue, and the next call tries again.
+    pub fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
+        let (fd, peer) = self
+            .0
+            .call(Direction::Read, |inner| Ok(acceptfrom_with(inner, FLAGS)?))?;
+        let stream = StdStream::from(fd);
+        let peer = match peer.map(SocketAddr::try_from) {
+            Some(Ok(peer)) => peer,
+            _ => stream.peer_addr()?,
+        };
+        Ok((TcpStream(Socket::new(stream)), peer))
+    }
+
+    /// Connections, one after the other, without end.
+    pub fn incoming(&self) -> Incoming<'_> {
+        Incoming(self)
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.0.get().local_addr()
+    }
+
+    /// How many hops a packet may go.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
+        self.0.get().set_ttl(ttl)
+    }
+
+    /// How many hops a packet may go.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn ttl(&self) -> io::Result<u32> {
+        self.0.get().ttl()
+    }
+}
+
+/// What [`TcpListener::incoming`] returns.
+#[derive(Debug)]
+pub struct Incoming<'a>(&'a TcpListener);
+
+impl Iterator for Incoming<'_> {
+    type Item = io::Result<TcpStream>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        Some(self.0.accept().map(|(stream, _)| stream))
+    }
+}
+
+/// A TCP connection: [`std::net::TcpStream`] for actors. One may read while another writes.
+#[derive(Debug)]
+pub struct TcpStream(Socket<StdStream>);
+
+socket!(TcpStream, StdStream);
+timeouts!(TcpStream);
+read_write!(TcpStream, true);
+
+impl TcpStream {
+    /// Connects to the first of the addresses that answers.
+    ///
+    /// # Errors
+    /// The last address's, or the resolver's.
+    pub fn connect(address: impl ToSocketAddrs) -> io::Result<Self> {
+        first(address, |address| Self::connect_until(address, None))
+    }
+
+    /// Connects, and gives up after `timeout`.
+    ///
+    /// # Errors
+    /// `TimedOut`, `InvalidInput` for no time at all, or the system's.
+    pub fn connect_timeout(address: &SocketAddr, timeout: Duration) -> io::Result<Self> {
+        if timeout.is_zero() {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "a timeout of 0 leaves no time",
+            ));
+        }
+        Self::connect_until(*address, Some(clock::deadline(timeout)))
+    }
+
+    fn connect_until(address: SocketAddr, deadline: Option<u64>) -> io::Result<Self> {
+        let family = if address.is_ipv4() {
+            AddressFamily::INET
+        } else {
+            AddressFamily::INET6
+        };
+        let fd = socket_with(family, SocketType::STREAM, FLAGS, None)?;
+        let socket = Socket::new(StdStream::from(fd));
+        match rustix::net::connect(socket.get(), &address) {
+            Ok(()) => {}
+            Err(error) if is_begun(error) => {
+                socket.connected(deadline, |inner| inner.peer_addr().map(|_| ()))?;
+            }
+            Err(error) => return Err(error.into()),
+        }
+        Ok(Self(socket))
+    }
+
+    /// Reads what is there without taking it.
+    ///
+    /// # Errors
+    /// As `read`.
+    pub fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
+        self.0.call(Direction::Read, |inner| inner.peek(buf))
+    }
+
+    /// Ends one direction or both. Who waits to read or write is woken.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        self.0.get().shutdown(how)
+    }
+
+    /// Who is at the other end.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        self.0.get().peer_addr()
+    }
+
+    /// This end.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.0.get().local_addr()
+    }
+
+    /// Whether small writes are sent at once.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
+        self.0.get().set_nodelay(nodelay)
+    }
+
+    /// Whether small writes are sent at once.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn nodelay(&self) -> io::Result<bool> {
+        self.0.get().nodelay()
+    }
+
+    /// How many hops a packet may go.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
+        self.0.get().set_ttl(ttl)
+    }
+
+    /// How many hops a packet may go.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn ttl(&self) -> io::Result<u32> {
+        self.0.get().ttl()
+    }
+}

@@ -1,0 +1,181 @@
+//! UDP.
+
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket as StdSocket};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::time::Duration;
+
+use super::addresses::{ToSocketAddrs, bind_udp, first, no_address};
+use super::socket::{Socket, socket, timeouts};
+use crate::io::Direction;
+
+/// A UDP socket: [`std::net::UdpSocket`] for actors.
+///
+/// ```
+/// use thalweg_runtime::{net::UdpSocket, run};
+///
+/// let received = run(|| {
+///     let (one, other) = (UdpSocket::bind("127.0.0.1:0")?, UdpSocket::bind("127.0.0.1:0")?);
+///     one.send_to(b"hello", other.local_addr()?)?;
+///     let mut buf = [0; 16];
+///     let (length, from) = other.recv_from(&mut buf)?;
+///     assert_eq!(from, one.local_addr()?);
+///     std::io::Result::Ok(buf[..length].to_vec())
+/// });
+/// assert_eq!(received?, b"hello");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct UdpSocket(Socket<StdSocket>);
+
+socket!(UdpSocket, StdSocket);
+timeouts!(UdpSocket);
+
+impl UdpSocket {
+    /// Binds to the first of the addresses that is free.
+    ///
+    /// # Errors
+    /// The last address's, or the resolver's.
+    pub fn bind(address: impl ToSocketAddrs) -> io::Result<Self> {
+        bind_udp(address)?.try_into()
+    }
+
+    /// From now on it sends to, and receives from, this address alone.
+    ///
+    /// # Errors
+    /// The last address's, or the resolver's.
+    pub fn connect(&self, address: impl ToSocketAddrs) -> io::Result<()> {
+        first(address, |address| self.0.get().connect(address))
+    }
+
+    /// Sends a datagram to the address that it is connected to.
+    ///
+    /// # Errors
+    /// The system's, or `TimedOut`.
+    pub fn send(&self, buf: &[u8]) -> io::Result<usize> {
+        self.0.call(Direction::Write, |inner| inner.send(buf))
+    }
+
+    /// Sends a datagram to the first of the addresses.
+    ///
+    /// # Errors
+    /// The system's, or `TimedOut`.
+    pub fn send_to(&self, buf: &[u8], address: impl ToSocketAddrs) -> io::Result<usize> {
+        let to = address.addresses()?.into_iter().next();
+        let to = to.ok_or_else(no_address)?;
+        self.0
+            .call(Direction::Write, |inner| inner.send_to(buf, to))
+    }
+
+    /// The next datagram. What does not fit into `buf` is lost.
+    ///
+    /// # Errors
+    /// The system's, or `TimedOut`.
+    pub fn recv(&self, buf: &mut [u8]) -> io::Result<usize> {
+        self.0.call(Direction::Read, |inner| inner.recv(buf))
+    }
+
+    /// The next datagram, and whence it comes.
+    ///
+    /// # Errors
+    /// The system's, or `TimedOut`.
+    pub fn recv_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        self.0.call(Direction::Read, |inner| inner.recv_from(buf))
+    }
+
+    /// The next datagram, which stays.
+    ///
+    /// # Errors
+    /// The system's, or `TimedOut`.
+    pub fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
+        self.0.call(Direction::Read, |inner| inner.peek(buf))
+    }
+
+    /// The next datagram, which stays, and whence it comes.
+    ///
+    /// # Errors
+    /// The system's, or `TimedOut`.
+    pub fn peek_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        self.0.call(Direction::Read, |inner| inner.peek_from(buf))
+    }
+
+    /// This end.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.0.get().local_addr()
+    }
+
+    /// What it is connected to.
+    ///
+    /// # Errors
+    /// The system's; `NotConnected`.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        self.0.get().peer_addr()
+    }
+
+    /// Whether it may send to a broadcast address.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn set_broadcast(&self, broadcast: bool) -> io::Result<()> {
+        self.0.get().set_broadcast(broadcast)
+    }
+
+    /// Whether it may send to a broadcast address.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn broadcast(&self) -> io::Result<bool> {
+        self.0.get().broadcast()
+    }
+
+    /// How many hops a packet may go.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
+        self.0.get().set_ttl(ttl)
+    }
+
+    /// How many hops a packet may go.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn ttl(&self) -> io::Result<u32> {
+        self.0.get().ttl()
+    }
+
+    /// Receives what is sent to a group from now on.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn join_multicast_v4(&self, group: &Ipv4Addr, interface: &Ipv4Addr) -> io::Result<()> {
+        self.0.get().join_multicast_v4(group, interface)
+    }
+
+    /// Receives what is sent to a group from now on.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn join_multicast_v6(&self, group: &Ipv6Addr, interface: u32) -> io::Result<()> {
+        self.0.get().join_multicast_v6(group, interface)
+    }
+
+    /// Receives what is sent to a group no more.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn leave_multicast_v4(&self, group: &Ipv4Addr, interface: &Ipv4Addr) -> io::Result<()> {
+        self.0.get().leave_multicast_v4(group, interface)
+    }
+
+    /// Receives what is sent to a group no more.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn leave_multicast_v6(&self, group: &Ipv6Addr, interface: u32) -> io::Result<()> {
+        self.0.get().leave_multicast_v6(group, interface)
+    }
+}

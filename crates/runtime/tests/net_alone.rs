@@ -1,0 +1,114 @@
+//! What counts descriptors or context switches of the whole process, one after the other in a process of its own.
+
+use std::io::{ErrorKind, Read, Write};
+use std::time::Duration;
+
+use thalweg_runtime::net::{TcpListener, TcpStream, UnixStream};
+use thalweg_runtime::{Config, run, runtime, sleep, spawn};
+
+fn descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+/// Voluntary and involuntary, of each thread.
+fn switches() -> u64 {
+    let mut sum = 0;
+    for thread in std::fs::read_dir("/proc/self/task").unwrap() {
+        let status = std::fs::read_to_string(thread.unwrap().path().join("status")).unwrap();
+        for line in status.lines().filter(|line| line.contains("ctxt_switches")) {
+            let count = line.split_whitespace().last().unwrap();
+            sum += count.parse::<u64>().unwrap();
+        }
+    }
+    sum
+}
+
+fn descriptors_do_not_leak() {
+    let before = descriptors();
+    for workers in [1, 2] {
+        for _ in 0..5 {
+            runtime::init(Config::exact(workers)).unwrap().run(|| {
+                let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+                let address = listener.local_addr().unwrap();
+                let server = spawn(move || {
+                    for _ in 0..20 {
+                        let (mut stream, _) = listener.accept().unwrap();
+                        spawn(move || stream.write_all(b"x"));
+                    }
+                });
+                for _ in 0..20 {
+                    let mut stream = TcpStream::connect(address).unwrap();
+                    stream.read_exact(&mut [0]).unwrap();
+                }
+                server.join().unwrap();
+                // One that still waits when the runtime stops.
+                let (mut one, other) = UnixStream::pair().unwrap();
+                spawn(move || (one.read(&mut [0]), other));
+                sleep(Duration::from_millis(1));
+            });
+        }
+    }
+    assert_eq!(descriptors(), before);
+}
+
+fn no_more_descriptors_is_an_error_and_no_more_than_that() {
+    run(|| {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        // Registers the listener: later there is none for the poller.
+        let first = spawn(move || listener.accept().map(|(stream, _)| (stream, listener)));
+        sleep(Duration::from_millis(1));
+        let _connected = TcpStream::connect(address).unwrap();
+        let (_accepted, listener) = first.join().unwrap().unwrap();
+        let waiting = TcpStream::connect(address).unwrap();
+        let mut kept = Vec::new();
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+        let low = rustix::process::Rlimit {
+            current: Some(descriptors() as u64 + 2),
+            maximum: limit.maximum,
+        };
+        rustix::process::setrlimit(rustix::process::Resource::Nofile, low).unwrap();
+        while let Ok(file) = std::fs::File::open("/dev/null") {
+            kept.push(file);
+        }
+        assert_eq!(listener.accept().unwrap_err().raw_os_error(), Some(24));
+        assert_eq!(
+            TcpStream::connect(address).unwrap_err().raw_os_error(),
+            Some(24)
+        );
+        kept.truncate(kept.len() - 1);
+        let (stream, _) = listener.accept().unwrap();
+        drop((stream, waiting, kept));
+        rustix::process::setrlimit(rustix::process::Resource::Nofile, limit).unwrap();
+    });
+}
+
+fn a_thousand_quiet_connections_cost_nothing() {
+    for workers in [1, 2] {
+        let runtime = thalweg_runtime::Runtime::start(Config::exact(workers)).unwrap();
+        let mut others = Vec::new();
+        for _ in 0..1_000 {
+            let (mut one, other) = UnixStream::pair().unwrap();
+            others.push(other);
+            runtime.handle().spawn(move || one.read(&mut [0]));
+        }
+        std::thread::sleep(Duration::from_millis(300));
+        let before = switches();
+        std::thread::sleep(Duration::from_secs(1));
+        // This thread's own: it goes to sleep once, and reading the files may be interrupted.
+        let mine = switches() - before;
+        assert!(mine <= 4, "{workers} workers: {mine}");
+        let error = others[0]
+            .set_read_timeout(Some(Duration::from_millis(1)))
+            .and_then(|()| others[0].read(&mut [0]))
+            .unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+    }
+}
+
+#[test]
+fn descriptors_and_switches() {
+    descriptors_do_not_leak();
+    no_more_descriptors_is_an_error_and_no_more_than_that();
+    a_thousand_quiet_connections_cost_nothing();
+}
