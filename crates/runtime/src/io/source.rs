@@ -88,12 +88,49 @@ pub(crate) struct Source {
 #[derive(Debug, Default)]
 struct State {
     place: Option<(Arc<Poller>, u64)>,
-    readers: Vec<Waker>,
-    writers: Vec<Waker>,
+    readers: Waiters,
+    writers: Waiters,
+}
+
+/// Who waits for one direction: nearly always one at most, which is kept here, without a line of memory more.
+#[derive(Debug, Default)]
+struct Waiters {
+    first: Option<Waker>,
+    others: Vec<Waker>,
+}
+
+impl Waiters {
+    fn is_empty(&self) -> bool {
+        self.first.is_none() && self.others.is_empty()
+    }
+
+    /// Once, however often it is added.
+    fn add(&mut self, waker: Waker) {
+        let Some(first) = &self.first else {
+            self.others.retain(|other| !other.will_wake(&waker));
+            self.first = Some(waker);
+            return;
+        };
+        if !first.will_wake(&waker) && !self.others.iter().any(|other| other.will_wake(&waker)) {
+            self.others.push(waker);
+        }
+    }
+
+    fn remove(&mut self, waker: &Waker) {
+        self.first.take_if(|first| first.will_wake(waker));
+        self.others.retain(|other| !other.will_wake(waker));
+    }
+
+    fn wake(&mut self) {
+        if let Some(first) = self.first.take() {
+            first.wake();
+        }
+        self.others.drain(..).for_each(Waker::wake);
+    }
 }
 
 impl State {
-    fn waiters(&mut self, direction: Direction) -> &mut Vec<Waker> {
+    fn waiters(&mut self, direction: Direction) -> &mut Waiters {
         match direction {
             Direction::Read => &mut self.readers,
             Direction::Write => &mut self.writers,
@@ -151,11 +188,7 @@ impl Source {
                 if self.side(direction).look().is_ready() {
                     return Ok(());
                 }
-                let me = wait::waker();
-                let waiters = state.waiters(direction);
-                if !waiters.iter().any(|other| other.will_wake(&me)) {
-                    waiters.push(me);
-                }
+                state.waiters(direction).add(wait::waker());
             }
             let woke = wait::park(deadline);
             if woke == Woke::Woken || woke == Woke::Interrupted {
@@ -166,9 +199,7 @@ impl Source {
             }
             let me = wait::waker();
             let mut state = self.state();
-            state
-                .waiters(direction)
-                .retain(|other| !other.will_wake(&me));
+            state.waiters(direction).remove(&me);
             return match woke {
                 Woke::Stopping => Err(io::Error::other(Stopping)),
                 _ if self.side(direction).look().is_ready() => Ok(()),
@@ -216,10 +247,10 @@ impl Source {
         }
         let mut state = self.state();
         if readable {
-            state.readers.drain(..).for_each(Waker::wake);
+            state.readers.wake();
         }
         if writable {
-            state.writers.drain(..).for_each(Waker::wake);
+            state.writers.wake();
         }
     }
 
