@@ -14,7 +14,7 @@ use thalweg_queue::quiet::Quiet;
 use crate::wait::{self, Woke};
 use crate::{runtime, worker};
 
-/// As tokio: long enough for what comes in bursts, and a thread costs some 20 KiB meanwhile.
+/// As tokio: long enough for what comes in bursts.
 const IDLE: Duration = Duration::from_secs(10);
 
 type Job = Box<dyn FnOnce() + Send>;
