@@ -5,6 +5,10 @@
 //!    in a row; then its own queue, oldest first; then what others may take; then what others have.
 //! 3. While a job runs the worker's own frames wait below it, on the thread's stack: what the job calls here runs on the job's stack.
 
+mod events;
+mod fibers;
+mod idle;
+
 use std::cell::{Cell, OnceCell, RefCell, UnsafeCell};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -12,21 +16,22 @@ use std::time::Duration;
 
 use thalweg_queue::{Spin, clock, quiet};
 
+use self::fibers::Fibers;
 use crate::Woke;
 use crate::affinity::Pinned;
 use crate::desk::Desk;
 use crate::fiber::{Fiber, Suspended};
 use crate::fifo::Fifo;
 use crate::id::Ids;
-use crate::io::{Harvest, Poller, Until};
+use crate::io::{Harvest, Poller};
 use crate::join::{JoinError, JoinHandle};
 use crate::panics;
 use crate::preempt;
 use crate::runtime::Handle;
 use crate::scheduler::{Scheduler, Seat, cancel};
 use crate::slice::Slice;
+use crate::stack::Depot;
 use crate::stack::overflow::{self, AlternateStack, Name};
-use crate::stack::{Depot, Magazine, StackError};
 use crate::task::{Phase, Task};
 use crate::wait;
 use crate::wheel::{Entry, Wheel};
@@ -36,8 +41,6 @@ use crate::wheel::{Entry, Wheel};
 const TURNS_TO_FRESH: u32 = 8;
 /// Turns between two looks at the clock, for deadlines: a look costs as much as two turns.
 const TURNS_TO_CLOCK: u32 = 64;
-/// Looks for work, while there is none, between two looks for events: such a look is a system call.
-const LOOKS_TO_POLL: u32 = 8;
 /// As in tokio: two actors that wake each other must not keep the others out.
 const MOST_IN_A_ROW: u32 = 3;
 
@@ -64,71 +67,6 @@ pub(crate) struct Worker {
     yields_alone: Cell<u32>,
     slice: Slice,
     ids: Ids,
-}
-
-struct Fibers {
-    /// All of this worker, each from a box until it ends. A box itself would say, wherever it is moved, that nobody else points to them, and
-    /// their jobs do.
-    all: Vec<NonNull<Fiber>>,
-    free: Vec<NonNull<Fiber>>,
-    stacks: Magazine,
-}
-
-/// Fibers that a worker keeps for the next jobs, as their stacks: what a burst of short actors uses again.
-const FIBERS_KEPT: usize = 32;
-
-impl Fibers {
-    #[inline(always)]
-    fn take(&mut self, most: usize) -> Result<NonNull<Fiber>, StackError> {
-        match self.free.pop() {
-            Some(free) => Ok(free),
-            None => self.make(most),
-        }
-    }
-
-    #[cold]
-    fn make(&mut self, most: usize) -> Result<NonNull<Fiber>, StackError> {
-        if self.all.len() >= most {
-            return Err(StackError::TooMany { most });
-        }
-        let fiber = Fiber::new(self.stacks.take()?);
-        fiber.place.set(self.all.len());
-        let fiber = NonNull::from(Box::leak(fiber));
-        self.all.push(fiber);
-        Ok(fiber)
-    }
-
-    /// Takes back one of these, whose job is done.
-    #[inline(always)]
-    fn give(&mut self, fiber: NonNull<Fiber>) {
-        if self.free.len() < FIBERS_KEPT {
-            self.free.push(fiber);
-        } else {
-            // SAFETY: one of ours, which are in `all` until here.
-            self.end(unsafe { fiber.as_ref() }.place.get());
-        }
-    }
-
-    #[cold]
-    fn end(&mut self, place: usize) {
-        let fiber = self.all.swap_remove(place);
-        if let Some(moved) = self.all.get(place) {
-            // SAFETY: it is in `all`.
-            unsafe { moved.as_ref() }.place.set(place);
-        }
-        // SAFETY: it came from a box, and has just been taken out of `all`.
-        let fiber = unsafe { Box::from_raw(fiber.as_ptr()) };
-        self.stacks.give(fiber.into_stack());
-    }
-}
-
-impl Drop for Fibers {
-    fn drop(&mut self) {
-        self.free.clear();
-        while let Some(last) = self.all.len().checked_sub(1) {
-            self.end(last);
-        }
-    }
 }
 
 thread_local! {
@@ -191,11 +129,7 @@ impl Worker {
             slot: Cell::new(None),
             in_a_row: Cell::new(0),
             ready: Fifo::default(),
-            fibers: UnsafeCell::new(Fibers {
-                all: Vec::new(),
-                free: Vec::new(),
-                stacks: Magazine::new(Depot::of(scheduler.config.stack_size)),
-            }),
+            fibers: UnsafeCell::new(Fibers::new(Depot::of(scheduler.config.stack_size))),
             _alternate: alternate,
             scheduler,
             wheel: Wheel::new(clock::now()),
@@ -427,58 +361,6 @@ impl Worker {
         });
     }
 
-    /// What the worker waits for descriptors with.
-    ///
-    /// # Errors
-    /// The system has no more descriptors or memory for one.
-    pub(crate) fn poller(&self) -> std::io::Result<&Arc<Poller>> {
-        if self.poller.get().is_none() {
-            let poller = Arc::new(Poller::new()?);
-            self.desk.hang(Some(Arc::clone(&poller.bell)));
-            // It cannot fail: there was none.
-            let _ = self.poller.set(poller);
-        }
-        self.poller
-            .get()
-            .ok_or_else(|| std::io::ErrorKind::NotFound.into())
-    }
-
-    fn used_poller(&self) -> Option<&Poller> {
-        self.poller.get().map(|p| &**p).filter(|p| p.is_used())
-    }
-
-    /// Wakes those whose descriptors are ready. Whether there were any.
-    #[inline(always)]
-    fn poll(&self) -> bool {
-        self.used_poller()
-            .is_some_and(|poller| self.wait_in(poller, Until::Now))
-    }
-
-    fn wait_in(&self, poller: &Poller, until: Until) -> bool {
-        // What allocates here must not be preempted: the next that runs would come here again.
-        let _quiet = quiet::Quiet::begin();
-        poller.poll(&mut self.harvest.borrow_mut(), until)
-    }
-
-    /// The same for what runs long in one turn: once a slice.
-    fn poll_if_due(&self) {
-        if self.used_poller().is_some() {
-            let now = clock::now();
-            let slice = self.scheduler.config.timeslice.as_nanos() as u64;
-            if now.saturating_sub(self.polled.get()) >= slice {
-                self.polled.set(now);
-                self.poll();
-            }
-        }
-    }
-
-    fn end_io(&self) {
-        if let Some(poller) = self.poller.get() {
-            self.desk.hang(None);
-            poller.close();
-        }
-    }
-
     /// Whether anything but what runs could go on here.
     #[inline(always)]
     fn others_wait(&self) -> bool {
@@ -630,97 +512,12 @@ impl Worker {
         }
     }
 
-    /// The scheduler's rule 3.
-    fn idle(&self, spin: &mut Spin) {
-        self.fire();
-        if self.slot.get().is_some() || !self.ready.is_empty() {
-            return;
-        }
-        if self.desk.is_empty() && self.poll() {
-            return;
-        }
-        let deadline = self.wheel.next_deadline();
-        let looks = Cell::new(0_u32);
-        let polls = || {
-            looks.set(looks.get() + 1);
-            looks.get().is_multiple_of(LOOKS_TO_POLL) && self.poll()
-        };
-        self.scheduler.begin_search();
-        let found =
-            spin.until(|| self.finds() || deadline.is_some_and(|at| at <= clock::now()) || polls());
-        if found {
-            if self.scheduler.end_search() {
-                self.pass_on();
-            }
-            return;
-        }
-        let poller = self.used_poller();
-        self.scheduler.lie_down(self.index, poller.is_some());
-        while !self.finds() && self.fibers(|fibers| fibers.stacks.trim()) {}
-        if !self.finds() {
-            spin.sleep(|| match poller {
-                Some(poller) => {
-                    self.wait_in(poller, Until::Deadline(deadline));
-                }
-                None => {
-                    self.desk.parker.park(deadline);
-                }
-            });
-        }
-        self.scheduler.get_up(self.index);
-        self.pass_on();
-    }
-
-    /// The scheduler's rule 4: one job is ours, and another worker is woken if there are more.
-    fn pass_on(&self) {
-        if self.slot.get().is_none() && self.desk.is_empty() {
-            self.slot.set(self.fresh());
-        }
-        if self.scheduler.has_fresh() {
-            self.scheduler.announce();
-        }
-    }
-
-    /// Looks everywhere for something to do; what others had is in the slot and the ring then.
-    fn finds(&self) -> bool {
-        !self.desk.is_empty()
-            || self.scheduler.has_injected()
-            || self.scheduler.is_stopping()
-            || self.slot.get().is_some()
-            || self.steals()
-    }
-
-    fn steals(&self) -> bool {
-        if self.is_alone() {
-            return false;
-        }
-        let seats = &self.scheduler.seats;
-        let mine = &self.seat().ring;
-        // Begin with another each time, so that not all thieves go to the first.
-        let first = self.turn.get() as usize;
-        for nth in 0..seats.len() {
-            let victim = (first + nth) % seats.len();
-            if victim == self.index {
-                continue;
-            }
-            if let Some(job) = seats[victim].ring.steal(mine) {
-                // SAFETY: as in `fresh`.
-                self.slot.set(unsafe { Task::from_raw(job) });
-                return true;
-            }
-        }
-        false
-    }
-
     /// What is left when the worker goes: each started actor may end by itself, its wait returns `Stopping`.
     fn end_all(&self) {
         self.empty();
         // What an actor spawns now is cancelled, so no fiber comes to these; and one that is taken out has its place filled by the last.
-        for place in (0..self.fibers(|fibers| fibers.all.len())).rev() {
-            if let Some(task) = self.fibers(|fibers| {
-                // SAFETY: it is in `all`.
-                unsafe { fibers.all[place].as_ref() }.task.get()
-            }) {
+        for place in (0..self.fibers(|fibers| fibers.len())).rev() {
+            if let Some(task) = self.fibers(|fibers| fibers.task(place)) {
                 self.run(task);
                 // Those that it woke come by themselves, or have ended when the next one runs.
                 self.empty();

@@ -1,0 +1,62 @@
+//! A worker's part in IO: it polls for the descriptors that its actors wait for.
+
+use std::sync::Arc;
+
+use thalweg_queue::{clock, quiet};
+
+use super::Worker;
+use crate::io::{Poller, Until};
+
+impl Worker {
+    /// What the worker waits for descriptors with.
+    ///
+    /// # Errors
+    /// The system has no more descriptors or memory for one.
+    pub(crate) fn poller(&self) -> std::io::Result<&Arc<Poller>> {
+        if self.poller.get().is_none() {
+            let poller = Arc::new(Poller::new()?);
+            self.desk.hang(Some(Arc::clone(&poller.bell)));
+            // It cannot fail: there was none.
+            let _ = self.poller.set(poller);
+        }
+        self.poller
+            .get()
+            .ok_or_else(|| std::io::ErrorKind::NotFound.into())
+    }
+
+    pub(super) fn used_poller(&self) -> Option<&Poller> {
+        self.poller.get().map(|p| &**p).filter(|p| p.is_used())
+    }
+
+    /// Wakes those whose descriptors are ready. Whether there were any.
+    #[inline(always)]
+    pub(super) fn poll(&self) -> bool {
+        self.used_poller()
+            .is_some_and(|poller| self.wait_in(poller, Until::Now))
+    }
+
+    pub(super) fn wait_in(&self, poller: &Poller, until: Until) -> bool {
+        // What allocates here must not be preempted: the next that runs would come here again.
+        let _quiet = quiet::Quiet::begin();
+        poller.poll(&mut self.harvest.borrow_mut(), until)
+    }
+
+    /// The same for what runs long in one turn: once a slice.
+    pub(super) fn poll_if_due(&self) {
+        if self.used_poller().is_some() {
+            let now = clock::now();
+            let slice = self.scheduler.config.timeslice.as_nanos() as u64;
+            if now.saturating_sub(self.polled.get()) >= slice {
+                self.polled.set(now);
+                self.poll();
+            }
+        }
+    }
+
+    pub(super) fn end_io(&self) {
+        if let Some(poller) = self.poller.get() {
+            self.desk.hang(None);
+            poller.close();
+        }
+    }
+}

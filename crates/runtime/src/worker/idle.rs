@@ -1,0 +1,96 @@
+//! What a worker does when it has no work: it looks what others have, and sleeps.
+
+use std::cell::Cell;
+
+use thalweg_queue::{Spin, clock};
+
+use super::Worker;
+use crate::io::Until;
+use crate::task::Task;
+
+/// Looks for work, while there is none, between two looks for events: such a look is a system call.
+const LOOKS_TO_POLL: u32 = 8;
+
+impl Worker {
+    /// The scheduler's rule 3.
+    pub(super) fn idle(&self, spin: &mut Spin) {
+        self.fire();
+        if self.slot.get().is_some() || !self.ready.is_empty() {
+            return;
+        }
+        if self.desk.is_empty() && self.poll() {
+            return;
+        }
+        let deadline = self.wheel.next_deadline();
+        let looks = Cell::new(0_u32);
+        let polls = || {
+            looks.set(looks.get() + 1);
+            looks.get().is_multiple_of(LOOKS_TO_POLL) && self.poll()
+        };
+        self.scheduler.begin_search();
+        let found =
+            spin.until(|| self.finds() || deadline.is_some_and(|at| at <= clock::now()) || polls());
+        if found {
+            if self.scheduler.end_search() {
+                self.pass_on();
+            }
+            return;
+        }
+        let poller = self.used_poller();
+        self.scheduler.lie_down(self.index, poller.is_some());
+        while !self.finds() && self.fibers(|fibers| fibers.stacks.trim()) {}
+        if !self.finds() {
+            spin.sleep(|| match poller {
+                Some(poller) => {
+                    self.wait_in(poller, Until::Deadline(deadline));
+                }
+                None => {
+                    self.desk.parker.park(deadline);
+                }
+            });
+        }
+        self.scheduler.get_up(self.index);
+        self.pass_on();
+    }
+
+    /// The scheduler's rule 4: one job is ours, and another worker is woken if there are more.
+    pub(super) fn pass_on(&self) {
+        if self.slot.get().is_none() && self.desk.is_empty() {
+            self.slot.set(self.fresh());
+        }
+        if self.scheduler.has_fresh() {
+            self.scheduler.announce();
+        }
+    }
+
+    /// Looks everywhere for something to do; what others had is in the slot and the ring then.
+    fn finds(&self) -> bool {
+        !self.desk.is_empty()
+            || self.scheduler.has_injected()
+            || self.scheduler.is_stopping()
+            || self.slot.get().is_some()
+            || self.steals()
+    }
+
+    fn steals(&self) -> bool {
+        if self.is_alone() {
+            return false;
+        }
+        let seats = &self.scheduler.seats;
+        let mine = &self.seat().ring;
+        // Begin with another each time, so that not all thieves go to the first.
+        let first = self.turn.get() as usize;
+        for nth in 0..seats.len() {
+            let victim = (first + nth) % seats.len();
+            if victim == self.index {
+                continue;
+            }
+            if let Some(job) = seats[victim].ring.steal(mine) {
+                // SAFETY: as in `fresh`.
+                self.slot.set(unsafe { Task::from_raw(job) });
+                return true;
+            }
+        }
+        false
+    }
+}
