@@ -1,7 +1,7 @@
 //! How a [`Pair`] is timed.
 //!
 //! 1. A cell is set up by installing its panic hook; nothing is started.
-//! 2. A side's sample is a series of runs, as many as last [`SAMPLE`], which the side finds out before its first: a run of some of
+//! 2. A side's sample is a series of runs, as many as last 40 ms, which the side finds out before its first: a run of some of
 //!    these workloads lasts a few microseconds.
 //! 3. `cold`: each run has a runtime of its own, and its start and stop are timed. `warm`: one runtime for the whole series, in which
 //!    the work is done once before the timer starts.
