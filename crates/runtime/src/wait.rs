@@ -64,7 +64,7 @@ pub fn current() -> Option<ActorId> {
     actor().map(|(_, task)| task.header().id)
 }
 
-/// Waits until woken or until `deadline` ([`clock`](thalweg_queue::clock); `None`: for ever). An actor leaves its worker to others meanwhile.
+/// Waits until woken or until `deadline` ([`clock`]; `None`: for ever). An actor leaves its worker to others meanwhile.
 pub fn park(deadline: Option<u64>) -> Woke {
     let deadline = deadline.filter(|ns| *ns != u64::MAX);
     if let Some((worker, _)) = actor() {
