@@ -54,7 +54,7 @@ impl Desk {
 
     /// Rule 3.
     pub(crate) fn give_back(&'static self) {
-        while let Some(ended) = self.take_all().next() {
+        for ended in self.take_all() {
             ended.drop_reference();
         }
         self.sleep.store(AWAKE, Ordering::Relaxed);

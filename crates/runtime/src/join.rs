@@ -25,7 +25,7 @@ use crate::worker;
 pub enum JoinError {
     /// It panicked.
     Panic(Panic),
-    /// Its runtime stopped before it began or ended.
+    /// Its runtime stopped before it began or ended; or who joins is being unwound by a panic, and cannot wait.
     Stopped,
     /// There was no stack for it, so it did not begin.
     NoStack(StackError),

@@ -19,7 +19,7 @@ pub enum Woke {
     TimedOut,
     /// A signal was handled on this thread. Never in an actor.
     Interrupted,
-    /// The actor's runtime stops: give up and return.
+    /// The actor's runtime stops, or the actor is being unwound by a panic and cannot wait: give up and return.
     Stopping,
 }
 

@@ -352,3 +352,39 @@ fn what_is_spawned_beside_yielders_begins() {
         }
     });
 }
+
+/// The count of panics is the thread's: if an actor that panics were put aside, the next one to panic would end the process.
+#[test]
+fn an_actor_that_panics_does_not_wait_in_its_destructors() {
+    struct Waits(mpsc::Sender<&'static str>);
+    impl Drop for Waits {
+        fn drop(&mut self) {
+            let (_open, never) = channel::<()>();
+            assert!(never.recv().is_err());
+            sleep(Duration::from_secs(3600));
+            yield_now();
+            assert!(matches!(
+                spawn(|| ()).join(),
+                Ok(()) | Err(JoinError::Stopped)
+            ));
+            self.0.send("through").unwrap();
+        }
+    }
+    everywhere(|| {
+        let (tx, rx) = mpsc::channel();
+        let all: Vec<_> = (0..4)
+            .map(|_| {
+                let waits = Waits(tx.clone());
+                spawn(move || {
+                    let _waits = waits;
+                    std::panic::resume_unwind(Box::new("on purpose"));
+                })
+            })
+            .collect();
+        for handle in all {
+            assert!(matches!(handle.join(), Err(JoinError::Panic(_))));
+        }
+        drop(tx);
+        assert_eq!(rx.iter().count(), 4);
+    });
+}

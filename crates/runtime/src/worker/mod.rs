@@ -83,6 +83,12 @@ pub(crate) fn give_up() {
     }
 }
 
+/// Whether what runs here panics just now. It must not be put aside then: the count of panics is the thread's, and the next that panics
+/// on it would end the process.
+fn is_unwinding() -> bool {
+    std::thread::panicking()
+}
+
 /// The worker that this thread is.
 #[inline(always)]
 pub(crate) fn current<'a>() -> Option<&'a Worker> {
@@ -376,7 +382,7 @@ impl Worker {
         let Some(task) = self.running.get() else {
             unreachable!("what parks runs");
         };
-        if self.scheduler.is_stopping() || !preempt::may_park() {
+        if self.scheduler.is_stopping() || is_unwinding() || !preempt::may_park() {
             return Woke::Stopping;
         }
         if task.header().notified.take() {
@@ -439,7 +445,7 @@ impl Worker {
         if let Some(task) = self.running.get() {
             if self.scheduler.is_stopping() {
                 give_up();
-            } else if preempt::may_park() {
+            } else if !is_unwinding() && preempt::may_park() {
                 self.suspend(task, Phase::Running, Suspended::Yielded);
             }
         }
