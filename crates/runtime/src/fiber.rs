@@ -11,6 +11,7 @@ use std::ptr::NonNull;
 use crate::stack::Stack;
 use crate::switch::{Coroutine, CoroutineResult, Yielder};
 use crate::task::Task;
+use crate::wheel::Entry;
 
 /// Why a fiber stopped running for now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +31,9 @@ pub(crate) struct Fiber {
     pub(crate) task: Cell<Option<Task>>,
     /// Its place among its worker's.
     pub(crate) place: Cell<usize>,
+    /// For what waits on it with a deadline. Here and not on its stack: timers are set, moved and fired many at a time, and each stack is a page
+    /// of its own.
+    pub(crate) timer: Entry,
 }
 
 impl Fiber {
@@ -51,6 +55,7 @@ impl Fiber {
             yielder: Cell::new(std::ptr::null()),
             task: Cell::new(None),
             place: Cell::new(0),
+            timer: Entry::new(std::ptr::null()),
         })
     }
 

@@ -17,6 +17,12 @@ impl Fifo {
         self.first.get().is_none()
     }
 
+    /// What the next `pop` gives.
+    #[inline(always)]
+    pub(crate) fn first(&self) -> Option<Task> {
+        self.first.get()
+    }
+
     #[inline(always)]
     pub(crate) fn push(&self, task: Task) {
         task.header().next.set(None);

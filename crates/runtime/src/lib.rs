@@ -15,6 +15,7 @@
 //! ```
 
 mod affinity;
+mod ahead;
 mod behaviour;
 mod channel;
 mod config;
@@ -24,6 +25,7 @@ mod fiber;
 mod fifo;
 mod id;
 mod idle;
+mod injector;
 pub mod io;
 mod join;
 mod life;

@@ -12,8 +12,10 @@
 //! 4. Others rely on a searcher and on one that was woken, who each take one job. So the last searcher that finds something, and whoever
 //!    gets up, takes its job, looks whether there are more, and then wakes one more worker: a burst fans out.
 //! 5. A woken actor goes to its home's desk, never elsewhere (`desk`).
+//! 6. Placement by two choices, after Mitzenmacher, "The Power of Two Choices in Randomized Load Balancing" (1996): a started actor stays with its
+//!    worker, so one that would need a stack more there first looks at one other worker, and is left with that one if it has clearly fewer. There
+//!    whoever is idle may take it, as if it were in the ring. Only what makes the number of stacks grow pays for it.
 
-use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
@@ -23,6 +25,7 @@ use crate::affinity;
 use crate::config::Config;
 use crate::desk::Desk;
 use crate::idle::{Announced, Idle};
+use crate::injector::Injector;
 use crate::io::Pool;
 use crate::join::JoinError;
 use crate::ring::Ring;
@@ -43,6 +46,49 @@ pub trait Run: Send + Sync + 'static {
 pub(crate) struct Seat {
     pub(crate) desk: &'static Desk,
     pub(crate) ring: Ring<Header>,
+    /// What other workers left for this one to start: rule 6.
+    pub(crate) placed: Injector,
+    /// How many its worker has.
+    pub(crate) stacks: AtomicUsize,
+}
+
+impl Seat {
+    /// So many stacks more than others have are no crowd.
+    const SLACK: usize = 32;
+
+    /// Its worker: from the ring.
+    #[inline(always)]
+    pub(crate) fn take_own(&self) -> Option<Task> {
+        let job = self.ring.pop()?;
+        // SAFETY: what is in a ring came from `into_raw`, with the runtime's reference.
+        unsafe { Task::from_raw(job) }
+    }
+
+    /// Another worker: half of the ring, of which one comes back and the rest is put into `ring`; or what was left here.
+    pub(crate) fn steal_into(&self, ring: &Ring<Header>) -> Option<Task> {
+        match self.ring.steal(ring) {
+            // SAFETY: as above.
+            Some(job) => unsafe { Task::from_raw(job) },
+            None => self.placed.pop(),
+        }
+    }
+
+    /// Whether there is a job that any worker may start.
+    #[inline(always)]
+    pub(crate) fn has_some(&self) -> bool {
+        !self.ring.is_empty() || !self.placed.is_empty()
+    }
+
+    /// What its worker has to run, or is about to have.
+    fn load(&self) -> usize {
+        self.stacks.load(Ordering::Relaxed) + self.placed.len()
+    }
+
+    /// Rule 6: whether a new actor is better off here than with `other`; each of the two may have `most` stacks.
+    fn is_better_than(&self, other: &Self, most: usize) -> bool {
+        let (mine, theirs) = (self.load(), other.load());
+        mine < most && (mine + mine / 4 + Self::SLACK <= theirs || theirs >= most)
+    }
 }
 
 pub(crate) struct Scheduler {
@@ -52,8 +98,7 @@ pub(crate) struct Scheduler {
     pub(crate) seats: Box<[Seat]>,
     pub(crate) timers: Timers,
     pub(crate) pool: Arc<Pool>,
-    injector: Mutex<VecDeque<Task>>,
-    injected: AtomicUsize,
+    injector: Injector,
     idle: Idle,
     started: AtomicUsize,
     stopping: AtomicBool,
@@ -65,6 +110,8 @@ impl Scheduler {
         let seats = (0..config.workers).map(|_| Seat {
             desk: Desk::take(),
             ring: Ring::new(),
+            placed: Injector::new(),
+            stacks: AtomicUsize::new(0),
         });
         Self {
             seats: seats.collect(),
@@ -76,8 +123,7 @@ impl Scheduler {
             pool: Arc::new(Pool::new(config.blocking_threads)),
             config,
             timers: Timers::default(),
-            injector: Mutex::default(),
-            injected: AtomicUsize::new(0),
+            injector: Injector::new(),
             idle: Idle::new(),
             started: AtomicUsize::new(0),
             stopping: AtomicBool::new(false),
@@ -130,32 +176,19 @@ impl Scheduler {
 
     /// Rule 1, from outside and where a ring is full. Cancelled, not run, once the runtime stops.
     pub(crate) fn inject(self: &Arc<Self>, task: Task) {
-        {
-            let mut queue = lock(&self.injector);
-            if self.is_stopping() {
-                drop(queue);
-                cancel(task);
-                return;
-            }
-            queue.push_back(task);
-            self.injected.store(queue.len(), Ordering::Release);
+        match self.injector.push(task, || self.is_stopping()) {
+            Ok(()) => self.announce(),
+            Err(task) => cancel(task),
         }
-        self.announce();
     }
 
     pub(crate) fn take_injected(&self) -> Option<Task> {
-        if !self.has_injected() {
-            return None;
-        }
-        let mut queue = lock(&self.injector);
-        let task = queue.pop_front();
-        self.injected.store(queue.len(), Ordering::Release);
-        task
+        self.injector.pop()
     }
 
     #[inline(always)]
     pub(crate) fn has_injected(&self) -> bool {
-        self.injected.load(Ordering::Acquire) > 0
+        !self.injector.is_empty()
     }
 
     /// Rule 1, after the job was put where others see it.
@@ -170,6 +203,32 @@ impl Scheduler {
         }
     }
 
+    /// Rule 6, for what worker `index` is about to start on one stack more. `draw` is any number. `Some`: it is to stay.
+    pub(crate) fn place(self: &Arc<Self>, index: usize, draw: u32, task: Task) -> Option<Task> {
+        let others = self.seats.len() - 1;
+        if others == 0 {
+            return Some(task);
+        }
+        let most = self.most_stacks();
+        let other = (index + 1 + draw as usize % others) % self.seats.len();
+        let (mine, other) = (&self.seats[index], &self.seats[other]);
+        if !other.is_better_than(mine, most) {
+            return Some(task);
+        }
+        match other.placed.push(task, || self.is_stopping()) {
+            Ok(()) => {
+                self.announce();
+                None
+            }
+            Err(task) => Some(task),
+        }
+    }
+
+    /// Of one worker.
+    pub(crate) fn most_stacks(&self) -> usize {
+        self.config.max_stacks.div_ceil(self.seats.len())
+    }
+
     pub(crate) fn begin_search(&self) {
         self.idle.begin_search();
     }
@@ -181,7 +240,7 @@ impl Scheduler {
 
     /// Whether there is a job that any worker may start.
     pub(crate) fn has_fresh(&self) -> bool {
-        self.has_injected() || self.seats.iter().any(|seat| !seat.ring.is_empty())
+        self.has_injected() || self.seats.iter().any(Seat::has_some)
     }
 
     /// Rule 3.
@@ -202,16 +261,13 @@ impl Scheduler {
 
     /// Workers finish their turn, let what waits end with [`crate::Woke::Stopping`], and leave; what has not begun is cancelled.
     pub(crate) fn halt(&self) {
-        let injected = {
-            let mut queue = lock(&self.injector);
-            self.stopping.store(true, Ordering::SeqCst);
-            std::mem::take(&mut *queue)
-        };
+        self.stopping.store(true, Ordering::SeqCst);
         fence(Ordering::SeqCst);
+        self.injector.drain().for_each(cancel);
         for seat in &self.seats {
+            seat.placed.drain().for_each(cancel);
             seat.desk.unpark();
         }
-        injected.into_iter().for_each(cancel);
     }
 
     /// Halts, and waits for the workers.

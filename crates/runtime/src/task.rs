@@ -50,6 +50,8 @@ pub(crate) struct Header {
     joiner_desk: AtomicPtr<Desk>,
     pub(crate) next: Cell<Option<Task>>,
     pub(crate) fiber: Cell<Option<NonNull<Fiber>>>,
+    /// Where on its stack it was when it was last put aside: a hint, for `ahead`.
+    pub(crate) frame: Cell<*const u8>,
     desk: AtomicPtr<Desk>,
     /// The next in the inbox.
     pub(crate) behind: Cell<Option<Task>>,
@@ -211,6 +213,7 @@ impl Task {
                 joiner_desk: AtomicPtr::new(std::ptr::null_mut()),
                 next: Cell::new(None),
                 fiber: Cell::new(None),
+                frame: Cell::new(std::ptr::null()),
                 desk: AtomicPtr::new(std::ptr::null_mut()),
                 behind: Cell::new(None),
                 phase: Cell::new(Phase::Fresh),

@@ -32,6 +32,8 @@ use std::cell::Cell;
 use std::marker::PhantomPinned;
 use std::ptr::NonNull;
 
+use crate::ahead;
+
 /// A tick, in nanoseconds: 1/16 ms. The kernel lets a sleeper oversleep by 50 us as it is (timerslack), and 16 times finer than the
 /// millisecond of other wheels no longer shows behind that. `docs/internals/wheel.md` has what a finer one costs.
 const GRAIN: u64 = 62_500;
@@ -258,6 +260,12 @@ impl Wheel {
             // SAFETY: it is in that list.
             unsafe { self.unlink(first) };
             fired += 1;
+            if let Some(next) = self.lists[list].first.get() {
+                // SAFETY: it is in that list, so it lives (rule 3).
+                let next = unsafe { next.as_ref() };
+                ahead::fetch(next.data.get().cast());
+                fetch_link(&next.next);
+            }
             fire(first);
         }
         fired
@@ -271,6 +279,10 @@ impl Wheel {
         while let Some(entry) = rest {
             // SAFETY: what was linked lives (rule 3).
             rest = unsafe { entry.as_ref() }.next.get();
+            if let Some(next) = rest {
+                // SAFETY: as above.
+                fetch_link(&unsafe { next.as_ref() }.next);
+            }
             // SAFETY: no list has it any more: this one was emptied, and we hold the rest of the chain.
             unsafe { self.place(entry) };
         }
@@ -340,6 +352,12 @@ impl Wheel {
     fn mark_empty(&self, list: usize) {
         let occupied = &self.occupied[list / SLOTS];
         occupied.set(occupied.get() & !(1 << (list % SLOTS)));
+    }
+}
+
+fn fetch_link(link: &Link) {
+    if let Some(entry) = link.get() {
+        ahead::fetch(entry.as_ptr().cast());
     }
 }
 

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 
 use super::{Depot, Slot, Stack, StackError};
+use crate::ahead;
 
 /// Stacks of one worker: the last that came back is the next that goes out, with neither an atomic nor a lock while there is
 /// one, or room for one.
@@ -40,6 +41,9 @@ impl Magazine {
         }
         let slot = self.slots.pop().expect("refilled if it was empty");
         self.clean = self.clean.min(self.slots.len());
+        if let Some(next) = self.slots.last() {
+            ahead::fetch_base(next.base.get());
+        }
         Ok(Stack {
             slot,
             depot: self.depot,

@@ -37,16 +37,17 @@ impl Fibers {
         unsafe { self.all[place].as_ref() }.task.get()
     }
 
+    /// One that waits for a job.
     #[inline(always)]
-    pub(super) fn take(&mut self, most: usize) -> Result<NonNull<Fiber>, StackError> {
-        match self.free.pop() {
-            Some(free) => Ok(free),
-            None => self.make(most),
-        }
+    pub(super) fn take(&mut self) -> Option<NonNull<Fiber>> {
+        self.free.pop()
     }
 
-    #[cold]
-    fn make(&mut self, most: usize) -> Result<NonNull<Fiber>, StackError> {
+    /// One more.
+    ///
+    /// # Errors
+    /// There are `most`, or there is no memory.
+    pub(super) fn make(&mut self, most: usize) -> Result<NonNull<Fiber>, StackError> {
         if self.all.len() >= most {
             return Err(StackError::TooMany { most });
         }
@@ -57,15 +58,17 @@ impl Fibers {
         Ok(fiber)
     }
 
-    /// Takes back one of these, whose job is done.
+    /// Takes back one of these, whose job is done. `false`: there are enough, and it was ended.
     #[inline(always)]
-    pub(super) fn give(&mut self, fiber: NonNull<Fiber>) {
-        if self.free.len() < FIBERS_KEPT {
+    pub(super) fn give(&mut self, fiber: NonNull<Fiber>) -> bool {
+        let kept = self.free.len() < FIBERS_KEPT;
+        if kept {
             self.free.push(fiber);
         } else {
             // SAFETY: one of ours, which are in `all` until here.
             self.end(unsafe { fiber.as_ref() }.place.get());
         }
+        kept
     }
 
     #[cold]

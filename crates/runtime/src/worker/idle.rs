@@ -6,7 +6,6 @@ use thalweg_queue::{Spin, clock};
 
 use super::Worker;
 use crate::io::Until;
-use crate::task::Task;
 
 /// Looks for work, while there is none, between two looks for events: such a look is a system call.
 const LOOKS_TO_POLL: u32 = 8;
@@ -22,14 +21,14 @@ impl Worker {
             return;
         }
         let deadline = self.wheel.next_deadline();
+        let is_due = || deadline.is_some_and(|at| at <= clock::now());
         let looks = Cell::new(0_u32);
         let polls = || {
             looks.set(looks.get() + 1);
             looks.get().is_multiple_of(LOOKS_TO_POLL) && self.poll()
         };
         self.scheduler.begin_search();
-        let found =
-            spin.until(|| self.finds() || deadline.is_some_and(|at| at <= clock::now()) || polls());
+        let found = spin.until(|| self.finds() || is_due() || polls());
         if found {
             if self.scheduler.end_search() {
                 self.pass_on();
@@ -38,7 +37,7 @@ impl Worker {
         }
         let poller = self.used_poller();
         self.scheduler.lie_down(self.index, poller.is_some());
-        while !self.finds() && self.fibers(|fibers| fibers.stacks.trim()) {}
+        while !self.finds() && !is_due() && self.fibers(|fibers| fibers.stacks.trim()) {}
         if !self.finds() {
             spin.sleep(|| match poller {
                 Some(poller) => {
@@ -67,6 +66,7 @@ impl Worker {
     fn finds(&self) -> bool {
         !self.desk.is_empty()
             || self.scheduler.has_injected()
+            || !self.seat().placed.is_empty()
             || self.scheduler.is_stopping()
             || self.slot.get().is_some()
             || self.steals()
@@ -85,9 +85,8 @@ impl Worker {
             if victim == self.index {
                 continue;
             }
-            if let Some(job) = seats[victim].ring.steal(mine) {
-                // SAFETY: as in `fresh`.
-                self.slot.set(unsafe { Task::from_raw(job) });
+            if let Some(task) = seats[victim].steal_into(mine) {
+                self.slot.set(Some(task));
                 return true;
             }
         }

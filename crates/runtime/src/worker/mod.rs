@@ -19,6 +19,7 @@ use thalweg_queue::{Spin, clock, quiet};
 use self::fibers::Fibers;
 use crate::Woke;
 use crate::affinity::Pinned;
+use crate::ahead;
 use crate::desk::Desk;
 use crate::fiber::{Fiber, Suspended};
 use crate::fifo::Fifo;
@@ -32,9 +33,10 @@ use crate::scheduler::{Scheduler, Seat, cancel};
 use crate::slice::Slice;
 use crate::stack::Depot;
 use crate::stack::overflow::{self, AlternateStack, Name};
+use crate::sync::Ordering;
 use crate::task::{Phase, Task};
 use crate::wait;
-use crate::wheel::{Entry, Wheel};
+use crate::wheel::Wheel;
 
 /// Fresh work is looked at every so many turns although started work waits: at 61, as tokio has it, a sketch
 /// starved fresh actors behind yielders at 2.2 times tokio's time, at 8 it took 0.75 of it.
@@ -209,17 +211,28 @@ impl Worker {
             self.put_behind(task);
         }
         self.in_a_row.set(0);
-        self.ready.pop().or_else(|| self.fresh())
+        let Some(task) = self.ready.pop() else {
+            return self.fresh();
+        };
+        ahead::fetch_task(self.ready.first());
+        Some(task)
     }
 
+    /// What others may take, too: from the own ring, or from where others put it. Neither waits for the other to run dry.
     fn fresh(&self) -> Option<Task> {
-        if !self.is_alone()
-            && let Some(job) = self.seat().ring.pop()
-        {
-            // SAFETY: what is in a ring came from `into_raw`, with the runtime's reference.
-            return unsafe { Task::from_raw(job) };
+        if self.is_alone() {
+            return self.scheduler.take_injected();
         }
-        self.scheduler.take_injected()
+        if self.turn.get().is_multiple_of(2 * TURNS_TO_FRESH) {
+            self.sent().or_else(|| self.seat().take_own())
+        } else {
+            self.seat().take_own().or_else(|| self.sent())
+        }
+    }
+
+    fn sent(&self) -> Option<Task> {
+        let placed = self.seat().placed.pop();
+        placed.or_else(|| self.scheduler.take_injected())
     }
 
     /// What is not to run at once.
@@ -244,19 +257,16 @@ impl Worker {
         let header = task.header();
         let fiber = match header.fiber.get() {
             Some(fiber) => fiber,
-            None => match self.fibers(|fibers| fibers.take(self.most_fibers())) {
-                Ok(fiber) => {
-                    // SAFETY: one of ours, all of which live as long as the worker.
-                    unsafe { fiber.as_ref() }.task.set(Some(task));
-                    task.settle(self.desk, fiber);
-                    fiber
-                }
-                Err(error) => {
-                    // SAFETY: it came from a queue and has not been started.
-                    unsafe { task.cancel(JoinError::NoStack(error)) };
+            None => {
+                let free = self.fibers(Fibers::take);
+                let Some(fiber) = free.or_else(|| self.make_fiber(task)) else {
                     return;
-                }
-            },
+                };
+                // SAFETY: one of ours, all of which live as long as the worker.
+                unsafe { fiber.as_ref() }.task.set(Some(task));
+                task.settle(self.desk, fiber);
+                fiber
+            }
         };
         header.phase.set(Phase::Running);
         self.running.set(Some(task));
@@ -278,19 +288,39 @@ impl Worker {
                 unsafe { overflow::set_current(None) };
                 // SAFETY: as above.
                 unsafe { fiber.as_ref() }.task.set(None);
-                self.fibers(|fibers| fibers.give(fiber));
+                if !self.fibers(|fibers| fibers.give(fiber)) {
+                    self.count_fibers();
+                }
             }
         }
+    }
+
+    /// For a job that is to begin; where there is none for it here it goes to another worker, or ends.
+    #[cold]
+    fn make_fiber(&self, task: Task) -> Option<NonNull<Fiber>> {
+        let task = self.scheduler.place(self.index, self.turn.get(), task)?;
+        let most = self.scheduler.most_stacks();
+        match self.fibers(|fibers| fibers.make(most)) {
+            Ok(fiber) => {
+                self.count_fibers();
+                Some(fiber)
+            }
+            Err(error) => {
+                // SAFETY: it came from a queue and has not been started.
+                unsafe { task.cancel(JoinError::NoStack(error)) };
+                None
+            }
+        }
+    }
+
+    fn count_fibers(&self) {
+        let fibers = self.fibers(|fibers| fibers.len());
+        self.seat().stacks.store(fibers, Ordering::Relaxed);
     }
 
     fn fibers<R>(&self, f: impl FnOnce(&mut Fibers) -> R) -> R {
         // SAFETY: rule 1, and no `f` comes back here.
         f(unsafe { &mut *self.fibers.get() })
-    }
-
-    fn most_fibers(&self) -> usize {
-        let config = &self.scheduler.config;
-        config.max_stacks.div_ceil(config.workers)
     }
 
     /// A new job of the actor that runs here.
@@ -358,7 +388,7 @@ impl Worker {
             return;
         }
         self.wheel.advance(clock::now(), |entry| {
-            // SAFETY: the entry is on the stack of an actor of ours that is put aside.
+            // SAFETY: the entry is in the fiber of an actor of ours that is put aside.
             let named = unsafe { entry.as_ref() }.data.get();
             // SAFETY: `park` put the actor's name there, which is alive as long as it is put aside.
             if let Some(task) = unsafe { Task::from_raw(named.cast_mut().cast()) } {
@@ -374,7 +404,7 @@ impl Worker {
             || self.slot.get().is_some()
             || !self.desk.is_empty()
             || self.scheduler.has_injected()
-            || (!self.is_alone() && !self.seat().ring.is_empty())
+            || (!self.is_alone() && self.seat().has_some())
     }
 
     /// Puts what runs here aside until it is woken, or until `deadline`.
@@ -394,12 +424,17 @@ impl Worker {
                 if deadline <= clock::now() {
                     return Woke::TimedOut;
                 }
-                let entry = Entry::new(task.into_raw().cast());
-                // SAFETY: the entry is on this frame, which does not go before it is cancelled.
-                unsafe { self.wheel.insert(NonNull::from(&entry), deadline) };
+                let Some(fiber) = task.header().fiber.get() else {
+                    unreachable!("what parks has begun");
+                };
+                // SAFETY: what runs on a fiber keeps it.
+                let timer = &unsafe { fiber.as_ref() }.timer;
+                timer.data.set(task.into_raw().cast());
+                // SAFETY: the fiber stays where it is, and the timer is cancelled before what runs on it goes on.
+                unsafe { self.wheel.insert(NonNull::from(timer), deadline) };
                 self.suspend(task, Phase::Parked, Suspended::Parked);
-                // SAFETY: as above.
-                let early = unsafe { self.wheel.cancel(NonNull::from(&entry)) };
+                // SAFETY: it was set in this wheel.
+                let early = unsafe { self.wheel.cancel(NonNull::from(timer)) };
                 if !early {
                     return Woke::TimedOut;
                 }
@@ -419,6 +454,7 @@ impl Worker {
         if let Some(fiber) = header.fiber.get() {
             // The worker's own frames run next, then others.
             let depth = quiet::set_depth(preempt::OF_WORKER);
+            header.frame.set((&raw const depth).cast());
             // SAFETY: the caller is what runs here, on its own fiber.
             unsafe { fiber.as_ref().suspend(why) };
             quiet::set_depth(depth);

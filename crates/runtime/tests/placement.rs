@@ -1,0 +1,103 @@
+//! Where an actor begins, which is where it stays.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::ThreadId;
+
+use thalweg_runtime::{Config, JoinHandle, Runtime, channel, spawn, yield_now};
+
+/// Holds a worker, which must be another than the caller's, until it is dropped.
+struct Held {
+    go: Arc<AtomicBool>,
+    actor: Option<JoinHandle<()>>,
+}
+
+impl Held {
+    fn other_worker() -> Self {
+        let (begun, go) = (Arc::new(AtomicBool::new(false)), Arc::default());
+        let (begins, goes): (_, Arc<AtomicBool>) = (begun.clone(), Arc::clone(&go));
+        let actor = spawn(move || {
+            begins.store(true, Ordering::Release);
+            while !goes.load(Ordering::Acquire) {
+                std::thread::yield_now();
+            }
+        });
+        // The first that is spawned is in reserve here; the second can be taken.
+        spawn(|| ());
+        while !begun.load(Ordering::Acquire) {
+            thalweg_runtime::check!();
+            std::thread::yield_now();
+        }
+        Self {
+            go,
+            actor: Some(actor),
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.go.store(true, Ordering::Release);
+        if let Some(actor) = self.actor.take() {
+            actor.join().unwrap();
+        }
+    }
+}
+
+/// Spawns actors that wait, while the other worker is busy; says how many of them began on which thread.
+fn wait_by_thread(config: Config, actors: usize) -> HashMap<ThreadId, usize> {
+    let runtime = Runtime::start(config).unwrap();
+    let spawner = runtime.handle().spawn(move || {
+        let held = Held::other_worker();
+        let (begun, begins) = channel();
+        let (release, released) = channel::<()>();
+        let waiting: Vec<_> = (0..actors)
+            .map(|_| {
+                let (begun, released) = (begun.clone(), released.clone());
+                spawn(move || {
+                    begun.send(std::thread::current().id()).unwrap();
+                    drop(begun);
+                    // Until the last sender is gone.
+                    assert!(released.recv().is_err());
+                })
+            })
+            .collect();
+        // One in eight turns is a new actor's.
+        for _ in 0..16 * actors {
+            yield_now();
+        }
+        drop(held);
+        let mut by_thread = HashMap::new();
+        drop(begun);
+        for _ in 0..actors {
+            if let Ok(thread) = begins.recv() {
+                *by_thread.entry(thread).or_default() += 1;
+            }
+        }
+        drop(release);
+        for one in waiting {
+            one.join().unwrap();
+        }
+        by_thread
+    });
+    spawner.join().unwrap()
+}
+
+/// Power of two choices: all begin while only one worker can take them, and yet they do not pile up there.
+#[test]
+fn started_actors_do_not_pile_up_on_one_worker() {
+    let actors = if cfg!(miri) { 100 } else { 1000 };
+    let by_thread = wait_by_thread(Config::exact(2), actors);
+    assert_eq!(by_thread.len(), 2, "{by_thread:?}");
+    let fewest = *by_thread.values().min().unwrap();
+    assert!(fewest >= actors / 3, "{by_thread:?}");
+}
+
+/// A worker may have its part of `max_stacks`; what comes after that goes to the others.
+#[test]
+fn what_one_worker_has_no_stack_for_begins_on_another() {
+    // Two are the spawner's and the held worker's.
+    let by_thread = wait_by_thread(Config::exact(2).max_stacks(32), 28);
+    assert_eq!(by_thread.len(), 2, "{by_thread:?}");
+}
