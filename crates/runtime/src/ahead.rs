@@ -6,7 +6,7 @@
 use crate::task::Task;
 
 /// What a resumed actor reads of its stack at once, up to where it called what put it aside; and what a new one writes.
-const FRAMES: usize = 512;
+pub(crate) const FRAMES: usize = 512;
 const LINE: usize = 64;
 
 /// `next` runs next, and then what is behind it.
@@ -36,12 +36,6 @@ pub(crate) fn fetch_frames(lowest: *const u8) {
     for line in (0..FRAMES).step_by(LINE) {
         fetch(lowest.wrapping_add(line));
     }
-}
-
-/// A new stack, whose first frames are right below this.
-#[inline(always)]
-pub(crate) fn fetch_base(base: usize) {
-    fetch_frames(std::ptr::without_provenance(base.saturating_sub(FRAMES)));
 }
 
 /// Wherever it points: memory that is not there is not fetched.

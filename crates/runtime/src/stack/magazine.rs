@@ -42,7 +42,8 @@ impl Magazine {
         let slot = self.slots.pop().expect("refilled if it was empty");
         self.clean = self.clean.min(self.slots.len());
         if let Some(next) = self.slots.last() {
-            ahead::fetch_base(next.base.get());
+            let first_frames = next.base.get() - ahead::FRAMES;
+            ahead::fetch_frames(std::ptr::without_provenance(first_frames));
         }
         Ok(Stack {
             slot,
