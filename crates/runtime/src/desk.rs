@@ -7,12 +7,12 @@
 //! 3. Desks are never freed, but given to the next worker: a waker may outlive its runtime. What it puts in then has ended, and is
 //!    let go by whoever looks next.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
+use std::task::Waker;
 
 use thalweg_queue::Parker;
 use thalweg_queue::quiet::{Locked, lock};
 
-use crate::io::Bell;
 use crate::sync::{AtomicPtr, AtomicU32, Ordering, fence};
 use crate::task::{Header, Task};
 
@@ -27,7 +27,8 @@ pub(crate) struct Desk {
     newest: AtomicPtr<Header>,
     sleep: AtomicU32,
     pub(crate) parker: Parker,
-    bell: Mutex<Option<Arc<Bell>>>,
+    /// Ends the worker's wait in its poller.
+    bell: Mutex<Option<Waker>>,
 }
 
 static FREE: Mutex<Vec<&'static Desk>> = Mutex::new(Vec::new());
@@ -39,7 +40,8 @@ fn free() -> Locked<'static, Vec<&'static Desk>> {
 impl Desk {
     /// One that is nobody's.
     pub(crate) fn take() -> &'static Self {
-        let used = free().pop();
+        // A model does not go on with what another one left.
+        let used = if cfg!(loom) { None } else { free().pop() };
         used.unwrap_or_else(Self::make)
     }
 
@@ -83,15 +85,14 @@ impl Desk {
     /// Rule 2, its second half.
     pub(crate) fn rouse(&self) {
         fence(Ordering::SeqCst);
-        if self.sleep.load(Ordering::Relaxed) != AWAKE {
-            self.unpark();
-        }
+        self.unpark();
     }
 
-    /// Ends the worker's sleep. A full fence lies between what it is to see and this.
+    /// Ends the worker's sleep. A full fence lies between what it is to see and this; so where it is awake it looks before it sleeps.
     pub(crate) fn unpark(&self) {
         match self.sleep.load(Ordering::Relaxed) {
-            AWAKE | PARKED => self.parker.unpark(),
+            AWAKE => {}
+            PARKED => self.parker.unpark(),
             _ => self.ring(),
         }
     }
@@ -101,19 +102,21 @@ impl Desk {
         let first =
             self.sleep
                 .compare_exchange(POLLING, RUNG, Ordering::Relaxed, Ordering::Relaxed);
-        if first.is_ok()
-            && let Some(bell) = &*self.bell()
-        {
-            bell.ring();
+        if first.is_err() {
+            return;
+        }
+        let bell = self.bell().clone();
+        if let Some(bell) = bell {
+            bell.wake();
         }
     }
 
-    fn bell(&self) -> Locked<'_, Option<Arc<Bell>>> {
+    fn bell(&self) -> Locked<'_, Option<Waker>> {
         lock(&self.bell)
     }
 
     /// The worker: what wakes it from its poller, from now on.
-    pub(crate) fn hang(&self, bell: Option<Arc<Bell>>) {
+    pub(crate) fn hang(&self, bell: Option<Waker>) {
         *self.bell() = bell;
     }
 

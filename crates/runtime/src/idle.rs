@@ -1,4 +1,7 @@
 //! Which workers sleep and how many search, by `scheduler`'s rules 1, 3 and 4.
+//!
+//! Who puts in a job and who looks for one have a full fence each, so that one of the two sees the other; the words need no order of their own. But
+//! the bit passes two things on: who takes it sees where its worker sleeps, and the worker sees what it was taken for.
 
 use crate::sync::{AtomicU64, AtomicUsize, Ordering, fence};
 
@@ -46,22 +49,23 @@ impl Idle {
     }
 
     pub(crate) fn begin_search(&self) {
-        self.searching.fetch_add(1, Ordering::SeqCst);
+        self.searching.fetch_add(1, Ordering::Relaxed);
     }
 
     /// One that has found something. `true`: it was the last, and looks whether there is more.
     pub(crate) fn end_search(&self) -> bool {
-        let last = self.searching.fetch_sub(1, Ordering::SeqCst) == 1;
+        let last = self.searching.fetch_sub(1, Ordering::Relaxed) == 1;
         if last {
             fence(Ordering::SeqCst);
         }
         last
     }
 
-    /// One that has found nothing. A full fence comes next, and another look.
+    /// One that has found nothing, and has said where it sleeps: who takes its bit sees that. Another look comes next.
     pub(crate) fn lie_down(&self, index: usize) {
-        self.idle.fetch_or(1 << index, Ordering::SeqCst);
-        self.searching.fetch_sub(1, Ordering::SeqCst);
+        self.idle.fetch_or(1 << index, Ordering::Release);
+        self.searching.fetch_sub(1, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
     }
 
     /// One that was woken, or found something at its other look. It looks whether there is more.

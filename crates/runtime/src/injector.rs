@@ -3,11 +3,8 @@
 //! After the runtime said that it stops, what [`Injector::drain`] found was the last: who pushes asks under the lock whether it does.
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
 
-use thalweg_queue::quiet::lock;
-
-use crate::sync::{AtomicUsize, Ordering};
+use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
 use crate::task::Task;
 
 pub(crate) struct Injector {

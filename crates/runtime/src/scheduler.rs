@@ -6,7 +6,7 @@
 //!    before it sleeps); else one idle worker is woken, whose bit the waker clears; where none is idle and not all are started, one more is.
 //! 2. A worker's first job in reserve is not announced: it stays in the slot that only the worker sees, which it reaches as soon as what runs
 //!    there waits or ends, or its time slice is over.
-//! 3. A worker without work counts itself as searching, looks everywhere for what a wake costs, says that it is idle and asleep, stops
+//! 3. A worker without work counts itself as searching, looks everywhere for what a wake costs, says that it is asleep and where, then that it is idle, stops
 //!    counting as searching, passes a full fence, **looks everywhere once more**, and parks until its next deadline, in its poller if it has
 //!    descriptors there (`io`).
 //! 4. Others rely on a searcher and on one that was woken, who each take one job. So the last searcher that finds something, and whoever
@@ -16,10 +16,8 @@
 //!    worker, so one that would need a stack more there first looks at one other worker, and is left with that one if it has clearly fewer. There
 //!    whoever is idle may take it, as if it were in the ring. Only what makes the number of stacks grow pays for it.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread::JoinHandle;
-
-use thalweg_queue::quiet::lock;
 
 use crate::affinity;
 use crate::config::Config;
@@ -30,7 +28,7 @@ use crate::io::Pool;
 use crate::join::JoinError;
 use crate::ring::Ring;
 use crate::runtime;
-use crate::sync::{AtomicBool, AtomicUsize, Ordering, fence};
+use crate::sync::{AtomicBool, AtomicUsize, Mutex, Ordering, fence, lock};
 use crate::task::{Header, Task};
 use crate::timers::Timers;
 use crate::worker::Worker;
@@ -243,10 +241,10 @@ impl Scheduler {
         self.has_injected() || self.seats.iter().any(Seat::has_some)
     }
 
-    /// Rule 3.
+    /// Rule 3. In this order: who chooses an idle worker knows where it is to be woken.
     pub(crate) fn lie_down(&self, index: usize, in_poller: bool) {
-        self.idle.lie_down(index);
         self.seats[index].desk.lie_down(in_poller);
+        self.idle.lie_down(index);
     }
 
     pub(crate) fn get_up(&self, index: usize) {

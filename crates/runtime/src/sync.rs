@@ -1,10 +1,12 @@
-//! The atomics and cells of this crate's protocols, so that loom can take their place.
+//! The atomics, locks and cells of this crate's protocols, so that loom can take their place.
 
 #[cfg(loom)]
 pub(crate) use loom::{
     cell::{Cell, UnsafeCell},
     hint::spin_loop,
+    sync::Mutex,
     sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
+    thread::yield_now,
 };
 
 #[cfg(not(loom))]
@@ -13,8 +15,19 @@ pub(crate) use self::real::UnsafeCell;
 pub(crate) use std::{
     cell::Cell,
     hint::spin_loop,
+    sync::Mutex,
     sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
+    thread::yield_now,
 };
+
+/// For locks under which an atomic is touched: no model may leave off there with the system's own lock held.
+#[cfg(not(loom))]
+pub(crate) use thalweg_queue::quiet::lock;
+
+#[cfg(loom)]
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> loom::sync::MutexGuard<'_, T> {
+    mutex.lock().expect("loom's locks are not poisoned")
+}
 
 #[cfg(not(loom))]
 mod real {

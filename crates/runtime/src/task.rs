@@ -174,6 +174,9 @@ impl<F: FnOnce() -> T, T> Job<F, T> {
         #[cfg(loom)]
         {
             job.header.memory.free();
+            // What is dropped with it is read.
+            job.header.joiner.with_mut(|_| ());
+            job.stage.with_mut(|_| ());
             // So that loom sees who comes later.
             std::mem::forget(job);
         }

@@ -10,12 +10,12 @@ use std::cell::Cell;
 use std::ptr::{NonNull, null_mut};
 
 use super::{Actor, Context};
-use crate::sync::{AtomicPtr, Ordering};
+use crate::sync::{AtomicPtr, Cell as Link, Ordering};
 
 /// What all letters to an `A` have in common. It is the first field of each.
 #[repr(C)]
 pub(super) struct Envelope<A: Actor> {
-    behind: Cell<*mut Envelope<A>>,
+    behind: Link<*mut Envelope<A>>,
     /// Reads the letter to the actor, or, where there is none any more, drops it.
     open: Open<A>,
 }
@@ -41,7 +41,7 @@ impl<A: Actor> Sealed<A> {
     pub(super) fn new<C: Contents<A>>(contents: C) -> Self {
         let letter = Box::new(Letter {
             envelope: Envelope {
-                behind: Cell::new(null_mut()),
+                behind: Link::new(null_mut()),
                 open: open::<A, C>,
             },
             contents,

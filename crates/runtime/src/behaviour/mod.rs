@@ -35,7 +35,7 @@
 //! ```
 
 mod lane;
-mod owner;
+pub(crate) mod owner;
 mod reference;
 mod turn;
 

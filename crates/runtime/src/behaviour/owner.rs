@@ -3,7 +3,7 @@
 //! | bits | meaning |
 //! | --- | --- |
 //! | the low 32 | letters that are in the lane, or that their senders are putting there |
-//! | `SCHEDULED` | a turn is in some worker's queue, or runs: who sets it makes that turn |
+//! | `SCHEDULED` | a turn is in some worker's queue, or runs, or was the last: who sets it makes that turn |
 //! | `WAITERS` | senders wait for room |
 //! | `CLOSED` | nobody can send any more: what is there is read, then it ends |
 //! | `STOP` | it ends before it reads another letter, however many there are |
@@ -25,11 +25,11 @@ const STOP: u64 = 1 << 35;
 const ENDED: u64 = 1 << 36;
 
 #[derive(Debug)]
-pub(super) struct Owner(AtomicU64);
+pub(crate) struct Owner(AtomicU64);
 
 /// What became of a count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Counted {
+pub(crate) enum Counted {
     /// The letter may be put in, and then, if `true`, a turn is to be made.
     In(bool),
     Full,
@@ -38,7 +38,7 @@ pub(super) enum Counted {
 
 /// What a turn has to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
+pub(crate) enum Next {
     Read,
     /// Nothing; the turn is over.
     Rest,
@@ -46,12 +46,12 @@ pub(super) enum Next {
 }
 
 impl Owner {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(AtomicU64::new(0))
     }
 
     /// Rule 1.
-    pub(super) fn count(&self, capacity: u64) -> Counted {
+    pub(crate) fn count(&self, capacity: u64) -> Counted {
         let mut seen = self.0.load(Ordering::Relaxed);
         loop {
             if seen & (CLOSED | STOP | ENDED) != 0 {
@@ -73,36 +73,36 @@ impl Owner {
     }
 
     /// Whether there is room, or will never be any.
-    pub(super) fn has_room(&self, capacity: u64) -> bool {
+    pub(crate) fn has_room(&self, capacity: u64) -> bool {
         let seen = self.0.load(Ordering::Acquire);
         seen & LETTERS < capacity || seen & (CLOSED | STOP | ENDED) != 0
     }
 
-    pub(super) fn letters(&self) -> u64 {
+    pub(crate) fn letters(&self) -> u64 {
         self.0.load(Ordering::Relaxed) & LETTERS
     }
 
-    pub(super) fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.0.load(Ordering::Acquire) & (CLOSED | STOP | ENDED) != 0
     }
 
     /// `true`: a turn is to be made.
-    pub(super) fn close(&self) -> bool {
-        self.0.fetch_or(CLOSED | SCHEDULED, Ordering::AcqRel) & (SCHEDULED | ENDED) == 0
+    pub(crate) fn close(&self) -> bool {
+        self.0.fetch_or(CLOSED | SCHEDULED, Ordering::AcqRel) & SCHEDULED == 0
     }
 
     /// `true`: a turn is to be made.
-    pub(super) fn stop(&self) -> bool {
-        self.0.fetch_or(STOP | SCHEDULED, Ordering::AcqRel) & (SCHEDULED | ENDED) == 0
+    pub(crate) fn stop(&self) -> bool {
+        self.0.fetch_or(STOP | SCHEDULED, Ordering::AcqRel) & SCHEDULED == 0
     }
 
-    /// A sender that waits, before it looks again.
-    pub(super) fn wait(&self) {
-        self.0.fetch_or(WAITERS, Ordering::SeqCst);
+    /// A sender that waits, before it looks again. One word says both: either this look sees the room, or who makes it sees this.
+    pub(crate) fn wait(&self) {
+        self.0.fetch_or(WAITERS, Ordering::Relaxed);
     }
 
     /// The turn: rule 2.
-    pub(super) fn next(&self) -> Next {
+    pub(crate) fn next(&self) -> Next {
         let seen = self.0.load(Ordering::Acquire);
         if seen & STOP != 0 {
             Next::End
@@ -124,13 +124,14 @@ impl Owner {
     }
 
     /// The turn has read so many. `true`: senders waited for room, and are to be woken.
-    pub(super) fn has_read(&self, letters: u64) -> bool {
-        let before = self.0.fetch_sub(letters, Ordering::AcqRel);
+    pub(crate) fn has_read(&self, letters: u64) -> bool {
+        // Who finds room by this learns nothing else; what the turn wrote is for the next turn (`next`).
+        let before = self.0.fetch_sub(letters, Ordering::Relaxed);
         before & WAITERS != 0 && self.0.fetch_and(!WAITERS, Ordering::AcqRel) & WAITERS != 0
     }
 
     /// The turn, last: how many letters there are to be dropped.
-    pub(super) fn end(&self) -> u64 {
+    pub(crate) fn end(&self) -> u64 {
         self.0.fetch_or(ENDED, Ordering::AcqRel) & LETTERS
     }
 }

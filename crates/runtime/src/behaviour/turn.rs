@@ -14,7 +14,7 @@ use super::{Actor, Context, Mailbox};
 use crate::id::ActorId;
 use crate::join::JoinError;
 use crate::supervised::Signal;
-use crate::sync::{AtomicU64, AtomicUsize, Ordering};
+use crate::sync::{AtomicU64, AtomicUsize, Cell, Ordering, yield_now};
 use crate::{Handle, wait};
 
 /// Messages that one turn handles before others get theirs: what a slice holds of short ones.
@@ -29,7 +29,7 @@ pub(super) struct Body<A: Actor> {
     pub(super) mailbox: Mailbox,
     /// `None`: it has ended. The running turn's alone (`owner`'s rule 2).
     state: UnsafeCell<Option<A>>,
-    begun: UnsafeCell<bool>,
+    begun: Cell<bool>,
     /// References to it that can send.
     pub(super) references: AtomicUsize,
     /// Messages that found no room and were dropped.
@@ -67,7 +67,7 @@ impl<A: Actor> Body<A> {
             lane: Lane::new(),
             mailbox,
             state: UnsafeCell::new(Some(state)),
-            begun: UnsafeCell::new(false),
+            begun: Cell::new(false),
             references: AtomicUsize::new(0),
             dropped: AtomicU64::new(0),
             waiting: Mutex::default(),
@@ -164,10 +164,10 @@ impl<A: Actor> Body<A> {
         self.running_as.store(me, Ordering::Relaxed);
         let context = Context { body: &self };
         // SAFETY: this is the running turn.
-        let (state, begun) = unsafe { (&mut *self.state.get(), &mut *self.begun.get()) };
+        let state = unsafe { &mut *self.state.get() };
         let caught = catch_unwind(AssertUnwindSafe(|| {
             if let Some(state) = state
-                && !std::mem::replace(begun, true)
+                && !self.begun.replace(true)
             {
                 state.started(&context);
             }
@@ -228,7 +228,7 @@ impl<A: Actor> Body<A> {
                     let _ = catch_unwind(AssertUnwindSafe(|| drop(letter)));
                 }
                 // `owner`'s rule 3: a few instructions of its sender at most, unless that has lost its processor.
-                None => std::thread::yield_now(),
+                None => yield_now(),
             }
         }
         self.wake_all();

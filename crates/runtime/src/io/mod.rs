@@ -43,7 +43,7 @@ use thalweg_queue::clock;
 
 pub(crate) use blocking::Pool;
 pub use blocking::blocking;
-pub(crate) use poller::{Bell, Harvest, Poller, Until};
+pub(crate) use poller::{Harvest, Poller, Until};
 pub(crate) use source::{Direction, Source, wait_on_thread};
 
 use crate::worker::{self, Worker};

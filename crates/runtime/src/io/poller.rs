@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::Wake;
 
 use rustix::buffer::spare_capacity;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll, eventfd, poll};
@@ -21,8 +22,12 @@ const BELL: u64 = u64::MAX;
 #[derive(Debug)]
 pub(crate) struct Bell(OwnedFd);
 
-impl Bell {
-    pub(crate) fn ring(&self) {
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
         // It fails when it was rung 2^64 times and never read: it is an edge, there is nothing to read.
         let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
     }

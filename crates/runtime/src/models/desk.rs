@@ -1,5 +1,7 @@
 //! `desk`: what is put in comes out, and the worker is woken for it.
 
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
 
 use super::{job, large_model, settle, take_some};
@@ -32,5 +34,38 @@ fn two_wake_one_actor_each() {
             unsafe { task.run() };
         }
         drop((its_handle, others_handle));
+    });
+}
+
+/// `task`'s rule 4: who is woken may look at once what for. What is said after that look wakes it again.
+#[test]
+fn who_is_woken_may_look_at_once() {
+    large_model(|| {
+        let desk = Desk::make();
+        let (task, handle) = job(|| ());
+        settle(task, desk);
+        let said = Arc::new([false, false].map(AtomicBool::new));
+        let threads = [0, 1].map(|nth| {
+            let (said, waker) = (said.clone(), task.waker());
+            thread::spawn(move || {
+                said[nth].store(true, Ordering::Relaxed);
+                waker.wake();
+            })
+        });
+        let mut has_seen = false;
+        while !has_seen {
+            take_some(desk, |_| {
+                has_seen = said.iter().all(|one| one.load(Ordering::Relaxed));
+            });
+        }
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        for left in desk.take_all() {
+            left.drop_reference();
+        }
+        // SAFETY: nobody else started it.
+        unsafe { task.run() };
+        drop(handle);
     });
 }

@@ -1,8 +1,11 @@
-//! `idle`: no job waits while a worker sleeps.
+//! `idle` and `desk`: no job waits while a worker sleeps, in its poller or in its parker.
+
+use std::sync::atomic::{AtomicUsize as Figure, Ordering::Relaxed};
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
+use thalweg_queue::Parker;
 
 use super::large_model;
 use crate::desk::Desk;
@@ -12,68 +15,89 @@ use crate::idle::{Announced, Idle};
 struct Model {
     idle: Idle,
     desks: [&'static Desk; 2],
-    jobs: AtomicUsize,
+    /// The first worker's, which it sleeps in; see `models::poller`. The second one has none.
+    poller: Parker,
+    /// In two places, as in a ring and the injector: who takes one from here has not seen what is there.
+    jobs: [AtomicUsize; 2],
+    /// Announcements for which nobody searched: somebody is woken, or all are at work and look when they are done.
+    heard: Figure,
     done: AtomicUsize,
     /// Told when a job is done.
-    waits: thalweg_queue::Parker,
+    waits: Parker,
 }
 
 impl Model {
     fn new() -> Arc<Self> {
+        let (desks, poller) = ([(); 2].map(|()| Desk::make()), Parker::new());
+        desks[0].hang(Some(poller.waker()));
         Arc::new(Self {
             idle: Idle::new(),
-            desks: [(); 2].map(|()| Desk::make()),
-            jobs: AtomicUsize::new(0),
+            desks,
+            poller,
+            jobs: [0, 0].map(AtomicUsize::new),
+            heard: Figure::new(0),
             done: AtomicUsize::new(0),
-            waits: thalweg_queue::Parker::new(),
+            waits: Parker::new(),
         })
     }
 
-    fn add(&self) {
-        self.jobs.fetch_add(1, Ordering::Release);
-        self.announce();
+    fn put(&self, place: usize) {
+        self.jobs[place].fetch_add(1, Ordering::Release);
     }
 
-    fn announce(&self) {
-        if let Announced::Wakes(index) = self.idle.announce() {
+    fn add(&self, place: usize) -> Announced {
+        self.put(place);
+        self.announce()
+    }
+
+    fn announce(&self) -> Announced {
+        let announced = self.idle.announce();
+        if announced != Announced::Awaited {
+            self.heard.fetch_add(1, Relaxed);
+        }
+        if let Announced::Wakes(index) = announced {
             self.desks[index].unpark();
         }
+        announced
     }
 
     fn has(&self) -> bool {
-        self.jobs.load(Ordering::Relaxed) > 0
+        self.jobs
+            .iter()
+            .any(|jobs| jobs.load(Ordering::Relaxed) > 0)
     }
 
     fn take(&self) -> bool {
-        self.jobs
-            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, |jobs| {
-                jobs.checked_sub(1)
-            })
-            .is_ok()
+        let less = |jobs: usize| jobs.checked_sub(1);
+        self.jobs.iter().any(|jobs| {
+            jobs.fetch_update(Ordering::AcqRel, Ordering::Relaxed, less)
+                .is_ok()
+        })
     }
 
-    /// `Worker::idle` and what it calls of the scheduler, until there is something.
-    fn find(&self, index: usize) {
-        let desk = self.desks[index];
-        while !self.take() {
-            self.idle.begin_search();
-            if self.has() {
-                if self.idle.end_search() && self.pass_on() {
-                    return;
-                }
-                continue;
-            }
-            self.idle.lie_down(index);
-            desk.lie_down(false);
-            if !self.has() {
+    /// `Worker::idle` and what it calls of the scheduler. Whether it has taken a job.
+    fn idle(&self, index: usize) -> bool {
+        self.idle.begin_search();
+        if self.has() {
+            return self.idle.end_search() && self.pass_on();
+        }
+        let (desk, in_poller) = (self.desks[index], index == 0);
+        desk.lie_down(in_poller);
+        self.idle.lie_down(index);
+        if !self.has() {
+            if in_poller {
+                self.poller.park(None);
+            } else {
                 desk.parker.park(None);
             }
-            desk.get_up();
-            self.idle.get_up(index);
-            if self.pass_on() {
-                return;
-            }
         }
+        desk.get_up();
+        self.idle.get_up(index);
+        self.pass_on()
+    }
+
+    fn find(&self, index: usize) {
+        while !self.take() && !self.idle(index) {}
     }
 
     /// Whether it has taken one itself.
@@ -99,14 +123,71 @@ impl Model {
 
 #[test]
 fn a_worker_that_lies_down_hears_of_a_job() {
+    for index in [0, 1] {
+        loom::model(move || {
+            let model = Model::new();
+            let worker = thread::spawn({
+                let model = model.clone();
+                move || model.find(index)
+            });
+            model.add(0);
+            worker.join().unwrap();
+        });
+    }
+}
+
+/// Who takes the bit of a worker that is about to sleep must know where: the wake-up for what somebody else took by then is not lost, for no
+/// other job would find the worker idle.
+#[test]
+fn who_is_chosen_while_it_lies_down_is_woken_where_it_sleeps() {
+    for index in [0, 1] {
+        loom::model(move || {
+            let model = Model::new();
+            let others = thread::spawn({
+                let model = model.clone();
+                move || {
+                    model.add(0);
+                    model.take();
+                    model.add(1);
+                }
+            });
+            model.find(index);
+            others.join().unwrap();
+        });
+    }
+}
+
+/// Something else wakes it. Who takes its bit meanwhile relies on the look that it has when it is up.
+#[test]
+fn who_is_chosen_while_it_gets_up_sees_the_job() {
+    for index in [0, 1] {
+        loom::model(move || {
+            let model = Model::new();
+            [&model.poller, &model.desks[1].parker][index].unpark();
+            let other = thread::spawn({
+                let model = model.clone();
+                move || model.add(0)
+            });
+            let has_taken = model.idle(index);
+            let announced = other.join().unwrap();
+            assert!(has_taken || announced == Announced::Unheard);
+        });
+    }
+}
+
+/// `end_search`'s fence: either the searcher sees the job, or who put it in sees that nobody searches.
+#[test]
+fn what_comes_as_the_last_search_ends_is_heard_of() {
     loom::model(|| {
         let model = Model::new();
+        model.put(0);
         let worker = thread::spawn({
             let model = model.clone();
-            move || model.find(0)
+            move || model.idle(0)
         });
-        model.add();
-        worker.join().unwrap();
+        model.add(1);
+        assert!(worker.join().unwrap());
+        assert!(model.heard.load(Relaxed) > 0 || !model.has());
     });
 }
 
@@ -118,8 +199,8 @@ fn two_workers_hear_of_two_jobs() {
             let model = model.clone();
             thread::spawn(move || model.find(index))
         });
-        model.add();
-        model.add();
+        model.add(0);
+        model.add(1);
         for worker in workers {
             worker.join().unwrap();
         }
@@ -141,8 +222,8 @@ fn who_finds_one_job_while_two_relied_on_its_search_wakes_another() {
                 model.end();
             })
         });
-        model.add();
-        model.add();
+        model.add(0);
+        model.add(1);
         model.wait_for(2);
         for worker in workers {
             worker.join().unwrap();

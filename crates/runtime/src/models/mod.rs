@@ -7,6 +7,8 @@
 mod desk;
 mod idle;
 mod job;
+mod owner;
+mod poller;
 mod ring;
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

@@ -1,6 +1,7 @@
 //! A worker's part in IO: it polls for the descriptors that its actors wait for.
 
 use std::sync::Arc;
+use std::task::Waker;
 
 use thalweg_queue::{clock, quiet};
 
@@ -15,7 +16,7 @@ impl Worker {
     pub(crate) fn poller(&self) -> std::io::Result<&Arc<Poller>> {
         if self.poller.get().is_none() {
             let poller = Arc::new(Poller::new()?);
-            self.desk.hang(Some(Arc::clone(&poller.bell)));
+            self.desk.hang(Some(Waker::from(Arc::clone(&poller.bell))));
             // It cannot fail: there was none.
             let _ = self.poller.set(poller);
         }

@@ -1,0 +1,296 @@
+//! `behaviour`: each letter is read or dropped once, one turn runs at a time, and the actor ends once.
+//!
+//! The workers are those that sent something: they take the turns that wait, whoever made them, until there are none. So a letter for which
+//! nobody made a turn is still there at the end, and one turn too many meets another.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+
+use loom::cell::UnsafeCell;
+use loom::thread;
+
+use super::{Counted, counted, large_model};
+use crate::behaviour::owner::{Counted as Count, Next, Owner};
+use crate::behaviour::{Actor, ActorRef, Context, Handler, Mailbox};
+use crate::config::Config;
+use crate::runtime::{Builder, Handle};
+use crate::scheduler::{Scheduler, cancel};
+
+/// What the models ask in the end. None of loom's business.
+#[derive(Default)]
+struct Known {
+    read: AtomicU32,
+    stopped: AtomicUsize,
+}
+
+/// Adds up what it is told: two turns at a time, or one that does not see what the last one did, are found by loom.
+struct Sum(UnsafeCell<u32>, Arc<Known>);
+
+impl Actor for Sum {
+    fn stopped(&mut self) {
+        let sum = self.0.with(|sum| {
+            // SAFETY: as below.
+            unsafe { *sum }
+        });
+        assert_eq!(sum, self.1.read.load(Relaxed));
+        self.1.stopped.fetch_add(1, Relaxed);
+    }
+}
+
+/// A bit, and what goes with the letter.
+struct Bit(
+    u32,
+    #[expect(dead_code, reason = "its drop counts")] Option<Counted>,
+);
+
+impl Handler<Bit> for Sum {
+    type Reply = ();
+
+    fn handle(&mut self, bit: Bit, _: &Context<'_, Self>) {
+        // SAFETY: there is one turn at a time; loom looks.
+        self.0.with_mut(|sum| unsafe { *sum += bit.0 });
+        self.1.read.fetch_add(bit.0, Relaxed);
+    }
+}
+
+struct Model {
+    scheduler: Arc<Scheduler>,
+    known: Arc<Known>,
+}
+
+impl Model {
+    fn new(capacity: u32) -> (Arc<Self>, ActorRef<Sum>) {
+        let scheduler = Arc::new(Scheduler::new(Config::exact(1)));
+        // So that nobody starts it.
+        scheduler.next_worker();
+        let known = Arc::<Known>::default();
+        let mailbox = Mailbox {
+            capacity,
+            ..Mailbox::default()
+        };
+        let actor = Builder::new().mailbox(mailbox).start_on(
+            &Handle::new(&scheduler),
+            Sum(UnsafeCell::new(0), known.clone()),
+        );
+        (Arc::new(Self { scheduler, known }), actor)
+    }
+
+    /// Makes the turns that wait.
+    fn work(&self) {
+        while let Some(turn) = self.scheduler.take_injected() {
+            // SAFETY: it was in the injector, and nobody else's.
+            unsafe { turn.run() };
+            // A turn that found a letter counted and not there is made again until its sender has put it in.
+            thread::yield_now();
+        }
+    }
+
+    /// All of these were read, and it ended once: no turn is left.
+    fn has_ended(&self, read: u32) {
+        assert!(self.scheduler.take_injected().is_none());
+        assert_eq!(self.known.read.load(Relaxed), read);
+        assert_eq!(self.known.stopped.load(Relaxed), 1);
+    }
+}
+
+/// Of the word alone. A turn that is made on its sender's own worker goes through no queue: only the word lies between two turns.
+#[test]
+fn who_makes_a_turn_sees_what_the_last_one_wrote() {
+    fn turn((owner, state): &(Owner, UnsafeCell<u32>)) {
+        // SAFETY: there is one turn at a time; loom looks.
+        state.with_mut(|state| unsafe { *state += 1 });
+        while owner.next() == Next::Read {
+            // It says so too where the word has just changed.
+            if owner.letters() > 0 {
+                owner.has_read(1);
+            }
+        }
+    }
+    let others: [fn(&Owner) -> bool; 3] = [
+        |owner| owner.count(8) == Count::In(true),
+        Owner::stop,
+        Owner::close,
+    ];
+    for other in others {
+        loom::model(move || {
+            let actor = loom::sync::Arc::new((Owner::new(), UnsafeCell::new(0)));
+            let sender = thread::spawn({
+                let actor = actor.clone();
+                move || {
+                    if other(&actor.0) {
+                        turn(&actor);
+                    }
+                }
+            });
+            if actor.0.count(8) == Count::In(true) {
+                turn(&actor);
+            }
+            sender.join().unwrap();
+        });
+    }
+}
+
+#[test]
+fn a_letter_cast_while_a_turn_ends_is_read() {
+    loom::model(|| {
+        let (model, actor) = Model::new(8);
+        actor.cast(Bit(1, None)).unwrap();
+        let worker = thread::spawn({
+            let model = model.clone();
+            move || model.work()
+        });
+        actor.cast(Bit(2, None)).unwrap();
+        model.work();
+        worker.join().unwrap();
+        model.work();
+        assert_eq!(model.known.read.load(Relaxed), 3);
+        drop(actor);
+        model.work();
+        model.has_ended(3);
+    });
+}
+
+#[test]
+fn two_senders_make_one_turn() {
+    large_model(|| {
+        let (model, actor) = Model::new(8);
+        let senders = [1, 2].map(|bit| {
+            let (model, actor) = (model.clone(), actor.clone());
+            thread::spawn(move || {
+                actor.cast(Bit(bit, None)).unwrap();
+                model.work();
+            })
+        });
+        for sender in senders {
+            sender.join().unwrap();
+        }
+        assert_eq!(model.known.read.load(Relaxed), 3);
+        drop(actor);
+        model.work();
+        model.has_ended(3);
+    });
+}
+
+/// It may be read before the stop; else it is dropped by who sent it, or by the end, for which it may not be there yet.
+#[test]
+fn a_letter_cast_beside_a_stop_goes_once() {
+    loom::model(|| {
+        let (model, actor) = Model::new(8);
+        let (letter, dropped) = counted();
+        let stopper = thread::spawn({
+            let (model, actor) = (model.clone(), actor.clone());
+            move || {
+                actor.stop();
+                model.work();
+            }
+        });
+        drop(actor.cast(Bit(1, Some(letter))));
+        model.work();
+        stopper.join().unwrap();
+        model.work();
+        assert_eq!(dropped.load(Relaxed), 1);
+        actor.cast(Bit(2, None)).unwrap_err();
+        actor.stop();
+        model.has_ended(model.known.read.load(Relaxed));
+        drop(actor);
+        model.has_ended(model.known.read.load(Relaxed));
+    });
+}
+
+#[test]
+fn two_stops_and_no_reference_left_make_one_turn() {
+    loom::model(|| {
+        let (model, actor) = Model::new(8);
+        let stopper = thread::spawn({
+            let (model, actor) = (model.clone(), actor.clone());
+            move || {
+                actor.stop();
+                drop(actor);
+                model.work();
+            }
+        });
+        actor.stop();
+        drop(actor);
+        model.work();
+        stopper.join().unwrap();
+        model.has_ended(0);
+    });
+}
+
+/// Nothing said so before: letters are counted up to the end, which waits for those that are not there yet.
+#[test]
+fn a_letter_cast_beside_the_end_of_the_runtime_goes_once() {
+    loom::model(|| {
+        let (model, actor) = Model::new(8);
+        let (letter, dropped) = counted();
+        actor.cast(Bit(1, None)).unwrap();
+        let stopper = thread::spawn({
+            let model = model.clone();
+            move || cancel(model.scheduler.take_injected().unwrap())
+        });
+        drop(actor.cast(Bit(2, Some(letter))));
+        stopper.join().unwrap();
+        assert_eq!(dropped.load(Relaxed), 1);
+        drop(actor);
+        assert!(model.scheduler.take_injected().is_none());
+    });
+}
+
+#[test]
+fn the_last_reference_goes_while_a_turn_ends() {
+    loom::model(|| {
+        let (model, actor) = Model::new(8);
+        actor.cast(Bit(1, None)).unwrap();
+        let worker = thread::spawn({
+            let model = model.clone();
+            move || model.work()
+        });
+        drop(actor);
+        model.work();
+        worker.join().unwrap();
+        model.work();
+        model.has_ended(1);
+    });
+}
+
+/// Each is the last in some order, and what the other one sent is read before the end.
+#[test]
+fn two_references_go_at_once() {
+    loom::model(|| {
+        let (model, actor) = Model::new(8);
+        let other = thread::spawn({
+            let (model, actor) = (model.clone(), actor.clone());
+            move || {
+                actor.cast(Bit(1, None)).unwrap();
+                drop(actor);
+                model.work();
+            }
+        });
+        drop(actor);
+        model.work();
+        other.join().unwrap();
+        model.work();
+        model.has_ended(1);
+    });
+}
+
+/// Nobody casts after it: a wake-up that is lost is a deadlock.
+#[test]
+fn a_sender_that_waits_for_room_hears_of_it() {
+    loom::model(|| {
+        let (model, actor) = Model::new(1);
+        actor.cast(Bit(1, None)).unwrap();
+        let worker = thread::spawn({
+            let model = model.clone();
+            move || model.work()
+        });
+        actor.cast(Bit(2, None)).unwrap();
+        model.work();
+        worker.join().unwrap();
+        model.work();
+        assert_eq!(model.known.read.load(Relaxed), 3);
+        drop(actor);
+        model.work();
+        model.has_ended(3);
+    });
+}
