@@ -6,9 +6,9 @@
 //!    before it sleeps); else one idle worker is woken, whose bit the waker clears; where none is idle and not all are started, one more is.
 //! 2. A worker's first job in reserve is not announced: it stays in the slot that only the worker sees, which it reaches as soon as what runs
 //!    there waits or ends, or its time slice is over.
-//! 3. A worker without work counts itself as searching, looks everywhere for what a wake costs, says that it is asleep and where, then that it is idle, stops
-//!    counting as searching, passes a full fence, **looks everywhere once more**, and parks until its next deadline, in its poller if it has
-//!    descriptors there (`io`).
+//! 3. A worker without work counts itself as searching, looks everywhere for what a wake costs, says where it sleeps and after that that it is
+//!    idle, stops counting as searching, passes a full fence, **looks everywhere once more**, and parks until its next deadline, in its poller
+//!    if it has descriptors there (`io`).
 //! 4. Others rely on a searcher and on one that was woken, who each take one job. So the last searcher that finds something, and whoever
 //!    gets up, takes its job, looks whether there are more, and then wakes one more worker: a burst fans out.
 //! 5. A woken actor goes to its home's desk, never elsewhere (`desk`).
