@@ -365,15 +365,24 @@ impl Worker {
     /// One of this worker's jobs, by this thread.
     #[inline(always)]
     pub(crate) fn wake(&self, task: Task) {
+        if Self::is_to_run(task)
+            && let Some(before) = self.slot.replace(Some(task))
+        {
+            self.put_behind(before);
+        }
+    }
+
+    /// Says that it is woken. `false`: it was not put aside.
+    #[inline(always)]
+    fn is_to_run(task: Task) -> bool {
         let header = task.header();
-        if header.phase.get() == Phase::Parked {
+        let parked = header.phase.get() == Phase::Parked;
+        if parked {
             header.phase.set(Phase::Ready);
-            if let Some(before) = self.slot.replace(Some(task)) {
-                self.put_behind(before);
-            }
         } else {
             header.notified.set(true);
         }
+        parked
     }
 
     fn collect(&self) {
@@ -382,7 +391,7 @@ impl Worker {
         }
     }
 
-    /// Wakes those whose deadline has passed.
+    /// Wakes those whose deadline has passed, in the order of their deadlines.
     fn fire(&self) {
         if self.wheel.is_empty() {
             return;
@@ -391,8 +400,10 @@ impl Worker {
             // SAFETY: the entry is in the fiber of an actor of ours that is put aside.
             let named = unsafe { entry.as_ref() }.data.get();
             // SAFETY: `park` put the actor's name there, which is alive as long as it is put aside.
-            if let Some(task) = unsafe { Task::from_raw(named.cast_mut().cast()) } {
-                self.wake(task);
+            if let Some(task) = unsafe { Task::from_raw(named.cast_mut().cast()) }
+                && Self::is_to_run(task)
+            {
+                self.ready.push(task);
             }
         });
     }
