@@ -94,4 +94,27 @@ impl Fiber {
         // SAFETY: rule 3, and the loop has set it.
         unsafe { (*self.yielder.get()).suspend(why) };
     }
+    /// The running job: runs `f` below the worker's frames, on the thread's own stack.
+    ///
+    /// # Safety
+    /// The caller runs on this fiber, and `f` does not suspend it.
+    pub(crate) unsafe fn on_worker_stack<R>(&self, f: impl FnOnce() -> R) -> R {
+        let here = Here(f);
+        // SAFETY: rule 3, and the loop has set it.
+        unsafe { (*self.yielder.get()).on_parent_stack(move || here.call()) }
+    }
+}
+
+/// What may stay on its thread although it need not be `Send`.
+struct Here<F>(F);
+
+// SAFETY: `on_parent_stack` runs it on the caller's thread, before it comes back. What the bound is to keep out is a suspension from
+// there, which `on_worker_stack` forbids.
+unsafe impl<F> Send for Here<F> {}
+
+impl<F: FnOnce() -> R, R> Here<F> {
+    /// A closure that names the field would take that alone with it.
+    fn call(self) -> R {
+        (self.0)()
+    }
 }

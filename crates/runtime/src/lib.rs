@@ -4,6 +4,9 @@
 //! ends. Where it has to wait it is put aside and its worker runs another; a started stack never changes thread. What
 //! runs again and again without a stack in between, such as a service that takes messages, implements [`Run`].
 //!
+//! With async code: [`block_on`] awaits a future in an actor or on a thread. A [`JoinHandle`] is a future, for a task of any executor, which spawns by a [`Handle`] and
+//! calls by [`ActorRef::call_async`].
+//!
 //! ```
 //! use thalweg_runtime::{Config, Runtime};
 //!
@@ -17,6 +20,7 @@
 mod affinity;
 mod ahead;
 mod behaviour;
+mod block_on;
 mod channel;
 mod config;
 mod desk;
@@ -26,11 +30,13 @@ mod fifo;
 mod id;
 mod idle;
 mod injector;
+mod interval;
 pub mod io;
 mod join;
 mod life;
 #[cfg(all(test, loom))]
 mod models;
+mod native;
 pub mod net;
 mod panics;
 pub mod preempt;
@@ -54,11 +60,14 @@ mod wheel;
 mod worker;
 
 pub use behaviour::{Actor, ActorRef, CallError, Context, Handler, Later, Mailbox, start};
+pub use block_on::{Elapsed, block_on, block_on_deadline, block_on_timeout};
 pub use channel::{Iter, Receiver, Sender, channel};
 pub use config::{Config, Description, Machine, Profile, Setting, Source, StartError, Value};
 pub use epoch::{epoch, watch_forks};
 pub use id::ActorId;
+pub use interval::{Interval, MissedTicks, interval, interval_at};
 pub use join::{JoinError, JoinHandle, TimedOut};
+pub use native::native;
 pub use panics::Panic;
 pub use runtime::{Builder, Handle, Ready, Runtime, init, run, spawn};
 pub use scheduler::Run;

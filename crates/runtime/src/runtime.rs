@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::thread::JoinHandle as ThreadHandle;
+use std::thread::{Builder as Thread, JoinHandle as ThreadHandle};
 
 use thalweg_queue::Quiet;
 
@@ -22,7 +22,9 @@ use crate::worker::{self, Worker};
 /// Runs `main` as an actor on this thread, and what it spawns, until `main` returns. Then what is still there is ended: waits end with
 /// [`Woke::Stopping`](crate::Woke::Stopping), what has not begun is cancelled.
 ///
-/// No other thread is started: [`init`] is for more workers than one.
+/// No other thread is started: [`init`] is for more workers than one. Like every call that blocks it holds the thread of an async executor that it is called
+/// in, whose tasks wait meanwhile: tokio's `spawn_blocking` and `block_in_place` are for that. Called in a task itself, without these, it works too; but
+/// what is tokio's own and is awaited in there counts against that one task's budget, and never becomes ready after 128 steps.
 ///
 /// # Panics
 /// With `main`'s own panic; if the caller is an actor already, which [`spawn`] is for; if a `THALWEG_*` setting is no good.
@@ -243,6 +245,23 @@ impl Handle {
         }
     }
 
+    /// That of the runtime which the caller is an actor of, for what is no actor: a thread, or a task of another executor. `None`: it is a thread.
+    ///
+    /// ```
+    /// use thalweg_runtime::{Handle, block_on, run};
+    ///
+    /// assert!(Handle::current().is_none());
+    /// let sum = run(|| {
+    ///     let handle = Handle::current().expect("this is an actor");
+    ///     let thread = std::thread::spawn(move || handle.spawn(|| 1 + 1));
+    ///     block_on(thread.join().unwrap()).unwrap()
+    /// });
+    /// assert_eq!(sum, 2);
+    /// ```
+    pub fn current() -> Option<Self> {
+        worker::current().map(Worker::handle)
+    }
+
     /// A job that nobody will ask: on the caller's worker, if it is one of these, else on any.
     pub(crate) fn schedule_job(&self, job: impl FnOnce() + Send + 'static) {
         match worker::current() {
@@ -278,16 +297,34 @@ impl Handle {
     }
 }
 
+/// Of a thread on which actors run: what [`native`](crate::native) promises.
+const WORKER_STACK: usize = 8 << 20;
+
+/// One on which actors run.
+pub(crate) fn worker_thread<R: Send + 'static>(
+    name: String,
+    body: impl FnOnce() -> R + Send + 'static,
+) -> std::io::Result<ThreadHandle<R>> {
+    begin(Thread::new().name(name).stack_size(WORKER_STACK), body)
+}
+
 /// A thread of the core: it blocks all asynchronous signals, so that the host's threads get them.
 pub(crate) fn thread<R: Send + 'static>(
     name: String,
+    body: impl FnOnce() -> R + Send + 'static,
+) -> std::io::Result<ThreadHandle<R>> {
+    begin(Thread::new().name(name), body)
+}
+
+fn begin<R: Send + 'static>(
+    thread: Thread,
     body: impl FnOnce() -> R + Send + 'static,
 ) -> std::io::Result<ThreadHandle<R>> {
     // Here the signals are blocked, and `std` holds locks.
     let _quiet = Quiet::begin();
     // Blocked here and inherited there: no signal finds the thread in between.
     let before = signals::block();
-    let thread = std::thread::Builder::new().name(name).spawn(body);
+    let thread = thread.spawn(body);
     signals::restore(&before);
     thread
 }

@@ -156,7 +156,7 @@ impl Scheduler {
             return Ok(false);
         };
         let shared = Arc::clone(self);
-        let thread = runtime::thread(format!("tw-worker-{index}"), move || {
+        let thread = runtime::worker_thread(format!("tw-worker-{index}"), move || {
             Worker::enter(index, shared, |worker| worker.work(|| false));
         });
         match thread {

@@ -94,6 +94,12 @@ pub fn yield_now() {
     }
 }
 
+/// Whether the caller can wait here. An actor cannot in [`native`](crate::native), where waiting panics, in a
+/// [`NoPark`](crate::preempt::NoPark) section, which is the same, or while a panic unwinds it, where waits end at once. A thread always can.
+pub fn may_park() -> bool {
+    !in_actor() || crate::preempt::can_park()
+}
+
 /// Whether the caller is an actor whose runtime stops.
 pub fn stopping() -> bool {
     actor().is_some_and(|(worker, _)| worker.scheduler.is_stopping())

@@ -34,6 +34,7 @@
 //! });
 //! ```
 
+mod awaited;
 mod lane;
 pub(crate) mod owner;
 mod reference;

@@ -19,7 +19,7 @@ use crate::{channel, worker};
 
 /// Reaches an actor. When the last one is dropped the actor handles what it has, and ends.
 pub struct ActorRef<A: Actor> {
-    body: Arc<Body<A>>,
+    pub(super) body: Arc<Body<A>>,
 }
 
 /// A new actor with this state, on the caller's runtime.
@@ -92,9 +92,9 @@ impl Handle {
 }
 
 /// A message, and who waits for the reply.
-struct Message<M, R> {
-    message: M,
-    reply: Option<oneshot::Sender<R>>,
+pub(super) struct Message<M, R> {
+    pub(super) message: M,
+    pub(super) reply: Option<oneshot::Sender<R>>,
 }
 
 impl<A: Handler<M>, M: Send + 'static> Contents<A> for Message<M, A::Reply> {

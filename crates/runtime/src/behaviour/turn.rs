@@ -3,7 +3,7 @@
 use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
-use std::task::Waker;
+use std::task::{Poll, Waker};
 
 use thalweg_queue::Quiet;
 use thalweg_queue::quiet::{Locked, lock};
@@ -99,15 +99,7 @@ impl<A: Actor> Body<A> {
     pub(super) fn wait_for_room(&self, deadline: Option<u64>) -> bool {
         let capacity = u64::from(self.mailbox.capacity);
         loop {
-            {
-                let waker = wait::waker();
-                let mut waiting = self.waiting();
-                // Those that gave up are in it until there is room.
-                if !waiting.iter().any(|other| other.will_wake(&waker)) {
-                    waiting.push(waker);
-                }
-            }
-            self.owner.wait();
+            self.ask_for_room(wait::waker());
             if self.owner.has_room(capacity) {
                 return true;
             }
@@ -115,6 +107,28 @@ impl<A: Actor> Body<A> {
                 wait::Woke::TimedOut | wait::Woke::Stopping => return false,
                 wait::Woke::Woken | wait::Woke::Interrupted => {}
             }
+        }
+    }
+
+    /// Wakes it when there is room, or there will be none. Look once more then.
+    fn ask_for_room(&self, waker: Waker) {
+        {
+            let mut waiting = self.waiting();
+            // Those that gave up are in it until there is room.
+            if !waiting.iter().any(|other| other.will_wake(&waker)) {
+                waiting.push(waker);
+            }
+        }
+        self.owner.wait();
+    }
+
+    /// The same for a task.
+    pub(super) fn poll_for_room(&self, waker: &Waker) -> Poll<()> {
+        self.ask_for_room(waker.clone());
+        if self.owner.has_room(u64::from(self.mailbox.capacity)) {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
         }
     }
 

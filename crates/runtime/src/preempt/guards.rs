@@ -10,8 +10,11 @@ pub(crate) const OF_WORKER: u32 = 1;
 /// In the depth: no points in allocations. Far above any nesting.
 const NO_ALLOCATION_POINTS: u32 = 1 << 31;
 
+/// In [`NO_PARK`]: the actor runs on its worker's stack. Far above any nesting.
+const NATIVE: u32 = 1 << 31;
+
 thread_local! {
-    /// [`NoPark`]s of the actor that runs. None of them is there while another runs.
+    /// [`NoPark`]s of the actor that runs, and [`NATIVE`]. None of them is there while another runs.
     static NO_PARK: Cell<u32> = const { Cell::new(0) };
 }
 
@@ -41,7 +44,7 @@ pub(super) fn is_allowed_in_allocation() -> Option<bool> {
 /// Called before an actor is put aside by its own will. `false`: it must not be, and cannot be told by a panic as it is unwinding.
 ///
 /// # Panics
-/// In a [`NoPark`] section.
+/// In a [`NoPark`] section, and in [`native`](crate::native).
 #[inline]
 pub(crate) fn may_park() -> bool {
     NO_PARK.get() == 0 || refuse()
@@ -49,11 +52,45 @@ pub(crate) fn may_park() -> bool {
 
 #[cold]
 fn refuse() -> bool {
-    assert!(
-        std::thread::panicking(),
-        "an actor must not wait, or yield, in a NoPark section"
-    );
+    if !std::thread::panicking() {
+        assert!(!is_native(), "would park: an actor must not wait in native");
+        panic!("an actor must not wait, or yield, in a NoPark section");
+    }
     false
+}
+
+/// The same without a panic.
+pub(crate) fn can_park() -> bool {
+    NO_PARK.get() == 0 && !std::thread::panicking()
+}
+
+/// Whether the actor that runs does so on its worker's stack.
+pub(crate) fn is_native() -> bool {
+    NO_PARK.get() & NATIVE != 0
+}
+
+/// While it is there the actor that began it runs on its worker's own stack: it is neither put aside nor preempted nor unwound by the runtime.
+pub(crate) struct Native {
+    _quiet: Quiet,
+}
+
+impl Native {
+    /// `None`: it is there already.
+    pub(crate) fn begin() -> Option<Self> {
+        if is_native() {
+            return None;
+        }
+        NO_PARK.set(NO_PARK.get() | NATIVE);
+        Some(Self {
+            _quiet: Quiet::begin(),
+        })
+    }
+}
+
+impl Drop for Native {
+    fn drop(&mut self) {
+        NO_PARK.set(NO_PARK.get() & !NATIVE);
+    }
 }
 
 /// While it is there the actor that made it is not preempted: [`check!`](crate::check), sends, receives and allocations do not yield. Waiting

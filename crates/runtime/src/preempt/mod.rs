@@ -24,7 +24,9 @@ pub use counter::{rdtsc, tsc_hz};
 pub use guards::{NoPark, NoPreempt};
 
 pub(crate) use allocator::Points;
-pub(crate) use guards::{NoAllocationPoints, OF_WORKER, is_allowed, may_park, user_code};
+pub(crate) use guards::{
+    Native, NoAllocationPoints, OF_WORKER, can_park, is_allowed, is_native, may_park, user_code,
+};
 
 use std::time::Duration;
 

@@ -146,7 +146,7 @@ impl<I: 'static, Y: 'static, R: 'static, S> Coroutine<I, Y, R, S> {
             unreachable!("it is started once");
         };
         let sent = Sent((body, Arc::clone(&self.baton)));
-        let thread = crate::runtime::thread("tw-fiber".into(), move || {
+        let thread = crate::runtime::worker_thread("tw-fiber".into(), move || {
             let (body, baton) = sent.open();
             // However it ends, the resumer must not wait for ever.
             struct Ends<I, Y>(Arc<Baton<I, Y>>);
@@ -185,5 +185,9 @@ impl<I, Y> Yielder<I, Y> {
     pub(crate) fn suspend(&self, value: Y) -> I {
         let back = At::Resumer(Some(value));
         Baton::<I, Y>::enter(self.baton.pass(back, inside))
+    }
+    /// Here: this thread has a stack of its own that is as large.
+    pub(crate) fn on_parent_stack<R>(&self, f: impl FnOnce() -> R) -> R {
+        f()
     }
 }

@@ -78,9 +78,9 @@ thread_local! {
 /// What an actor is unwound with that does not end when its runtime does.
 pub(crate) struct GivenUp;
 
-/// Ends what runs here, where that can be done: an unwind within an unwind would end the process.
+/// Ends what runs here, where that can be done: an unwind within an unwind would end the process, and frames of another language may lie between.
 pub(crate) fn give_up() {
-    if cfg!(panic = "unwind") && !std::thread::panicking() {
+    if cfg!(panic = "unwind") && !std::thread::panicking() && !preempt::is_native() {
         std::panic::resume_unwind(Box::new(GivenUp));
     }
 }
@@ -423,7 +423,7 @@ impl Worker {
         let Some(task) = self.running.get() else {
             unreachable!("what parks runs");
         };
-        if self.scheduler.is_stopping() || is_unwinding() || !preempt::may_park() {
+        if !preempt::may_park() || self.scheduler.is_stopping() || is_unwinding() {
             return Woke::Stopping;
         }
         if task.header().notified.take() {
@@ -489,7 +489,9 @@ impl Worker {
     }
 
     fn let_others(&self) {
-        if let Some(task) = self.running.get() {
+        if let Some(task) = self.running.get()
+            && !preempt::is_native()
+        {
             if self.scheduler.is_stopping() {
                 give_up();
             } else if !is_unwinding() && preempt::may_park() {

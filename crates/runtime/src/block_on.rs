@@ -1,0 +1,169 @@
+//! Waiting for a future, anywhere: an actor leaves its worker to others meanwhile, a thread sleeps.
+//!
+//! 1. The waker that a future gets has a mark of its own. So a wake-up that comes while the future is polled counts, also where the poll
+//!    itself waited for something and took the actor's wake-up for that; and the future is polled again for no other wake-up.
+//! 2. It holds [`wait::waker`], which may be used by any thread and at any time: after the actor's end it does nothing.
+//! 3. One allocation for a whole wait, and none for a poll.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::{Duration, Instant};
+
+use thalweg_queue::{Parker, clock};
+
+use crate::sync::{AtomicBool, Ordering};
+use crate::wait::{self, Woke};
+use crate::worker;
+
+/// Waits for a future's value: an actor leaves its worker to others meanwhile, a thread sleeps. The future may be anybody's, and its waker
+/// may be woken from any thread, such as one of tokio.
+///
+/// A future that wakes itself while it is polled lets others run before it is polled again. Where the actor's runtime stops it does not come
+/// back: the actor is unwound, and the future dropped.
+///
+/// In a destructor that runs because the actor panics the actor cannot be put aside, so its worker waits with it. If what the future waits for is another actor
+/// of that worker, that is for ever: [`block_on_timeout`] gives up there at once.
+///
+/// What a future needs of its executor it must bring: a socket or a sleep of tokio is made within `Handle::enter`, whose guard is dropped
+/// before the actor waits.
+///
+/// ```
+/// use std::future::ready;
+/// use thalweg_runtime::{block_on, run, spawn};
+///
+/// assert_eq!(block_on(ready(1)), 1);
+/// assert_eq!(run(|| block_on(async { spawn(|| 6).await.unwrap() * 7 })), 42);
+/// ```
+///
+/// # Panics
+/// With the future's own panic; in a [`NoPark`](crate::preempt::NoPark) section, if the future is not ready.
+pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
+    let mut future = pin!(future.into_future());
+    drive(future.as_mut(), None).unwrap_or_else(|| {
+        worker::give_up();
+        on_thread(future)
+    })
+}
+
+/// As [`block_on`], for at most `timeout`. A future that is ready at once is so with no time left, too.
+///
+/// # Errors
+/// It takes longer, or the actor's runtime stops, or the actor is unwound by a panic and cannot wait. The future is dropped.
+///
+/// ```
+/// use std::{future::pending, time::Duration};
+/// use thalweg_runtime::{Elapsed, block_on_timeout, run};
+///
+/// let waited = run(|| block_on_timeout(Duration::from_millis(1), pending::<()>()));
+/// assert_eq!(waited, Err(Elapsed));
+/// ```
+pub fn block_on_timeout<F: IntoFuture>(timeout: Duration, future: F) -> Result<F::Output, Elapsed> {
+    until(clock::deadline(timeout), future)
+}
+
+/// As [`block_on_timeout`], until `deadline`.
+///
+/// # Errors
+/// As there.
+pub fn block_on_deadline<F: IntoFuture>(
+    deadline: Instant,
+    future: F,
+) -> Result<F::Output, Elapsed> {
+    until(clock::at(deadline), future)
+}
+
+/// A future was not ready in time, and has been dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Elapsed;
+
+impl fmt::Display for Elapsed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the future was not ready in time")
+    }
+}
+
+impl std::error::Error for Elapsed {}
+
+fn until<F: IntoFuture>(deadline: u64, future: F) -> Result<F::Output, Elapsed> {
+    drive(pin!(future.into_future()), Some(deadline)).ok_or(Elapsed)
+}
+
+/// Rule 1.
+struct Mark {
+    woken: AtomicBool,
+    waiter: Waker,
+}
+
+impl Wake for Mark {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if !self.woken.swap(true, Ordering::AcqRel) {
+            self.waiter.wake_by_ref();
+        }
+    }
+}
+
+impl Mark {
+    fn take(&self) -> bool {
+        self.woken.swap(false, Ordering::AcqRel)
+    }
+
+    /// Waits until the future is to be polled again. `false`: the deadline passed, or the caller cannot wait.
+    fn wait(&self, deadline: Option<u64>) -> bool {
+        if self.take() {
+            if wait::stopping() || deadline.is_some_and(|at| at <= clock::now()) {
+                return false;
+            }
+            wait::yield_now();
+            return true;
+        }
+        if deadline.is_some() {
+            wait::tell();
+        }
+        loop {
+            match wait::park(deadline) {
+                // One more look, if it was woken meanwhile.
+                Woke::TimedOut | Woke::Stopping => return self.take(),
+                Woke::Woken | Woke::Interrupted if self.take() => return true,
+                Woke::Woken | Woke::Interrupted => {}
+            }
+        }
+    }
+}
+
+/// `None`: the deadline passed, or the caller cannot wait.
+fn drive<F: Future>(mut future: Pin<&mut F>, deadline: Option<u64>) -> Option<F::Output> {
+    let mark = Arc::new(Mark {
+        woken: AtomicBool::new(false),
+        waiter: wait::waker(),
+    });
+    let waker = Waker::from(Arc::clone(&mark));
+    let mut context = Context::from_waker(&waker);
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            return Some(output);
+        }
+        if !mark.wait(deadline) {
+            return None;
+        }
+    }
+}
+
+/// An actor that cannot be put aside, and must have a value: its worker's thread sleeps.
+fn on_thread<F: Future>(mut future: Pin<&mut F>) -> F::Output {
+    let parker = Parker::new();
+    let waker = parker.waker();
+    let mut context = Context::from_waker(&waker);
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            return output;
+        }
+        parker.park(None);
+    }
+}

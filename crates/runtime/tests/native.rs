@@ -1,0 +1,198 @@
+//! Closures on a worker's own stack.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use thalweg_runtime::{
+    Config, JoinError, Runtime, block_on_timeout, check, native, sleep, spawn, wait, yield_now,
+};
+
+/// With the smallest stacks there are.
+fn runtime() -> Runtime {
+    Runtime::start(Config::exact(1).stack_size(64 << 10)).unwrap()
+}
+
+/// Runs `f` as an actor of such a runtime.
+fn in_actor<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> Result<T, JoinError> {
+    runtime().handle().spawn(f).join()
+}
+
+/// Needs 4 KiB for each of `n`.
+fn deep(n: usize) -> usize {
+    let mut frame = [n; 512];
+    std::hint::black_box(&mut frame);
+    if n == 0 {
+        return 0;
+    }
+    deep(frame[n % 512] - 1) + 1
+}
+
+/// What `f` panics with.
+fn message(f: impl FnOnce()) -> Option<String> {
+    let payload = catch_unwind(AssertUnwindSafe(f)).err()?;
+    Some(payload.downcast_ref::<&str>().unwrap().to_string())
+}
+
+#[test]
+fn a_recursion_that_needs_four_megabytes_has_them() {
+    let depth = if cfg!(miri) { 10 } else { 1_024 };
+    assert_eq!(in_actor(move || native(|| deep(depth))).unwrap(), depth);
+    // And again after it, and by turns with other actors.
+    let sum = in_actor(move || {
+        let others: Vec<_> = (0..4)
+            .map(|_| {
+                spawn(move || {
+                    let first = native(|| deep(depth));
+                    yield_now();
+                    first + native(|| deep(depth))
+                })
+            })
+            .collect();
+        let sum: usize = others.into_iter().map(|actor| actor.join().unwrap()).sum();
+        sum
+    });
+    assert_eq!(sum.unwrap(), 8 * depth);
+}
+
+#[test]
+fn it_takes_and_gives_what_need_not_be_sent() {
+    let value = in_actor(|| {
+        let shared = Rc::new(Cell::new(1));
+        let mut borrowed = String::from("a");
+        let theirs = native(|| {
+            shared.set(shared.get() + 1);
+            borrowed.push('b');
+            Rc::clone(&shared)
+        });
+        (theirs.get(), Rc::strong_count(&shared), borrowed)
+    });
+    assert_eq!(value.unwrap(), (2, 2, "ab".to_owned()));
+}
+
+#[test]
+fn it_is_the_same_thread_and_the_same_actor() {
+    thread_local!(static HERE: Cell<u32> = const { Cell::new(0) });
+    let here = || {
+        (
+            HERE.with(|here| std::ptr::from_ref(here).addr()),
+            std::thread::current().id(),
+            wait::current(),
+        )
+    };
+    in_actor(move || {
+        assert_eq!(native(here), here());
+        assert!(wait::current().is_some());
+    })
+    .unwrap();
+    // No actor: it just calls.
+    assert_eq!(native(here), here());
+    assert_eq!(native(|| 42), 42);
+}
+
+#[test]
+fn one_within_another_is_one() {
+    let nested = in_actor(|| {
+        native(|| {
+            let inner = native(|| !wait::may_park());
+            // The outer one is still there.
+            inner && !wait::may_park()
+        }) && wait::may_park()
+    });
+    assert!(nested.unwrap());
+}
+
+#[test]
+fn a_panic_comes_through_and_leaves_nothing() {
+    let ended = in_actor(|| {
+        let caught = catch_unwind(|| native(|| resume_unwind(Box::new(7u32))));
+        assert_eq!(caught.unwrap_err().downcast_ref::<u32>(), Some(&7));
+        assert!(wait::may_park());
+        sleep(Duration::from_millis(1));
+        native(|| resume_unwind(Box::new("on purpose")))
+    });
+    let ended: Result<(), _> = ended;
+    assert!(matches!(ended, Err(JoinError::Panic(panic)) if panic.message() == Some("on purpose")));
+}
+
+#[test]
+fn what_would_park_there_panics_and_says_so() {
+    let would =
+        |message: Option<String>| message.is_some_and(|text| text.starts_with("would park"));
+    in_actor(move || {
+        let (tx, rx) = thalweg_runtime::channel::<u32>();
+        let sleeps = || sleep(Duration::from_millis(1));
+        assert!(native(|| would(message(sleeps))));
+        assert!(native(|| would(message(|| assert!(rx.recv().is_err())))));
+        let actor = spawn(|| ());
+        assert!(native(|| would(message(|| drop(actor.join())))));
+        let hour = Duration::from_secs(3600);
+        let awaits = || block_on_timeout(hour, std::future::pending()).unwrap();
+        assert!(native(|| would(message(awaits))));
+        let blocks = || thalweg_runtime::io::blocking(|| ());
+        assert!(native(|| would(message(blocks))));
+        // What is there needs no waiting.
+        tx.send(3).unwrap();
+        assert_eq!(native(|| rx.recv()), Ok(3));
+        assert_eq!(native(|| thalweg_runtime::block_on(async { 4 })), 4);
+        // Nothing of it is left: here it waits.
+        sleeps();
+    })
+    .unwrap();
+}
+
+#[test]
+fn nobody_else_runs_meanwhile() {
+    let ran = in_actor(|| {
+        let ran = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&ran);
+        let other = spawn(move || seen.store(true, Ordering::SeqCst));
+        let meanwhile = native(|| {
+            for _ in 0..1_000 {
+                yield_now();
+                check!();
+            }
+            // Longer than a time slice.
+            std::thread::sleep(Duration::from_millis(2));
+            for _ in 0..1_000 {
+                yield_now();
+                check!();
+            }
+            ran.load(Ordering::SeqCst)
+        });
+        yield_now();
+        other.join().unwrap();
+        (meanwhile, ran.load(Ordering::SeqCst))
+    });
+    assert_eq!(ran.unwrap(), (false, true));
+}
+
+#[test]
+fn where_the_runtime_stops_it_is_done_first() {
+    let runtime = runtime();
+    let (tx, rx) = mpsc::channel();
+    let (stopping, stops) = mpsc::channel();
+    let actor = runtime.handle().spawn(move || {
+        native(|| {
+            tx.send("begun").unwrap();
+            // As if this were C: the thread waits.
+            stops.recv().unwrap();
+            while !wait::stopping() {
+                std::thread::yield_now();
+            }
+            yield_now();
+            tx.send("done").unwrap();
+        });
+        yield_now();
+        tx.send("never").unwrap();
+    });
+    assert_eq!(rx.recv(), Ok("begun"));
+    let stopped = std::thread::spawn(move || drop(runtime));
+    stopping.send(()).unwrap();
+    stopped.join().unwrap();
+    assert_eq!(rx.iter().collect::<Vec<_>>(), ["done"]);
+    assert!(matches!(actor.join(), Err(JoinError::Stopped)));
+}
