@@ -74,6 +74,11 @@ impl Code {
     }
 }
 
+/// Of what would have to wait where an actor must not.
+pub(crate) fn would_park() -> Failure {
+    Code::WouldPark.because("an actor must not wait here")
+}
+
 /// An ending that is not a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {

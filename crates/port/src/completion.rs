@@ -10,7 +10,7 @@ use thalweg_runtime::{Woke, wait};
 use thalweg_wire::message;
 
 use crate::call::Sink;
-use crate::code::{Code, Failure};
+use crate::code::{Code, Failure, would_park};
 use crate::handles::{self, Object};
 
 /// Most calls that may be unreaped at once on one port.
@@ -192,7 +192,8 @@ impl Port {
     /// Waits until there is something to reap.
     ///
     /// # Errors
-    /// `timed_out` at the deadline ([`thalweg_queue::clock`]; 0: at once), `interrupted` by a signal, `closed`.
+    /// `timed_out` at the deadline ([`thalweg_queue::clock`]; 0: at once), `interrupted` by a signal, `closed`; `would_park` where
+    /// an actor must not wait, as in [`native`](thalweg_runtime::native).
     pub fn wait(&self, deadline: u64) -> Result<(), Failure> {
         let found = || !self.ring.is_empty() || self.closed.load(Ordering::Acquire);
         let mut spin = match self.spin.try_lock() {
@@ -211,6 +212,9 @@ impl Port {
             }
             if spin.until(found) {
                 break;
+            }
+            if !wait::may_park() {
+                return Err(would_park());
             }
             self.gate.arm(wait::waker());
             if found() {

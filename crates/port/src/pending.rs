@@ -12,7 +12,7 @@ use thalweg_runtime::{Woke, wait};
 use thalweg_wire::{Bytes, Checker, Decode, Encode, Encoder, Handle, Malformed, Shape, message};
 
 use crate::client::{Opened, Own};
-use crate::code::{Code, Failure};
+use crate::code::{Code, Failure, would_park};
 use crate::completion::Completed;
 use crate::handles::{self, Object};
 use crate::service::Method;
@@ -286,9 +286,10 @@ impl<T, E: Decode> Pending<T, E> {
     /// Waits for the ending. An actor leaves its worker to others meanwhile.
     ///
     /// # Errors
-    /// The service's error, or how else the call ended.
+    /// The service's error, or how else the call ended; `would_park` where an actor must not wait, as in
+    /// [`native`](thalweg_runtime::native): the call is cancelled.
     pub fn wait(mut self) -> Result<T, CallError<E>> {
-        let (slot, _) = match std::mem::replace(&mut self.state, State::Done) {
+        let (slot, handle) = match std::mem::replace(&mut self.state, State::Done) {
             State::Sent { slot, handle } => (slot, handle),
             State::Refused(failure) => return Err(failure.into()),
             State::Done => return Err(taken()),
@@ -299,6 +300,11 @@ impl<T, E: Decode> Pending<T, E> {
             }
             if !wait::in_actor() && SPIN.with_borrow_mut(|spin| spin.until(|| slot.is_filled())) {
                 continue;
+            }
+            if !wait::may_park() {
+                // It is cancelled as one that is dropped.
+                self.state = State::Sent { slot, handle };
+                return Err(would_park().into());
             }
             slot.gate.arm(wait::waker());
             if let Some(completed) = slot.take() {

@@ -3,11 +3,13 @@
 mod lab;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use lab::{Boom, Lab, client};
 use thalweg_port::{CallError, Code, Instance, NoError, Object, Port, close_handle, find};
 use thalweg_queue::clock;
+use thalweg_runtime::native;
 
 fn code<T: std::fmt::Debug, E: std::fmt::Debug>(result: Result<T, CallError<E>>) -> Code {
     match result.unwrap_err() {
@@ -172,7 +174,40 @@ fn a_call_made_inside_an_actor_waits_without_its_worker() {
     }
 }
 
+#[test]
+fn a_call_that_would_park_where_it_must_not_is_cancelled_and_says_so() {
+    let client = client();
+    let before = lab::STOPPED.load(Ordering::SeqCst);
+    let actor = Instance::runtime().unwrap().spawn(move || {
+        let call = lab::until_stopped(&client);
+        let refused = native(|| call.wait());
+        // Here it may wait.
+        let waits = lab::shout(&client, "again").wait().unwrap();
+        (code(refused), waits)
+    });
+    assert_eq!(actor.join().unwrap(), (Code::WouldPark, "AGAIN".to_owned()));
+    while lab::STOPPED.load(Ordering::SeqCst) == before {
+        std::thread::yield_now();
+    }
+}
+
 // ---- Ports
+
+#[test]
+fn a_port_that_would_park_where_it_must_not_says_so() {
+    let port = Port::open(4).unwrap();
+    let theirs = Arc::clone(&port);
+    let actor = Instance::runtime()
+        .unwrap()
+        .spawn(move || native(|| theirs.wait(u64::MAX)).unwrap_err().code);
+    assert_eq!(actor.join().unwrap(), Code::WouldPark);
+    // Nothing of it is left.
+    instance()
+        .submit(&port, 7, 0, shout_args("x"), u64::MAX)
+        .unwrap();
+    port.wait(u64::MAX).unwrap();
+    assert_eq!(port.reap().unwrap().token, 7);
+}
 
 fn instance() -> Arc<Instance> {
     Instance::open(Lab::default, Instance::runtime().unwrap())

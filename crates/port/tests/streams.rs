@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use futures_core::Stream;
 use lab::client;
-use thalweg_port::Code;
+use thalweg_port::{Code, Failure, Instance};
+use thalweg_runtime::{native, wait};
 
 fn settled() -> u64 {
     let mut before = lab::WRITTEN.load(Ordering::SeqCst);
@@ -38,6 +39,37 @@ fn every_record_of_every_writer_comes_once_and_in_its_writers_order() {
         seen += 1;
     }
     assert_eq!(seen, 20_000);
+}
+
+#[test]
+fn what_would_park_where_it_must_not_says_so_on_both_sides() {
+    let before = lab::REFUSED.load(Ordering::SeqCst);
+    let mut reader = lab::hasty(&client(), 1_000_000).wait().unwrap();
+    // Nobody reads, so it runs out of room, and gives up.
+    while lab::REFUSED.load(Ordering::SeqCst) == before {
+        std::thread::yield_now();
+    }
+    let actor = Instance::runtime().unwrap().spawn(move || {
+        let mut read = 0;
+        loop {
+            let batch = native(|| {
+                let batch = reader.next_batch(100, u64::MAX)?;
+                Ok::<_, Failure>(batch.map(|batch| batch.len()))
+            });
+            match batch {
+                Ok(Some(records)) => read += u64::from(records),
+                Ok(None) => break,
+                // The writer is about to say that this was all.
+                Err(failure) => {
+                    assert_eq!(failure.code, Code::WouldPark);
+                    wait::yield_now();
+                }
+            }
+        }
+        read
+    });
+    let read = actor.join().unwrap();
+    assert!((1..1_000_000).contains(&read), "{read}");
 }
 
 #[test]

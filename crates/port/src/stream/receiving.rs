@@ -173,7 +173,7 @@ impl StreamCore {
     /// As [`try_acquire`](Self::try_acquire), and waits until `deadline` ([`clock`]; 0: not at all).
     ///
     /// # Errors
-    /// As there, and `timed_out`, `interrupted`.
+    /// As there, and `timed_out`, `interrupted`. `would_park` also where an actor must not wait, as in [`native`](thalweg_runtime::native).
     pub fn acquire(&self, max: u32, deadline: u64) -> Result<OpenBatch, (Failure, bool)> {
         if self.busy.swap(true, Ordering::Acquire) {
             let why = "another thread reads this stream";
@@ -188,7 +188,7 @@ impl StreamCore {
         let nothing = |result: &Result<_, (Failure, bool)>| matches!(result, Err((f, _)) if f.code == Code::WouldPark);
         loop {
             let result = self.try_acquire(max);
-            if !nothing(&result) || deadline == 0 {
+            if !nothing(&result) || deadline == 0 || !wait::may_park() {
                 return result;
             }
             let lingers = if wait::in_actor() {

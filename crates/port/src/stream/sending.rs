@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use thalweg_runtime::{Woke, wait};
 use thalweg_wire::{Encode, NoRoom};
 
-use crate::code::{Code, Failure};
+use crate::code::{Code, Failure, would_park};
 use crate::service::Policy;
 use crate::stream::core::{LANES, Lane, StreamCore, TAIL_BYTES, lock};
 use crate::stream::segment::Segment;
@@ -92,6 +92,9 @@ impl StreamCore {
                 }
             }
             // Without the lane's lock: who shares the lane must not be kept from its worker.
+            if !wait::may_park() {
+                return Err(would_park());
+            }
             if wait::park(None) == Woke::Stopping {
                 return Err(Code::ShutDown.because("the runtime stops"));
             }

@@ -8,19 +8,24 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use thalweg_port::{
-    Call, Client, Incoming, Method, NoError, Own, Package, Pending, Policy, Service, StreamOptions,
-    StreamReader, StreamWriter, Task,
+    Call, Client, Code, Incoming, Method, NoError, Own, Package, Pending, Policy, Service,
+    StreamOptions, StreamReader, StreamWriter, Task,
 };
 use thalweg_queue::Parker;
+use thalweg_runtime::native;
 use thalweg_wire::{Decode, Encode, Handle, message};
 
 /// Tasks that saw that they were to stop.
 pub static STOPPED: AtomicU32 = AtomicU32::new(0);
 /// Records that `generate` has written where it was asked to count.
 pub static WRITTEN: AtomicU64 = AtomicU64::new(0);
+/// Records that it could not send without waiting.
+pub static REFUSED: AtomicU32 = AtomicU32::new(0);
 
 /// What `generate` is to do: 1 is to panic at the end, and this is to count.
 const COUNTED: u8 = 2;
+/// And this, to send where it must not wait.
+const NATIVE: u8 = 4;
 pub const UNTIL_STOPPED: u32 = 6;
 pub const NEW_COUNTER: u32 = 7;
 
@@ -180,12 +185,19 @@ impl Lab {
 fn generate(writer: &StreamWriter<Record>, w: u64, count: u64, how: u8) {
     for i in 0..count {
         let text = format!("{w}:{i}:{}", "x".repeat((i % 50) as usize));
-        if writer.send(&(w << 32 | i, text)).is_err() {
+        let record = (w << 32 | i, text);
+        let sent = match how {
+            NATIVE => native(|| writer.send(&record)),
+            _ => writer.send(&record),
+        };
+        if let Err(failure) = sent {
+            let refused = failure.code == Code::WouldPark;
+            REFUSED.fetch_add(refused.into(), Ordering::SeqCst);
             return;
         }
-        WRITTEN.fetch_add((how / COUNTED).into(), Ordering::SeqCst);
+        WRITTEN.fetch_add((how == COUNTED).into(), Ordering::SeqCst);
     }
-    assert!(how.is_multiple_of(COUNTED), "in a writer, on purpose");
+    assert!(how != 1, "in a writer, on purpose");
 }
 
 pub fn client() -> Client {
@@ -248,6 +260,11 @@ pub fn counted(
     writers: u64,
 ) -> Pending<StreamReader<Record>, NoError> {
     client.call(9, &(count, writers, COUNTED), |reply| reply.stream())
+}
+
+/// A stream whose writer must not wait: it ends where it would have to.
+pub fn hasty(client: &Client, count: u64) -> Pending<StreamReader<Record>, NoError> {
+    client.call(9, &(count, 1u64, NATIVE), |reply| reply.stream())
 }
 
 pub fn newest(client: &Client, count: u64) -> Pending<StreamReader<u64>, NoError> {
