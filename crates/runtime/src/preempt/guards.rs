@@ -50,6 +50,12 @@ pub(crate) fn may_park() -> bool {
     NO_PARK.get() == 0 || refuse()
 }
 
+/// The same for an actor that yields: in [`native`](crate::native) it goes on without.
+#[inline]
+pub(crate) fn may_yield() -> bool {
+    NO_PARK.get() == 0 || (!is_native() && refuse())
+}
+
 #[cold]
 fn refuse() -> bool {
     if !std::thread::panicking() {

@@ -25,7 +25,8 @@ pub use guards::{NoPark, NoPreempt};
 
 pub(crate) use allocator::Points;
 pub(crate) use guards::{
-    Native, NoAllocationPoints, OF_WORKER, can_park, is_allowed, is_native, may_park, user_code,
+    Native, NoAllocationPoints, OF_WORKER, can_park, is_allowed, is_native, may_park, may_yield,
+    user_code,
 };
 
 use std::time::Duration;

@@ -490,11 +490,11 @@ impl Worker {
 
     fn let_others(&self) {
         if let Some(task) = self.running.get()
-            && !preempt::is_native()
+            && preempt::may_yield()
         {
             if self.scheduler.is_stopping() {
                 give_up();
-            } else if !is_unwinding() && preempt::may_park() {
+            } else if !is_unwinding() {
                 self.suspend(task, Phase::Running, Suspended::Yielded);
             }
         }
