@@ -5,7 +5,9 @@
 //! `{"ready": true}`. Between samples it waits on standard input and costs nothing, so that samples of
 //! programs in different languages can be interleaved. It ends when its input does.
 
+use std::env;
 use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde::Deserialize;
@@ -13,6 +15,25 @@ use serde::de::DeserializeOwned;
 
 use crate::placement::Placement;
 use crate::problem::Problem;
+
+/// The lab's own program of this name, which lies beside this one.
+///
+/// # Errors
+/// It was not built.
+pub fn beside(name: &str) -> Result<PathBuf, Problem> {
+    let exe = env::current_exe().map_err(Problem::io("cannot find this program's own file"))?;
+    // A test's own program lies one folder deeper.
+    let folders = exe.ancestors().skip(1).take(2);
+    folders
+        .map(|folder| folder.join(name))
+        .find(|path| path.exists())
+        .ok_or_else(|| {
+            Problem::NotReady(format!(
+                "{name} is not beside {}: cargo build --release -p thalweg-bench",
+                exe.display()
+            ))
+        })
+}
 
 /// A running program of one host language.
 #[derive(Debug)]

@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | [`claim`] | what a claim is, and what can be said of one |
 //! | [`evidence`] | the rows of one machine, and how one is found |
-//! | [`channels`], [`endurance`], [`submission`] | the claims |
+//! | [`channels`], [`endurance`], [`submission`], [`runtime`] | the claims |
 //! | [`later`] | those that nothing here tests yet |
 //! | [`page`] | all of it as Markdown |
 
@@ -17,6 +17,7 @@ pub mod endurance;
 pub mod evidence;
 pub mod later;
 pub mod page;
+pub mod runtime;
 pub mod submission;
 
 use std::fs;
@@ -34,6 +35,7 @@ pub fn all() -> impl Iterator<Item = &'static Claim> {
         .iter()
         .chain(endurance::CLAIMS)
         .chain(submission::CLAIMS)
+        .chain(runtime::CLAIMS)
 }
 
 /// Writes `docs/claims.md` from these result files, or from the committed ones where none is named; the file.

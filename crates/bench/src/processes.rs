@@ -21,7 +21,7 @@
 //! # Ok(row) }
 //! ```
 //!
-//! 1. A process is this program again, as `thalweg-bench cell` ([`crate::cell`]): it sets up all subjects of the cell and takes
+//! 1. A process is this program again, as `thalweg-bench cell` ([`crate::cell`]), or its twin with a preempting allocator: it sets up all subjects of the cell and takes
 //!    one sample a line. The workload registers how, as `cells: Some(open)` in its `Workload`.
 //! 2. Processes run one after another. In each the sides take turns and the warm-up is taken anew; the rounds of the plan
 //!    are shared out, the first processes taking one more where they do not divide evenly.
@@ -32,15 +32,17 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::env;
+use std::path::PathBuf;
 use std::process::Command;
 
 use crate::cell::{Answer, Cell, Sample};
-use crate::child::HostProgram;
+use crate::child::{HostProgram, beside};
 use crate::interleave::{Plan, Side, interleave};
 use crate::lab::Lab;
 use crate::latency::Latencies;
 use crate::problem::Problem;
 use crate::statistics::median;
+use crate::workloads::runtime::point::{ALLOCATOR, PREEMPTING};
 
 /// Takes the samples of `cell` in `processes` fresh processes. See the module.
 ///
@@ -107,8 +109,7 @@ impl CellProcess {
     /// It cannot be started, or the cell cannot be set up.
     pub fn start(cell: &Cell) -> Result<Self, Problem> {
         cell.check()?;
-        let exe = env::current_exe().map_err(Problem::io("cannot find this program's own file"))?;
-        let mut command = Command::new(exe);
+        let mut command = Command::new(program(cell)?);
         command.arg("cell");
         Self::start_command(command, cell)
     }
@@ -145,6 +146,18 @@ impl CellProcess {
     pub fn finish(self) -> Result<(), Problem> {
         self.program.into_inner().finish()
     }
+}
+
+/// What serves `cell`: this program, or the one whose allocator preempts.
+fn program(cell: &Cell) -> Result<PathBuf, Problem> {
+    if cell
+        .params
+        .get(ALLOCATOR.name)
+        .is_some_and(|name| name == PREEMPTING)
+    {
+        return beside("thalweg-bench-preempting");
+    }
+    env::current_exe().map_err(Problem::io("cannot find this program's own file"))
 }
 
 fn unexpected(workload: &str, answer: Answer) -> Problem {

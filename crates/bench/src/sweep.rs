@@ -12,6 +12,7 @@ use crate::interleave::{Plan, Side, interleave};
 use crate::lab::Lab;
 use crate::problem::Problem;
 use crate::processes::{self, CellProcess, times};
+use crate::report::Row;
 use crate::statistics::{Ratio, median, ratio_of_pairs};
 use crate::workloads;
 
@@ -135,6 +136,32 @@ pub fn sweep(lab: &Lab, grid: &Grid, full: bool) -> Result<Swept, Problem> {
     })
 }
 
+/// A row for each point. What is fixed and what is swept are its parameters.
+///
+/// # Errors
+/// The workload is not there.
+pub fn rows(grid: &Grid, swept: &Swept) -> Result<Vec<Row>, Problem> {
+    let workload = workloads::find(&grid.workload)?;
+    let row = |measured: &Measured| {
+        let of_point = measured.point.0.iter().map(|(name, value)| (name, value));
+        let params: Vec<(&str, &str)> = grid
+            .fixed
+            .iter()
+            .chain(of_point)
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        Row::new(
+            (workload.name, workload.group),
+            &params,
+            "ns",
+            (SUBJECT, measured.times.clone()),
+            None,
+        )
+        .checked("every sample's own checks, and all points took turns")
+    };
+    Ok(swept.points.iter().map(row).collect())
+}
+
 /// The cell of a point. A name that begins with `THALWEG_` is a variable of its process's environment, any other a parameter.
 fn cell(lab: &Lab, grid: &Grid, point: &Point) -> Cell {
     let mut cell = Cell::new(&grid.workload, &[], &[SUBJECT]);
@@ -214,6 +241,24 @@ mod tests {
         let params: Vec<&String> = cell.params.keys().collect();
         assert_eq!(params, ["capacity", "items"]);
         assert!(cell.quick);
+    }
+
+    #[test]
+    fn a_row_names_what_is_fixed_and_what_is_swept() {
+        let grid = Grid::parse(
+            r#"[{"workload": "spsc_threads", "fixed": {"placement": "free"}, "axes": [["capacity", ["64"]]]}]"#,
+        )
+        .unwrap()
+        .remove(0);
+        let mut swept = swept(&[("64", &[3.0; 5])]);
+        swept.workload = grid.workload.clone();
+        let rows = rows(&grid, &swept).unwrap();
+        assert_eq!(rows[0].params["placement"], "free");
+        assert_eq!(rows[0].params["capacity"], "64");
+        assert_eq!(
+            (rows[0].group.as_str(), rows[0].subject_median),
+            ("queue", 3.0)
+        );
     }
 
     #[test]

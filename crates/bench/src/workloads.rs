@@ -38,7 +38,7 @@ pub struct Workload {
 }
 
 /// Something that a person may set for one run.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Knob {
     /// Its name, as in `--set NAME=VALUE`.
     pub name: &'static str,
@@ -98,7 +98,12 @@ pub static WORKLOADS: &[Workload] = &[
     runtime::recursion::WORKLOAD,
     runtime::channels::MPSC_CONTENTION,
     runtime::channels::UNCONTENDED_CHANNEL,
+    runtime::echo::WORKLOAD,
     runtime::panics::WORKLOAD,
+    runtime::skynet::WORKLOAD,
+    runtime::supervision::WORKLOAD,
+    runtime::waking::WORKLOAD,
+    runtime::living::WORKLOAD,
 ];
 
 /// The workload of this name.

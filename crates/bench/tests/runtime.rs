@@ -38,19 +38,44 @@ const SMALL: &[(&str, &[Form])] = &[
         &[&[("producers", "1"), ("each", "100")]],
     ),
     (
+        "io_echo",
+        &[
+            &[("connections", "1x3"), ("drivers", "all")],
+            &[("connections", "7x5"), ("drivers", "all")],
+        ],
+    ),
+    (
         "catch_unwind_panics",
         &[
             &[("actors", "20"), ("hook", "silent")],
             &[("actors", "20"), ("hook", "default")],
         ],
     ),
+    ("skynet", &[&[("actors", "100")]]),
+    ("supervised_spawn", &[&[("actors", "20")]]),
+    (
+        "wake",
+        &[
+            &[("rounds", "20"), ("from", "actor")],
+            &[("rounds", "20"), ("from", "thread")],
+        ],
+    ),
 ];
+
+/// Those without a peer, of which a process takes one sample.
+const ALONE: &[(&str, &[Form])] = &[(
+    "live_actors",
+    &[
+        &[("actors", "20"), ("kind", "behaviour"), ("seconds", "1")],
+        &[("actors", "20"), ("kind", "parked"), ("seconds", "1")],
+    ],
+)];
 
 #[test]
 fn every_workload_of_the_group_is_tried_here() {
     let group = WORKLOADS.iter().filter(|one| one.group == "runtime");
     let names: Vec<&str> = group.map(|one| one.name).collect();
-    let tried: Vec<&str> = SMALL.iter().map(|(name, _)| *name).collect();
+    let tried: Vec<&str> = SMALL.iter().chain(ALONE).map(|(name, _)| *name).collect();
     assert_eq!(names, tried);
 }
 
@@ -67,6 +92,7 @@ fn every_subject_takes_a_sample_cold_and_warm_on_one_worker_and_on_two() {
                         ("lifetime", lifetime),
                         ("drivers", "time"),
                         ("hook", "silent"),
+                        ("allocator", "system"),
                     ] {
                         let knob = cell.params.entry(knob.to_owned());
                         knob.or_insert_with(|| value.to_owned());
@@ -85,12 +111,85 @@ fn every_subject_takes_a_sample_cold_and_warm_on_one_worker_and_on_two() {
 }
 
 #[test]
+fn a_workload_without_a_peer_says_what_it_found_besides_the_time() {
+    for (name, forms) in ALONE {
+        for form in *forms {
+            let mut cell = Cell::new(name, form, &["thalweg"]);
+            cell.quick = true;
+            let (said, told) = asked(&cell, "thalweg-bench", "0\n");
+            let sample = said.lines().nth(2).unwrap_or_default();
+            for metric in ["bytes", "mappings", "cpu_percent", "context_switches"] {
+                assert!(sample.contains(metric), "{name}: {said}{told}");
+            }
+        }
+    }
+}
+
+#[test]
+fn our_other_form_is_measured_as_a_peer() {
+    let params = [
+        ("actors", "20"),
+        ("workers", "1"),
+        ("lifetime", "warm"),
+        ("drivers", "time"),
+        ("hook", "silent"),
+        ("allocator", "system"),
+    ];
+    let cell = Cell::new("supervised_spawn", &params, &["thalweg", "thalweg@bare"]);
+    let (said, told) = answers(&cell);
+    assert_eq!(said.matches(r#"{"ns":"#).count(), 2, "{said}{told}");
+}
+
+#[test]
+fn a_variable_that_no_knob_is_for_is_refused() {
+    let params = [
+        ("actors", "1"),
+        ("workers", "1"),
+        ("lifetime", "warm"),
+        ("drivers", "time"),
+        ("hook", "silent"),
+        ("allocator", "system"),
+    ];
+    let cell = Cell::new("chained_spawn", &params, &["thalweg"]);
+    for (variable, value, refused) in [
+        ("THALWEG_WORKERS", "2", true),
+        ("THALWEG_STACK_SIZE", "65536", true),
+        ("THALWEG_TIMESLICE", "warp", true),
+        ("THALWEG_TIMESLICE", "50us", false),
+        ("THALWEG_ALLOC_INTERVAL", "32", false),
+    ] {
+        let mut command = program("thalweg-bench");
+        let (said, _) = served(command.env(variable, value), &cell, "0\n");
+        let told = said.contains(&format!("{variable} is"));
+        assert_eq!(told, refused, "{variable}={value}: {said}");
+    }
+}
+
+#[test]
+fn what_preempts_in_allocations_is_measured_in_the_program_that_does() {
+    let params = [
+        ("actors", "200"),
+        ("yielders", "2"),
+        ("workers", "2"),
+        ("lifetime", "warm"),
+        ("drivers", "time"),
+        ("hook", "silent"),
+        ("allocator", "preempting"),
+    ];
+    let mut cell = Cell::new("spawn_storm_busy", &params, &["thalweg"]);
+    cell.quick = true;
+    let (said, told) = asked(&cell, "thalweg-bench-preempting", "0\n");
+    assert_eq!(said.matches(r#"{"ns":"#).count(), 1, "{said}{told}");
+}
+
+#[test]
 fn what_a_cell_does_not_know_is_answered() {
     let params = [
         ("actors", "1"),
         ("workers", "1"),
         ("drivers", "time"),
         ("hook", "silent"),
+        ("allocator", "system"),
     ];
     let answer = |lifetime, peer| {
         let mut cell = Cell::new("chained_spawn", &params, &["thalweg", peer]);
@@ -104,7 +203,23 @@ fn what_a_cell_does_not_know_is_answered() {
 
 /// What a process says that has this cell and takes a sample of each of two subjects, and what it prints besides.
 fn answers(cell: &Cell) -> (String, String) {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_thalweg-bench"))
+    asked(cell, "thalweg-bench", "0\n1\n")
+}
+
+/// The same of this program, which is asked for these samples.
+fn asked(cell: &Cell, name: &str, samples: &str) -> (String, String) {
+    served(&mut program(name), cell, samples)
+}
+
+fn program(name: &str) -> Command {
+    Command::new(match name {
+        "thalweg-bench" => env!("CARGO_BIN_EXE_thalweg-bench"),
+        _ => env!("CARGO_BIN_EXE_thalweg-bench-preempting"),
+    })
+}
+
+fn served(command: &mut Command, cell: &Cell, samples: &str) -> (String, String) {
+    let mut child = command
         .arg("cell")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -113,7 +228,7 @@ fn answers(cell: &Cell) -> (String, String) {
         .expect("cargo has just built it");
     let line = serde_json::to_string(cell).expect("a cell has no odd keys");
     let mut input = child.stdin.take().expect("it was just piped");
-    write!(input, "{line}\n0\n1\n").expect("it reads to its input's end");
+    write!(input, "{line}\n{samples}").expect("it reads to its input's end");
     drop(input);
     let output = child.wait_with_output().expect("it was just started");
     let text = |bytes| String::from_utf8(bytes).expect("the lab speaks UTF-8");

@@ -13,7 +13,7 @@
 //! | [`disruptor`] | `disruptor` |
 //! | [`c11_ring`], [`vyukov`] | two rings of our own making: C with cached positions, Vyukov's stamped slots |
 //! | [`tasks`] | channels and runtimes for `async` code |
-//! | [`tokio_runtime`] | `tokio_current_thread`, `tokio_multi_thread` |
+//! | [`tokio_runtime`], [`tokio_echo`], [`tokio_beyond`] | `tokio_current_thread`, `tokio_multi_thread` |
 //! | [`versions`] | which version of each |
 //!
 //! The crate stands apart, and only the lab depends on it: no peer ever reaches a user.
@@ -26,6 +26,8 @@ pub mod ring;
 pub mod shared;
 pub mod std_mpsc;
 pub mod tasks;
+pub mod tokio_beyond;
+pub mod tokio_echo;
 pub mod tokio_mpsc;
 pub mod tokio_runtime;
 pub mod versions;

@@ -7,7 +7,7 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Runtime};
@@ -78,33 +78,45 @@ pub async fn ping_pong_oneshot(rounds: u64) -> u64 {
     sum
 }
 
-/// Spawns and awaits `tasks` in blocks while `yielders` yield; the sum of their numbers, and how often each yielder ran.
-pub async fn spawn_storm_busy(tasks: u64, block: u64, yielders: u64) -> (u64, Vec<u64>) {
+/// Spawns and awaits `tasks` in blocks while `yielders` yield, and after each block yields until each of them has run since it began; the sum
+/// of their numbers, how often each yielder ran, and how often it yielded for them.
+pub async fn spawn_storm_busy(tasks: u64, block: u64, yielders: u64) -> (u64, Vec<u64>, u64) {
     let stop = Arc::new(AtomicBool::new(false));
-    let background: Vec<_> = (0..yielders)
-        .map(|_| spawn(yield_until(Arc::clone(&stop))))
-        .collect();
-    let mut sum = 0;
+    let turns: Vec<_> = (0..yielders).map(|_| Arc::new(AtomicU64::new(0))).collect();
+    let yielding =
+        |turns: &Arc<AtomicU64>| spawn(yield_until(Arc::clone(&stop), Arc::clone(turns)));
+    let background: Vec<_> = turns.iter().map(yielding).collect();
+    let (mut sum, mut waited) = (0, 0);
     for first in (0..tasks).step_by(block as usize) {
+        let before: Vec<u64> = turns
+            .iter()
+            .map(|turns| turns.load(Ordering::Relaxed))
+            .collect();
         let numbers = first..(first + block).min(tasks);
         let spawned: Vec<_> = numbers.map(|number| spawn(async move { number })).collect();
         sum += sum_of(spawned).await;
+        for (turns, before) in turns.iter().zip(before) {
+            while turns.load(Ordering::Relaxed) == before {
+                waited += 1;
+                yield_now().await;
+            }
+        }
     }
     stop.store(true, Ordering::Relaxed);
-    let mut turns = Vec::new();
     for yielder in background {
-        turns.push(yielder.await.expect(ENDS));
+        yielder.await.expect(ENDS);
     }
-    (sum, turns)
+    let turns = turns.iter().map(|turns| turns.load(Ordering::Relaxed));
+    (sum, turns.collect(), waited)
 }
 
-async fn yield_until(stop: Arc<AtomicBool>) -> u64 {
-    let mut turns = 0;
+async fn yield_until(stop: Arc<AtomicBool>, turns: Arc<AtomicU64>) {
+    let mut so_far = 0;
     while !stop.load(Ordering::Relaxed) {
-        turns += 1;
+        so_far += 1;
+        turns.store(so_far, Ordering::Relaxed);
         yield_now().await;
     }
-    turns
 }
 
 async fn sum_of(tasks: Vec<JoinHandle<u64>>) -> u64 {

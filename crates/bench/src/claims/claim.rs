@@ -15,7 +15,7 @@ pub struct Claim {
     pub says: &'static str,
     /// How the original figure was made.
     pub made: &'static str,
-    /// What `thalweg bench run` takes to measure the rows.
+    /// What `thalweg bench run` takes to measure the rows; `sweep` in front of it: what `thalweg bench sweep` takes.
     pub run: &'static str,
     /// The rows that are made as the original figure was; none where nothing there or here makes one.
     pub theirs: &'static [Point],

@@ -15,18 +15,8 @@ pub struct Later {
 pub const LATER: &[Later] = &[
     Later {
         whose: "nimsync",
-        says: "a task is started in less than 100 ns",
-        tested_by: "the runtime's workloads",
-    },
-    Later {
-        whose: "nimsync",
         says: "a collector's pauses are shorter than 2 ms with 1 GB live",
         tested_by: "the streaming workloads (`gc_pause`)",
-    },
-    Later {
-        whose: "smarm",
-        says: "twelve ratios to tokio; what its knobs move; supervision costs nothing; recovery from a panic is 4.8 times as fast",
-        tested_by: "the runtime's workloads",
     },
     Later {
         whose: "ThetaDataDx",

@@ -201,7 +201,10 @@ fn section(claim: &Claim, findings: &[Judged]) -> String {
 
 /// The command that measures the rows of `claim`.
 fn command(claim: &Claim) -> String {
-    format!("thalweg bench run {}", claim.run)
+    match claim.run.strip_prefix("sweep ") {
+        Some(names) => format!("thalweg bench sweep {names} --json FILE"),
+        None => format!("thalweg bench run {}", claim.run),
+    }
 }
 
 fn points(points: &[Point]) -> String {

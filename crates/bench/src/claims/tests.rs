@@ -8,6 +8,8 @@ use crate::report::tests::sample;
 use crate::report::{Report, Row};
 use crate::workloads;
 
+mod runtime;
+
 /// A row of `workload` whose samples are all `ns`, with these metrics.
 fn row(workload: &str, params: &[(&str, &str)], ns: f64, metrics: &[(&str, f64)]) -> Row {
     let mut row = Row::new(
@@ -454,7 +456,7 @@ fn what_a_claim_names_is_there() {
         while let Some(word) = words.next() {
             match word {
                 "--duration" => drop(words.next()),
-                "--quick" => {}
+                "--quick" | "sweep" => {}
                 name => named.push(workloads::find(name).expect("a workload").name),
             }
         }

@@ -8,7 +8,7 @@ use crate::catalogue::{self, Wanted};
 use crate::command::tell;
 use crate::lab::Lab;
 use crate::problem::Problem;
-use crate::report::{Report, SCHEMA};
+use crate::report::{Host, Report, SCHEMA};
 use crate::workloads::Workload;
 use crate::{doctor, machine, tools};
 
@@ -111,17 +111,7 @@ pub fn measure(
             host.load
         ));
     }
-    let mut report = Report {
-        schema: SCHEMA,
-        suite: format!("thalweg-bench {}", env!("CARGO_PKG_VERSION")),
-        started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
-        host,
-        tools: tools::versions(),
-        commit: lab.commit(),
-        peers: lab.peers.clone(),
-        knobs: lab.knobs.clone(),
-        results: Vec::new(),
-    };
+    let mut report = begun(&lab, host);
     let mut problems = Vec::new();
     for workload in chosen {
         lab.note_knobs(workload);
@@ -140,6 +130,22 @@ pub fn measure(
         keep(&report)?;
     }
     Ok(Measured { report, problems })
+}
+
+/// A report of a run on `host` that begins now.
+#[must_use]
+pub fn begun(lab: &Lab, host: Host) -> Report {
+    Report {
+        schema: SCHEMA,
+        suite: format!("thalweg-bench {}", env!("CARGO_PKG_VERSION")),
+        started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        host,
+        tools: tools::versions(),
+        commit: lab.commit(),
+        peers: lab.peers.clone(),
+        knobs: lab.knobs.clone(),
+        results: Vec::new(),
+    }
 }
 
 fn named(workload: &Workload, problem: Problem) -> Problem {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::command::measuring::refuse_debug;
+use crate::command::measuring::{begun, refuse_debug};
 use crate::command::{print, tell};
 use crate::lab::Lab;
 use crate::problem::Problem;
@@ -26,6 +26,9 @@ pub struct Sweep {
     /// Write every sample, one a line
     #[arg(long, value_name = "FILE")]
     save_csv: Option<PathBuf>,
+    /// Write the result: a row for each point
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
     /// Short samples: shows that everything works, judges nothing
     #[arg(long)]
     quick: bool,
@@ -51,18 +54,24 @@ pub fn execute(sweep: &Sweep) -> Result<(), Problem> {
     };
     let chosen = choose(grids, &sweep.names)?;
     refuse_debug(sweep.allow_debug)?;
-    let load = machine::load();
-    if doctor::busy(&load) {
+    let host = machine::describe();
+    if doctor::busy(&host.load) {
         tell(format_args!(
-            "this machine is not idle (load {load}): quote nothing of this sweep"
+            "this machine is not idle (load {}): quote nothing of this sweep",
+            host.load
         ));
     }
     let lab = Lab::new(sweep.quick, sweep.samples.map(usize::from));
+    let mut report = begun(&lab, host);
     let mut all = Vec::new();
     for grid in &chosen {
         let swept = sweep::sweep(&lab, grid, sweep.full)?;
         let gap = if all.is_empty() { "" } else { "\n" };
         print(&format!("{gap}{}", sweep::markdown(&swept)))?;
+        report.results.extend(sweep::rows(grid, &swept)?);
+        if let Some(file) = &sweep.json {
+            result_file::write(file, &result_file::text(&report))?;
+        }
         all.push(swept);
         if let Some(file) = &sweep.save_csv {
             result_file::write(file, &sweep::csv(&all))?;

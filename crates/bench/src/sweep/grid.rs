@@ -13,16 +13,74 @@ type Line = (
     &'static [(&'static str, &'static [&'static str])],
 );
 
+/// Our runtime's knobs: the interval counts where the allocator preempts, which these grids fix.
+const RUNTIME: &[(&str, &[&str])] = &[
+    ("THALWEG_ALLOC_INTERVAL", &["32", "64", "128", "256", "512"]),
+    ("THALWEG_TIMESLICE", &["50us", "100us", "200us", "400us"]),
+];
+
 /// What `sweep` measures where no file says otherwise; a line a workload. A name that begins with `THALWEG_` is a variable of the
 /// environment, any other a parameter of the workload's cells.
-pub const GRIDS: &[Line] = &[(
-    "spsc_threads",
-    &[("placement", "free"), ("messages", "timed")],
-    &[
-        ("capacity", &["64", "256", "1024", "4096", "8192"]),
-        ("batch", &["1", "16", "64", "256"]),
-    ],
-)];
+pub const GRIDS: &[Line] = &[
+    (
+        "spsc_threads",
+        &[("placement", "free"), ("messages", "timed")],
+        &[
+            ("capacity", &["64", "256", "1024", "4096", "8192"]),
+            ("batch", &["1", "16", "64", "256"]),
+        ],
+    ),
+    (
+        "spawn_storm_busy",
+        &[
+            ("allocator", "preempting"),
+            ("drivers", "time"),
+            ("hook", "silent"),
+            ("lifetime", "warm"),
+            ("workers", "2"),
+            ("actors", "10000"),
+            ("yielders", "8"),
+        ],
+        RUNTIME,
+    ),
+    (
+        "catch_unwind_panics",
+        &[
+            ("allocator", "preempting"),
+            ("drivers", "time"),
+            ("hook", "silent"),
+            ("lifetime", "warm"),
+            ("workers", "2"),
+            ("actors", "10000"),
+        ],
+        RUNTIME,
+    ),
+    (
+        "many_timers",
+        &[
+            ("allocator", "preempting"),
+            ("drivers", "time"),
+            ("hook", "silent"),
+            ("lifetime", "warm"),
+            ("workers", "2"),
+            ("sleeps", "10000"),
+        ],
+        RUNTIME,
+    ),
+    (
+        "mpsc_contention",
+        &[
+            ("allocator", "preempting"),
+            ("drivers", "time"),
+            ("hook", "silent"),
+            ("lifetime", "warm"),
+            ("workers", "2"),
+            ("producers", "32"),
+            ("each", "10000"),
+        ],
+        RUNTIME,
+    ),
+];
 
 /// Points up to which a grid is measured whole without being asked.
 const FEW: usize = 10;

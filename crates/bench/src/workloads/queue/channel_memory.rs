@@ -5,12 +5,12 @@
 //! counts.
 
 use std::collections::BTreeMap;
-use std::env;
 use std::process::Command;
 
 use serde::Deserialize;
 use thalweg_peers::versions;
 
+use crate::child::beside;
 use crate::judgement::Target;
 use crate::lab::Lab;
 use crate::problem::Problem;
@@ -70,19 +70,7 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
 }
 
 fn output() -> Result<String, Problem> {
-    let exe = env::current_exe().map_err(Problem::io("cannot find this program's own file"))?;
-    // A test's own program lies one folder deeper.
-    let folders = exe.ancestors().skip(1).take(2);
-    let program = folders
-        .map(|folder| folder.join(PROGRAM))
-        .find(|path| path.exists())
-        .ok_or_else(|| {
-            Problem::NotReady(format!(
-                "{PROGRAM} is not beside {}: cargo build --release -p thalweg-bench",
-                exe.display()
-            ))
-        })?;
-    let output = Command::new(program)
+    let output = Command::new(beside(PROGRAM)?)
         .output()
         .map_err(Problem::io(format!("cannot start {PROGRAM}")))?;
     if output.status.success() {

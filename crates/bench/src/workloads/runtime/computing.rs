@@ -14,7 +14,7 @@ use crate::workloads::{Knob, Workload};
 
 use super::driver::{open, run};
 use super::pair::{ENDS, Pair, same};
-use super::point::{DRIVERS, EACH, HOOK, LIFETIME, Point, TIMESLICE, WORKERS, knobs};
+use super::point::{DRIVERS, EACH, HOOK, LIFETIME, OWN, Point, WORKERS, knobs};
 
 /// An actor a chunk.
 pub const FAN_OUT_COMPUTE: Workload = Workload {
@@ -43,7 +43,9 @@ pub const MULTI_THREAD_SCALING: Workload = Workload {
         },
         DRIVERS,
         HOOK,
-        TIMESLICE,
+        OWN[0],
+        OWN[1],
+        OWN[2],
         Knob {
             name: "chunks",
             default: "64",

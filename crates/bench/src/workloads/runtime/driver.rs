@@ -7,6 +7,7 @@
 //!    the work is done once before the timer starts.
 //! 4. What the runs found is kept until the timer has stopped, and then checked, all of it.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::panic;
 use std::time::{Duration, Instant};
@@ -20,6 +21,7 @@ use crate::latency::Latencies;
 use crate::placement::allowed;
 use crate::problem::Problem;
 use crate::report::Row;
+use crate::statistics::median;
 use crate::workloads::queue::rows::{self, Rigour};
 use crate::workloads::queue::subjects::THALWEG;
 
@@ -43,7 +45,12 @@ pub fn run<P: Pair>(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
     for mut cell in points(lab, P::WORKLOAD) {
         let point = Point::of(&cell)?;
         let target = P::of(&cell)?.target(point);
-        cell.subjects = vec![THALWEG.to_owned(), point.peer().to_owned()];
+        let peers = P::OTHER_FORM.into_iter().chain([point.peer()]);
+        cell.subjects = [THALWEG]
+            .into_iter()
+            .chain(peers)
+            .map(str::to_owned)
+            .collect();
         let rigour = match target {
             Some(_) => Rigour::Bar,
             None => Rigour::Look,
@@ -67,12 +74,14 @@ pub fn run<P: Pair>(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
 pub fn open<P: Pair>(cell: &Cell) -> Result<Vec<Side<'static, Sample>>, Problem> {
     let point = Point::of(cell)?;
     let pair = P::of(cell)?;
+    point.check_environment()?;
     hook(point.silent)?;
     let sample = if cell.quick { QUICK_SAMPLE } else { SAMPLE };
     let sides = cell.subjects.iter().map(|name| {
-        let series: TakeSeries<P> = match name.as_str() {
-            THALWEG => ours,
-            name if name == point.peer() => tokio,
+        let (pair, series): (P, TakeSeries<P>) = match name.as_str() {
+            THALWEG => (pair, ours),
+            name if Some(name) == P::OTHER_FORM => (pair.other_form(), ours),
+            name if name == point.peer() => (pair, tokio),
             other => {
                 return Err(Problem::Usage(format!(
                     "{other} is not measured on {} workers",
@@ -192,11 +201,18 @@ fn settle<F>(
 
 fn sample_of<P: Pair>(pair: P, series: &Series<P::Found>) -> Result<Sample, String> {
     let mut latencies = Latencies::new();
+    let mut metrics: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for found in &series.found {
         pair.check(found)?;
         P::record(found, &mut latencies);
+        for (name, value) in pair.metrics(found) {
+            metrics.entry(name).or_default().push(value);
+        }
     }
     let runs = series.found.len() as u64;
-    let sample = Sample::of(series.elapsed, runs * pair.operations());
+    let mut sample = Sample::of(series.elapsed, runs * pair.operations());
+    for (name, values) in metrics {
+        sample = sample.with(name, median(&values).expect("there is one at least"));
+    }
     Ok(sample.with("runs", runs as f64).with_latencies(&latencies))
 }

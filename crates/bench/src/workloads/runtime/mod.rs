@@ -8,20 +8,31 @@
 //! | | 2, .. | the peer is `tokio_multi_thread`; its main future is a task, so that it runs on a worker |
 //! | `drivers` | `time` | tokio looks after timers only, as our runtime does |
 //! | | `all` | after sockets, too, as `#[tokio::main]` has it: then its `current_thread` writes to an eventfd and polls it whenever the main future is woken, and a start makes both |
+//! | `allocator` | `system` | both sides have the system's |
+//! | | `preempting` | both have ours around it |
 //! | `hook` | `silent` | the panic hook prints nothing, on either side |
 //! | | `default` | it is the standard library's, and standard error is /dev/null |
 //!
 //! A workload is a [`Pair`](pair::Pair): what our actors do, what tokio's tasks do (`thalweg_peers::tokio_runtime`), and what both must
-//! have found. [`driver`] times it: a sample is as many runs as last long enough, and what each run found is checked. Our
-//! runtime's own knob comes from the environment: `THALWEG_TIMESLICE`.
+//! have found. [`driver`] times it: a sample is as many runs as last long enough, and what each run found is checked.
+//!
+//! Our runtime's own knobs come from the environment, `THALWEG_TIMESLICE` and `THALWEG_ALLOC_INTERVAL`, and stand among the result's knobs; any other
+//! variable that it would hear is refused. `allocator=preempting` measures in a program of its own, `thalweg-bench-preempting`, whose
+//! allocator has the points that the interval counts: it is what `sweep` sets. Of `RUST_BACKTRACE` a cell's process
+//! sees 0: a panic with a backtrace costs a hundred times one without, on either side, and nothing of that is the runtime's.
 
 pub mod channels;
 pub mod computing;
 pub mod driver;
+pub mod echo;
+pub mod living;
 pub mod pair;
 pub mod panics;
 pub mod point;
 pub mod recursion;
+pub mod skynet;
 pub mod spawning;
+pub mod supervision;
 pub mod timers;
+pub mod waking;
 pub mod yielding;

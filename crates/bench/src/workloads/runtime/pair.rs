@@ -20,6 +20,8 @@ pub trait Pair: Copy + Send + 'static {
     const WORKLOAD: &'static Workload;
     /// What an operation is, and what is checked.
     const CHECKED: &'static str;
+    /// How another form of our own side is called, where the row is held against that, too.
+    const OTHER_FORM: Option<&'static str> = None;
     /// What a run finds.
     type Found: Send + 'static;
 
@@ -28,6 +30,12 @@ pub trait Pair: Copy + Send + 'static {
     /// # Errors
     /// One is missing, or is no number.
     fn of(cell: &Cell) -> Result<Self, Problem>;
+
+    /// See [`Pair::OTHER_FORM`].
+    #[must_use]
+    fn other_form(self) -> Self {
+        self
+    }
 
     /// Operations of a run.
     fn operations(self) -> u64;
@@ -46,6 +54,11 @@ pub trait Pair: Copy + Send + 'static {
 
     /// What a run found out about single operations.
     fn record(_found: &Self::Found, _latencies: &mut Latencies) {}
+
+    /// What else a run found out, by name; a sample has the median of its runs.
+    fn metrics(self, _found: &Self::Found) -> Vec<(&'static str, f64)> {
+        Vec::new()
+    }
 
     /// What the row at `point` must keep.
     fn target(self, point: Point) -> Option<Target>;

@@ -12,7 +12,7 @@ use crate::workloads::{Knob, Workload};
 
 use super::driver::{open, run};
 use super::pair::{ENDS, Pair, same};
-use super::point::{DRIVERS, HOOK, LIFETIME, Point, TIMESLICE, WORKERS};
+use super::point::{DRIVERS, HOOK, LIFETIME, OWN, Point, WORKERS};
 
 /// See the module.
 pub const WORKLOAD: Workload = Workload {
@@ -31,7 +31,9 @@ pub const WORKLOAD: Workload = Workload {
             default: "silent,default",
             ..HOOK
         },
-        TIMESLICE,
+        OWN[0],
+        OWN[1],
+        OWN[2],
         Knob {
             name: "actors",
             default: "10000",

@@ -1,10 +1,7 @@
 //! Where a workload is measured: on how many workers, with which start, hook and knobs.
 
-use std::env;
-use std::time::Duration;
-
-use thalweg_runtime::Config;
 use thalweg_runtime::runtime::{Ready, init};
+use thalweg_runtime::{Config, Source};
 
 use crate::cell::Cell;
 use crate::judgement::Target;
@@ -41,12 +38,30 @@ pub const HOOK: Knob = Knob {
     what: "the panic hook: silent, or default with standard error to /dev/null, as a list",
 };
 
-/// Our runtime's.
-pub const TIMESLICE: Knob = Knob {
-    name: "THALWEG_TIMESLICE",
-    default: "100us",
-    what: "our runtime's: how long an actor may run while others wait, with its unit",
+/// Our runtime's. It reads those that begin with `THALWEG_` from the environment itself.
+pub const OWN: [Knob; 3] = [
+    Knob {
+        name: "THALWEG_TIMESLICE",
+        default: "100us",
+        what: "our runtime's: how long an actor may run while others wait, with its unit",
+    },
+    Knob {
+        name: "THALWEG_ALLOC_INTERVAL",
+        default: "128",
+        what: "our runtime's: allocations from one point of preemption to the next, where allocator=preempting",
+    },
+    ALLOCATOR,
+];
+
+/// What both sides allocate with.
+pub const ALLOCATOR: Knob = Knob {
+    name: "allocator",
+    default: "system",
+    what: "system, or preempting: the system's with our runtime's points in it, in a program of its own, as a list",
 };
+
+/// A value of [`ALLOCATOR`].
+pub const PREEMPTING: &str = "preempting";
 
 /// The knobs of a usual workload: those of its point, and its own sizes as (name, default, what).
 macro_rules! knobs {
@@ -56,7 +71,9 @@ macro_rules! knobs {
             $crate::workloads::runtime::point::WORKERS,
             $crate::workloads::runtime::point::DRIVERS,
             $crate::workloads::runtime::point::HOOK,
-            $crate::workloads::runtime::point::TIMESLICE,
+            $crate::workloads::runtime::point::OWN[0],
+            $crate::workloads::runtime::point::OWN[1],
+            $crate::workloads::runtime::point::OWN[2],
             $($crate::workloads::Knob {
                 name: $name,
                 default: $default,
@@ -81,21 +98,20 @@ pub struct Point {
     pub io: bool,
     /// Whether panics are printed nowhere.
     pub silent: bool,
-    timeslice: Duration,
 }
 
 impl Point {
-    /// The point of `cell`. Our runtime's knobs come from the environment, where [`points`] has put them.
+    /// The point of `cell`.
     ///
     /// # Errors
     /// A parameter is missing, or a value is not allowed.
     pub fn of(cell: &Cell) -> Result<Self, Problem> {
+        either(cell, &ALLOCATOR, PREEMPTING, "system")?;
         Ok(Self {
             cold: either(cell, &LIFETIME, "cold", "warm")?,
             workers: cell.number(WORKERS.name)? as usize,
             io: either(cell, &DRIVERS, "all", "time")?,
             silent: either(cell, &HOOK, "silent", "default")?,
-            timeslice: of_environment(&TIMESLICE, |text| humantime::parse_duration(text).ok())?,
         })
     }
 
@@ -113,11 +129,28 @@ impl Point {
     /// # Errors
     /// What it says.
     pub fn ready(self) -> Result<Ready, Problem> {
-        let config = Config {
-            timeslice: self.timeslice,
-            ..Config::exact(self.workers)
-        };
-        init(config).map_err(|error| Problem::NotReady(error.to_string()))
+        init(Config::exact(self.workers)).map_err(|error| Problem::NotReady(error.to_string()))
+    }
+
+    /// Whether our runtime hears nothing from the environment but what is a knob of ours, and noted: anything else would move figures unseen.
+    ///
+    /// # Errors
+    /// It hears something else, or a knob is set to what it does not take.
+    pub fn check_environment(self) -> Result<(), Problem> {
+        let described = Config::exact(self.workers)
+            .describe()
+            .map_err(|error| Problem::Usage(error.to_string()))?;
+        let heard = described.settings.iter().filter_map(|setting| {
+            let variable = setting.variable?;
+            let ours = OWN.iter().any(|knob| knob.name == variable);
+            (setting.source == Source::Environment && !ours).then_some(variable)
+        });
+        match heard.last() {
+            None => Ok(()),
+            Some(variable) => Err(Problem::Usage(format!(
+                "{variable} is set, and no knob of these workloads: a result would not say so"
+            ))),
+        }
     }
 
     /// Whether a bar can rest on it: nothing is printed, and tokio looks after no more than our runtime does.
@@ -147,14 +180,6 @@ fn either(cell: &Cell, knob: &Knob, yes: &str, no: &str) -> Result<bool, Problem
             knob.name
         ))),
     }
-}
-
-fn of_environment<V>(knob: &Knob, parse: impl Fn(&str) -> Option<V>) -> Result<V, Problem> {
-    let text = env::var(knob.name).unwrap_or_else(|_| knob.default.to_owned());
-    parse(&text).ok_or_else(|| {
-        let Knob { name, what, .. } = knob;
-        Problem::Usage(format!("{name}={text} makes no sense: {what}"))
-    })
 }
 
 /// A cell for each combination of what the knobs of `workload` list, without its subjects: a knob is a parameter, those of our

@@ -1,7 +1,7 @@
 //! `chained_spawn`, `ping_pong_oneshot`, `spawn_storm_busy`: actors that live for a moment.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use thalweg::queue::oneshot;
 use thalweg_peers::tokio_runtime;
@@ -134,7 +134,7 @@ impl Pair for PingPong {
 /// Many short lives beside a few long ones.
 pub const SPAWN_STORM_BUSY: Workload = Workload {
     name: "spawn_storm_busy",
-    what: "Actors are spawned and joined in blocks of 64 while others yield, and those get their turns, too.",
+    what: "Actors are spawned and joined in blocks of 64 while others yield; no block begins before each of those has run since the last began.",
     source: "smarm's benchmark of this name: 10,000 actors while 8 yield in the background",
     run: run::<SpawnStorm>,
     knobs: knobs![
@@ -161,9 +161,9 @@ pub struct SpawnStorm {
 
 impl Pair for SpawnStorm {
     const WORKLOAD: &'static Workload = &SPAWN_STORM_BUSY;
-    const CHECKED: &'static str = "an operation is a spawn and its join; the sum of what the actors returned; each yielder ran at least once per 64 spawns";
-    /// The sum of the numbers, and how often each yielder ran.
-    type Found = (u64, Vec<u64>);
+    const CHECKED: &'static str = "an operation is a spawn and its join; the sum of what the actors returned; each yielder ran at least once per 64 spawns, for which the spawner yields until it has, on both sides";
+    /// The sum of the numbers, how often each yielder ran, and how often the spawner yielded for them.
+    type Found = (u64, Vec<u64>, u64);
 
     fn of(cell: &Cell) -> Result<Self, Problem> {
         Ok(Self {
@@ -178,30 +178,44 @@ impl Pair for SpawnStorm {
 
     fn ours(self) -> Self::Found {
         let stop = Arc::new(AtomicBool::new(false));
-        let background: Vec<_> = (0..self.yielders)
-            .map(|_| {
-                let stop = Arc::clone(&stop);
-                spawn(move || yield_until(&stop))
-            })
+        let turns: Vec<_> = (0..self.yielders)
+            .map(|_| Arc::new(AtomicU64::new(0)))
             .collect();
-        let mut sum = 0;
+        let yielding = |turns: &Arc<AtomicU64>| {
+            let (stop, turns) = (Arc::clone(&stop), Arc::clone(turns));
+            spawn(move || yield_until(&stop, &turns))
+        };
+        let background: Vec<_> = turns.iter().map(yielding).collect();
+        let (mut sum, mut waited) = (0, 0);
         for first in (0..self.actors).step_by(BLOCK as usize) {
+            let before: Vec<u64> = turns
+                .iter()
+                .map(|turns| turns.load(Ordering::Relaxed))
+                .collect();
             let numbers = first..(first + BLOCK).min(self.actors);
             let spawned: Vec<_> = numbers.map(|number| spawn(move || number)).collect();
             sum += joined(spawned).sum::<u64>();
+            for (turns, before) in turns.iter().zip(before) {
+                while turns.load(Ordering::Relaxed) == before {
+                    waited += 1;
+                    yield_now();
+                }
+            }
         }
         stop.store(true, Ordering::Relaxed);
-        (sum, joined(background).collect())
+        let _yielders = joined(background).count();
+        let turns = turns.iter().map(|turns| turns.load(Ordering::Relaxed));
+        (sum, turns.collect(), waited)
     }
 
     fn tokio(self) -> impl Future<Output = Self::Found> + Send + 'static {
         tokio_runtime::spawn_storm_busy(self.actors, BLOCK, self.yielders)
     }
 
-    fn check(self, (sum, turns): &Self::Found) -> Result<(), String> {
+    fn check(self, (sum, turns, _): &Self::Found) -> Result<(), String> {
         same("sum of the actors' numbers", *sum, sum_below(self.actors))?;
         same("yielders", turns.len() as u64, self.yielders)?;
-        let due = self.actors / BLOCK;
+        let due = self.actors.div_ceil(BLOCK);
         match turns.iter().min() {
             Some(fewest) if *fewest < due => Err(format!(
                 "a yielder had {fewest} turns, and {due} were due: {turns:?}"
@@ -210,18 +224,26 @@ impl Pair for SpawnStorm {
         }
     }
 
+    fn metrics(self, (_, turns, waited): &Self::Found) -> Vec<(&'static str, f64)> {
+        let fewest = turns.iter().min().copied().unwrap_or_default();
+        vec![
+            ("fewest_turns", fewest as f64),
+            ("yielded_for_turns", *waited as f64),
+        ]
+    }
+
     fn target(self, point: Point) -> Option<Target> {
         point.bars(0.65, 0.8)
     }
 }
 
-fn yield_until(stop: &AtomicBool) -> u64 {
-    let mut turns = 0;
+fn yield_until(stop: &AtomicBool, turns: &AtomicU64) {
+    let mut so_far = 0;
     while !stop.load(Ordering::Relaxed) {
-        turns += 1;
+        so_far += 1;
+        turns.store(so_far, Ordering::Relaxed);
         yield_now();
     }
-    turns
 }
 
 fn joined<T>(actors: Vec<JoinHandle<T>>) -> impl Iterator<Item = T> {

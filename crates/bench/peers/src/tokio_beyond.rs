@@ -1,0 +1,73 @@
+//! `tokio_current_thread`, `tokio_multi_thread`: what goes beyond the twelve workloads of [`tokio_runtime`](super::tokio_runtime).
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::{Poll, Waker};
+
+use tokio::task::spawn;
+
+/// What a call says that cannot fail.
+const ENDS: &str = "a task that nobody told to panic ends well";
+
+/// Ten tasks below each, down to `leaves`, the numbers from `first` on; their sum.
+pub fn skynet(first: u64, leaves: u64) -> Pin<Box<dyn Future<Output = u64> + Send>> {
+    Box::pin(async move {
+        if leaves == 1 {
+            return first;
+        }
+        let part = leaves / 10;
+        let children: Vec<_> = (0..10)
+            .map(|child| spawn(skynet(first + child * part, part)))
+            .collect();
+        let mut sum = 0;
+        for child in children {
+            sum += child.await.expect(ENDS);
+        }
+        sum
+    })
+}
+
+/// Spawns all, then awaits all; how many ended well.
+pub async fn all_joined(tasks: u64) -> u64 {
+    let spawned: Vec<_> = (0..tasks).map(|_| spawn(async {})).collect();
+    let mut well = 0;
+    for task in spawned {
+        well += u64::from(task.await.is_ok());
+    }
+    well
+}
+
+/// `rounds` times: waits until `mine`, then `pass`es. Whoever passes to this task wakes the waker that `register` got.
+pub async fn take_turns(
+    rounds: u64,
+    register: impl Fn(Waker) + Send,
+    mine: impl Fn() -> bool + Send,
+    pass: impl Fn() + Send,
+) {
+    poll_fn(|context| {
+        register(context.waker().clone());
+        Poll::Ready(())
+    })
+    .await;
+    for _ in 0..rounds {
+        poll_fn(|_| {
+            if mine() {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
+            }
+        })
+        .await;
+        pass();
+    }
+}
+
+/// Two tasks, to the end of both.
+pub async fn both(
+    one: impl Future<Output = ()> + Send + 'static,
+    other: impl Future<Output = ()> + Send + 'static,
+) {
+    let (one, other) = (spawn(one), spawn(other));
+    one.await.expect(ENDS);
+    other.await.expect(ENDS);
+}

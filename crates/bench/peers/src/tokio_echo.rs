@@ -1,0 +1,113 @@
+//! `tokio_current_thread`, `tokio_multi_thread`: TCP connections over which one task asks and another answers.
+//!
+//! Reads and writes are polled as `tokio::io::AsyncReadExt` and `AsyncWriteExt` poll them: a read into more room than there was to
+//! read tells tokio that the socket is empty, and saves it the next try.
+
+use std::future::poll_fn;
+use std::io;
+use std::net::Ipv4Addr;
+use std::pin::Pin;
+use std::time::Instant;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::spawn;
+
+/// What a call says that cannot fail.
+const ENDS: &str = "both ends of a connection on loopback live";
+
+/// Bytes of a message.
+pub const MESSAGE: usize = 64;
+/// Room for what is read at once.
+pub const ROOM: usize = 1024;
+
+/// `connections`, made one after another; then all of them `echoes` at once, each message what `message` says of its connection and its
+/// number. How many ns each echo took, how many came back with another byte than was sent, and how many bytes were answered.
+pub async fn echo(
+    connections: u64,
+    echoes: u64,
+    message: fn(u64, u64) -> [u8; MESSAGE],
+) -> (Vec<u64>, u64, u64) {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
+    let listener = listener.expect(ENDS);
+    let address = listener.local_addr().expect(ENDS);
+    let mut pairs = Vec::with_capacity(connections as usize);
+    for _ in 0..connections {
+        let client = TcpStream::connect(address).await.expect(ENDS);
+        // Its end leaves no port behind that waits for a minute.
+        client.set_zero_linger().expect(ENDS);
+        pairs.push((client, listener.accept().await.expect(ENDS).0));
+    }
+    let (mut clients, mut servers) = (Vec::new(), Vec::new());
+    for (number, (client, server)) in (0..).zip(pairs) {
+        servers.push(spawn(answer(server)));
+        clients.push(spawn(ask(client, number, echoes, message)));
+    }
+    let (mut took, mut wrong, mut answered) = (Vec::new(), 0, 0);
+    for client in clients {
+        let (of_client, of_these) = client.await.expect(ENDS);
+        took.extend(of_client);
+        wrong += of_these;
+    }
+    for server in servers {
+        answered += server.await.expect(ENDS);
+    }
+    (took, wrong, answered)
+}
+
+async fn answer(mut stream: TcpStream) -> u64 {
+    let mut room = [0; ROOM];
+    let mut answered = 0;
+    loop {
+        match read(&mut stream, &mut room).await {
+            Ok(0) => break,
+            Ok(count) => {
+                write(&mut stream, &room[..count]).await.expect(ENDS);
+                answered += count as u64;
+            }
+            // That is how a client ends that does not linger.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => break,
+            Err(error) => panic!("{ENDS}: {error}"),
+        }
+    }
+    answered
+}
+
+async fn ask(
+    mut stream: TcpStream,
+    connection: u64,
+    echoes: u64,
+    message: fn(u64, u64) -> [u8; MESSAGE],
+) -> (Vec<u64>, u64) {
+    let mut room = [0; ROOM];
+    let (mut took, mut wrong) = (Vec::with_capacity(echoes as usize), 0);
+    for number in 0..echoes {
+        let sent = message(connection, number);
+        let began = Instant::now();
+        write(&mut stream, &sent).await.expect(ENDS);
+        let mut came = 0;
+        while came < MESSAGE {
+            match read(&mut stream, &mut room[came..]).await.expect(ENDS) {
+                0 => panic!("{ENDS}"),
+                count => came += count,
+            }
+        }
+        took.push(began.elapsed().as_nanos() as u64);
+        wrong += u64::from(room[..came] != sent);
+    }
+    (took, wrong)
+}
+
+async fn read(stream: &mut TcpStream, room: &mut [u8]) -> io::Result<usize> {
+    let mut room = ReadBuf::new(room);
+    poll_fn(|context| Pin::new(&mut *stream).poll_read(context, &mut room)).await?;
+    Ok(room.filled().len())
+}
+
+async fn write(stream: &mut TcpStream, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        let written = poll_fn(|context| Pin::new(&mut *stream).poll_write(context, bytes)).await?;
+        bytes = &bytes[written..];
+    }
+    Ok(())
+}

@@ -1,0 +1,241 @@
+//! `io_echo`: sockets, each with an actor at either end.
+//!
+//! Clients and servers are both in the runtime under test: a program that answers others asks others, too, and a client of another kind
+//! would take a processor from whoever is measured. So half of what is timed is the client's, on both sides alike.
+
+use std::io::{self, Read, Write};
+use std::net::Ipv4Addr;
+use std::time::{Duration, Instant};
+
+use rustix::net::sockopt::set_socket_linger;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use thalweg_peers::tokio_echo::{self, MESSAGE, ROOM};
+use thalweg_runtime::net::{TcpListener, TcpStream};
+use thalweg_runtime::spawn;
+
+use crate::cell::{Cell, Sample};
+use crate::interleave::Side;
+use crate::judgement::Target;
+use crate::latency::Latencies;
+use crate::problem::Problem;
+use crate::workloads::{Knob, Workload};
+
+use super::driver::{self, run};
+use super::pair::{Pair, same};
+use super::point::{DRIVERS, HOOK, LIFETIME, OWN, Point, WORKERS};
+
+/// See the module.
+pub const WORKLOAD: Workload = Workload {
+    name: "io_echo",
+    group: "runtime",
+    what: "64 B there and back over TCP on loopback, an actor at each end of a connection; both ends are in the runtime under test.",
+    source: "smarm's benchmark of this name: 1, 100 and 1,000 connections with 10,000 echoes each",
+    peers: &["tokio_current_thread", "tokio_multi_thread"],
+    seconds: 240,
+    run: run::<Echo>,
+    knobs: &[
+        LIFETIME,
+        WORKERS,
+        Knob {
+            default: "all",
+            what: "what tokio looks after between tasks: all, or it has no sockets",
+            ..DRIVERS
+        },
+        HOOK,
+        OWN[0],
+        OWN[1],
+        OWN[2],
+        Knob {
+            name: "connections",
+            default: "1x10000,100x500,1000x50",
+            what: "connections x echoes over each, as a list; so few that a sample takes less than a second. In full: 1x10000,100x10000,1000x10000",
+        },
+    ],
+    cells: Some(open),
+};
+
+/// What a call says that cannot fail.
+const ENDS: &str = "both ends of a connection on loopback live";
+
+/// Most connections at once: a descriptor for each end, and some for the lab, are what most systems allow.
+const MOST_CONNECTIONS: u64 = 9_000;
+
+/// See [`WORKLOAD`].
+#[derive(Clone, Copy, Debug)]
+pub struct Echo {
+    connections: u64,
+    echoes: u64,
+}
+
+impl Pair for Echo {
+    const WORKLOAD: &'static Workload = &WORKLOAD;
+    const CHECKED: &'static str = "an operation is an echo; connections are made in the time, too; every byte that came back is the one that was sent, and none is missing";
+    /// How many ns each echo took, how many came back wrong, and how many bytes were answered.
+    type Found = (Vec<u64>, u64, u64);
+
+    fn of(cell: &Cell) -> Result<Self, Problem> {
+        let text = cell.text("connections")?;
+        let number = |text: &str| text.parse().ok().filter(|number| *number > 0);
+        text.split_once('x')
+            .and_then(|(connections, echoes)| {
+                Some(Self {
+                    connections: number(connections)?,
+                    echoes: number(echoes)?,
+                })
+            })
+            .filter(|echo| echo.connections <= MOST_CONNECTIONS && echo.echoes <= 1 << 20)
+            .ok_or_else(|| {
+                Problem::Usage(format!(
+                    "connections is 100x500, up to {MOST_CONNECTIONS}x1048576, not `{text}`"
+                ))
+            })
+    }
+
+    fn operations(self) -> u64 {
+        self.connections * self.echoes
+    }
+
+    fn ours(self) -> Self::Found {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect(ENDS);
+        let address = listener.local_addr().expect(ENDS);
+        let connect = |_| {
+            let client = TcpStream::connect(address).expect(ENDS);
+            // Its end leaves no port behind that waits for a minute.
+            set_socket_linger(&client, Some(Duration::ZERO)).expect(ENDS);
+            (client, listener.accept().expect(ENDS).0)
+        };
+        let pairs: Vec<_> = (0..self.connections).map(connect).collect();
+        let (mut clients, mut servers) = (Vec::new(), Vec::new());
+        for (number, (client, server)) in (0..).zip(pairs) {
+            servers.push(spawn(move || answer(server)));
+            clients.push(spawn(move || ask(client, number, self.echoes)));
+        }
+        let (mut took, mut wrong) = (Vec::new(), 0);
+        for client in clients {
+            let (of_client, of_these) = client.join().expect(ENDS);
+            took.extend(of_client);
+            wrong += of_these;
+        }
+        let servers = servers.into_iter();
+        let answered = servers.map(|server| server.join().expect(ENDS)).sum();
+        (took, wrong, answered)
+    }
+
+    fn tokio(self) -> impl Future<Output = Self::Found> + Send + 'static {
+        tokio_echo::echo(self.connections, self.echoes, message)
+    }
+
+    fn check(self, (took, wrong, answered): &Self::Found) -> Result<(), String> {
+        same("echoes", took.len() as u64, self.operations())?;
+        same("echoes with a wrong byte", *wrong, 0)?;
+        let bytes = self.operations() * MESSAGE as u64;
+        same("bytes that the servers answered", *answered, bytes)
+    }
+
+    fn record((took, ..): &Self::Found, latencies: &mut Latencies) {
+        for ns in took {
+            latencies.record(*ns);
+        }
+    }
+
+    fn target(self, point: Point) -> Option<Target> {
+        let barred = point.silent && point.io && point.workers <= 2;
+        barred.then_some(Target::Ratio(1.0))
+    }
+}
+
+/// What is sent over this connection as its message of this number: no two that follow each other are alike in any byte.
+fn message(connection: u64, number: u64) -> [u8; MESSAGE] {
+    let first = connection.wrapping_mul(31).wrapping_add(number) as u8;
+    std::array::from_fn(|place| first.wrapping_add(place as u8))
+}
+
+fn answer(mut stream: TcpStream) -> u64 {
+    let mut room = [0; ROOM];
+    let mut answered = 0;
+    loop {
+        match stream.read(&mut room) {
+            Ok(0) => break,
+            Ok(count) => {
+                stream.write_all(&room[..count]).expect(ENDS);
+                answered += count as u64;
+            }
+            // That is how a client ends that does not linger.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => break,
+            Err(error) => panic!("{ENDS}: {error}"),
+        }
+    }
+    answered
+}
+
+fn ask(mut stream: TcpStream, connection: u64, echoes: u64) -> (Vec<u64>, u64) {
+    let mut room = [0; ROOM];
+    let (mut took, mut wrong) = (Vec::with_capacity(echoes as usize), 0);
+    for number in 0..echoes {
+        let sent = message(connection, number);
+        let began = Instant::now();
+        stream.write_all(&sent).expect(ENDS);
+        let mut came = 0;
+        while came < MESSAGE {
+            match stream.read(&mut room[came..]).expect(ENDS) {
+                0 => panic!("{ENDS}"),
+                count => came += count,
+            }
+        }
+        took.push(began.elapsed().as_nanos() as u64);
+        wrong += u64::from(room[..came] != sent);
+    }
+    (took, wrong)
+}
+
+fn open(cell: &Cell) -> Result<Vec<Side<'static, Sample>>, Problem> {
+    // Each connection is two descriptors; the limit that a shell sets is often 1,024.
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        ..limit
+    };
+    setrlimit(Resource::Nofile, raised).map_err(|error| {
+        Problem::Io(
+            "cannot have as many files as the system allows".to_owned(),
+            error.into(),
+        )
+    })?;
+    driver::open::<Echo>(cell)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_that_follow_each_other_differ_in_every_byte() {
+        let differ = |one: [u8; MESSAGE], other: [u8; MESSAGE]| {
+            one.iter().zip(other).all(|(one, other)| *one != other)
+        };
+        assert!(differ(message(0, 0), message(0, 1)));
+        assert!(differ(message(0, 255), message(0, 256)));
+        assert!(differ(message(0, 0), message(1, 0)));
+    }
+
+    #[test]
+    fn a_byte_that_is_wrong_or_missing_is_told() {
+        let echo = Echo {
+            connections: 2,
+            echoes: 3,
+        };
+        assert_eq!(echo.check(&(vec![1; 6], 0, 384)), Ok(()));
+        assert!(echo.check(&(vec![1; 5], 0, 384)).is_err());
+        assert!(echo.check(&(vec![1; 6], 1, 384)).is_err());
+        assert!(echo.check(&(vec![1; 6], 0, 383)).is_err());
+    }
+
+    #[test]
+    fn connections_that_make_no_sense_are_refused() {
+        let of = |text| Echo::of(&Cell::new("io_echo", &[("connections", text)], &[]));
+        assert_eq!(of("100x500").unwrap().operations(), 50_000);
+        for text in ["100", "0x5", "5x0", "x", "9001x1", "1x-1"] {
+            assert_eq!(of(text).unwrap_err().exit_status(), 2, "{text}");
+        }
+    }
+}
