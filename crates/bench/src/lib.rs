@@ -20,6 +20,11 @@
 //! | [`cell`], [`processes`] | samples of one point out of several fresh processes |
 //! | [`child`], [`hosts`], [`placement`], [`rust_host`] | the programs of other languages, and where they run |
 
+/// The page, so that its template of a benchmark is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/benchmarks.md")]
+pub struct Page;
+
 pub mod baseline;
 pub mod catalogue;
 pub mod cell;

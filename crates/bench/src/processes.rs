@@ -115,7 +115,8 @@ impl CellProcess {
     }
 
     fn start_command(mut command: Command, cell: &Cell) -> Result<Self, Problem> {
-        command.envs(&cell.environment);
+        // A panic would pay for its backtrace, and the default hook print pages of it.
+        command.env("RUST_BACKTRACE", "0").envs(&cell.environment);
         let name = format!("{}'s process", cell.workload);
         let mut program = HostProgram::start(&name, command, cell.placement)?;
         let line = serde_json::to_string(cell).expect("a cell has no odd keys");

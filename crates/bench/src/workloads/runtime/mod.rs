@@ -19,7 +19,7 @@
 //! Our runtime's own knobs come from the environment, `THALWEG_TIMESLICE` and `THALWEG_ALLOC_INTERVAL`, and stand among the result's knobs; any other
 //! variable that it would hear is refused. `allocator=preempting` measures in a program of its own, `thalweg-bench-preempting`, whose
 //! allocator has the points that the interval counts: it is what `sweep` sets. Of `RUST_BACKTRACE` a cell's process
-//! sees 0: a panic with a backtrace costs a hundred times one without, on either side, and nothing of that is the runtime's.
+//! sees 0: a panic with a backtrace costs many times one without, on either side, and that is not what is compared.
 
 pub mod channels;
 pub mod computing;

@@ -187,10 +187,6 @@ fn either(cell: &Cell, knob: &Knob, yes: &str, no: &str) -> Result<bool, Problem
 #[must_use]
 pub fn points(lab: &Lab, workload: &Workload) -> Vec<Cell> {
     let mut cells = vec![Cell::new(workload.name, &[], &[])];
-    // The cell's own process knows nothing of `RUST_BACKTRACE`: the default hook would print pages.
-    cells[0]
-        .environment
-        .insert("RUST_BACKTRACE".to_owned(), "0".to_owned());
     for knob in workload.knobs {
         if knob.name.starts_with("THALWEG_") {
             for cell in &mut cells {

@@ -29,7 +29,7 @@ pub const WORKLOAD: Workload = Workload {
     seconds: 40,
     run: run::<Waking>,
     knobs: knobs![
-        ("rounds", "100000", "turns of each"),
+        ("rounds", "20000", "turns of each"),
         (
             "from",
             "actor,thread",
