@@ -413,7 +413,11 @@ fn nothing_measured_is_no_figure_anywhere() {
             "{}",
             claim.id
         );
-        let told = format!("not measured yet: run `thalweg bench run {}`", claim.run);
+        let command = match claim.run.strip_prefix("sweep ") {
+            Some(names) => format!("sweep {names} --json FILE"),
+            None => format!("run {}", claim.run),
+        };
+        let told = format!("not measured yet: run `thalweg bench {command}`");
         assert!(page.contains(&told), "{told}");
     }
     for word in ["**holds**", "**does not hold**", "**confounded**"] {
