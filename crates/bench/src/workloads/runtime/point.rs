@@ -140,12 +140,12 @@ impl Point {
         let described = Config::exact(self.workers)
             .describe()
             .map_err(|error| Problem::Usage(error.to_string()))?;
-        let heard = described.settings.iter().filter_map(|setting| {
+        let mut heard = described.settings.iter().filter_map(|setting| {
             let variable = setting.variable?;
             let ours = OWN.iter().any(|knob| knob.name == variable);
             (setting.source == Source::Environment && !ours).then_some(variable)
         });
-        match heard.last() {
+        match heard.next() {
             None => Ok(()),
             Some(variable) => Err(Problem::Usage(format!(
                 "{variable} is set, and no knob of these workloads: a result would not say so"
