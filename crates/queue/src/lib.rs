@@ -25,6 +25,9 @@ mod channel;
 pub mod clock;
 mod error;
 pub mod event_fd;
+#[cfg(loom)]
+#[doc(hidden)]
+pub mod explore;
 #[cfg(not(loom))]
 mod futex;
 pub mod gate;

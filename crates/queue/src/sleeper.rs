@@ -31,6 +31,7 @@ pub fn host(host: Option<&'static Host>) -> Option<&'static Host> {
 #[derive(Debug)]
 pub(crate) enum Sleeper {
     Thread(Parker),
+    #[cfg_attr(loom, expect(dead_code, reason = "a model's threads have no host"))]
     Hosted(&'static Host, Waker),
 }
 

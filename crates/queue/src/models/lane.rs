@@ -3,6 +3,7 @@
 use loom::sync::Arc;
 use loom::thread;
 
+use crate::explore::model;
 use crate::lane::{Lane, OwnedLane, Writer};
 
 /// Larger than a line has room for: one has a stamp of its own.
@@ -29,7 +30,7 @@ fn goes_round<T: Send + 'static>(
     number: fn(&T) -> u64,
     batches: bool,
 ) {
-    loom::model(move || {
+    model(move || {
         let (lane, writer, reader) = OwnedLane::new(Lane::bounded(capacity).unwrap());
         let lane = Arc::new(lane);
         let full = push_each(&lane, &writer, (0..).map(make));
@@ -92,7 +93,7 @@ fn batches_go_round_a_block_of_two_lines() {
 
 /// Rule 4: the next block is linked before its first value is seen, and a drained one is filled again.
 fn is_linked<T: Send + 'static>(values: u64, make: fn(u64) -> T, number: fn(&T) -> u64) {
-    loom::model(move || {
+    model(move || {
         let (lane, writer, reader) = OwnedLane::new(Lane::unbounded(1));
         let lane = Arc::new(lane);
         let writing = thread::spawn({
@@ -134,7 +135,7 @@ fn blocks_of_several_values_are_linked_and_used_again() {
 #[test]
 fn values_that_are_left_inside_are_dropped_once() {
     for capacity in [Some(3), None] {
-        loom::model(move || {
+        model(move || {
             let token = std::sync::Arc::new(());
             let lane = match capacity {
                 Some(capacity) => Lane::bounded(capacity).unwrap(),

@@ -6,8 +6,8 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use loom::thread;
 
-use super::large_model;
 use crate::barrier::model::use_both;
+use crate::explore::{large_model, model};
 use crate::park::{Parker, Wake};
 use crate::waiters::{Waiters, Who};
 
@@ -81,7 +81,7 @@ impl Values {
 
 #[test]
 fn one_waiter_and_one_publisher() {
-    loom::model(|| {
+    model(|| {
         let values = Values::new();
         let publisher = thread::spawn({
             let values = Arc::clone(&values);
@@ -94,7 +94,7 @@ fn one_waiter_and_one_publisher() {
 
 #[test]
 fn one_waiter_and_two_publishers() {
-    loom::model(|| {
+    model(|| {
         let values = Values::new();
         let publishers = [0, 1].map(|place| {
             let values = Arc::clone(&values);
@@ -132,7 +132,7 @@ fn two_waiters_and_one_publisher() {
 /// Rule 7 at its narrowest: a thread that was woken looks again while a publisher still takes it to be on its way.
 #[test]
 fn a_value_that_comes_while_a_woken_thread_resumes_wakes_the_next() {
-    loom::model(|| {
+    model(|| {
         let values = Values::new();
         let first = Parker::new();
         let ticket = values.waiters.arm(Who::Thread, first.waker(), 0);
@@ -154,7 +154,7 @@ fn a_value_that_comes_while_a_woken_thread_resumes_wakes_the_next() {
 /// Rule 7 without FENCED: the publisher passes no fence while one is on its way.
 #[test]
 fn a_value_that_comes_without_a_fence_while_a_woken_thread_resumes_is_not_missed() {
-    loom::model(|| {
+    model(|| {
         use_both(|| {
             let values = Values::new();
             let first = Parker::new();
@@ -234,7 +234,7 @@ fn a_waiter_whose_time_is_over_takes_no_wake_up_with_it() {
 /// Rule 6 for a task that is dropped after it was woken, or before.
 #[test]
 fn a_task_that_goes_passes_its_wake_up_on() {
-    loom::model(|| {
+    model(|| {
         let values = Values::new();
         let waker = std::task::Waker::noop();
         let ticket = values.waiters.arm(Who::Task, waker.clone(), 0);
@@ -254,7 +254,7 @@ fn a_task_that_goes_passes_its_wake_up_on() {
 
 #[test]
 fn a_close_wakes_all() {
-    loom::model(|| {
+    model(|| {
         let values = Values::new();
         let waiter = thread::spawn({
             let values = Arc::clone(&values);
@@ -292,7 +292,7 @@ fn the_barriers_change_while_one_sleeps_and_one_publishes() {
         (0, Some(1)),
         (9, Some(1)),
     ] {
-        loom::model(move || {
+        model(move || {
             use_both(|| {
                 let values = Values::new();
                 if let Some(signals) = signals {
@@ -317,7 +317,7 @@ fn the_barriers_change_while_one_sleeps_and_one_publishes() {
 /// Rule 5 with one publisher that clears FENCED while another has not yet seen it.
 #[test]
 fn the_barriers_change_between_two_publishers() {
-    loom::model(|| {
+    model(|| {
         use_both(|| {
             let values = Values::new();
             is_fenced(&values, 1);

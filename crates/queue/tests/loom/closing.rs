@@ -1,6 +1,7 @@
 //! The end of a channel while somebody waits.
 
 use loom::thread;
+use thalweg_queue::explore::model;
 use thalweg_queue::{RecvError, SendError, TryRecvError, mpmc, mpsc, spsc};
 
 /// Runs one model for each flavour: in `body`, `chan` is the flavour.
@@ -8,7 +9,7 @@ macro_rules! flavours {
     ($chan:ident: $($flavour:ident),+; $body:block) => {
         $({
             use $flavour as $chan;
-            loom::model(|| $body);
+            model(|| $body);
         })+
     };
 }
@@ -91,7 +92,7 @@ fn the_last_sender_that_goes_wakes_a_receiver_that_waits() {
 /// As above with lanes, which senders share nothing of: what the first one sent is seen by the count of those that went.
 #[test]
 fn the_end_comes_after_what_was_sent_in_lanes() {
-    loom::model(|| {
+    model(|| {
         let (first, receiver) = mpsc::unbounded::<u64>();
         let second = first.clone();
         let first = thread::spawn(move || first.try_send(1).unwrap());

@@ -5,13 +5,14 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use loom::thread;
+use thalweg_queue::explore::model;
 use thalweg_queue::{mpmc, spsc};
 
 use crate::counter;
 
 #[test]
 fn a_task_that_receives_is_woken_or_has_the_value() {
-    loom::model(|| {
+    model(|| {
         let (sender, mut receiver) = spsc::channel(1).unwrap();
         let (count, waker) = counter();
         let sending = thread::spawn(move || {
@@ -31,7 +32,7 @@ fn a_task_that_receives_is_woken_or_has_the_value() {
 
 #[test]
 fn a_task_that_sends_is_woken_or_had_room() {
-    loom::model(|| {
+    model(|| {
         let (mut sender, receiver) = spsc::channel(1).unwrap();
         sender.try_send(5).unwrap();
         let (count, waker) = counter();
@@ -57,7 +58,7 @@ fn a_task_that_sends_is_woken_or_had_room() {
 /// A future that is dropped took nothing, and gives the wake-up that it had to the thread behind it.
 #[test]
 fn a_future_that_is_dropped_leaves_the_value_to_the_next() {
-    loom::model(|| {
+    model(|| {
         let (sender, mut receiver) = mpmc::channel(1).unwrap();
         let waits = thread::spawn({
             let receiver = receiver.clone();
@@ -80,7 +81,7 @@ fn a_future_that_is_dropped_leaves_the_value_to_the_next() {
 /// Two that wait while the last value is under way as the channel is closed: one gets it, and then the other learns of the end.
 #[test]
 fn a_close_amid_a_send_ends_both_tasks() {
-    loom::model(|| {
+    model(|| {
         let (sender, receiver) = mpmc::channel(1).unwrap();
         let mut receivers = [receiver.clone(), receiver.clone()];
         let mut tasks: Vec<_> = receivers

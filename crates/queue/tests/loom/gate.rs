@@ -4,13 +4,14 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use loom::thread;
 use thalweg_queue::Gate;
+use thalweg_queue::explore::model;
 
 use crate::counter;
 
 /// Rule 2: the reader that armed and saw no data is woken.
 #[test]
 fn gate_never_misses_what_is_published_while_arming() {
-    loom::model(|| {
+    model(|| {
         let gate = Arc::new(Gate::new());
         let data = Arc::new(AtomicBool::new(false));
         let writer = {
@@ -31,7 +32,7 @@ fn gate_never_misses_what_is_published_while_arming() {
 /// Rule 3: two writers, one arming, one wake-up.
 #[test]
 fn gate_wakes_once_an_arming() {
-    loom::model(|| {
+    model(|| {
         let gate = Arc::new(Gate::new());
         let (count, waker) = counter();
         gate.arm(waker);
@@ -57,7 +58,7 @@ fn gate_wakes_once_an_arming() {
 /// Rule 3: the reader that takes its waker back, and the writer that fires it: one of them has it.
 #[test]
 fn gate_disarms_or_fires_never_both() {
-    loom::model(|| {
+    model(|| {
         let gate = Arc::new(Gate::new());
         let (count, waker) = counter();
         gate.arm(waker);

@@ -3,11 +3,12 @@
 use loom::sync::Arc;
 use loom::thread;
 use thalweg_queue::Inbox;
+use thalweg_queue::explore::model;
 
 /// Two writers and a reader that takes all twice: each value comes once.
 #[test]
 fn inbox_is_taken_whole_and_once() {
-    loom::model(|| {
+    model(|| {
         let inbox = Arc::new(Inbox::new());
         let writers: Vec<_> = (1..=2usize)
             .map(|value| {

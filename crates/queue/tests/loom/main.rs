@@ -1,5 +1,5 @@
 //! Tiny models of each protocol, explored by loom:
-//! `RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=2 cargo test --release -p thalweg-queue --lib --test loom`.
+//! `RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=2 cargo test --profile loom -p thalweg-queue --lib --test loom`.
 //!
 //! What waits for ever is a deadlock, which loom finds; so "it is woken" is what every model says in which somebody waits. In a
 //! model a sender has its lane from its second value on, a lane's blocks have one line, and nobody spins.
@@ -39,12 +39,4 @@ impl Wake for Count {
 pub fn counter() -> (std::sync::Arc<Count>, Waker) {
     let count = std::sync::Arc::new(Count(0.into()));
     (count.clone(), Waker::from(count))
-}
-
-/// Explores a model of three threads beside this one, two of which wait, with one preemption less than the others have. The third one
-/// is the last that it spawns: so those two sleep before it begins if nobody is preempted.
-pub fn large_model(model: impl Fn() + Send + Sync + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = builder.preemption_bound.map(|bound| bound - 1);
-    builder.check(model);
 }

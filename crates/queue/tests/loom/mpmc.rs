@@ -1,9 +1,8 @@
 //! Many senders, many receivers.
 
 use loom::thread;
+use thalweg_queue::explore::{large_model, model};
 use thalweg_queue::{Options, Overflow, RecvError, TryRecvError, mpmc};
-
-use crate::large_model;
 
 /// Rule 7 of the waiters: the first one is woken, and wakes the second.
 #[test]
@@ -51,7 +50,7 @@ fn a_batch_is_for_both_that_wait() {
 /// Two claims of runs meet two single ones in two slots.
 #[test]
 fn batches_and_single_values_come_once() {
-    loom::model(|| {
+    model(|| {
         let (sender, receiver) = mpmc::channel(2).unwrap();
         sender.try_send(1).unwrap();
         let sending = thread::spawn({
@@ -75,7 +74,7 @@ fn batches_and_single_values_come_once() {
 /// A send that runs at the moment of the close fails, or is received.
 #[test]
 fn a_close_is_exact() {
-    loom::model(|| {
+    model(|| {
         let (sender, receiver) = mpmc::channel(2).unwrap();
         let closing = thread::spawn({
             let sender = sender.clone();
@@ -113,7 +112,7 @@ fn a_close_amid_a_send_ends_both_waits() {
 /// A sender that throws the oldest value out, and a receiver that takes it: one of them has it.
 #[test]
 fn an_evicted_value_is_received_by_nobody() {
-    loom::model(|| {
+    model(|| {
         let options = Options::new().overflow(Overflow::DropOldest);
         let (sender, receiver) = mpmc::with(2, options).unwrap();
         sender.try_send(1).unwrap();

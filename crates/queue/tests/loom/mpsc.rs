@@ -1,6 +1,7 @@
 //! Many senders: lanes that are made while the receiver looks, credits, the end.
 
 use loom::thread::{self, JoinHandle};
+use thalweg_queue::explore::{explore, model};
 use thalweg_queue::mpsc;
 
 /// A value and its sender.
@@ -43,7 +44,7 @@ fn sends(sender: Sender, name: usize, numbers: std::ops::Range<usize>) -> JoinHa
 /// Rule 2: the first value is on the common path, the second one makes the lane, while the receiver reads both.
 #[test]
 fn a_lane_is_made_while_the_receiver_looks() {
-    loom::model(|| {
+    model(|| {
         let (sender, receiver) = mpsc::channel::<Value>(4).unwrap();
         let sending = sends(sender, 0, 0..3);
         let mut expected = Expected([0]);
@@ -55,7 +56,7 @@ fn a_lane_is_made_while_the_receiver_looks() {
 
 #[test]
 fn a_lane_is_made_while_the_receiver_goes_to_sleep() {
-    loom::model(|| {
+    model(|| {
         let (sender, receiver) = mpsc::channel::<Value>(4).unwrap();
         let sending = sends(sender, 0, 0..2);
         assert_eq!(receiver.recv(), Ok((0, 0)));
@@ -67,7 +68,7 @@ fn a_lane_is_made_while_the_receiver_goes_to_sleep() {
 /// As above, with another sender's values on the common path.
 #[test]
 fn the_order_holds_while_one_of_two_senders_changes_to_a_lane() {
-    loom::model(|| {
+    model(|| {
         let (first, receiver) = mpsc::channel::<Value>(8).unwrap();
         let second = first.clone();
         let (first, second) = (sends(first, 0, 0..2), sends(second, 1, 0..1));
@@ -83,7 +84,7 @@ fn the_order_holds_while_one_of_two_senders_changes_to_a_lane() {
 #[test]
 fn a_value_in_either_of_two_lanes_wakes_the_receiver() {
     for busy in 0..2 {
-        loom::model(move || {
+        model(move || {
             let (first, receiver) = mpsc::unbounded::<Value>();
             let mut senders = [first.clone(), first];
             for (name, sender) in senders.iter().enumerate() {
@@ -104,7 +105,7 @@ fn a_value_in_either_of_two_lanes_wakes_the_receiver() {
 /// Rule 4: a bit that is set while the receiver clears others.
 #[test]
 fn values_in_two_lanes_are_found_by_the_hint() {
-    loom::model(|| {
+    model(|| {
         let (first, receiver) = mpsc::unbounded::<Value>();
         let second = first.clone();
         first.try_send((0, 0)).unwrap();
@@ -122,7 +123,7 @@ fn values_in_two_lanes_are_found_by_the_hint() {
 /// Without a bound the first value makes the lane; its blocks are linked while the receiver reads.
 #[test]
 fn lanes_without_a_bound_are_made_and_linked_while_the_receiver_looks() {
-    loom::model(|| {
+    model(|| {
         let (sender, receiver) = mpsc::unbounded::<Value>();
         let sending = sends(sender, 0, 0..4);
         let mut expected = Expected([0]);
@@ -135,7 +136,7 @@ fn lanes_without_a_bound_are_made_and_linked_while_the_receiver_looks() {
 /// Rule 5: one sender goes, and another one may get the number of its lane.
 #[test]
 fn the_lane_of_a_sender_that_is_gone_is_read_to_its_end() {
-    loom::model(|| {
+    model(|| {
         let (first, receiver) = mpsc::unbounded::<Value>();
         let second = first.clone();
         first.try_send((0, 0)).unwrap();
@@ -154,7 +155,7 @@ fn the_lane_of_a_sender_that_is_gone_is_read_to_its_end() {
 fn holds_no_more_than(capacity: usize, lanes: bool) {
     let mut builder = loom::model::Builder::new();
     builder.max_branches = 10_000;
-    builder.check(move || {
+    explore(builder, move || {
         let (first, receiver) = mpsc::channel::<Value>(capacity).unwrap();
         let second = first.clone();
         let mut inside = 0;
@@ -212,7 +213,7 @@ fn credits_are_exact_in_lanes() {
 /// Rule 3: one receive from a full channel makes room for one more value, not for two.
 #[test]
 fn one_receive_makes_room_for_one() {
-    loom::model(|| {
+    model(|| {
         let (first, receiver) = mpsc::channel::<Value>(4).unwrap();
         let second = first.clone();
         for i in 0..4 {
@@ -231,7 +232,7 @@ fn one_receive_makes_room_for_one() {
 fn credits_of_a_sender_that_goes_wake_another() {
     let mut builder = loom::model::Builder::new();
     builder.max_branches = 10_000;
-    builder.check(|| {
+    explore(builder, || {
         // Two to a block of credits.
         let (first, receiver) = mpsc::channel::<Value>(16).unwrap();
         let second = first.clone();
@@ -253,7 +254,7 @@ fn credits_of_a_sender_that_goes_wake_another() {
 /// Rule 3: whoever sleeps until there is room has it as soon as one value was taken out.
 #[test]
 fn a_receive_wakes_a_sender_that_waits_for_credits() {
-    loom::model(|| {
+    model(|| {
         let (sender, receiver) = mpsc::channel::<Value>(4).unwrap();
         for number in 0..4 {
             sender.try_send((0, number)).unwrap();
@@ -271,7 +272,7 @@ fn a_receive_wakes_a_sender_that_waits_for_credits() {
 /// A close by the receiver while one sends in its lane: what was accepted is received, or dropped with the channel, once.
 #[test]
 fn a_close_amid_sends_drops_each_value_once() {
-    loom::model(|| {
+    model(|| {
         let token = std::sync::Arc::new(());
         let (sender, receiver) = mpsc::channel(4).unwrap();
         sender.try_send(token.clone()).unwrap();

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use loom::thread;
+use thalweg_queue::explore::model;
 use thalweg_queue::{RecvError, TryRecvError, oneshot};
 
 use crate::counter;
 
 #[test]
 fn a_receiver_that_waits_gets_the_value() {
-    loom::model(|| {
+    model(|| {
         let (sender, receiver) = oneshot::channel();
         let sending = thread::spawn(move || sender.send(5));
         assert_eq!(receiver.recv(), Ok(5));
@@ -22,7 +23,7 @@ fn a_receiver_that_waits_gets_the_value() {
 
 #[test]
 fn a_receiver_that_waits_is_told_when_the_sender_goes() {
-    loom::model(|| {
+    model(|| {
         let (sender, receiver) = oneshot::channel::<u32>();
         let going = thread::spawn(move || drop(sender));
         assert_eq!(receiver.recv(), Err(RecvError));
@@ -34,7 +35,7 @@ fn a_receiver_that_waits_is_told_when_the_sender_goes() {
 #[test]
 fn a_value_that_meets_a_receiver_that_leaves_is_dropped_once() {
     for looks in [false, true] {
-        loom::model(move || {
+        model(move || {
             let token = Arc::new(());
             let (sender, mut receiver) = oneshot::channel();
             let sending = thread::spawn({
@@ -58,7 +59,7 @@ fn a_value_that_meets_a_receiver_that_leaves_is_dropped_once() {
 
 #[test]
 fn a_task_is_woken_or_has_the_value() {
-    loom::model(|| {
+    model(|| {
         let (sender, mut receiver) = oneshot::channel();
         let (count, waker) = counter();
         let sending = thread::spawn(move || sender.send(5));

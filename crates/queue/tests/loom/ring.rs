@@ -3,11 +3,12 @@
 use loom::sync::Arc;
 use loom::thread;
 use thalweg_queue::Ring;
+use thalweg_queue::explore::model;
 
 /// Two writers, one reader, two slots: nothing lost, nothing doubled.
 #[test]
 fn ring_hands_over_each_value_once() {
-    loom::model(|| {
+    model(|| {
         let ring = Arc::new(Ring::new(2).unwrap());
         let writers: Vec<_> = (1..=2usize)
             .map(|value| {
@@ -33,7 +34,7 @@ fn ring_hands_over_each_value_once() {
 /// A full ring and a reader at once: the writer is refused or finds the slot free, and the value survives.
 #[test]
 fn ring_wraps_under_a_reader() {
-    loom::model(|| {
+    model(|| {
         let ring = Arc::new(Ring::new(2).unwrap());
         ring.push(1usize).unwrap();
         ring.push(2).unwrap();

@@ -1,11 +1,12 @@
 //! Waiting for the first of two channels.
 
 use loom::thread;
+use thalweg_queue::explore::model;
 use thalweg_queue::{Select, mpmc, spsc};
 
 #[test]
 fn a_value_in_either_channel_wakes_it() {
-    loom::model(|| {
+    model(|| {
         let (first, from_first) = spsc::channel(1).unwrap();
         let (second, from_second) = spsc::channel(1).unwrap();
         let first = thread::spawn(move || {
@@ -36,7 +37,7 @@ fn a_value_in_either_channel_wakes_it() {
 
 #[test]
 fn room_or_a_value_wakes_it_and_so_does_the_end() {
-    loom::model(|| {
+    model(|| {
         let (asks, asked) = spsc::channel(1).unwrap();
         let (answers, answered) = spsc::channel(1).unwrap();
         asks.try_send(1).unwrap();
@@ -70,7 +71,7 @@ fn room_or_a_value_wakes_it_and_so_does_the_end() {
 /// A select that has something else to do gives its wake-up to the thread behind it.
 #[test]
 fn a_thread_behind_a_select_gets_what_the_select_leaves() {
-    loom::model(|| {
+    model(|| {
         let (sender, receiver) = mpmc::channel(1).unwrap();
         let (ends, end) = mpmc::channel::<u32>(1).unwrap();
         let waits = thread::spawn({

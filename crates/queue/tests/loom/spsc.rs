@@ -1,12 +1,13 @@
 //! One sender, one receiver: the lane and both waits together.
 
 use loom::thread;
+use thalweg_queue::explore::model;
 use thalweg_queue::{RecvError, spsc};
 
 /// Both sides sleep: the sender while it is full, the receiver while it is empty.
 #[test]
 fn one_place_hands_over_all_values_in_order() {
-    loom::model(|| {
+    model(|| {
         let (sender, receiver) = spsc::channel(1).unwrap();
         let sending = thread::spawn(move || {
             for value in 0..2u64 {
@@ -25,7 +26,7 @@ fn one_place_hands_over_all_values_in_order() {
 
 #[test]
 fn a_batch_is_handed_over_whole_and_in_order() {
-    loom::model(|| {
+    model(|| {
         let (sender, receiver) = spsc::channel(2).unwrap();
         let sending = thread::spawn(move || sender.send_batch(&mut vec![0, 1, 2]));
         let mut values = Vec::new();
@@ -38,7 +39,7 @@ fn a_batch_is_handed_over_whole_and_in_order() {
 /// Whoever goes first, each value that is left is dropped once.
 #[test]
 fn values_are_dropped_once_when_both_sides_go() {
-    loom::model(|| {
+    model(|| {
         let token = std::sync::Arc::new(());
         let (sender, receiver) = spsc::channel(2).unwrap();
         sender.send(token.clone()).unwrap();

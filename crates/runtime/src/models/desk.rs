@@ -3,8 +3,9 @@
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
+use thalweg_queue::explore::large_model;
 
-use super::{job, large_model, settle, take_some};
+use super::{job, settle, take_some};
 use crate::desk::Desk;
 
 #[test]

@@ -6,8 +6,8 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
 use thalweg_queue::Parker;
+use thalweg_queue::explore::{explore, large_model, model};
 
-use super::large_model;
 use crate::desk::Desk;
 use crate::idle::{Announced, Idle};
 
@@ -124,7 +124,7 @@ impl Model {
 #[test]
 fn a_worker_that_lies_down_hears_of_a_job() {
     for index in [0, 1] {
-        loom::model(move || {
+        model(move || {
             let model = Model::new();
             let worker = thread::spawn({
                 let model = model.clone();
@@ -141,7 +141,7 @@ fn a_worker_that_lies_down_hears_of_a_job() {
 #[test]
 fn who_is_chosen_while_it_lies_down_is_woken_where_it_sleeps() {
     for index in [0, 1] {
-        loom::model(move || {
+        model(move || {
             let model = Model::new();
             let others = thread::spawn({
                 let model = model.clone();
@@ -161,7 +161,7 @@ fn who_is_chosen_while_it_lies_down_is_woken_where_it_sleeps() {
 #[test]
 fn who_is_chosen_while_it_gets_up_sees_the_job() {
     for index in [0, 1] {
-        loom::model(move || {
+        model(move || {
             let model = Model::new();
             [&model.poller, &model.desks[1].parker][index].unpark();
             let other = thread::spawn({
@@ -178,7 +178,7 @@ fn who_is_chosen_while_it_gets_up_sees_the_job() {
 /// `end_search`'s fence: either the searcher sees the job, or who put it in sees that nobody searches.
 #[test]
 fn what_comes_as_the_last_search_ends_is_heard_of() {
-    loom::model(|| {
+    model(|| {
         let model = Model::new();
         model.put(0);
         let worker = thread::spawn({
@@ -213,7 +213,7 @@ fn who_finds_one_job_while_two_relied_on_its_search_wakes_another() {
     // One less does not find the fault that this is about, and one more takes too long.
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(2);
-    builder.check(|| {
+    explore(builder, || {
         let model = Model::new();
         let workers = [0, 1].map(|index| {
             let model = model.clone();

@@ -6,8 +6,9 @@ use std::task::{Context, Wake, Waker};
 
 use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use loom::thread;
+use thalweg_queue::explore::{large_model, model};
 
-use super::{Counted, counted, job, large_model, settle, take_some};
+use super::{Counted, counted, job, settle, take_some};
 use crate::desk::Desk;
 use crate::life::Life;
 use crate::task::Task;
@@ -21,7 +22,7 @@ fn run(task: Task) {
 
 #[test]
 fn a_thread_joins_while_the_job_ends() {
-    loom::model(|| {
+    model(|| {
         let (output, dropped) = counted();
         let (task, handle) = job(move || output);
         let worker = thread::spawn(move || run(task));
@@ -35,7 +36,7 @@ fn a_thread_joins_while_the_job_ends() {
 
 #[test]
 fn the_handle_goes_while_the_job_ends() {
-    loom::model(|| {
+    model(|| {
         let (output, dropped) = counted();
         let (task, handle) = job(move || output);
         let worker = thread::spawn(move || run(task));
@@ -63,7 +64,7 @@ fn a_waker_goes_beside_the_handle_and_the_end() {
 /// A join that has no time, then one that has: the place is taken back between the two.
 #[test]
 fn a_join_is_given_up_and_begun_again() {
-    loom::model(|| {
+    model(|| {
         let (output, dropped) = counted();
         let (task, handle) = job(move || output);
         let worker = thread::spawn(move || run(task));
@@ -86,7 +87,7 @@ fn a_future_is_polled_and_dropped_while_the_job_ends() {
             self.0.fetch_add(1, Relaxed);
         }
     }
-    loom::model(|| {
+    model(|| {
         let (output, dropped) = counted();
         let (task, handle) = job(move || output);
         let mut handle = Box::pin(handle);
@@ -113,7 +114,7 @@ fn a_future_is_polled_and_dropped_while_the_job_ends() {
 /// `life`'s rule 3: who joins is freed as soon as the join is over.
 #[test]
 fn an_actor_of_another_worker_joins_and_goes() {
-    loom::model(|| {
+    model(|| {
         let desk = Desk::make();
         let (output, dropped) = counted();
         let (task, handle) = job(move || output);
@@ -140,7 +141,7 @@ fn an_actor_of_another_worker_joins_and_goes() {
 /// The same, where the wait may end at its deadline, and the joiner goes then.
 #[test]
 fn an_actor_of_another_worker_gives_its_join_up_and_goes() {
-    loom::model(|| {
+    model(|| {
         let desk = Desk::make();
         let (task, handle) = job(|| ());
         let worker = thread::spawn(move || run(task));
@@ -161,7 +162,7 @@ fn an_actor_of_another_worker_gives_its_join_up_and_goes() {
 /// Of the end for a joiner on the same worker: one thread has the job and its joiner, another a waker.
 #[test]
 fn a_waker_goes_beside_an_end_that_was_joined_here() {
-    loom::model(|| {
+    model(|| {
         let life = loom::sync::Arc::new((Life::new(), AtomicUsize::new(0)));
         life.0.add_reference();
         let also = life.clone();
@@ -214,7 +215,7 @@ fn two_wake_an_actor_from_afar() {
 /// A wake-up that comes when its actor has ended, or beside that.
 #[test]
 fn a_waker_outlives_its_actor() {
-    loom::model(|| {
+    model(|| {
         let desk = Desk::make();
         let (task, handle) = job(|| ());
         settle(task, desk);

@@ -1,5 +1,5 @@
 //! Small models of what must hold between threads, explored by loom:
-//! `RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=2 cargo test --release -p thalweg-runtime --lib models`.
+//! `RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=2 cargo test --profile loom -p thalweg-runtime --lib models`.
 //!
 //! What waits for ever is a deadlock, which loom finds; so "it is woken" is what every model says in which somebody waits. A job's memory
 //! is watched (`sync::Memory`): loom finds a use after it was freed, and one that is not freed.
@@ -17,13 +17,6 @@ use crate::desk::Desk;
 use crate::id::ActorId;
 use crate::join::JoinHandle;
 use crate::task::Task;
-
-/// Explores a model of three threads, with one preemption less than the others have.
-fn large_model(model: impl Fn() + Send + Sync + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = builder.preemption_bound.map(|bound| bound - 1);
-    builder.check(model);
-}
 
 /// A job that no worker has.
 fn job<T: 'static>(f: impl FnOnce() -> T + 'static) -> (Task, JoinHandle<T>) {

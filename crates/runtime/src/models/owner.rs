@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 
 use loom::cell::UnsafeCell;
 use loom::thread;
+use thalweg_queue::explore::{large_model, model};
 
 use super::{Counted, counted, large_model};
 use crate::behaviour::owner::{Counted as Count, Next, Owner};
@@ -112,7 +113,7 @@ fn who_makes_a_turn_sees_what_the_last_one_wrote() {
         Owner::close,
     ];
     for other in others {
-        loom::model(move || {
+        model(move || {
             let actor = loom::sync::Arc::new((Owner::new(), UnsafeCell::new(0)));
             let sender = thread::spawn({
                 let actor = actor.clone();
@@ -132,7 +133,7 @@ fn who_makes_a_turn_sees_what_the_last_one_wrote() {
 
 #[test]
 fn a_letter_cast_while_a_turn_ends_is_read() {
-    loom::model(|| {
+    model(|| {
         let (model, actor) = Model::new(8);
         actor.cast(Bit(1, None)).unwrap();
         let worker = thread::spawn({
@@ -174,7 +175,7 @@ fn two_senders_make_one_turn() {
 /// It may be read before the stop; else it is dropped by who sent it, or by the end, for which it may not be there yet.
 #[test]
 fn a_letter_cast_beside_a_stop_goes_once() {
-    loom::model(|| {
+    model(|| {
         let (model, actor) = Model::new(8);
         let (letter, dropped) = counted();
         let stopper = thread::spawn({
@@ -199,7 +200,7 @@ fn a_letter_cast_beside_a_stop_goes_once() {
 
 #[test]
 fn two_stops_and_no_reference_left_make_one_turn() {
-    loom::model(|| {
+    model(|| {
         let (model, actor) = Model::new(8);
         let stopper = thread::spawn({
             let (model, actor) = (model.clone(), actor.clone());
@@ -220,7 +221,7 @@ fn two_stops_and_no_reference_left_make_one_turn() {
 /// Nothing said so before: letters are counted up to the end, which waits for those that are not there yet.
 #[test]
 fn a_letter_cast_beside_the_end_of_the_runtime_goes_once() {
-    loom::model(|| {
+    model(|| {
         let (model, actor) = Model::new(8);
         let (letter, dropped) = counted();
         actor.cast(Bit(1, None)).unwrap();
@@ -238,7 +239,7 @@ fn a_letter_cast_beside_the_end_of_the_runtime_goes_once() {
 
 #[test]
 fn the_last_reference_goes_while_a_turn_ends() {
-    loom::model(|| {
+    model(|| {
         let (model, actor) = Model::new(8);
         actor.cast(Bit(1, None)).unwrap();
         let worker = thread::spawn({
@@ -256,7 +257,7 @@ fn the_last_reference_goes_while_a_turn_ends() {
 /// Each is the last in some order, and what the other one sent is read before the end.
 #[test]
 fn two_references_go_at_once() {
-    loom::model(|| {
+    model(|| {
         let (model, actor) = Model::new(8);
         let other = thread::spawn({
             let (model, actor) = (model.clone(), actor.clone());
@@ -277,7 +278,7 @@ fn two_references_go_at_once() {
 /// Nobody casts after it: a wake-up that is lost is a deadlock.
 #[test]
 fn a_sender_that_waits_for_room_hears_of_it() {
-    loom::model(|| {
+    model(|| {
         let (model, actor) = Model::new(1);
         actor.cast(Bit(1, None)).unwrap();
         let worker = thread::spawn({

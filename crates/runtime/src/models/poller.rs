@@ -8,8 +8,8 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
 use thalweg_queue::Parker;
+use thalweg_queue::explore::{large_model, model};
 
-use super::large_model;
 use crate::desk::Desk;
 
 struct Model {
@@ -70,7 +70,7 @@ impl Model {
 
 #[test]
 fn a_worker_that_goes_to_its_poller_is_rung_for() {
-    loom::model(|| {
+    model(|| {
         let model = Model::new();
         let waker = thread::spawn({
             let model = model.clone();

@@ -3,8 +3,8 @@
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
+use thalweg_queue::explore::{large_model, model};
 
-use super::large_model;
 use crate::ring::{Ring, SIZE};
 
 /// What is in a ring: written before it is put there, read after it was taken.
@@ -37,7 +37,7 @@ fn steal(from: &Ring<Job>) -> u32 {
 /// The ring is full, so what the owner puts in takes the places of what was stolen.
 #[test]
 fn the_owner_and_a_thief() {
-    loom::model(|| {
+    model(|| {
         let ring = Arc::new(Ring::new());
         for nth in 0..SIZE {
             ring.push(job(1 << nth)).unwrap();
