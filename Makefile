@@ -136,7 +136,7 @@ lint: setup ## Formatters, linters, documentation, generated code up to date
 
 .PHONY: prove
 prove: setup ## What takes longer: loom at bound 3, Miri over more, ThreadSanitizer, long random runs
-	@SETUP_DONE=yes scripts/steps.sh prove prove-loom prove-miri prove-tsan prove-random
+	@SETUP_DONE=yes scripts/steps.sh prove prove-loom prove-miri prove-tsan prove-million prove-random
 
 # --- Lint -----------------------------------------------------------------------------------------
 
@@ -245,6 +245,14 @@ prove-tsan: setup
 	CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/tsan RUSTFLAGS="-Zsanitizer=thread --cfg thalweg_threads" \
 	  cargo +$(NIGHTLY) test --locked -Zbuild-std --target x86_64-unknown-linux-gnu \
 	    -p thalweg-queue -p thalweg-runtime -p thalweg-port --tests
+
+# Each in a process of its own: the figures are a whole process's. It takes 7 GB, page tables and all.
+.PHONY: prove-million
+prove-million: setup
+	@for actors in a_million_actors_with_a_state a_million_actors_with_a_stack ten_thousand_parked_actors; do \
+	  RUST_BACKTRACE=0 cargo test --locked --quiet --release -p thalweg-runtime --test million -- \
+	    --include-ignored --nocapture "$$actors"; \
+	done
 
 # A minute for each flavour, from a seed that a failure names.
 .PHONY: prove-random
