@@ -3,6 +3,7 @@
 #
 #   scripts/setup.sh build     what `make build` and `make run` need
 #   scripts/setup.sh test      that, and what `make lint` and `make test` need besides
+#   scripts/setup.sh prove     that, and what `make prove` needs besides
 #
 # Checks the toolchains, installs missing system packages where it may (root on a system with apt), else
 # prints the one line that does, installs the pinned Rust toolchains through rustup and the pinned Python
@@ -11,8 +12,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 purpose=${1:-build}
-case $purpose in build | test) ;; *)
-  echo "usage: scripts/setup.sh [build|test]" >&2
+case $purpose in build | test | prove) ;; *)
+  echo "usage: scripts/setup.sh [build|test|prove]" >&2
   exit 2
   ;;
 esac
@@ -79,14 +80,12 @@ missing_packages() {
     # Only Debian takes venv out of Python; its package name follows the interpreter's.
     if [ "$python" = /usr/bin/python3 ]; then echo python3-venv; else echo "$(basename "$python")-venv"; fi
   fi
-  if [ "$purpose" = test ]; then
+  if [ "$purpose" != build ]; then
     have shellcheck || echo shellcheck
     # The headers promise C++ too.
     have g++ || echo g++
     # Counts the hot paths' instructions.
     have valgrind || echo valgrind
-    # The C runner of the conformance scenarios reads JSON.
-    echo '#include <jansson.h>' | cc -E -x c - >/dev/null 2>&1 || echo libjansson-dev
     # The C runner of the conformance scenarios reads them with it.
     if have cc && ! echo '#include <jansson.h>' | cc -E -x c - >/dev/null 2>&1; then echo libjansson-dev; fi
   fi
@@ -174,6 +173,23 @@ check_test_toolchains() {
   fi
 }
 
+# An emulator of 64-bit Arm, and a linker with that system's C library: likewise.
+check_emulator() {
+  local packages=()
+  have qemu-aarch64 || have qemu-aarch64-static || packages+=(qemu-user)
+  have aarch64-linux-gnu-gcc || packages+=(gcc-aarch64-linux-gnu)
+  [ -e /usr/aarch64-linux-gnu/lib/libc.so ] || packages+=(libc6-dev-arm64-cross)
+  ((${#packages[@]})) || return 0
+  if have apt-get && [ "$(id -u)" = 0 ]; then
+    say "installing ${packages[*]}"
+    if { apt-get update -q && DEBIAN_FRONTEND=noninteractive \
+      apt-get install -q -y --no-install-recommends "${packages[@]}"; } </dev/null >"$stamps/apt.log" 2>&1; then
+      return 0
+    fi
+  fi
+  say "WARNING: not installed: ${packages[*]} (Debian's names): prove-aarch64 will be skipped"
+}
+
 # --- Python tools ----------------------------------------------------------------------------------
 
 # A virtual environment holds its own path, so a clone that was moved needs a new one.
@@ -201,5 +217,6 @@ check_python
 check_rust
 stop_on_problems
 check_venv
-if [ "$purpose" = test ]; then check_test_toolchains; fi
+if [ "$purpose" != build ]; then check_test_toolchains; fi
+if [ "$purpose" = prove ]; then check_emulator; fi
 stop_on_problems

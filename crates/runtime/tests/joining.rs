@@ -253,27 +253,21 @@ fn those_left_behind_end_with_the_first_actor() {
     }
 }
 
+/// In which order is the wheel's own test: here it would be asserted of the machine.
 #[test]
-fn sleepers_wake_no_sooner_than_they_said_and_in_order() {
-    /// So long that a worker with much to do is not late by as much.
-    const STEP: Duration = Duration::from_millis(few(2_000, 20) as u64);
+fn sleepers_wake_no_sooner_than_they_said() {
+    const STEP: Duration = Duration::from_millis(5);
     everywhere(|| {
-        let (tx, rx) = mpsc::channel();
-        let all: Vec<_> = [5, 1, 3, 2, 4]
-            .map(|steps| {
-                let tx = tx.clone();
-                spawn(move || {
-                    let began = Instant::now();
-                    sleep(steps * STEP);
-                    assert!(began.elapsed() >= steps * STEP);
-                    tx.send(steps).unwrap();
-                })
+        let all = [5, 1, 3, 2, 4].map(|steps| {
+            spawn(move || {
+                let began = Instant::now();
+                sleep(steps * STEP);
+                began.elapsed() >= steps * STEP
             })
-            .into();
+        });
         for handle in all {
-            handle.join().unwrap();
+            assert!(handle.join().unwrap(), "it woke too soon");
         }
-        assert_eq!(rx.try_iter().collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
     });
 }
 

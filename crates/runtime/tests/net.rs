@@ -281,14 +281,22 @@ fn who_waits_by_the_poller_of_a_runtime_that_stops_goes_on_by_another() {
 fn a_runtime_that_stops_ends_who_accepts_reads_and_floods() {
     let runtime = Runtime::start(Config::exact(2)).unwrap();
     let (tx, rx) = mpsc::channel();
+    // What has not begun when the runtime stops never does.
+    let (begin, begun) = mpsc::channel();
     let (one, other) = pair();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let accepts = tx.clone();
     let handle = runtime.handle();
-    handle.spawn(move || accepts.send(listener.accept().map(|_| ()).unwrap_err()));
+    let begins = begin.clone();
+    handle.spawn(move || {
+        begins.send(()).unwrap();
+        accepts.send(listener.accept().map(|_| ()).unwrap_err())
+    });
     let one = Arc::new(one);
     let (same, reads) = (Arc::clone(&one), tx.clone());
+    let begins = begin.clone();
     handle.spawn(move || {
+        begins.send(()).unwrap();
         reads.send(loop {
             if let Err(error) = (&*same).read(&mut [0; 4096]) {
                 break error;
@@ -296,12 +304,14 @@ fn a_runtime_that_stops_ends_who_accepts_reads_and_floods() {
         })
     });
     handle.spawn(move || {
+        begin.send(()).unwrap();
         tx.send(loop {
             if let Err(error) = (&other).write_all(&[0; 4096]) {
                 break error;
             }
         })
     });
+    assert_eq!(begun.iter().take(3).count(), 3);
     std::thread::sleep(Duration::from_millis(20));
     drop(runtime);
     let errors: Vec<_> = rx.iter().collect();

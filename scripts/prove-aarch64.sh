@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# The queue's and the runtime's tests on another processor: compiled for 64-bit Arm, and run by qemu's user mode.
+#
+#   scripts/prove-aarch64.sh
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+triple=aarch64-unknown-linux-gnu
+emulator=$(command -v qemu-aarch64 || command -v qemu-aarch64-static || true)
+linker=$(command -v aarch64-linux-gnu-gcc || true)
+missing=
+[ -n "$emulator" ] || missing+=" qemu-user"
+[ -n "$linker" ] || missing+=" gcc-aarch64-linux-gnu"
+[ -d "$(rustc --print sysroot)/lib/rustlib/$triple" ] || missing+=" Rust's-target-$triple"
+if [ -n "$missing" ]; then
+  scripts/skip.sh prove-aarch64 "not installed:$missing"
+  exit 0
+fi
+
+export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=$linker
+export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="$emulator -L /usr/aarch64-linux-gnu"
+export RUST_BACKTRACE=0
+run() { cargo test --locked --target "$triple" "$@"; }
+
+# Not the queue's `stopped`: it asserts how long a thread ran, and here a translator runs in it.
+run -p thalweg-queue --lib --test channels --test memory
+
+# Left out: what starts itself again, to see how that ends (the kernel starts no program of another processor) ..
+children=(
+  stack::tests::overflowing:: stack::tests::guarding::a_heavy_guard_faults
+  stack::tests::guarding::without_memory_there_is_an_error_and_what_was_made_still_serves
+  stack::tests::trimming::a_guard_still_faults_after_a_trim
+  an_actor_that_overflows_its_stack_is_named_and_ends_the_process
+)
+# .. and what looks up a flag of a mapping, which the emulator's /proc does not have.
+books=(stack::tests::guarding::a_stack_never_gets_a_huge_page)
+
+skips=()
+for name in "${children[@]}" "${books[@]}"; do skips+=(--skip "$name"); done
+run -p thalweg-runtime --lib --tests --no-fail-fast -- "${skips[@]}"
