@@ -271,6 +271,7 @@ prove-aarch64: setup-prove
 prove-asan: setup
 	CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/asan-runtime RUSTFLAGS="-Zsanitizer=address" RUST_BACKTRACE=0 \
 	ASAN_OPTIONS=handle_segv=0:handle_sigbus=0:handle_abort=0:allow_user_segv_handler=1:use_sigaltstack=0 \
+	LSAN_OPTIONS=suppressions=$(CURDIR)/crates/runtime/tests/leaks.supp \
 	  cargo +$(NIGHTLY) test --locked --target x86_64-unknown-linux-gnu -p thalweg-runtime --features sanitizer --tests
 
 # A minute for each flavour, from a seed that a failure names.
