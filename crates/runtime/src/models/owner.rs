@@ -10,7 +10,7 @@ use loom::cell::UnsafeCell;
 use loom::thread;
 use thalweg_queue::explore::{large_model, model};
 
-use super::{Counted, counted, large_model};
+use super::{Counted, counted};
 use crate::behaviour::owner::{Counted as Count, Next, Owner};
 use crate::behaviour::{Actor, ActorRef, Context, Handler, Mailbox};
 use crate::config::Config;
