@@ -146,7 +146,8 @@ impl Desk {
     }
 
     pub(crate) fn get_up(&self) {
-        self.sleep.store(AWAKE, Ordering::Relaxed);
+        // A store would do: what one who rings exchanged comes before it. But loom orders two threads' stores by exchanges only.
+        self.sleep.swap(AWAKE, Ordering::Relaxed);
     }
 }
 

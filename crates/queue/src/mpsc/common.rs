@@ -16,7 +16,6 @@ pub(super) enum Common<T> {
     List(List<T>),
 }
 
-/// Taken by the 257th sender and later ones only.
 pub(super) struct List<T> {
     values: Mutex<VecDeque<T>>,
     /// Changed under the lock, read without.

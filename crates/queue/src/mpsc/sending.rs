@@ -24,17 +24,11 @@ pub struct Tx<T> {
 
 impl<T> Tx<T> {
     pub(super) fn new(shared: Arc<Shared<T>>) -> Self {
-        // Without a bound nobody is kept waiting by what a lane holds: it may come at once.
-        let sent = if shared.is_bounded() {
-            0
-        } else {
-            BEFORE_A_LANE - 1
-        };
         Self {
             shared,
             outlet: OnceCell::new(),
             credits: Cell::new(0),
-            sent: Cell::new(sent),
+            sent: Cell::new(0),
         }
     }
 
@@ -64,14 +58,18 @@ impl<T> Tx<T> {
                 return self.push_to(outlet, value);
             }
         }
-        if self.credits.get() == 0 {
-            self.credits.set(shared.claim(1));
+        if shared.is_bounded() {
+            if self.credits.get() == 0 {
+                self.credits.set(shared.claim(1));
+            }
+            if self.credits.get() == 0 {
+                return Err(value);
+            }
+            shared.common.push(value)?;
+            self.credits.set(self.credits.get() - 1);
+        } else {
+            shared.common.push(value)?;
         }
-        if self.credits.get() == 0 {
-            return Err(value);
-        }
-        shared.common.push(value)?;
-        self.credits.set(self.credits.get() - 1);
         self.sent.set(self.sent.get() + 1);
         Ok(())
     }

@@ -184,8 +184,13 @@ fn every_lane_has_its_turn() {
     for lanes in [9, 8, 2, 40].into_iter().take(scaled(4, 1)) {
         let (sender, receiver) = mpsc::unbounded::<usize>();
         let senders: Vec<_> = (0..lanes).map(|_| sender.clone()).collect();
+        // Until all have lanes.
+        for sender in &senders {
+            (0..70).for_each(|_| sender.try_send(0).unwrap());
+        }
+        assert_eq!(receiver.try_iter().count(), 70 * lanes);
         for (number, sender) in senders.iter().enumerate() {
-            (0..scaled(1_000, 100)).for_each(|_| sender.try_send(number).unwrap());
+            (0..scaled(1_000, 200)).for_each(|_| sender.try_send(number).unwrap());
         }
         let mut seen = vec![0; lanes];
         // A turn is 64 values and the rest of their cache line.
