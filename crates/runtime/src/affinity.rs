@@ -1,4 +1,4 @@
-//! Workers that stay on one processor each.
+//! Workers that stay on one processor each, or at least begin on another than who starts them.
 
 /// A thread that stays on one processor as long as this is there.
 #[derive(Debug)]
@@ -9,6 +9,9 @@ pub(crate) struct Pinned {
 
 #[cfg(target_os = "linux")]
 mod system {
+    use std::os::unix::thread::JoinHandleExt;
+    use std::thread::JoinHandle;
+
     use super::Pinned;
 
     fn mask() -> Option<libc::cpu_set_t> {
@@ -50,6 +53,33 @@ mod system {
         }
     }
 
+    /// Puts a thread that was just started, and may use the processors that the caller may, on another than the caller's.
+    ///
+    /// It is born in the queue of that one, behind who starts it. Where processors share no cache, as in many virtual machines, the kernel leaves
+    /// it there for 1 to 3 ms.
+    pub(crate) fn move_away(thread: &JoinHandle<()>) {
+        let Some(all) = mask() else { return };
+        let mut others = all;
+        // SAFETY: it takes no address.
+        let Ok(here) = usize::try_from(unsafe { libc::sched_getcpu() }) else {
+            return;
+        };
+        if here >= libc::CPU_SETSIZE as usize {
+            return;
+        }
+        // SAFETY: the number is below the size of the set.
+        unsafe { libc::CPU_CLR(here, &mut others) };
+        // SAFETY: a set is plain data.
+        if unsafe { libc::CPU_COUNT(&others) } == 0 {
+            return;
+        }
+        let thread = thread.as_pthread_t();
+        for set in [&others, &all] {
+            // SAFETY: neither joined nor detached, as the handle is there; the size is that of the set. Refused, the thread begins where it is.
+            unsafe { libc::pthread_setaffinity_np(thread, size_of_val(set), set) };
+        }
+    }
+
     impl Drop for Pinned {
         fn drop(&mut self) {
             // Refused, the thread stays where it is.
@@ -67,6 +97,8 @@ mod system {
         Vec::new()
     }
 
+    pub(crate) fn move_away(_: &std::thread::JoinHandle<()>) {}
+
     impl Pinned {
         pub(crate) fn to(_: &[usize], _: usize) -> Option<Self> {
             None
@@ -74,11 +106,11 @@ mod system {
     }
 }
 
-pub(crate) use system::allowed;
+pub(crate) use system::{allowed, move_away};
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
-    use super::{Pinned, allowed};
+    use super::{Pinned, allowed, move_away};
 
     #[test]
     fn a_pinned_thread_has_one_processor_and_then_its_own_again() {
@@ -90,5 +122,18 @@ mod tests {
         }
         assert_eq!(allowed(), before);
         assert!(Pinned::to(&[], 0).is_none());
+    }
+
+    #[test]
+    fn a_thread_that_was_moved_away_may_use_the_same_processors_as_before() {
+        let (go, goes) = std::sync::mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            goes.recv().unwrap();
+            assert_eq!(goes.recv(), Ok(allowed()));
+        });
+        move_away(&thread);
+        go.send(Vec::new()).unwrap();
+        go.send(allowed()).unwrap();
+        thread.join().unwrap();
     }
 }

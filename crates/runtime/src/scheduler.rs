@@ -52,7 +52,7 @@ pub(crate) struct Seat {
 
 impl Seat {
     /// So many stacks more than others have are no crowd.
-    const SLACK: usize = 32;
+    const SLACK: usize = 16;
 
     /// Its worker: from the ring.
     #[inline(always)]
@@ -85,7 +85,7 @@ impl Seat {
     /// Rule 6: whether a new actor is better off here than with `other`; each of the two may have `most` stacks.
     fn is_better_than(&self, other: &Self, most: usize) -> bool {
         let (mine, theirs) = (self.load(), other.load());
-        mine < most && (mine + mine / 4 + Self::SLACK <= theirs || theirs >= most)
+        mine < most && (mine + mine / 8 + Self::SLACK <= theirs || theirs >= most)
     }
 }
 
@@ -161,6 +161,9 @@ impl Scheduler {
         });
         match thread {
             Ok(thread) => {
+                if self.processors.is_empty() && !cfg!(miri) {
+                    affinity::move_away(&thread);
+                }
                 threads.push(thread);
                 Ok(true)
             }
