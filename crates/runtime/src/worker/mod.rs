@@ -1,23 +1,22 @@
 //! One worker: which of its jobs runs next, and what it does when there is none.
 //!
 //! 1. A worker is entered and left by one thread, and nobody else sees it; its cells are that thread's.
-//! 2. The order: every [`TURNS_TO_FRESH`]th turn what others may take; then the slot for what was woken last, at most [`MOST_IN_A_ROW`] times
+//! 2. The order: every [`TURNS_TO_FRESH`]th turn what others may take, and [`FRESH_IN_A_ROW`] of it; then the slot for what was woken last, at most [`MOST_IN_A_ROW`] times
 //!    in a row; then its own queue, oldest first; then what others may take; then what others have.
 //! 3. While a job runs the worker's own frames wait below it, on the thread's stack: what the job calls here runs on the job's stack.
 
 mod events;
 mod fibers;
 mod idle;
+mod points;
 
 use std::cell::{Cell, OnceCell, RefCell, UnsafeCell};
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::time::Duration;
 
-use thalweg_queue::{Spin, clock, quiet};
+use thalweg_queue::{Spin, clock};
 
 use self::fibers::Fibers;
-use crate::Woke;
 use crate::affinity::Pinned;
 use crate::ahead;
 use crate::desk::Desk;
@@ -41,6 +40,9 @@ use crate::wheel::Wheel;
 /// Fresh work is looked at every so many turns although started work waits: at 61, as tokio has it, a sketch
 /// starved fresh actors behind yielders at 2.2 times tokio's time, at 8 it took 0.75 of it.
 const TURNS_TO_FRESH: u32 = 8;
+/// Of those turns, so that what has begun and what has not get as many: with one of 8, eight yielders on a worker held a storm of short actors up
+/// for twice its time.
+const FRESH_IN_A_ROW: u32 = TURNS_TO_FRESH / 2;
 /// Turns between two looks at the clock, for deadlines: a look costs as much as two turns.
 const TURNS_TO_CLOCK: u32 = 64;
 /// As in tokio: two actors that wake each other must not keep the others out.
@@ -54,6 +56,8 @@ pub(crate) struct Worker {
     /// What was woken last, or the first job in reserve (`scheduler`'s rule 2).
     slot: Cell<Option<Task>>,
     in_a_row: Cell<u32>,
+    /// What others may take, before started work has its turns again.
+    fresh_left: Cell<u32>,
     ready: Fifo,
     fibers: UnsafeCell<Fibers>,
     /// Where an overflow is reported, if this thread had nowhere.
@@ -136,6 +140,7 @@ impl Worker {
             running: Cell::new(None),
             slot: Cell::new(None),
             in_a_row: Cell::new(0),
+            fresh_left: Cell::new(0),
             ready: Fifo::default(),
             fibers: UnsafeCell::new(Fibers::new(Depot::of(scheduler.config.stack_size))),
             _alternate: alternate,
@@ -197,10 +202,14 @@ impl Worker {
     /// Rule 2.
     #[inline(always)]
     fn pick(&self, turn: u32) -> Option<Task> {
-        if turn.is_multiple_of(TURNS_TO_FRESH)
-            && let Some(task) = self.fresh()
-        {
-            return Some(task);
+        let left = self.fresh_left.get();
+        if left > 0 || turn.is_multiple_of(TURNS_TO_FRESH) {
+            if let Some(task) = self.fresh() {
+                self.fresh_left
+                    .set(left.checked_sub(1).unwrap_or(FRESH_IN_A_ROW - 1));
+                return Some(task);
+            }
+            self.fresh_left.set(0);
         }
         if let Some(task) = self.slot.take() {
             let in_a_row = self.in_a_row.get();
@@ -416,155 +425,6 @@ impl Worker {
             || !self.desk.is_empty()
             || self.scheduler.has_injected()
             || (!self.is_alone() && self.seat().has_some())
-    }
-
-    /// Puts what runs here aside until it is woken, or until `deadline`.
-    pub(crate) fn park(&self, deadline: Option<u64>) -> Woke {
-        let Some(task) = self.running.get() else {
-            unreachable!("what parks runs");
-        };
-        if !preempt::may_park() || self.scheduler.is_stopping() || is_unwinding() {
-            return Woke::Stopping;
-        }
-        if task.header().notified.take() {
-            return Woke::Woken;
-        }
-        match deadline {
-            None => self.suspend(task, Phase::Parked, Suspended::Parked),
-            Some(deadline) => {
-                if deadline <= clock::now() {
-                    return Woke::TimedOut;
-                }
-                let Some(fiber) = task.header().fiber.get() else {
-                    unreachable!("what parks has begun");
-                };
-                // SAFETY: what runs on a fiber keeps it.
-                let timer = &unsafe { fiber.as_ref() }.timer;
-                timer.data.set(task.into_raw().cast());
-                // SAFETY: the fiber stays where it is, and the timer is cancelled before what runs on it goes on.
-                unsafe { self.wheel.insert(NonNull::from(timer), deadline) };
-                self.suspend(task, Phase::Parked, Suspended::Parked);
-                // SAFETY: it was set in this wheel.
-                let early = unsafe { self.wheel.cancel(NonNull::from(timer)) };
-                if !early {
-                    return Woke::TimedOut;
-                }
-            }
-        }
-        if self.scheduler.is_stopping() {
-            Woke::Stopping
-        } else {
-            Woke::Woken
-        }
-    }
-
-    #[inline(always)]
-    fn suspend(&self, task: Task, phase: Phase, why: Suspended) {
-        let header = task.header();
-        header.phase.set(phase);
-        if let Some(fiber) = header.fiber.get() {
-            // The worker's own frames run next, then others.
-            let depth = quiet::set_depth(preempt::OF_WORKER);
-            header.frame.set((&raw const depth).cast());
-            // SAFETY: the caller is what runs here, on its own fiber.
-            unsafe { fiber.as_ref().suspend(why) };
-            quiet::set_depth(depth);
-        }
-    }
-
-    /// Lets others run, if there are any.
-    #[inline(always)]
-    pub(crate) fn yield_now(&self) {
-        if self.others_wait() || self.scheduler.is_stopping() {
-            self.let_others();
-            return;
-        }
-        // Counted apart from turns: if both counted in step, one of them would never come to its multiples.
-        let alone = self.yields_alone.get().wrapping_add(1);
-        self.yields_alone.set(alone);
-        if alone.is_multiple_of(TURNS_TO_CLOCK) {
-            self.fire();
-            self.poll();
-        }
-    }
-
-    fn let_others(&self) {
-        if let Some(task) = self.running.get()
-            && preempt::may_yield()
-        {
-            if self.scheduler.is_stopping() {
-                give_up();
-            } else if !is_unwinding() {
-                self.suspend(task, Phase::Running, Suspended::Yielded);
-            }
-        }
-    }
-
-    /// What runs here is about to wait. Where the runtime stops it was told so once, by the error of an earlier wait, and now ends.
-    pub(crate) fn tell(&self, task: Task) {
-        preempt::may_park();
-        if self.scheduler.is_stopping() && task.header().told.replace(true) {
-            give_up();
-        }
-    }
-
-    /// A point at which what runs here yields if it has had its time slice since others were first seen to wait.
-    #[inline(always)]
-    pub(crate) fn check(&self) {
-        if self.slice.is_due() {
-            self.look();
-        }
-    }
-
-    #[cold]
-    fn look(&self) {
-        if !preempt::is_allowed() {
-            return self.slice.put_off();
-        }
-        self.fire();
-        self.poll_if_due();
-        if self
-            .slice
-            .is_over(self.others_wait(), self.scheduler.config.timeslice)
-        {
-            self.flush();
-            self.let_others();
-        }
-    }
-
-    /// The same where what runs here has allocated. It looks each time, as these points are far apart already; and it comes back, since an
-    /// allocator must not unwind.
-    pub(crate) fn allocated(&self) {
-        let Some(task) = self.running.get() else {
-            return;
-        };
-        if self.scheduler.is_stopping() {
-            return;
-        }
-        self.fire();
-        if self
-            .slice
-            .has_ended(self.others_wait(), self.scheduler.config.timeslice)
-        {
-            self.flush();
-            self.suspend(task, Phase::Running, Suspended::Yielded);
-        }
-    }
-
-    /// What is left of its slice to what runs here.
-    pub(crate) fn slice_remaining(&self) -> Option<Duration> {
-        self.running.get()?;
-        Some(
-            self.slice
-                .remaining(self.others_wait(), self.scheduler.config.timeslice),
-        )
-    }
-
-    /// `scheduler`'s rule 2: what runs here has had its slice, so others may have what is in reserve.
-    fn flush(&self) {
-        if let Some(task) = self.slot.take() {
-            self.put_behind(task);
-        }
     }
 
     /// What is left when the worker goes: each started actor may end by itself, its wait returns `Stopping`.

@@ -1,0 +1,163 @@
+//! Where what runs on a worker stops running for now: it waits, yields, or has had its time.
+
+use std::ptr::NonNull;
+use std::time::Duration;
+
+use thalweg_queue::{clock, quiet};
+
+use super::{TURNS_TO_CLOCK, Worker, give_up, is_unwinding};
+use crate::Woke;
+use crate::fiber::Suspended;
+use crate::preempt;
+use crate::task::{Phase, Task};
+
+impl Worker {
+    /// Puts what runs here aside until it is woken, or until `deadline`.
+    pub(crate) fn park(&self, deadline: Option<u64>) -> Woke {
+        let Some(task) = self.running.get() else {
+            unreachable!("what parks runs");
+        };
+        if !preempt::may_park() || self.scheduler.is_stopping() || is_unwinding() {
+            return Woke::Stopping;
+        }
+        if task.header().notified.take() {
+            return Woke::Woken;
+        }
+        match deadline {
+            None => self.suspend(task, Phase::Parked, Suspended::Parked),
+            Some(deadline) => {
+                if deadline <= clock::now() {
+                    return Woke::TimedOut;
+                }
+                let Some(fiber) = task.header().fiber.get() else {
+                    unreachable!("what parks has begun");
+                };
+                // SAFETY: what runs on a fiber keeps it.
+                let timer = &unsafe { fiber.as_ref() }.timer;
+                timer.data.set(task.into_raw().cast());
+                // SAFETY: the fiber stays where it is, and the timer is cancelled before what runs on it goes on.
+                unsafe { self.wheel.insert(NonNull::from(timer), deadline) };
+                self.suspend(task, Phase::Parked, Suspended::Parked);
+                // SAFETY: it was set in this wheel.
+                let early = unsafe { self.wheel.cancel(NonNull::from(timer)) };
+                if !early {
+                    return Woke::TimedOut;
+                }
+            }
+        }
+        if self.scheduler.is_stopping() {
+            Woke::Stopping
+        } else {
+            Woke::Woken
+        }
+    }
+
+    #[inline(always)]
+    fn suspend(&self, task: Task, phase: Phase, why: Suspended) {
+        let header = task.header();
+        header.phase.set(phase);
+        if let Some(fiber) = header.fiber.get() {
+            // The worker's own frames run next, then others.
+            let depth = quiet::set_depth(preempt::OF_WORKER);
+            header.frame.set((&raw const depth).cast());
+            // SAFETY: the caller is what runs here, on its own fiber.
+            unsafe { fiber.as_ref().suspend(why) };
+            quiet::set_depth(depth);
+        }
+    }
+
+    /// Lets others run, if there are any.
+    #[inline(always)]
+    pub(crate) fn yield_now(&self) {
+        if self.others_wait() || self.scheduler.is_stopping() {
+            self.let_others();
+            return;
+        }
+        // Counted apart from turns: if both counted in step, one of them would never come to its multiples.
+        let alone = self.yields_alone.get().wrapping_add(1);
+        self.yields_alone.set(alone);
+        if alone.is_multiple_of(TURNS_TO_CLOCK) {
+            self.fire();
+            self.poll();
+        }
+    }
+
+    fn let_others(&self) {
+        if let Some(task) = self.running.get()
+            && preempt::may_yield()
+        {
+            if self.scheduler.is_stopping() {
+                give_up();
+            } else if !is_unwinding() {
+                self.suspend(task, Phase::Running, Suspended::Yielded);
+            }
+        }
+    }
+
+    /// What runs here is about to wait. Where the runtime stops it was told so once, by the error of an earlier wait, and now ends.
+    pub(crate) fn tell(&self, task: Task) {
+        preempt::may_park();
+        if self.scheduler.is_stopping() && task.header().told.replace(true) {
+            give_up();
+        }
+    }
+
+    /// A point at which what runs here yields if it has had its time slice since others were first seen to wait.
+    #[inline(always)]
+    pub(crate) fn check(&self) {
+        if self.slice.is_due() {
+            self.look();
+        }
+    }
+
+    #[cold]
+    fn look(&self) {
+        if !preempt::is_allowed() {
+            return self.slice.put_off();
+        }
+        self.fire();
+        self.poll_if_due();
+        if self
+            .slice
+            .is_over(self.others_wait(), self.scheduler.config.timeslice)
+        {
+            self.flush();
+            self.let_others();
+        }
+    }
+
+    /// The same where what runs here has allocated. It looks each time, as these points are far apart already; and it comes back, since an
+    /// allocator must not unwind.
+    pub(crate) fn allocated(&self) {
+        let Some(task) = self.running.get() else {
+            return;
+        };
+        if self.scheduler.is_stopping() {
+            return;
+        }
+        self.fire();
+        if self
+            .slice
+            .has_ended(self.others_wait(), self.scheduler.config.timeslice)
+        {
+            self.flush();
+            self.suspend(task, Phase::Running, Suspended::Yielded);
+        }
+    }
+
+    /// What is left of its slice to what runs here.
+    pub(crate) fn slice_remaining(&self) -> Option<Duration> {
+        self.running.get()?;
+        Some(
+            self.slice
+                .remaining(self.others_wait(), self.scheduler.config.timeslice),
+        )
+    }
+
+    /// `scheduler`'s rule 2: what runs here has had its slice, so others may have what is in reserve.
+    fn flush(&self) {
+        if let Some(task) = self.slot.take() {
+            self.put_behind(task);
+        }
+    }
+}
