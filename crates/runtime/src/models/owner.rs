@@ -133,22 +133,7 @@ fn who_makes_a_turn_sees_what_the_last_one_wrote() {
 
 #[test]
 fn a_letter_cast_while_a_turn_ends_is_read() {
-    model(|| {
-        let (model, actor) = Model::new(8);
-        actor.cast(Bit(1, None)).unwrap();
-        let worker = thread::spawn({
-            let model = model.clone();
-            move || model.work()
-        });
-        actor.cast(Bit(2, None)).unwrap();
-        model.work();
-        worker.join().unwrap();
-        model.work();
-        assert_eq!(model.known.read.load(Relaxed), 3);
-        drop(actor);
-        model.work();
-        model.has_ended(3);
-    });
+    the_second_of_two_letters_is_read(8);
 }
 
 #[test]
@@ -278,8 +263,12 @@ fn two_references_go_at_once() {
 /// Nobody casts after it: a wake-up that is lost is a deadlock.
 #[test]
 fn a_sender_that_waits_for_room_hears_of_it() {
-    model(|| {
-        let (model, actor) = Model::new(1);
+    the_second_of_two_letters_is_read(1);
+}
+
+fn the_second_of_two_letters_is_read(capacity: u32) {
+    model(move || {
+        let (model, actor) = Model::new(capacity);
         actor.cast(Bit(1, None)).unwrap();
         let worker = thread::spawn({
             let model = model.clone();
