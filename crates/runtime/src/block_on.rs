@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use thalweg_queue::{Parker, clock};
 
-use crate::sync::{AtomicBool, Ordering};
+use crate::shim::{AtomicBool, Ordering};
 use crate::wait::{self, Woke};
 use crate::worker;
 

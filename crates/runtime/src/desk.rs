@@ -13,7 +13,7 @@ use std::task::Waker;
 use thalweg_queue::Parker;
 use thalweg_queue::quiet::{Locked, lock};
 
-use crate::sync::{AtomicPtr, AtomicU32, Ordering, fence};
+use crate::shim::{AtomicPtr, AtomicU32, Ordering, fence};
 use crate::task::{Header, Task};
 
 const AWAKE: u32 = 0;

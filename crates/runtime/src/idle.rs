@@ -3,7 +3,7 @@
 //! Who puts in a job and who looks for one have a full fence each, so that one of the two sees the other; the words need no order of their own. But
 //! the bit passes two things on: who takes it sees where its worker sleeps, and the worker sees what it was taken for.
 
-use crate::sync::{AtomicU64, AtomicUsize, Ordering, fence};
+use crate::shim::{AtomicU64, AtomicUsize, Ordering, fence};
 
 pub(crate) struct Idle {
     /// A bit for each worker that has lain down and whom nobody has chosen since.

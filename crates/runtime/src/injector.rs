@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
+use crate::shim::{AtomicUsize, Mutex, Ordering, lock};
 use crate::task::Task;
 
 pub(crate) struct Injector {

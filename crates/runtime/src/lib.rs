@@ -43,6 +43,7 @@ pub mod preempt;
 mod ring;
 pub mod runtime;
 mod scheduler;
+mod shim;
 mod slice;
 #[cfg(not(any(miri, loom, thalweg_threads)))]
 mod stack;
@@ -51,7 +52,7 @@ mod stack;
 mod stack;
 mod supervised;
 mod switch;
-mod sync;
+
 mod task;
 mod timers;
 mod together;

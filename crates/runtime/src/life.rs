@@ -16,7 +16,7 @@
 //!    there for as long as the other side may use the address.
 //! 4. Who drops the last reference frees the job. One that is alone needs no atomic operation to know.
 
-use crate::sync::{AtomicUsize, Ordering, fence};
+use crate::shim::{AtomicUsize, Ordering, fence};
 
 const DONE: usize = 1;
 const JOINER: usize = 2;

@@ -7,7 +7,7 @@
 //!
 //! The algorithm is that of the run queues of Go's scheduler (`runqgrab` in `proc.go`) and of tokio's, without the slot that only its owner sees.
 
-use crate::sync::{AtomicPtr, AtomicU32, Ordering};
+use crate::shim::{AtomicPtr, AtomicU32, Ordering};
 
 /// As in Go and tokio; 4 under loom, whose states grow with each slot.
 pub(crate) const SIZE: usize = if cfg!(loom) { 4 } else { 256 };

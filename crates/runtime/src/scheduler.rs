@@ -28,7 +28,7 @@ use crate::io::Pool;
 use crate::join::JoinError;
 use crate::ring::Ring;
 use crate::runtime;
-use crate::sync::{AtomicBool, AtomicUsize, Mutex, Ordering, fence, lock};
+use crate::shim::{AtomicBool, AtomicUsize, Mutex, Ordering, fence, lock};
 use crate::task::{Header, Task};
 use crate::timers::Timers;
 use crate::worker::Worker;

@@ -19,8 +19,8 @@ use crate::id::ActorId;
 use crate::join::JoinError;
 use crate::life::Life;
 use crate::preempt;
+use crate::shim::{AtomicBool, AtomicPtr, Cell, Ordering, UnsafeCell};
 use crate::stack::overflow::Name;
-use crate::sync::{AtomicBool, AtomicPtr, Cell, Ordering, UnsafeCell};
 use crate::worker;
 
 /// Where a job is, to its home worker.
@@ -64,7 +64,7 @@ pub(crate) struct Header {
     pub(crate) id: ActorId,
     pub(crate) name: Option<Name>,
     #[cfg(loom)]
-    memory: crate::sync::Memory,
+    memory: crate::shim::Memory,
 }
 
 /// A reference to a job. See rule 1.
@@ -226,7 +226,7 @@ impl Task {
                 id,
                 name,
                 #[cfg(loom)]
-                memory: crate::sync::Memory::new(),
+                memory: crate::shim::Memory::new(),
             },
             stage: UnsafeCell::new(Stage::<F, T>::Fresh(f)),
         });

@@ -10,7 +10,7 @@ use std::cell::Cell;
 use std::ptr::{NonNull, null_mut};
 
 use super::{Actor, Context};
-use crate::sync::{AtomicPtr, Cell as Link, Ordering};
+use crate::shim::{AtomicPtr, Cell as Link, Ordering};
 
 /// What all letters to an `A` have in common. It is the first field of each.
 #[repr(C)]

@@ -15,7 +15,7 @@
 //!    which it sees that there is nothing to do; who sets it again (Acquire) sees what that turn wrote.
 //! 3. Who sets `ENDED` takes out as many letters as were counted then: those that are not in yet are on their way.
 
-use crate::sync::{AtomicU64, Ordering};
+use crate::shim::{AtomicU64, Ordering};
 
 const LETTERS: u64 = (1 << 32) - 1;
 const SCHEDULED: u64 = 1 << 32;

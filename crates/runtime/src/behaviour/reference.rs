@@ -12,8 +12,8 @@ use super::turn::{Body, Refused};
 use super::{Actor, CALL_TIMEOUT, CallError, Context, Handler, Mailbox};
 use crate::id::ActorId;
 use crate::runtime::{Builder, Handle};
+use crate::shim::Ordering;
 use crate::supervised::Signal;
-use crate::sync::Ordering;
 use crate::timers::TimerKey;
 use crate::{channel, worker};
 

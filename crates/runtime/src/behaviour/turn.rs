@@ -13,8 +13,8 @@ use super::owner::{Counted, Next, Owner};
 use super::{Actor, Context, Mailbox};
 use crate::id::ActorId;
 use crate::join::JoinError;
+use crate::shim::{AtomicU64, AtomicUsize, Cell, Ordering, yield_now};
 use crate::supervised::Signal;
-use crate::sync::{AtomicU64, AtomicUsize, Cell, Ordering, yield_now};
 use crate::{Handle, wait};
 
 /// Messages that one turn handles before others get theirs: what a slice holds of short ones.
