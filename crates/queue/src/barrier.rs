@@ -12,7 +12,7 @@
 use crate::sync::{Ordering, fence};
 
 /// Whether a publisher may use [`light`]; asked once for the process.
-pub(crate) fn is_asymmetric() -> bool {
+pub fn is_asymmetric() -> bool {
     #[cfg(loom)]
     return model::is_asymmetric();
     #[cfg(all(not(loom), any(miri, not(target_os = "linux"))))]
@@ -26,7 +26,7 @@ pub(crate) fn is_asymmetric() -> bool {
 
 /// The publisher's side where the sleeper uses [`heavy`]: the compiler keeps the order.
 #[inline(always)]
-pub(crate) fn light() {
+pub fn light() {
     #[cfg(not(loom))]
     std::sync::atomic::compiler_fence(Ordering::SeqCst);
     #[cfg(loom)]
@@ -35,13 +35,13 @@ pub(crate) fn light() {
 
 /// A full fence on this thread.
 #[inline(always)]
-pub(crate) fn full() {
+pub fn full() {
     fence(Ordering::SeqCst);
 }
 
 /// A full barrier on this thread and on every other of the process: what they published before is seen after it, and what this
 /// thread stored before is seen by what they load after it. Only where [`is_asymmetric`].
-pub(crate) fn heavy() {
+pub fn heavy() {
     #[cfg(not(any(loom, miri, not(target_os = "linux"))))]
     {
         let failed = membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED);

@@ -20,7 +20,8 @@
 //! * [`quiet`]: where an actor must not be preempted.
 //! * [`clock`]: the one clock.
 
-mod barrier;
+#[doc(hidden)]
+pub mod barrier;
 mod channel;
 pub mod clock;
 mod error;

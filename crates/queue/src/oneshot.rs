@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 
 use crate::clock;
 use crate::error::{RecvError, RecvTimeoutError, TryRecvError};
-use crate::sleeper::Sleeper;
+use crate::sleeper::{Sleeper, gave_up};
 use crate::spin::Spin;
 use crate::sync::{AtomicUsize, Ordering, UnsafeCell};
 
@@ -260,7 +260,10 @@ impl<T> Receiver<T> {
             match self.try_recv() {
                 Ok(value) => return Ok(value),
                 Err(TryRecvError::Closed) => return Err(RecvTimeoutError::Closed),
-                Err(TryRecvError::Empty) if !in_time => return Err(RecvTimeoutError::TimedOut),
+                Err(TryRecvError::Empty) if !in_time => {
+                    gave_up();
+                    return Err(RecvTimeoutError::TimedOut);
+                }
                 Err(TryRecvError::Empty) => {}
             }
             let sleeper = Sleeper::current();

@@ -17,6 +17,9 @@ pub struct Host {
     /// Puts the one that runs now aside until it is woken, perhaps before, or in vain; or until the deadline
     /// ([`clock`](crate::clock)). Without a deadline, [`Wake::TimedOut`] says that it must give up.
     pub park: fn(Option<u64>) -> Wake,
+    /// Asked before a call returns an error for [`Wake::TimedOut`], when nothing of it is left in any list: here the one that runs now may be
+    /// unwound.
+    pub gave_up: fn(),
 }
 
 thread_local! {
@@ -26,6 +29,18 @@ thread_local! {
 /// From now on blocking calls on this thread ask `host` how to wait; `None`: the thread sleeps. What was there before.
 pub fn host(host: Option<&'static Host>) -> Option<&'static Host> {
     HOST.replace(host)
+}
+
+fn current_host() -> Option<&'static Host> {
+    HOST.try_with(Cell::get).ok().flatten()
+}
+
+/// A call whose wait came to nothing is about to say so.
+#[cold]
+pub(crate) fn gave_up() {
+    if let Some(host) = current_host() {
+        (host.gave_up)();
+    }
 }
 
 #[derive(Debug)]
@@ -39,7 +54,7 @@ impl Sleeper {
     /// The caller.
     #[cfg(not(loom))]
     pub(crate) fn current() -> Self {
-        if let Ok(Some(host)) = HOST.try_with(Cell::get)
+        if let Some(host) = current_host()
             && let Some(waker) = (host.waker)()
         {
             return Self::Hosted(host, waker);

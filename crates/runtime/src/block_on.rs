@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 
 use thalweg_queue::{Parker, clock};
 
+use crate::exit;
 use crate::shim::{AtomicBool, Ordering};
 use crate::wait::{self, Woke};
-use crate::worker;
 
 /// Waits for a future's value: an actor leaves its worker to others meanwhile, a thread sleeps. The future may be anybody's, and its waker
 /// may be woken from any thread, such as one of tokio.
@@ -43,7 +43,7 @@ use crate::worker;
 pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
     let mut future = pin!(future.into_future());
     drive(future.as_mut(), None).unwrap_or_else(|| {
-        worker::give_up();
+        wait::give_up();
         on_thread(future)
     })
 }
@@ -88,7 +88,11 @@ impl fmt::Display for Elapsed {
 impl std::error::Error for Elapsed {}
 
 fn until<F: IntoFuture>(deadline: u64, future: F) -> Result<F::Output, Elapsed> {
-    drive(pin!(future.into_future()), Some(deadline)).ok_or(Elapsed)
+    let output = drive(pin!(future.into_future()), Some(deadline));
+    if output.is_none() {
+        exit::raise_if_due();
+    }
+    output.ok_or(Elapsed)
 }
 
 /// Rule 1.

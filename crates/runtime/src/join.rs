@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use thalweg_queue::{Parker, Wake, clock};
 
+use crate::exit::{self, ExitReason, Exiting, Pid};
 use crate::id::ActorId;
 use crate::panics::Panic;
 use crate::preempt;
@@ -29,6 +30,8 @@ pub enum JoinError {
     Stopped,
     /// There was no stack for it, so it did not begin.
     NoStack(StackError),
+    /// It ended by [`exit`](crate::exit), or by an exit signal.
+    Exit(ExitReason),
 }
 
 impl JoinError {
@@ -36,7 +39,10 @@ impl JoinError {
         if payload.is::<worker::GivenUp>() {
             return Self::Stopped;
         }
-        Self::Panic(Panic::caught(payload))
+        match payload.downcast::<Exiting>() {
+            Ok(exiting) => Self::Exit(exiting.0),
+            Err(payload) => Self::Panic(Panic::caught(payload)),
+        }
     }
 }
 
@@ -46,6 +52,7 @@ impl fmt::Display for JoinError {
             Self::Panic(panic) => panic.fmt(f),
             Self::Stopped => write!(f, "the runtime stopped before the actor ended"),
             Self::NoStack(error) => write!(f, "there was no stack for the actor: {error}"),
+            Self::Exit(reason) => write!(f, "the actor ended: {reason}"),
         }
     }
 }
@@ -100,6 +107,11 @@ impl<T> JoinHandle<T> {
         self.task.header().life.is_done()
     }
 
+    /// The actor's name, for signals and monitors.
+    pub fn pid(&self) -> Pid {
+        Pid::new(self.task.control())
+    }
+
     /// Waits for the actor's end: an actor leaves its worker to others meanwhile, a thread sleeps.
     ///
     /// # Errors
@@ -137,6 +149,7 @@ impl<T> JoinHandle<T> {
                 None => self.wait_as_thread(deadline),
             };
             if !ended {
+                exit::raise_if_due();
                 return Err(self);
             }
         }

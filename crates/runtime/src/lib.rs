@@ -25,6 +25,7 @@ mod channel;
 mod config;
 mod desk;
 mod epoch;
+mod exit;
 mod fiber;
 mod fifo;
 mod id;
@@ -60,11 +61,14 @@ pub mod wait;
 mod wheel;
 mod worker;
 
-pub use behaviour::{Actor, ActorRef, CallError, Context, Handler, Later, Mailbox, start};
+pub use behaviour::{
+    Actor, ActorRef, CallError, Context, Handler, Later, Mailbox, Monitored, start,
+};
 pub use block_on::{Elapsed, block_on, block_on_deadline, block_on_timeout};
 pub use channel::{Iter, Receiver, Sender, channel};
 pub use config::{Config, Description, Machine, Profile, Setting, Source, StartError, Value};
 pub use epoch::{epoch, watch_forks};
+pub use exit::{Down, Exit, ExitReason, Monitor, NoKill, NotAlive, Pid, exit, trap_exits};
 pub use id::ActorId;
 pub use interval::{Interval, MissedTicks, interval, interval_at};
 pub use join::{JoinError, JoinHandle, TimedOut};

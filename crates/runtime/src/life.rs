@@ -6,6 +6,7 @@
 //! | `JOINER` | the joiner's place is filled: whom to wake at the end |
 //! | `HANDLE` | somebody may still ask for the output |
 //! | `LEFT` | the worker that ran it has woken the joiner and touches nothing any more but its own reference |
+//! | `NAMED` | somebody outside knows it by its `Control`, which is to be told of the end |
 //! | the rest | references: one of the runtime until the end, one of the handle, one of each waker |
 //!
 //! 1. The joiner's place belongs to the handle while `JOINER` is clear, and to whoever sets `DONE` while it is set. The handle takes it
@@ -22,7 +23,8 @@ const DONE: usize = 1;
 const JOINER: usize = 2;
 const HANDLE: usize = 4;
 const LEFT: usize = 8;
-const REFERENCE: usize = 16;
+const NAMED: usize = 16;
+const REFERENCE: usize = 32;
 
 #[derive(Debug)]
 pub(crate) struct Life(AtomicUsize);
@@ -34,6 +36,8 @@ pub(crate) struct Ended {
     pub(crate) unwanted: bool,
     /// Rule 1: the joiner's place is filled, and the caller's.
     pub(crate) joined: bool,
+    /// Its control is to be told.
+    pub(crate) named: bool,
 }
 
 impl Life {
@@ -61,10 +65,22 @@ impl Life {
         self.0.load(Ordering::Acquire) & JOINER != 0
     }
 
-    /// The worker, where the joiner is an actor of its own, which does not run meanwhile: all of the end at once.
-    pub(crate) fn end_joined_here(&self) {
-        self.0
+    /// The worker, where the joiner is an actor of its own, which does not run meanwhile: all of the end at once. `true`: its control is to be told.
+    pub(crate) fn end_joined_here(&self) -> bool {
+        let before = self
+            .0
             .fetch_add((DONE | LEFT).wrapping_sub(REFERENCE), Ordering::AcqRel);
+        before & NAMED != 0
+    }
+
+    /// Whoever made its control, after. `false`: it was done before, and tells nobody.
+    pub(crate) fn name(&self) -> bool {
+        self.0.fetch_or(NAMED, Ordering::AcqRel) & DONE == 0
+    }
+
+    /// The worker: whether it has a control already.
+    pub(crate) fn is_named(&self) -> bool {
+        self.0.load(Ordering::Acquire) & NAMED != 0
     }
 
     /// The worker, first half of the end.
@@ -73,6 +89,7 @@ impl Life {
         Ended {
             unwanted: before & HANDLE == 0,
             joined: before & JOINER != 0,
+            named: before & NAMED != 0,
         }
     }
 

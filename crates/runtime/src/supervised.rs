@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::channel::Sender;
+use crate::exit::ExitReason;
 use crate::id::ActorId;
 use crate::join::{JoinError, JoinHandle};
 use crate::runtime::spawn;
@@ -18,13 +19,24 @@ pub enum Signal {
     Panic(ActorId, crate::Panic),
     /// Its runtime stopped.
     Stopped(ActorId),
+    /// By [`exit`](crate::exit), or by an exit signal.
+    Ended(ActorId, ExitReason),
 }
 
 impl Signal {
     /// Whose end it was.
     pub fn id(&self) -> ActorId {
         match self {
-            Self::Exit(id) | Self::Panic(id, _) | Self::Stopped(id) => *id,
+            Self::Exit(id) | Self::Panic(id, _) | Self::Stopped(id) | Self::Ended(id, _) => *id,
+        }
+    }
+
+    pub(crate) fn of(id: ActorId, how: Result<(), JoinError>) -> Self {
+        match how {
+            Ok(()) => Self::Exit(id),
+            Err(JoinError::Panic(panic)) => Self::Panic(id, panic),
+            Err(JoinError::Exit(reason)) => Self::Ended(id, reason),
+            Err(JoinError::Stopped | JoinError::NoStack(_)) => Self::Stopped(id),
         }
     }
 }
@@ -61,13 +73,8 @@ pub fn spawn_under(
 ) -> JoinHandle<()> {
     spawn(move || {
         let id = wait::current().expect("this is an actor");
-        let result = catch_unwind(AssertUnwindSafe(job)).map_err(JoinError::panicked);
-        let signal = match result {
-            Ok(()) => Signal::Exit(id),
-            Err(JoinError::Panic(panic)) => Signal::Panic(id, panic),
-            Err(_) => Signal::Stopped(id),
-        };
+        let how = catch_unwind(AssertUnwindSafe(job)).map_err(JoinError::panicked);
         // A supervisor that has gone hears nothing.
-        let _ = supervisor.send(signal);
+        let _ = supervisor.send(Signal::of(id, how));
     })
 }

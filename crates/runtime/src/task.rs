@@ -6,22 +6,28 @@
 //!    alone: no other thread looks at them. `desk` is written once, at the start, before any waker of the job exists.
 //! 3. `stage` is the closure's until the start, the running worker's until `DONE`, and then by [`life`](crate::life) the
 //!    handle's or the worker's.
-//! 4. From afar a job is woken by its home's inbox: who turns `woken` to true puts it in, with a reference; the home turns it back before it
+//! 4. `control` is made by whoever first asks for it, with any reference, and given up with the job. `doomed` is set by it alone, and never cleared;
+//!    `masks`, `raised` and `actor` are what runs' own.
+//! 5. From afar a job is woken by its home's inbox: who turns `woken` to true puts it in, with a reference; the home turns it back before it
 //!    looks what the wake-up is for. So it is there at most once.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::task::{RawWaker, RawWakerVTable, Waker};
 
 use crate::desk::Desk;
+use crate::exit::{Control, Doom, ExitReason, Reach, Reached};
 use crate::fiber::Fiber;
 use crate::id::ActorId;
 use crate::join::JoinError;
 use crate::life::Life;
 use crate::preempt;
+use crate::shim::fence;
 use crate::shim::{AtomicBool, AtomicPtr, Cell, Ordering, UnsafeCell};
 use crate::stack::overflow::Name;
 use crate::worker;
+use thalweg_queue::barrier;
 
 /// Where a job is, to its home worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,10 +67,28 @@ pub(crate) struct Header {
     /// That its runtime stops.
     pub(crate) told: Cell<bool>,
     woken: AtomicBool,
+    /// What others know of it, from `Arc::into_raw`; null: nobody asked.
+    control: AtomicPtr<Control>,
+    /// A signal is to end it.
+    doomed: AtomicBool,
+    /// The signal was raised: this is how it ends.
+    pub(crate) raised: Cell<bool>,
+    /// [`NoKill`](crate::NoKill)s.
+    pub(crate) masks: Cell<u16>,
+    /// The behaviour actor whose turn this is; null: it is none's.
+    actor: Cell<*const Turning>,
     pub(crate) id: ActorId,
     pub(crate) name: Option<Name>,
     #[cfg(loom)]
     memory: crate::shim::Memory,
+}
+
+/// A behaviour actor during its turn. It lies in the turn's frame, and names what the turn keeps.
+pub(crate) struct Turning {
+    pub(crate) id: ActorId,
+    /// From an `Arc`.
+    pub(crate) body: *const dyn Reached,
+    pub(crate) doom: *const Doom,
 }
 
 /// A reference to a job. See rule 1.
@@ -76,7 +100,8 @@ unsafe impl Send for Task {}
 
 /// What depends on the closure's type.
 struct Table {
-    run: unsafe fn(NonNull<Header>),
+    /// How it ended; `None`: normally.
+    run: unsafe fn(NonNull<Header>) -> Option<ExitReason>,
     cancel: unsafe fn(NonNull<Header>, JoinError),
     /// Moves the output to where the pointer, to a `Result<T, JoinError>`, says.
     take: unsafe fn(NonNull<Header>, *mut ()),
@@ -94,6 +119,25 @@ enum Stage<F, T> {
 struct Job<F, T> {
     header: Header,
     stage: UnsafeCell<Stage<F, T>>,
+}
+
+impl Turning {
+    pub(crate) fn doom(&self) -> &Doom {
+        // SAFETY: the turn keeps its actor.
+        unsafe { &*self.doom }
+    }
+
+    /// While `f` runs the job that calls this is the turn. `f` catches what it throws.
+    pub(crate) fn during<R>(&self, task: Option<Task>, f: impl FnOnce() -> R) -> R {
+        if let Some(task) = task {
+            task.header().actor.set(self);
+        }
+        let result = f();
+        if let Some(task) = task {
+            task.header().actor.set(std::ptr::null());
+        }
+        result
+    }
 }
 
 impl Header {
@@ -128,15 +172,24 @@ impl<F: FnOnce() -> T, T> Job<F, T> {
 
     /// # Safety
     /// Rule 3: the caller's worker starts it now.
-    unsafe fn run(header: NonNull<Header>) {
+    unsafe fn run(header: NonNull<Header>) -> Option<ExitReason> {
         // SAFETY: rule 3.
         let Stage::Fresh(f) = (unsafe { Self::exchange(header, Stage::Gone) }) else {
             unreachable!("a job is started once");
         };
         let output = preempt::user_code(|| catch_unwind(AssertUnwindSafe(f)));
         let output = output.map_err(JoinError::panicked);
+        // SAFETY: rule 1.
+        let raised = unsafe { header.as_ref() }.raised.get();
+        let output = if raised {
+            overruled(Task(header), output)
+        } else {
+            output
+        };
+        let how = output.as_ref().err().map(ExitReason::from);
         // SAFETY: rule 3. Nothing is there to be dropped.
         Self::stage(header).with_mut(|stage| unsafe { stage.write(Stage::Done(output)) });
+        how
     }
 
     /// # Safety
@@ -181,7 +234,26 @@ impl<F: FnOnce() -> T, T> Job<F, T> {
             std::mem::forget(job);
         }
         #[cfg(not(loom))]
-        drop(job);
+        {
+            let control = job.header.control.load(Ordering::Relaxed);
+            if !control.is_null() {
+                // SAFETY: rule 4: it came from `into_raw`, and this was its place.
+                drop(unsafe { Arc::from_raw(control) });
+            }
+            drop(job);
+        }
+    }
+}
+
+/// Of an actor that was unwound for a signal: whatever it made of that.
+#[cold]
+fn overruled<T>(task: Task, output: Result<T, JoinError>) -> Result<T, JoinError> {
+    match output {
+        Err(JoinError::Exit(_) | JoinError::Panic(_)) => output,
+        swallowed => {
+            drop_quietly(swallowed);
+            Err(JoinError::Exit(task.exit_reason()))
+        }
     }
 }
 
@@ -223,6 +295,11 @@ impl Task {
                 notified: Cell::new(false),
                 told: Cell::new(false),
                 woken: AtomicBool::new(false),
+                control: AtomicPtr::new(std::ptr::null_mut()),
+                doomed: AtomicBool::new(false),
+                raised: Cell::new(false),
+                masks: Cell::new(0),
+                actor: Cell::new(std::ptr::null()),
                 id,
                 name,
                 #[cfg(loom)]
@@ -259,6 +336,12 @@ impl Task {
         header
             .desk
             .store(std::ptr::from_ref(desk).cast_mut(), Ordering::Relaxed);
+        // Who dooms it either is seen from here on or sees the desk.
+        if barrier::is_asymmetric() {
+            barrier::light();
+        } else {
+            fence(Ordering::SeqCst);
+        }
     }
 
     /// Runs the closure to its end, on the fiber's stack, and ends the job.
@@ -266,9 +349,14 @@ impl Task {
     /// # Safety
     /// Rule 3: the caller's worker has just started it; and gives up the runtime's reference.
     pub(crate) unsafe fn run(self) {
+        if self.must_exit() {
+            let why = JoinError::Exit(self.exit_reason());
+            // SAFETY: as said.
+            return unsafe { self.cancel(why) };
+        }
         // SAFETY: as said.
-        unsafe { (self.header().table.run)(self.0) };
-        self.end();
+        let how = unsafe { (self.header().table.run)(self.0) };
+        self.end(how);
     }
 
     /// Ends a job that will never start.
@@ -276,25 +364,36 @@ impl Task {
     /// # Safety
     /// As `run`.
     pub(crate) unsafe fn cancel(self, why: JoinError) {
+        let how = ExitReason::from(&why);
         // SAFETY: as said.
         unsafe { (self.header().table.cancel)(self.0, why) };
-        self.end();
+        self.end(Some(how));
     }
 
-    fn end(self) {
+    fn end(self, how: Option<ExitReason>) {
         let header = self.header();
+        // Before anybody can have joined it: who has does not find its name any more.
+        let told = header.life.is_named();
+        if told {
+            self.tell_end(how.as_ref());
+        }
         if header.life.is_joined()
             && let Some(worker) = worker::current()
             && std::ptr::eq(header.joiner_desk.load(Ordering::Relaxed), worker.desk)
         {
             // SAFETY: `life`'s rule 1: an actor of this very worker filled the place, and does not run.
             if let Some(Joiner::Actor(joiner)) = unsafe { header.take_joiner() } {
-                header.life.end_joined_here();
+                if header.life.end_joined_here() && !told {
+                    self.tell_end(how.as_ref());
+                }
                 worker.wake(joiner);
                 return;
             }
         }
         let ended = header.life.end();
+        if ended.named && !told {
+            self.tell_end(how.as_ref());
+        }
         if ended.unwanted {
             // SAFETY: `life`'s rule 2.
             unsafe { (header.table.discard)(self.0) };
@@ -311,6 +410,110 @@ impl Task {
         if header.life.leave() {
             self.free();
         }
+    }
+
+    #[cold]
+    fn tell_end(self, how: Option<&ExitReason>) {
+        let control = self.header().control.load(Ordering::Acquire);
+        // SAFETY: rule 4: who named it made its control before, and it goes with the job.
+        let control = unsafe { &*control };
+        control.end(how.cloned().unwrap_or(ExitReason::Normal));
+    }
+
+    /// What others know of it. With a reference.
+    pub(crate) fn control(self) -> Arc<Control> {
+        let header = self.header();
+        let mut known = header.control.load(Ordering::Acquire);
+        if known.is_null() {
+            let made = Control::new(header.id, Reach::Job(self));
+            let made = Arc::into_raw(made).cast_mut();
+            let put = header.control.compare_exchange(
+                std::ptr::null_mut(),
+                made,
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            );
+            known = match put {
+                Ok(_) => made,
+                Err(others) => {
+                    // SAFETY: it was just made, and nobody else has seen it.
+                    drop(unsafe { Arc::from_raw(made) });
+                    others
+                }
+            };
+        }
+        // SAFETY: rule 4, and the caller's reference keeps the job. One for the caller is added.
+        let control = unsafe {
+            Arc::increment_strong_count(known);
+            Arc::from_raw(known)
+        };
+        // Whoever did not make it may be quicker here than who did.
+        if !header.life.is_named() && !header.life.name() {
+            control.end(ExitReason::NoActor);
+        }
+        control
+    }
+
+    /// What others know of the actor that runs, which may be a behaviour actor that has its turn.
+    pub(crate) fn actor_control(self) -> Arc<Control> {
+        match self.turning() {
+            None => self.control(),
+            Some(turning) => {
+                // SAFETY: the turn keeps it.
+                let body = unsafe {
+                    Arc::increment_strong_count(turning.body);
+                    Arc::from_raw(turning.body)
+                };
+                body.control()
+            }
+        }
+    }
+
+    /// The behaviour actor whose turn this is. The caller is what runs.
+    #[inline(always)]
+    pub(crate) fn turning(&self) -> Option<&Turning> {
+        // SAFETY: `during` takes it back before the frame goes in which it lies.
+        unsafe { self.header().actor.get().as_ref() }
+    }
+
+    /// Which actor runs here.
+    pub(crate) fn actor_id(self) -> ActorId {
+        self.turning()
+            .map_or(self.header().id, |turning| turning.id)
+    }
+
+    /// From its control: a signal is to end it. What wakes it for that. `None`: it has not begun, and will not.
+    pub(crate) fn must_end(self) -> Option<Waker> {
+        let header = self.header();
+        header.doomed.store(true, Ordering::Release);
+        fence(Ordering::SeqCst);
+        if header.desk.load(Ordering::Relaxed).is_null() {
+            // Who starts it says so before it looks (`settle`).
+            if barrier::is_asymmetric() {
+                barrier::heavy();
+            }
+            if header.desk.load(Ordering::Relaxed).is_null() {
+                return None;
+            }
+        }
+        Some(self.waker())
+    }
+
+    /// Whether a signal ends what runs, and nothing keeps that off just now.
+    #[inline(always)]
+    pub(crate) fn must_exit(self) -> bool {
+        let header = self.header();
+        let doomed = header.doomed.load(Ordering::Acquire)
+            || self
+                .turning()
+                .is_some_and(|turning| turning.doom().is_set());
+        doomed && header.masks.get() == 0
+    }
+
+    /// The signal's.
+    pub(crate) fn exit_reason(self) -> ExitReason {
+        let reason = self.actor_control().exit_reason();
+        reason.unwrap_or(ExitReason::Killed)
     }
 
     /// The handle's: wakes `joiner` at the end. `false`: it has ended.
@@ -389,7 +592,7 @@ impl Task {
         }
     }
 
-    /// Rule 4, the home's, for one that it took out of its inbox.
+    /// Rule 5, the home's, for one that it took out of its inbox.
     pub(crate) fn wake_from_inbox(self, wake: impl FnOnce(Self)) {
         let header = self.header();
         header.woken.swap(false, Ordering::AcqRel);

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use thalweg_queue::{Host, Parker, Wake, clock};
 
+use crate::exit;
 use crate::id::ActorId;
 use crate::task::Task;
 use crate::worker::{self, Worker};
@@ -19,7 +20,7 @@ pub enum Woke {
     TimedOut,
     /// A signal was handled on this thread. Never in an actor.
     Interrupted,
-    /// The actor's runtime stops, or the actor is being unwound by a panic and cannot wait: give up and return.
+    /// The actor's runtime stops, or a signal ends it, or it is being unwound and cannot wait: give up and return.
     Stopping,
 }
 
@@ -35,7 +36,14 @@ pub(crate) static HOST: Host = Host {
         Woke::TimedOut | Woke::Stopping => Wake::TimedOut,
         Woke::Interrupted => Wake::Interrupted,
     },
+    gave_up: exit::raise_if_due,
 };
+
+/// Ends the actor that waits in vain, where it can be: its runtime stops, or a signal ends it. Nothing of the wait is left in any list.
+pub(crate) fn give_up() {
+    exit::raise_if_due();
+    worker::give_up();
+}
 
 /// An actor that is about to wait by something that may end with an error: where its runtime stops that comes once.
 pub(crate) fn tell() {
@@ -61,7 +69,7 @@ fn actor() -> Option<(&'static Worker, Task)> {
 
 /// Which actor the caller is; `None`: a thread.
 pub fn current() -> Option<ActorId> {
-    actor().map(|(_, task)| task.header().id)
+    actor().map(|(_, task)| task.actor_id())
 }
 
 /// Waits until woken or until `deadline` ([`clock`]; `None`: for ever). An actor leaves its worker to others meanwhile.
@@ -100,9 +108,9 @@ pub fn may_park() -> bool {
     !in_actor() || crate::preempt::can_park()
 }
 
-/// Whether the caller is an actor whose runtime stops.
+/// Whether the caller is an actor whose runtime stops, or which a signal ends.
 pub fn stopping() -> bool {
-    actor().is_some_and(|(worker, _)| worker.scheduler.is_stopping())
+    actor().is_some_and(|(worker, task)| worker.scheduler.is_stopping() || task.must_exit())
 }
 
 /// Waits for `duration` and no less; an actor leaves its worker to others meanwhile. Its grain is 1/16 ms. Where the
@@ -120,7 +128,7 @@ fn sleep_to(deadline: u64) {
     loop {
         match park(Some(deadline)) {
             Woke::TimedOut => return,
-            Woke::Stopping => return worker::give_up(),
+            Woke::Stopping => return give_up(),
             Woke::Woken | Woke::Interrupted => {}
         }
     }

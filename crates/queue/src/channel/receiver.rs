@@ -9,6 +9,7 @@ use super::{Pop, Readiness, RecvFuture, RecvStream, Stats};
 use crate::clock;
 use crate::error::{RecvError, RecvTimeoutError, TryRecvError};
 use crate::quiet::Quiet;
+use crate::sleeper::gave_up;
 
 /// Receives values from a channel: [`spsc::Receiver`](crate::spsc::Receiver), [`mpsc::Receiver`](crate::mpsc::Receiver),
 /// [`mpmc::Receiver`](crate::mpmc::Receiver).
@@ -105,7 +106,10 @@ impl<P: Pop> Receiver<P> {
                     return Ok(value);
                 }
                 Err(TryRecvError::Closed) => return Err(RecvTimeoutError::Closed),
-                Err(TryRecvError::Empty) if !in_time => return Err(RecvTimeoutError::TimedOut),
+                Err(TryRecvError::Empty) if !in_time => {
+                    gave_up();
+                    return Err(RecvTimeoutError::TimedOut);
+                }
                 Err(TryRecvError::Empty) => in_time = self.wait(deadline),
             }
             waited = true;
@@ -199,7 +203,10 @@ impl<P: Pop> Receiver<P> {
                     return Ok(count);
                 }
                 Err(TryRecvError::Closed) => return Err(RecvError),
-                Err(TryRecvError::Empty) if !in_time => return Err(RecvError),
+                Err(TryRecvError::Empty) if !in_time => {
+                    gave_up();
+                    return Err(RecvError);
+                }
                 Err(TryRecvError::Empty) => in_time = self.wait(None),
             }
             waited = true;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::{Pop, Push, Receiver, Sender};
 use crate::clock;
-use crate::sleeper::Sleeper;
+use crate::sleeper::{Sleeper, gave_up};
 use crate::spin::Spin;
 use crate::waiters::{Ticket, Waiters, Who};
 
@@ -146,8 +146,12 @@ impl<'a> Select<'a> {
                     (arm.pass_on)(usize::from(found == Some(Operation(place))));
                 }
             }
-            if found.is_some() || !in_time {
+            if found.is_some() {
                 return found;
+            }
+            if !in_time {
+                gave_up();
+                return None;
             }
         }
     }

@@ -7,6 +7,7 @@ use super::wait::Side;
 use super::{Overflow, Push, SendFuture, Stats};
 use crate::clock;
 use crate::error::{Closed, SendError, SendTimeoutError, TrySendError};
+use crate::sleeper::gave_up;
 use crate::sync::{Ordering, yield_now};
 
 /// How often a sender that drops what is oldest yields to whoever is at work on the last place.
@@ -129,6 +130,7 @@ impl<P: Push> Sender<P> {
                 yield_now();
             } else {
                 self.wait(Some(clock::deadline(LOOK_AGAIN)));
+                gave_up();
             }
         }
     }
@@ -174,6 +176,7 @@ impl<P: Push> Sender<P> {
                 }
                 Err(TrySendError::Closed(back)) => return Err(SendTimeoutError::Closed(back)),
                 Err(TrySendError::Full(back)) if !in_time => {
+                    gave_up();
                     return Err(SendTimeoutError::TimedOut(back));
                 }
                 Err(TrySendError::Full(back)) => value = back,
@@ -240,6 +243,7 @@ impl<P: Push> Sender<P> {
                 return Ok(());
             }
             if !self.wait(None) && self.is_full() {
+                gave_up();
                 return Err(Closed);
             }
             waited = true;

@@ -37,6 +37,9 @@ pub(super) trait Contents<A: Actor>: Send + 'static {
 /// A letter that is in nobody's lane.
 pub(super) struct Sealed<A: Actor>(NonNull<Envelope<A>>);
 
+// SAFETY: what is in it is `Send`, by `Contents`.
+unsafe impl<A: Actor> Send for Sealed<A> {}
+
 impl<A: Actor> Sealed<A> {
     pub(super) fn new<C: Contents<A>>(contents: C) -> Self {
         let letter = Box::new(Letter {

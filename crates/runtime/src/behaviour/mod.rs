@@ -36,6 +36,7 @@
 
 mod awaited;
 mod lane;
+mod monitored;
 pub(crate) mod owner;
 mod reference;
 mod turn;
@@ -45,17 +46,25 @@ use std::time::Duration;
 
 use thalweg_queue::Overflow;
 
+pub use self::monitored::Monitored;
 pub use self::reference::{ActorRef, Later, start};
 use self::turn::Body;
+use crate::exit::{Down, Exit, Pid};
 use crate::id::ActorId;
 
 /// The state of an actor that handles messages.
 pub trait Actor: Send + Sized + 'static {
-    /// Before the first message. A panic ends the actor.
+    /// Soon after the start, and before the first message. A panic ends the actor.
     fn started(&mut self, _: &Context<'_, Self>) {}
 
-    /// After the last message, unless the actor ends by a panic.
+    /// After the last message, unless the actor ends by a panic or by an exit signal other than a shutdown.
     fn stopped(&mut self) {}
+
+    /// An exit signal, while the actor [traps exits](Context::trap_exits). It comes before all messages that wait.
+    fn on_exit(&mut self, _: Exit, _: &Context<'_, Self>) {}
+
+    /// The end of an actor that this one [monitors](Context::monitor). It comes before all messages that wait.
+    fn on_down(&mut self, _: Down, _: &Context<'_, Self>) {}
 }
 
 /// What an actor does with an `M`.
@@ -81,6 +90,22 @@ impl<A: Actor> Context<'_, A> {
     /// Its number.
     pub fn id(&self) -> ActorId {
         self.body.id
+    }
+
+    /// Its name, for signals and monitors.
+    pub fn pid(&self) -> Pid {
+        self.body.pid()
+    }
+
+    /// Whether exit signals to it, but for [`Pid::kill`], are given to [`Actor::on_exit`] and do not end it.
+    pub fn trap_exits(&self, on: bool) {
+        self.body.pid().control().trap_letters(on);
+    }
+
+    /// From now on the end of `other` is given to [`Actor::on_down`], once; if it has ended already, with [`ExitReason::NoActor`](crate::ExitReason::NoActor).
+    /// It may be called several times, and is heard as often.
+    pub fn monitor(&self, other: &Pid) -> Monitored {
+        Monitored::new(self.body, other)
     }
 
     /// Ends it after this message; those behind it are dropped.

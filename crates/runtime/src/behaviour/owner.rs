@@ -7,6 +7,7 @@
 //! | `WAITERS` | senders wait for room |
 //! | `CLOSED` | nobody can send any more: what is there is read, then it ends |
 //! | `STOP` | it ends before it reads another letter, however many there are |
+//! | `SYSTEM` | there is something in the system lane, or it is doomed: that comes before any letter |
 //! | `ENDED` | it has ended: nothing is put in any more |
 //!
 //! 1. A sender counts its letter (Acquire), and puts it in if `ENDED` and `CLOSED` were clear; else it takes the count back. Who counts sets
@@ -23,6 +24,7 @@ const WAITERS: u64 = 1 << 33;
 const CLOSED: u64 = 1 << 34;
 const STOP: u64 = 1 << 35;
 const ENDED: u64 = 1 << 36;
+const SYSTEM: u64 = 1 << 37;
 
 #[derive(Debug)]
 pub(crate) struct Owner(AtomicU64);
@@ -40,6 +42,8 @@ pub(crate) enum Counted {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     Read,
+    /// What is in the system lane, first.
+    System,
     /// Nothing; the turn is over.
     Rest,
     End,
@@ -96,6 +100,11 @@ impl Owner {
         self.0.fetch_or(STOP | SCHEDULED, Ordering::AcqRel) & SCHEDULED == 0
     }
 
+    /// Something was put into the system lane, or it is doomed. `true`: a turn is to be made.
+    pub(crate) fn system(&self) -> bool {
+        self.0.fetch_or(SYSTEM | SCHEDULED, Ordering::AcqRel) & SCHEDULED == 0
+    }
+
     /// A sender that waits, before it looks again. One word says both: either this look sees the room, or who makes it sees this.
     pub(crate) fn wait(&self) {
         self.0.fetch_or(WAITERS, Ordering::Relaxed);
@@ -104,7 +113,11 @@ impl Owner {
     /// The turn: rule 2.
     pub(crate) fn next(&self) -> Next {
         let seen = self.0.load(Ordering::Acquire);
-        if seen & STOP != 0 {
+        if seen & SYSTEM != 0 {
+            // What is put there from now on sets it again.
+            self.0.fetch_and(!SYSTEM, Ordering::AcqRel);
+            Next::System
+        } else if seen & STOP != 0 {
             Next::End
         } else if seen & LETTERS != 0 {
             Next::Read

@@ -5,11 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Wake, Waker};
 use std::time::Duration;
 
+use thalweg_queue::quiet::lock;
 use thalweg_queue::{Overflow, RecvTimeoutError, SendError, clock, oneshot};
 
 use super::lane::{Contents, Sealed};
 use super::turn::{Body, Refused};
 use super::{Actor, CALL_TIMEOUT, CallError, Context, Handler, Mailbox};
+use crate::exit::{self, Pid};
 use crate::id::ActorId;
 use crate::runtime::{Builder, Handle};
 use crate::shim::Ordering;
@@ -80,7 +82,10 @@ impl Builder {
             };
             Box::new(tell) as Box<dyn FnOnce(Signal) + Send>
         });
-        ActorRef::new(&Body::new(state, self.mailbox, runtime.clone(), on_end))
+        let body = Body::new(state, self.mailbox, runtime.clone(), on_end);
+        let actor = ActorRef::new(&body);
+        body.begin();
+        actor
     }
 }
 
@@ -120,6 +125,11 @@ impl<A: Actor> ActorRef<A> {
         self.body.id
     }
 
+    /// Its name, for signals and monitors, which keeps nothing of it alive.
+    pub fn pid(&self) -> Pid {
+        self.body.pid()
+    }
+
     /// Whether it takes messages. It may end at any time.
     pub fn is_alive(&self) -> bool {
         !self.body.is_over()
@@ -135,7 +145,7 @@ impl<A: Actor> ActorRef<A> {
         self.len() == 0
     }
 
-    /// Messages that were dropped since there was no room: by [`Overflow::DropNewest`], or sent by [`send_after`](Self::send_after).
+    /// Messages that were dropped since there was no room, by [`Overflow::DropNewest`].
     pub fn dropped(&self) -> u64 {
         self.body.dropped.load(Ordering::Relaxed)
     }
@@ -203,13 +213,20 @@ impl<A: Actor> ActorRef<A> {
         })
     }
 
-    /// Sends `message` after `delay`, if there is room then; else it is counted as [`dropped`](Self::dropped).
+    /// Sends `message` after `delay`, before those that wait, and also where the mailbox is full.
     pub fn send_after<M: Send + 'static>(&self, delay: Duration, message: M) -> Later
     where
         A: Handler<M>,
     {
         let deadline = clock::deadline(delay);
-        let post = Arc::new(Post(Mutex::new(Some((Arc::clone(&self.body), message)))));
+        let letter = Sealed::new(Message {
+            message,
+            reply: None,
+        });
+        let post = Arc::new(Post {
+            body: Arc::clone(&self.body),
+            letter: Mutex::new(Some(letter)),
+        });
         let key = self.body.runtime.timers().at(deadline, Waker::from(post));
         Later {
             runtime: self.body.runtime.clone(),
@@ -251,7 +268,10 @@ impl<A: Actor> ActorRef<A> {
                 }
                 Refused::Full if !waits || self.body.is_caller() => CallError::Full,
                 Refused::Full if self.body.wait_for_room(deadline) => continue,
-                Refused::Full => CallError::TimedOut,
+                Refused::Full => {
+                    exit::raise_if_due();
+                    CallError::TimedOut
+                }
             };
             let contents = contents.expect("it was not put in");
             return Err((error, contents.message));
@@ -274,20 +294,15 @@ impl Later {
 }
 
 /// It does not keep the actor from ending when nobody else reaches it.
-struct Post<A: Actor, M>(Mutex<Option<(Arc<Body<A>>, M)>>);
+struct Post<A: Actor> {
+    body: Arc<Body<A>>,
+    letter: Mutex<Option<Sealed<A>>>,
+}
 
-impl<A: Handler<M>, M: Send + 'static> Wake for Post<A, M> {
+impl<A: Actor> Wake for Post<A> {
     fn wake(self: Arc<Self>) {
-        let post = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some((body, message)) = post {
-            let contents = Message {
-                message,
-                reply: None,
-            };
-            // This is the timers' thread, which must not wait.
-            if let Err(Refused::Full) = body.put(|| Sealed::new(contents)) {
-                body.dropped.fetch_add(1, Ordering::Relaxed);
-            }
+        if let Some(letter) = lock(&self.letter).take() {
+            self.body.put_system(letter);
         }
     }
 }

@@ -2,20 +2,22 @@
 
 use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::task::{Poll, Waker};
 
 use thalweg_queue::Quiet;
 use thalweg_queue::quiet::{Locked, lock};
 
-use super::lane::{Lane, Sealed};
+use super::lane::{Contents, Lane, Sealed};
 use super::owner::{Counted, Next, Owner};
 use super::{Actor, Context, Mailbox};
+use crate::exit::{Control, Doom, Exit, ExitReason, Pid, Reach, Reached};
 use crate::id::ActorId;
 use crate::join::JoinError;
-use crate::shim::{AtomicU64, AtomicUsize, Cell, Ordering, yield_now};
+use crate::shim::{AtomicU64, AtomicUsize, Cell, yield_now};
 use crate::supervised::Signal;
-use crate::{Handle, wait};
+use crate::task::Turning;
+use crate::{Handle, wait, worker};
 
 /// Messages that one turn handles before others get theirs: what a slice holds of short ones.
 const MESSAGES_A_TURN: u64 = 64;
@@ -26,6 +28,8 @@ type OnEnd = Box<dyn FnOnce(Signal) + Send>;
 pub(super) struct Body<A: Actor> {
     owner: Owner,
     lane: Lane<A>,
+    /// What no full mailbox delays: ends of others, exits, timers.
+    system: Lane<A>,
     pub(super) mailbox: Mailbox,
     /// `None`: it has ended. The running turn's alone (`owner`'s rule 2).
     state: UnsafeCell<Option<A>>,
@@ -36,11 +40,17 @@ pub(super) struct Body<A: Actor> {
     pub(super) dropped: AtomicU64,
     /// Those that wait for room.
     waiting: Mutex<Vec<Waker>>,
-    /// The job that is its running turn; 0: none.
-    running_as: AtomicU64,
+    doom: Doom,
     pub(super) runtime: Handle,
     pub(super) id: ActorId,
-    on_end: Mutex<Option<OnEnd>>,
+    named: Mutex<Named>,
+}
+
+/// What few actors have, and what is looked at when one ends.
+struct Named {
+    on_end: Option<OnEnd>,
+    control: Option<Arc<Control>>,
+    ended: bool,
 }
 
 // SAFETY: `state`, `begun` and the reading end of `lane` are the running turn's, of which there is one at a time (`owner`'s rule 2). A turn runs on
@@ -65,17 +75,27 @@ impl<A: Actor> Body<A> {
         Arc::new(Self {
             owner: Owner::new(),
             lane: Lane::new(),
+            system: Lane::new(),
             mailbox,
             state: UnsafeCell::new(Some(state)),
             begun: Cell::new(false),
             references: AtomicUsize::new(0),
             dropped: AtomicU64::new(0),
             waiting: Mutex::default(),
-            running_as: AtomicU64::new(0),
+            doom: Doom::new(),
             runtime,
             id: ActorId::next(),
-            on_end: Mutex::new(on_end),
+            named: Mutex::new(Named {
+                on_end,
+                control: None,
+                ended: false,
+            }),
         })
+    }
+
+    /// Its first turn.
+    pub(super) fn begin(self: &Arc<Self>) {
+        self.look_at_system();
     }
 
     /// Counts a letter and puts it in, if there is room.
@@ -93,6 +113,38 @@ impl<A: Actor> Body<A> {
             Counted::Full => Err(Refused::Full),
             Counted::Closed => Err(Refused::Closed),
         }
+    }
+
+    /// Puts it where it comes before all letters, and whether there is room does not matter.
+    pub(super) fn put_system(self: &Arc<Self>, letter: Sealed<A>) {
+        self.system.push(letter);
+        self.look_at_system();
+    }
+
+    fn look_at_system(self: &Arc<Self>) {
+        if self.owner.system() {
+            self.schedule();
+        }
+    }
+
+    /// What others know of it.
+    pub(super) fn pid(self: &Arc<Self>) -> Pid {
+        let mut named = lock(&self.named);
+        let control = match &named.control {
+            Some(control) => Arc::clone(control),
+            None => {
+                let reach = if named.ended {
+                    Reach::Ended(ExitReason::NoActor)
+                } else {
+                    let body: Weak<dyn Reached> = Arc::<Self>::downgrade(self);
+                    Reach::Body(body)
+                };
+                let control = Control::new(self.id, reach);
+                named.control = Some(Arc::clone(&control));
+                control
+            }
+        };
+        Pid::new(control)
     }
 
     /// Waits until there is room, or there will be none. `false`: the deadline passed.
@@ -151,7 +203,7 @@ impl<A: Actor> Body<A> {
 
     /// Whether the caller is its running turn: what would wait for itself.
     pub(super) fn is_caller(&self) -> bool {
-        wait::current().is_some_and(|id| id.number() == self.running_as.load(Ordering::Relaxed))
+        wait::current() == Some(self.id)
     }
 
     pub(super) fn stop(self: &Arc<Self>) {
@@ -174,34 +226,56 @@ impl<A: Actor> Body<A> {
     }
 
     fn turn(self: Arc<Self>) {
-        let me = wait::current().map_or(0, ActorId::number);
-        self.running_as.store(me, Ordering::Relaxed);
-        let context = Context { body: &self };
-        // SAFETY: this is the running turn.
-        let state = unsafe { &mut *self.state.get() };
-        let caught = catch_unwind(AssertUnwindSafe(|| {
-            if let Some(state) = state
-                && !self.begun.replace(true)
-            {
-                state.started(&context);
-            }
-            self.read(state, &context)
-        }));
-        self.running_as.store(0, Ordering::Relaxed);
-        match caught {
-            Ok(Next::Rest) => {}
-            Ok(Next::Read) => self.schedule(),
-            Ok(Next::End) => self.end(Ok(())),
-            Err(payload) => self.end(Err(JoinError::panicked(payload))),
+        let body: *const Self = Arc::as_ptr(&self);
+        let turning = Turning {
+            id: self.id,
+            body,
+            doom: &self.doom,
+        };
+        let how = turning.during(worker::running(), || {
+            let context = Context { body: &self };
+            // SAFETY: this is the running turn.
+            let state = unsafe { &mut *self.state.get() };
+            let next = catch_unwind(AssertUnwindSafe(|| self.read(state, &context)));
+            let how = match next {
+                Ok(Next::End) if self.doom.is_set() => {
+                    let reason = self.pid().control().exit_reason();
+                    Err(JoinError::Exit(reason.unwrap_or(ExitReason::Killed)))
+                }
+                Ok(Next::End) => Ok(()),
+                Ok(next) => return Err(next),
+                Err(payload) => Err(JoinError::panicked(payload)),
+            };
+            Ok(self.end_state(how))
+        });
+        match how {
+            Ok(how) => self.end(how),
+            Err(Next::Rest) => {}
+            Err(Next::Read | Next::System | Next::End) => self.schedule(),
         }
     }
 
     /// Reads letters until there are none, or it has read enough for one turn.
     fn read(&self, state: &mut Option<A>, context: &Context<'_, A>) -> Next {
         let mut budget = MESSAGES_A_TURN;
+        if self.doom.is_set() {
+            return Next::End;
+        }
+        if let Some(state) = state
+            && !self.begun.replace(true)
+        {
+            state.started(context);
+        }
         loop {
             match self.owner.next() {
                 Next::Read => {}
+                Next::System => {
+                    self.read_system(state, context);
+                    if self.doom.is_set() {
+                        return Next::End;
+                    }
+                    continue;
+                }
                 other => return other,
             }
             // SAFETY: this is the running turn.
@@ -221,7 +295,19 @@ impl<A: Actor> Body<A> {
         }
     }
 
-    fn end(self: &Arc<Self>, how: Result<(), JoinError>) {
+    fn read_system(&self, state: &mut Option<A>, context: &Context<'_, A>) {
+        while !self.doom.is_set() {
+            // SAFETY: this is the running turn.
+            let letter = unsafe { self.system.pop() };
+            let (Some(letter), Some(state)) = (letter, state.as_mut()) else {
+                return;
+            };
+            letter.read(state, context);
+        }
+    }
+
+    /// The state's end; how the actor ends, which that may change.
+    fn end_state(&self, how: Result<(), JoinError>) -> Result<(), JoinError> {
         // SAFETY: this is the running turn.
         let state = unsafe { &mut *self.state.get() }.take();
         let stopped = catch_unwind(AssertUnwindSafe(|| {
@@ -231,29 +317,73 @@ impl<A: Actor> Body<A> {
                 state.stopped();
             }
         }));
-        let how = how.and(stopped.map_err(JoinError::panicked));
+        how.and(stopped.map_err(JoinError::panicked))
+    }
+
+    /// The rest of it, which runs no code of the state.
+    fn end(self: &Arc<Self>, how: Result<(), JoinError>) {
         let mut letters = self.owner.end();
         while letters > 0 {
-            // SAFETY: as above.
+            // SAFETY: this is the running turn.
             match unsafe { self.lane.pop() } {
                 Some(letter) => {
                     letters -= 1;
-                    // What it holds may panic when it is dropped; the others are dropped all the same.
-                    let _ = catch_unwind(AssertUnwindSafe(|| drop(letter)));
+                    drop_quietly(letter);
                 }
                 // `owner`'s rule 3: a few instructions of its sender at most, unless that has lost its processor.
                 None => yield_now(),
             }
         }
-        self.wake_all();
-        let on_end = lock(&self.on_end).take();
-        if let Some(on_end) = on_end {
-            on_end(match how {
-                Ok(()) => Signal::Exit(self.id),
-                Err(JoinError::Panic(panic)) => Signal::Panic(self.id, panic),
-                Err(_) => Signal::Stopped(self.id),
-            });
+        // SAFETY: as above.
+        while let Some(letter) = unsafe { self.system.pop() } {
+            drop_quietly(letter);
         }
+        self.wake_all();
+        let (on_end, control) = {
+            let mut named = lock(&self.named);
+            named.ended = true;
+            (named.on_end.take(), named.control.clone())
+        };
+        if let Some(control) = control {
+            let asked = || control.exit_reason().unwrap_or(ExitReason::Normal);
+            control.end(how.as_ref().err().map_or_else(asked, ExitReason::from));
+        }
+        if let Some(on_end) = on_end {
+            on_end(Signal::of(self.id, how));
+        }
+    }
+}
+
+/// What it holds may panic when it is dropped; the others are dropped all the same.
+fn drop_quietly<A: Actor>(letter: Sealed<A>) {
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(letter)));
+}
+
+impl<A: Actor> Reached for Body<A> {
+    fn control(self: Arc<Self>) -> Arc<Control> {
+        Arc::clone(self.pid().control())
+    }
+
+    fn doom(self: Arc<Self>) {
+        self.doom.set();
+        self.look_at_system();
+    }
+
+    fn shut_down(self: Arc<Self>) {
+        self.stop();
+    }
+
+    fn trapped(self: Arc<Self>, exit: Exit) {
+        self.put_system(Sealed::new(Trapped(exit)));
+    }
+}
+
+/// An exit signal on its way to who traps it.
+struct Trapped(Exit);
+
+impl<A: Actor> Contents<A> for Trapped {
+    fn read(self, actor: &mut A, context: &Context<'_, A>) {
+        actor.on_exit(self.0, context);
     }
 }
 
@@ -271,7 +401,8 @@ impl<A: Actor> Turn<A> {
 impl<A: Actor> Drop for Turn<A> {
     fn drop(&mut self) {
         if let Some(body) = self.0.take() {
-            body.end(Err(JoinError::Stopped));
+            let how = body.end_state(Err(JoinError::Stopped));
+            body.end(how);
         }
     }
 }

@@ -174,7 +174,7 @@ pub fn blocking<R: Send + 'static>(f: impl FnOnce() -> R + Send + 'static) -> R 
             return outcome.unwrap_or_else(|payload| resume_unwind(payload));
         }
         if wait::park(None) == Woke::Stopping {
-            worker::give_up();
+            wait::give_up();
             // In a destructor, or where there is no unwinding: the value must come from somewhere.
             let mut outcome = answer.outcome();
             while outcome.is_none() {

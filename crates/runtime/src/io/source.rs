@@ -12,6 +12,7 @@ use thalweg_queue::quiet::{Locked, lock};
 
 use super::Stopping;
 use super::poller::{Poller, timespec};
+use crate::exit;
 use crate::wait::{self, Woke};
 use crate::worker::Worker;
 
@@ -200,8 +201,12 @@ impl Source {
             let me = wait::waker();
             let mut state = self.state();
             state.waiters(direction).remove(&me);
+            drop(state);
             return match woke {
-                Woke::Stopping => Err(io::Error::other(Stopping)),
+                Woke::Stopping => {
+                    exit::raise_if_due();
+                    Err(io::Error::other(Stopping))
+                }
                 _ if self.side(direction).look().is_ready() => Ok(()),
                 _ => Err(io::ErrorKind::TimedOut.into()),
             };

@@ -31,6 +31,27 @@ pub enum StackError {
     },
 }
 
+impl Clone for StackError {
+    fn clone(&self) -> Self {
+        // All of them are the system's.
+        let again = |error: &io::Error| {
+            let number = error.raw_os_error();
+            number.map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
+        };
+        match self {
+            Self::TooMany { most } => Self::TooMany { most: *most },
+            Self::Memory { bytes, error } => Self::Memory {
+                bytes: *bytes,
+                error: again(error),
+            },
+            Self::Mappings { most } => Self::Mappings { most: *most },
+            Self::Guard { error } => Self::Guard {
+                error: again(error),
+            },
+        }
+    }
+}
+
 impl StackError {
     /// Of the system call that just failed.
     pub(super) fn memory(bytes: usize) -> Self {

@@ -119,6 +119,11 @@ impl Belongings {
     }
 }
 
+/// What runs on this thread, if it is a worker and something does.
+pub(crate) fn running() -> Option<Task> {
+    current()?.running()
+}
+
 impl Worker {
     /// Makes this thread worker `index` while `f` runs; then ends what is left there.
     pub(crate) fn enter<R>(

@@ -7,6 +7,7 @@ use thalweg_queue::{clock, quiet};
 
 use super::{TURNS_TO_CLOCK, Worker, give_up, is_unwinding};
 use crate::Woke;
+use crate::exit::{self, Doom};
 use crate::fiber::Suspended;
 use crate::preempt;
 use crate::task::{Phase, Task};
@@ -17,14 +18,18 @@ impl Worker {
         let Some(task) = self.running.get() else {
             unreachable!("what parks runs");
         };
-        if !preempt::may_park() || self.scheduler.is_stopping() || is_unwinding() {
+        if !preempt::may_park()
+            || self.scheduler.is_stopping()
+            || is_unwinding()
+            || task.must_exit()
+        {
             return Woke::Stopping;
         }
         if task.header().notified.take() {
             return Woke::Woken;
         }
         match deadline {
-            None => self.suspend(task, Phase::Parked, Suspended::Parked),
+            None => self.put_aside(task),
             Some(deadline) => {
                 if deadline <= clock::now() {
                     return Woke::TimedOut;
@@ -37,7 +42,7 @@ impl Worker {
                 timer.data.set(task.into_raw().cast());
                 // SAFETY: the fiber stays where it is, and the timer is cancelled before what runs on it goes on.
                 unsafe { self.wheel.insert(NonNull::from(timer), deadline) };
-                self.suspend(task, Phase::Parked, Suspended::Parked);
+                self.put_aside(task);
                 // SAFETY: it was set in this wheel.
                 let early = unsafe { self.wheel.cancel(NonNull::from(timer)) };
                 if !early {
@@ -45,10 +50,28 @@ impl Worker {
                 }
             }
         }
-        if self.scheduler.is_stopping() {
+        if self.scheduler.is_stopping() || task.must_exit() {
             Woke::Stopping
         } else {
             Woke::Woken
+        }
+    }
+
+    #[inline(always)]
+    fn put_aside(&self, task: Task) {
+        match task.turning() {
+            None => self.suspend(task, Phase::Parked, Suspended::Parked),
+            Some(turning) => self.put_turn_aside(task, turning.doom()),
+        }
+    }
+
+    /// A behaviour actor's handler: a signal is to reach it.
+    #[cold]
+    fn put_turn_aside(&self, task: Task, doom: &Doom) {
+        let kept = task.header().masks.get() > 0;
+        if kept || doom.wait_as(task) {
+            self.suspend(task, Phase::Parked, Suspended::Parked);
+            doom.go_on_as(task);
         }
     }
 
@@ -69,6 +92,9 @@ impl Worker {
     /// Lets others run, if there are any.
     #[inline(always)]
     pub(crate) fn yield_now(&self) {
+        if self.running.get().is_some_and(Task::must_exit) {
+            exit::raise_if_due();
+        }
         if self.others_wait() || self.scheduler.is_stopping() {
             self.let_others();
             return;
@@ -90,6 +116,9 @@ impl Worker {
                 give_up();
             } else if !is_unwinding() {
                 self.suspend(task, Phase::Running, Suspended::Yielded);
+                if task.must_exit() {
+                    exit::raise_if_due();
+                }
             }
         }
     }
@@ -115,6 +144,7 @@ impl Worker {
         if !preempt::is_allowed() {
             return self.slice.put_off();
         }
+        exit::raise_if_due();
         self.fire();
         self.poll_if_due();
         if self

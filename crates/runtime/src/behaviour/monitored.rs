@@ -1,0 +1,81 @@
+//! What a behaviour actor hears of others' ends.
+
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use thalweg_queue::quiet::lock;
+
+use super::lane::{Contents, Sealed};
+use super::turn::Body;
+use super::{Actor, Context};
+use crate::exit::{Control, Down, ExitReason, Pid, Watch};
+use crate::id::ActorId;
+
+/// A behaviour actor's monitor. Dropped it goes on; see [`demonitor`](Self::demonitor).
+pub struct Monitored {
+    control: Arc<Control>,
+    /// Where it is in the list. `None`: it was never there.
+    place: Option<usize>,
+    down: Arc<Mutex<Option<Down>>>,
+}
+
+/// The letter, which is made with the monitor and so needs no memory at the end.
+struct Ended(Arc<Mutex<Option<Down>>>);
+
+impl<A: Actor> Contents<A> for Ended {
+    fn read(self, actor: &mut A, context: &Context<'_, A>) {
+        let down = lock(&self.0).take();
+        if let Some(down) = down {
+            actor.on_down(down, context);
+        }
+    }
+}
+
+impl Monitored {
+    pub(super) fn new<A: Actor>(body: &Arc<Body<A>>, other: &Pid) -> Self {
+        let down = Arc::new(Mutex::new(None));
+        let letter = Sealed::new(Ended(Arc::clone(&down)));
+        let (told, me) = (Arc::clone(&down), Arc::downgrade(body));
+        let watch = Watch::Tell(Box::new(move |ended| {
+            *lock(&told) = Some(ended);
+            if let Some(body) = me.upgrade() {
+                body.put_system(letter);
+            }
+        }));
+        let control = Arc::clone(other.control());
+        let place = match control.watch(watch) {
+            Ok(place) => Some(place),
+            Err(watch) => {
+                watch.tell(Down {
+                    id: control.id,
+                    reason: ExitReason::NoActor,
+                });
+                None
+            }
+        };
+        Self {
+            control,
+            place,
+            down,
+        }
+    }
+
+    /// Whom it watches.
+    pub fn id(&self) -> ActorId {
+        self.control.id
+    }
+
+    /// Takes it back: [`Actor::on_down`] is not called for it any more, not even if the end is on its way.
+    pub fn demonitor(self) {
+        if let Some(place) = self.place {
+            self.control.unwatch(place);
+        }
+        lock(&self.down).take();
+    }
+}
+
+impl fmt::Debug for Monitored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Monitored").field("id", &self.id()).finish()
+    }
+}

@@ -1,0 +1,64 @@
+//! Whether a behaviour actor is to end at once, and whom to wake for that: one word.
+//!
+//! 1. The running turn of such an actor puts its job here, with a reference, before it is put aside, and takes it back when it goes on. A job with a
+//!    stack of its own needs none of this: its [`Control`](super::Control) names it as long as it lives.
+//! 2. Who dooms the actor swaps the word for `DOOMED`; the job that was there is its to wake, with the reference.
+
+use crate::shim::{AtomicPtr, Ordering};
+use crate::task::{Header, Task};
+
+const DOOMED: *mut Header = std::ptr::without_provenance_mut(1);
+
+#[derive(Debug)]
+pub(crate) struct Doom(AtomicPtr<Header>);
+
+impl Doom {
+    pub(crate) fn new() -> Self {
+        Self(AtomicPtr::new(std::ptr::null_mut()))
+    }
+
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.load(Ordering::Acquire) == DOOMED
+    }
+
+    /// Rule 1. `false`: it is doomed, and must not wait.
+    pub(crate) fn wait_as(&self, task: Task) -> bool {
+        task.header().life.add_reference();
+        let put = self.0.compare_exchange(
+            std::ptr::null_mut(),
+            task.into_raw(),
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        );
+        if put.is_err() {
+            task.drop_reference();
+        }
+        put.is_ok()
+    }
+
+    /// Rule 1: it goes on.
+    pub(crate) fn go_on_as(&self, task: Task) {
+        let taken = self.0.compare_exchange(
+            task.into_raw(),
+            std::ptr::null_mut(),
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        );
+        if taken.is_ok() {
+            task.drop_reference();
+        }
+    }
+
+    /// Rule 2.
+    pub(crate) fn set(&self) {
+        let before = self.0.swap(DOOMED, Ordering::AcqRel);
+        if before == DOOMED {
+            return;
+        }
+        // SAFETY: what was there came from `into_raw`, with a reference that is ours now.
+        if let Some(task) = unsafe { Task::from_raw(before) } {
+            task.wake();
+            task.drop_reference();
+        }
+    }
+}

@@ -1,0 +1,587 @@
+//! Links, monitors, trapped exits and kill, rule by rule as OTP has them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use thalweg_runtime::{
+    Actor, Config, Context, Down, Exit, ExitReason, Handler, JoinError, NoKill, NotAlive, Pid,
+    Runtime, channel, exit, init, run, sleep, spawn, start, trap_exits, yield_now,
+};
+
+const LONG: Duration = Duration::from_secs(600);
+
+fn reason_of<T: std::fmt::Debug>(joined: Result<T, JoinError>) -> ExitReason {
+    match joined {
+        Err(JoinError::Exit(reason)) => reason,
+        other => panic!("it did not end by a signal: {other:?}"),
+    }
+}
+
+fn boom() -> ExitReason {
+    ExitReason::from("boom")
+}
+
+/// Counts its drops.
+#[derive(Clone, Default)]
+struct Drops(Arc<AtomicU32>);
+
+impl Drops {
+    fn count(&self) -> u32 {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+struct Dropped(Drops);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        self.0.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn a_linked_actor_ends_with_the_reason_of_the_other() {
+    run(|| {
+        let other = spawn(|| {
+            sleep(Duration::from_millis(1));
+            exit(boom());
+        });
+        let pid = other.pid();
+        let linked = spawn(move || {
+            pid.link();
+            sleep(LONG);
+        });
+        assert_eq!(reason_of(linked.join()).to_string(), "boom");
+    });
+}
+
+#[test]
+fn a_normal_end_ends_nobody() {
+    run(|| {
+        let other = spawn(|| sleep(Duration::from_millis(1)));
+        let pid = other.pid();
+        let linked = spawn(move || {
+            pid.link();
+            let end = pid.monitor().wait();
+            yield_now();
+            end.reason.kind()
+        });
+        assert_eq!(linked.join().expect("it goes on"), "normal");
+    });
+}
+
+#[test]
+fn a_panic_goes_over_a_link_with_its_report() {
+    run(|| {
+        let exits = trap_exits();
+        let child = spawn(|| panic!("no luck"));
+        child.pid().link();
+        let Exit { from, reason } = exits.recv().expect("it ends");
+        assert_eq!(from, Some(child.id()));
+        let ExitReason::Panic(panic) = reason else {
+            panic!("{reason}");
+        };
+        assert_eq!(panic.message(), Some("no luck"));
+    });
+}
+
+#[test]
+fn who_traps_hears_of_normal_ends_too() {
+    run(|| {
+        let exits = trap_exits();
+        let child = spawn(yield_now);
+        child.pid().link();
+        assert_eq!(exits.recv().expect("it ends").reason.kind(), "normal");
+        // As an explicit signal, too.
+        Pid::current()
+            .expect("this is an actor")
+            .exit(ExitReason::Normal)
+            .expect("we live");
+        assert_eq!(exits.recv().expect("it was sent").reason.kind(), "normal");
+    });
+}
+
+#[test]
+fn who_traps_no_more_is_ended_again() {
+    run(|| {
+        let trapper = spawn(|| {
+            drop(trap_exits());
+            sleep(LONG);
+        });
+        let pid = trapper.pid();
+        yield_now();
+        pid.exit(boom()).expect("it sleeps");
+        assert_eq!(reason_of(trapper.join()).to_string(), "boom");
+    });
+}
+
+#[test]
+fn a_kill_is_not_trapped_and_others_see_killed() {
+    run(|| {
+        let exits = trap_exits();
+        let victim = spawn(|| {
+            let _exits = trap_exits();
+            sleep(LONG);
+        });
+        victim.pid().link();
+        yield_now();
+        victim.pid().kill().expect("it sleeps");
+        // A reason like any other by now: we trap it.
+        assert_eq!(exits.recv().expect("it ends").reason.kind(), "killed");
+        assert_eq!(reason_of(victim.join()).kind(), "killed");
+    });
+}
+
+#[test]
+fn killed_as_a_reason_is_trapped() {
+    run(|| {
+        let exits = trap_exits();
+        let me = Pid::current().expect("this is an actor");
+        me.exit(ExitReason::Killed).expect("we live");
+        assert_eq!(exits.recv().expect("it was sent").reason.kind(), "killed");
+    });
+}
+
+#[test]
+fn a_kill_overrules_a_reason_that_was_not_raised_yet() {
+    run(|| {
+        let victim = spawn(|| sleep(LONG));
+        let pid = victim.pid();
+        pid.exit(boom()).expect("it has not begun");
+        pid.kill().expect("it has not begun");
+        assert_eq!(reason_of(victim.join()).kind(), "killed");
+        let victim = spawn(|| sleep(LONG));
+        victim.pid().exit(boom()).expect("it has not begun");
+        victim
+            .pid()
+            .exit(ExitReason::from("later"))
+            .expect("it has not begun");
+        assert_eq!(reason_of(victim.join()).to_string(), "boom");
+    });
+}
+
+#[test]
+fn a_link_to_who_has_ended_is_an_exit() {
+    run(|| {
+        let gone = spawn(|| ());
+        let pid = gone.pid();
+        gone.join().expect("it ends");
+        let exits = trap_exits();
+        pid.link();
+        let exit = exits.recv().expect("there is nobody");
+        assert_eq!(
+            (exit.from, exit.reason.kind()),
+            (Some(pid.id()), "no_actor")
+        );
+        let linker = spawn(move || {
+            pid.link();
+            yield_now();
+        });
+        assert_eq!(reason_of(linker.join()).kind(), "no_actor");
+    });
+}
+
+#[test]
+fn an_unlinked_actor_hears_nothing() {
+    run(|| {
+        let other = spawn(|| sleep(LONG));
+        let pid = other.pid();
+        let linked = spawn(move || {
+            pid.link();
+            pid.link();
+            pid.unlink();
+            pid.kill().expect("it sleeps");
+            pid.monitor().wait();
+            yield_now();
+        });
+        linked.join().expect("it goes on");
+    });
+}
+
+#[test]
+fn a_ring_of_links_ends_whole() {
+    for workers in [1, 2] {
+        let ended = init(Config::exact(workers)).unwrap().run(|| {
+            let (first_to, first) = channel::<Pid>();
+            let (linked, links) = channel();
+            let mut next = first;
+            let mut ring = Vec::new();
+            for _ in 0..100 {
+                let (to, from) = channel::<Pid>();
+                let before = std::mem::replace(&mut next, from);
+                let linked = linked.clone();
+                ring.push(spawn(move || {
+                    to.send(Pid::current().expect("this is an actor"))
+                        .expect("the next one waits");
+                    before.recv().expect("the one before sends").link();
+                    linked.send(()).expect("the first actor counts");
+                    sleep(LONG);
+                }));
+            }
+            let last = next.recv().expect("the last one sends");
+            first_to.send(last).expect("the first one waits");
+            assert_eq!(links.iter().take(100).count(), 100);
+            ring[50].pid().exit(boom()).expect("it lives");
+            ring.into_iter()
+                .map(|actor| reason_of(actor.join()).to_string())
+                .collect::<Vec<_>>()
+        });
+        assert_eq!(ended, vec!["boom"; 100]);
+    }
+}
+
+#[test]
+fn monitors_stack_and_are_taken_back() {
+    run(|| {
+        let other = spawn(|| sleep(LONG));
+        let pid = other.pid();
+        let kept: Vec<_> = (0..3).map(|_| pid.monitor()).collect();
+        let mut late = pid.monitor();
+        assert!(late.try_wait().is_none());
+        assert!(late.wait_timeout(Duration::from_millis(1)).is_none());
+        drop(pid.monitor());
+        pid.exit(boom()).expect("it sleeps");
+        for monitor in kept {
+            let Down { id, reason } = monitor.wait();
+            assert_eq!((id, reason.to_string().as_str()), (pid.id(), "boom"));
+        }
+        assert!(late.wait_timeout(LONG).is_some());
+        assert_eq!(pid.monitor().wait().reason.kind(), "no_actor");
+    });
+}
+
+#[test]
+fn a_thread_monitors_and_kills() {
+    let runtime = Runtime::start(Config::exact(1)).unwrap();
+    let victim = runtime.handle().spawn(|| sleep(LONG));
+    let monitor = victim.pid().monitor();
+    victim.pid().kill().unwrap();
+    assert_eq!(monitor.wait().reason.kind(), "killed");
+    assert_eq!(reason_of(victim.join()).kind(), "killed");
+}
+
+#[test]
+fn a_name_that_is_stale_is_an_error() {
+    run(|| {
+        let gone = spawn(|| ());
+        let (early, id) = (gone.pid(), gone.id());
+        gone.join().expect("it ends");
+        assert!(!early.is_alive());
+        assert_eq!(early.kill(), Err(NotAlive(id)));
+        assert_eq!(early.exit(boom()), Err(NotAlive(id)));
+        // One that was asked for after the end is no better.
+        let gone = spawn(|| ());
+        while !gone.is_finished() {
+            yield_now();
+        }
+        let late = gone.pid();
+        assert!(!late.is_alive());
+        assert!(late.kill().is_err());
+        assert_ne!(early, late);
+    });
+}
+
+#[test]
+fn what_has_not_begun_never_does() {
+    let drops = Drops::default();
+    let held = Dropped(drops.clone());
+    let ran = run(move || {
+        let fresh = spawn(move || {
+            let _held = held;
+            1
+        });
+        let monitor = fresh.pid().monitor();
+        fresh.pid().kill().expect("it waits for its turn");
+        assert_eq!(monitor.wait().reason.kind(), "killed");
+        fresh.join()
+    });
+    assert_eq!(reason_of(ran).kind(), "killed");
+    assert_eq!(drops.count(), 1);
+}
+
+#[test]
+fn an_unwinding_that_was_caught_comes_again() {
+    run(|| {
+        let stubborn = spawn(|| {
+            let mut caught = 0;
+            while caught < 3 {
+                caught += i32::from(std::panic::catch_unwind(yield_now).is_err());
+            }
+            caught
+        });
+        stubborn.pid().kill().expect("it has not begun");
+        assert_eq!(reason_of(stubborn.join()).kind(), "killed");
+        let stubborn = spawn(|| {
+            let mut caught = 0;
+            while caught < 3 {
+                caught += i32::from(std::panic::catch_unwind(yield_now).is_err());
+            }
+            caught
+        });
+        yield_now();
+        stubborn.pid().kill().expect("it yields");
+        // It came to an end by itself; but it was told to, and that is how it ended.
+        assert_eq!(reason_of(stubborn.join()).kind(), "killed");
+    });
+}
+
+#[test]
+fn a_stretch_without_kill_is_whole() {
+    run(|| {
+        let (step, steps) = channel();
+        let careful = spawn(move || {
+            {
+                let _whole = NoKill::new();
+                let _nested = NoKill::new();
+                sleep(Duration::from_millis(2));
+                step.send("slept").expect("somebody reads");
+                yield_now();
+                step.send("whole").expect("somebody reads");
+            }
+            yield_now();
+            step.send("never").expect("somebody reads");
+        });
+        yield_now();
+        careful.pid().kill().expect("it sleeps");
+        assert_eq!(steps.iter().collect::<Vec<_>>(), ["slept", "whole"]);
+        assert_eq!(reason_of(careful.join()).kind(), "killed");
+    });
+}
+
+#[test]
+fn an_actor_that_computes_ends_at_a_point() {
+    let mut config = Config::exact(2);
+    config.timeslice = Duration::from_micros(50);
+    init(config).unwrap().run(|| {
+        let busy = spawn(|| {
+            loop {
+                thalweg_runtime::check!();
+                std::hint::spin_loop();
+            }
+        });
+        sleep(Duration::from_millis(1));
+        busy.pid().kill().expect("it computes");
+        assert_eq!(reason_of::<()>(busy.join()).kind(), "killed");
+    });
+}
+
+struct Server {
+    log: thalweg_runtime::Sender<String>,
+    _drops: Option<Dropped>,
+}
+
+struct Trap;
+struct Watch(Pid);
+struct Sleep;
+struct Say(&'static str);
+
+impl Actor for Server {
+    fn stopped(&mut self) {
+        let _ = self.log.send("stopped".into());
+    }
+
+    fn on_exit(&mut self, exit: Exit, _: &Context<'_, Self>) {
+        let _ = self.log.send(format!("exit {}", exit.reason));
+    }
+
+    fn on_down(&mut self, down: Down, _: &Context<'_, Self>) {
+        let _ = self.log.send(format!("down {}", down.reason));
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.log.send("dropped".into());
+    }
+}
+
+impl Handler<Trap> for Server {
+    type Reply = ();
+    fn handle(&mut self, _: Trap, context: &Context<'_, Self>) {
+        context.trap_exits(true);
+    }
+}
+
+impl Handler<Watch> for Server {
+    type Reply = ();
+    fn handle(&mut self, Watch(pid): Watch, context: &Context<'_, Self>) {
+        context.monitor(&pid);
+    }
+}
+
+impl Handler<Sleep> for Server {
+    type Reply = ();
+    fn handle(&mut self, _: Sleep, _: &Context<'_, Self>) {
+        let _ = self.log.send("sleeps".into());
+        sleep(LONG);
+    }
+}
+
+impl Handler<Say> for Server {
+    type Reply = &'static str;
+    fn handle(&mut self, Say(text): Say, _: &Context<'_, Self>) -> &'static str {
+        let _ = self.log.send(text.into());
+        text
+    }
+}
+
+fn server() -> (Server, thalweg_runtime::Receiver<String>) {
+    let (log, lines) = channel();
+    (Server { log, _drops: None }, lines)
+}
+
+#[test]
+fn a_behaviour_actor_that_rests_is_killed() {
+    for workers in [1, 2] {
+        init(Config::exact(workers)).unwrap().run(|| {
+            let (state, log) = server();
+            let server = start(state);
+            server.call(Say("hello")).expect("it lives");
+            let monitor = server.pid().monitor();
+            server.pid().kill().expect("it rests");
+            assert_eq!(monitor.wait().reason.kind(), "killed");
+            assert!(server.call(Say("more")).is_err());
+            assert!(server.pid().kill().is_err());
+            drop(server);
+            assert_eq!(log.iter().collect::<Vec<_>>(), ["hello", "dropped"]);
+        });
+    }
+}
+
+#[test]
+fn a_handler_that_waits_is_killed() {
+    for workers in [1, 2] {
+        init(Config::exact(workers)).unwrap().run(|| {
+            let (state, log) = server();
+            let server = start(state);
+            server.cast(Sleep).expect("it lives");
+            server.cast(Say("never")).expect("it lives");
+            assert_eq!(log.recv().expect("it begins"), "sleeps");
+            let monitor = server.pid().monitor();
+            server.pid().kill().expect("it sleeps");
+            assert_eq!(monitor.wait().reason.kind(), "killed");
+            assert_eq!(log.iter().collect::<Vec<_>>(), ["dropped"]);
+        });
+    }
+}
+
+#[test]
+fn a_shutdown_of_a_behaviour_actor_is_in_order() {
+    run(|| {
+        let (state, log) = server();
+        let server = start(state);
+        server.call(Say("first")).expect("it lives");
+        for _ in 0..100 {
+            server.cast(Say("late")).expect("it lives");
+        }
+        let monitor = server.pid().monitor();
+        server.pid().exit(ExitReason::Shutdown).expect("it lives");
+        assert_eq!(monitor.wait().reason.kind(), "shutdown");
+        assert_eq!(
+            log.iter().collect::<Vec<_>>(),
+            ["first", "stopped", "dropped"]
+        );
+    });
+}
+
+#[test]
+fn exits_and_ends_pass_a_flood() {
+    run(|| {
+        let (state, log) = server();
+        let server = start(state);
+        let other = spawn(|| sleep(LONG));
+        server.call(Trap).expect("it lives");
+        server.call(Watch(other.pid())).expect("it lives");
+        for _ in 0..1_000 {
+            server.cast(Say("flood")).expect("it lives");
+        }
+        other.pid().exit(boom()).expect("it sleeps");
+        other.join().expect_err("it was ended");
+        server
+            .pid()
+            .exit(ExitReason::from("why"))
+            .expect("it lives");
+        let first: Vec<_> = log.iter().take(3).collect();
+        assert_eq!(first, ["down boom", "exit why", "flood"]);
+        server.pid().kill().expect("it lives");
+    });
+}
+
+#[test]
+fn a_behaviour_actor_links() {
+    struct Links(Pid);
+    impl Actor for Links {
+        fn started(&mut self, _: &Context<'_, Self>) {
+            self.0.link();
+        }
+    }
+    run(|| {
+        let other = spawn(|| sleep(LONG));
+        let linked = start(Links(other.pid()));
+        let monitor = linked.pid().monitor();
+        yield_now();
+        linked.pid().exit(boom()).expect("it rests");
+        assert_eq!(monitor.wait().reason.to_string(), "boom");
+        assert_eq!(reason_of(other.join()).to_string(), "boom");
+    });
+}
+
+#[test]
+fn a_monitor_of_a_behaviour_actor_is_taken_back() {
+    struct Fickle(thalweg_runtime::Sender<&'static str>);
+    impl Actor for Fickle {
+        fn on_down(&mut self, _: Down, _: &Context<'_, Self>) {
+            let _ = self.0.send("down");
+        }
+    }
+    impl Handler<Watch> for Fickle {
+        type Reply = ();
+        fn handle(&mut self, Watch(pid): Watch, context: &Context<'_, Self>) {
+            context.monitor(&pid).demonitor();
+            let on_its_way = context.monitor(&pid);
+            pid.kill().expect("it lives");
+            pid.monitor().wait();
+            on_its_way.demonitor();
+        }
+    }
+    run(|| {
+        let (tx, heard) = channel();
+        let fickle = start(Fickle(tx));
+        let other = spawn(|| sleep(LONG));
+        fickle.call(Watch(other.pid())).expect("it lives");
+        drop(fickle);
+        assert!(heard.recv().is_err());
+    });
+}
+
+#[test]
+fn the_end_of_a_runtime_is_told() {
+    let runtime = Runtime::start(Config::exact(1)).unwrap();
+    let (log, lines) = std::sync::mpsc::channel();
+    let sleeper = runtime.handle().spawn(move || {
+        log.send("begun").expect("the test waits");
+        sleep(LONG);
+    });
+    let monitor = sleeper.pid().monitor();
+    lines.recv().unwrap();
+    drop(runtime);
+    assert_eq!(monitor.wait().reason.kind(), "stopped");
+    assert!(matches!(sleeper.join(), Err(JoinError::Stopped)));
+}
+
+#[test]
+fn exit_reasons_say_what_they_are() {
+    assert!(ExitReason::Normal.is_orderly() && ExitReason::Shutdown.is_orderly());
+    assert!(!ExitReason::Killed.is_orderly() && !boom().is_orderly());
+    let io = std::io::Error::other("disk");
+    let boxed: Box<dyn std::error::Error + Send + Sync> = Box::new(io);
+    let reason = ExitReason::from(boxed);
+    assert_eq!(
+        reason
+            .downcast_ref::<std::io::Error>()
+            .map(ToString::to_string),
+        Some("disk".into())
+    );
+    assert!(boom().downcast_ref::<std::io::Error>().is_none());
+}

@@ -1,0 +1,281 @@
+//! A kill at every place where an actor waits: it ends there, its destructors run, nothing hangs, and what it waited for goes on without it.
+
+use std::io::Read;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use thalweg_queue::{Select, mpmc, mpsc, oneshot, spsc};
+use thalweg_runtime::{
+    Actor, ActorRef, Builder, Config, Context, Handler, JoinError, Mailbox, block_on,
+    block_on_timeout, channel, init, interval, io, net, sleep, spawn, start, yield_now,
+};
+
+const LONG: Duration = Duration::from_secs(600);
+
+struct Slow;
+struct Nap;
+
+impl Actor for Slow {}
+
+impl Handler<Nap> for Slow {
+    type Reply = ();
+    fn handle(&mut self, _: Nap, _: &Context<'_, Self>) {
+        sleep(LONG);
+    }
+}
+
+/// An actor whose mailbox of one place is full.
+fn full() -> ActorRef<Slow> {
+    let slow = Builder::new()
+        .mailbox(Mailbox {
+            capacity: 1,
+            ..Mailbox::default()
+        })
+        .start(Slow);
+    slow.cast(Nap).expect("it lives");
+    slow
+}
+
+type Wait = fn();
+
+/// Each waits for ever.
+const WAITS: &[(&str, Wait)] = &[
+    ("sleep", || sleep(LONG)),
+    ("yield", || {
+        loop {
+            yield_now();
+        }
+    }),
+    ("channel", || {
+        let (_tx, rx) = channel::<u8>();
+        let _ = rx.recv();
+    }),
+    ("channel shared", || {
+        let (_tx, rx) = channel::<u8>();
+        let _other = rx.clone();
+        let _ = rx.recv();
+    }),
+    ("spsc recv", || {
+        let (_tx, rx) = spsc::channel::<u8>(4).unwrap();
+        let _ = rx.recv();
+    }),
+    ("spsc recv_timeout", || {
+        let (_tx, rx) = spsc::channel::<u8>(4).unwrap();
+        let _ = rx.recv_timeout(LONG);
+    }),
+    ("spsc recv_batch", || {
+        let (_tx, rx) = spsc::channel::<u8>(4).unwrap();
+        let _ = rx.recv_batch(&mut Vec::new(), 4);
+    }),
+    ("spsc send", || {
+        let (tx, _rx) = spsc::channel(2).unwrap();
+        while tx.send(0).is_ok() {}
+    }),
+    ("spsc send_timeout", || {
+        let (tx, _rx) = spsc::channel(2).unwrap();
+        while tx.send_timeout(0, LONG).is_ok() {}
+    }),
+    ("spsc send_batch", || {
+        let (tx, _rx) = spsc::channel(2).unwrap();
+        let _ = tx.send_batch(&mut vec![0; 100]);
+    }),
+    ("mpsc recv", || {
+        let (_tx, rx) = mpsc::channel::<u8>(4).unwrap();
+        let _ = rx.recv();
+    }),
+    ("mpsc send", || {
+        let (tx, _rx) = mpsc::channel(2).unwrap();
+        while tx.send(0).is_ok() {}
+    }),
+    ("mpmc recv", || {
+        let (_tx, rx) = mpmc::channel::<u8>(4).unwrap();
+        let _ = rx.recv();
+    }),
+    ("mpmc send", || {
+        let (tx, _rx) = mpmc::channel(2).unwrap();
+        while tx.send(0).is_ok() {}
+    }),
+    ("oneshot", || {
+        let (_tx, rx) = oneshot::channel::<u8>();
+        let _ = rx.recv();
+    }),
+    ("select", || {
+        let (_tx, one) = mpsc::channel::<u8>(4).unwrap();
+        let (_tx2, other) = mpmc::channel::<u8>(4).unwrap();
+        let mut select = Select::new();
+        select.recv(&one);
+        select.recv(&other);
+        select.ready();
+    }),
+    ("select_timeout", || {
+        let (_tx, one) = mpsc::channel::<u8>(4).unwrap();
+        let mut select = Select::new();
+        select.recv(&one);
+        select.ready_timeout(LONG);
+    }),
+    ("join", || {
+        let _ = spawn(|| sleep(LONG)).join();
+    }),
+    ("join_timeout", || {
+        let _ = spawn(|| sleep(LONG)).join_timeout(LONG);
+    }),
+    ("monitor", || {
+        spawn(|| sleep(LONG)).pid().monitor().wait();
+    }),
+    ("call", || {
+        let _ = start(Slow).call_timeout(Nap, LONG);
+    }),
+    ("cast to a full mailbox", || {
+        let slow = full();
+        while slow.cast(Nap).is_ok() {}
+    }),
+    ("call of a full mailbox", || {
+        let slow = full();
+        while slow.call_timeout(Nap, LONG).is_ok() {}
+    }),
+    ("block_on", || block_on(std::future::pending())),
+    ("block_on_timeout", || {
+        let _ = block_on_timeout(LONG, std::future::pending::<()>());
+    }),
+    ("interval", || {
+        let mut ticks = interval(LONG);
+        loop {
+            ticks.tick();
+        }
+    }),
+    ("accept", || {
+        let listener = net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let _ = listener.accept();
+    }),
+    ("read", || {
+        let listener = net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut stream = net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let _ = stream.read(&mut [0; 8]);
+    }),
+    ("udp", || {
+        let socket = net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let _ = socket.recv_from(&mut [0; 8]);
+    }),
+    ("trap_exits", || {
+        // A kill is not trapped.
+        let exits = thalweg_runtime::trap_exits();
+        let _ = exits.recv();
+    }),
+];
+
+struct Dropped(Arc<AtomicBool>);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+fn is_killed_in(name: &str, wait: Wait, rounds: u32) {
+    let dropped = Arc::new(AtomicBool::new(false));
+    let held = Dropped(Arc::clone(&dropped));
+    let victim = spawn(move || {
+        let _held = held;
+        wait();
+        // What comes back for an error must not go on.
+        "it came back"
+    });
+    for _ in 0..rounds {
+        yield_now();
+    }
+    if rounds > 3 {
+        sleep(Duration::from_millis(1));
+    }
+    victim.pid().kill().expect("it waits for ever");
+    let ended = victim.join();
+    assert!(
+        matches!(&ended, Err(JoinError::Exit(reason)) if reason.kind() == "killed"),
+        "{name} after {rounds}: {ended:?}"
+    );
+    assert!(dropped.load(Ordering::SeqCst), "{name} after {rounds}");
+}
+
+#[test]
+fn a_kill_ends_every_wait() {
+    for workers in [1, 2] {
+        init(Config::exact(workers)).unwrap().run(|| {
+            for (name, wait) in WAITS {
+                for rounds in 0..6 {
+                    is_killed_in(name, *wait, rounds);
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn a_wait_in_a_destructor_of_who_is_killed_ends_with_an_error() {
+    struct Waits(Option<thalweg_runtime::Sender<bool>>);
+    impl Drop for Waits {
+        fn drop(&mut self) {
+            let (_tx, rx) = mpsc::channel::<u8>(1).unwrap();
+            let ended = rx.recv().is_err();
+            let told = self.0.take().expect("once").send(ended);
+            assert!(told.is_ok() || std::thread::panicking());
+        }
+    }
+    init(Config::exact(1)).unwrap().run(|| {
+        let (tx, ended) = channel();
+        let victim = spawn(move || {
+            let _waits = Waits(Some(tx));
+            sleep(LONG);
+        });
+        yield_now();
+        victim.pid().kill().expect("it sleeps");
+        assert_eq!(ended.recv(), Ok(true));
+        assert!(victim.join().is_err());
+    });
+}
+
+#[test]
+fn what_a_killed_receiver_was_woken_for_goes_to_another() {
+    for workers in [1, 2] {
+        init(Config::exact(workers)).unwrap().run(|| {
+            for _ in 0..200 {
+                let (tx, rx) = mpmc::channel::<u32>(4).unwrap();
+                let taken: Vec<_> = (0..2)
+                    .map(|_| {
+                        let rx = rx.clone();
+                        spawn(move || rx.recv())
+                    })
+                    .collect();
+                drop(rx);
+                yield_now();
+                tx.send(1).expect("two receive");
+                // Whether it was about to have it or not: it is not lost.
+                let _ = taken[0].pid().kill();
+                tx.send(2).expect("one receives");
+                let mut all = Vec::new();
+                for one in taken {
+                    all.extend(one.join().ok().and_then(Result::ok));
+                }
+                assert!(!all.is_empty(), "both hung or lost theirs");
+            }
+        });
+    }
+}
+
+#[test]
+fn blocking_work_goes_on_without_who_was_killed() {
+    init(Config::exact(1)).unwrap().run(|| {
+        let (done, all) = std::sync::mpsc::channel();
+        let (begun, beginning) = channel();
+        let victim = spawn(move || {
+            io::blocking(move || {
+                begun.send(()).expect("somebody waits");
+                std::thread::sleep(Duration::from_millis(5));
+                done.send(()).expect("somebody waits");
+            });
+        });
+        beginning.recv().expect("it begins");
+        victim.pid().kill().expect("it waits");
+        assert!(victim.join().is_err());
+        assert!(all.recv().is_ok());
+    });
+}
