@@ -17,6 +17,11 @@ impl ActorId {
         self.0
     }
 
+    /// Of a `number`.
+    pub(crate) fn of_number(number: u64) -> Self {
+        Self(number)
+    }
+
     pub(crate) fn next() -> Self {
         Self(NEXT.fetch_add(1, Ordering::Relaxed))
     }

@@ -52,6 +52,7 @@ mod stack;
 #[path = "switch/stack.rs"]
 mod stack;
 mod supervised;
+pub mod supervisor;
 mod switch;
 
 mod task;

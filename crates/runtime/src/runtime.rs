@@ -266,7 +266,18 @@ impl Handle {
     pub(crate) fn schedule_job(&self, job: impl FnOnce() + Send + 'static) {
         match worker::current() {
             Some(worker) if Arc::ptr_eq(&worker.scheduler, &self.scheduler) => worker.schedule(job),
-            _ => self.scheduler.inject(Task::detached(ActorId::next(), job)),
+            _ => {
+                let task = Task::detached(ActorId::next(), None, job);
+                self.scheduler.inject(task);
+            }
+        }
+    }
+
+    /// The same for one that was made before.
+    pub(crate) fn submit(&self, task: Task) {
+        match worker::current() {
+            Some(worker) if Arc::ptr_eq(&worker.scheduler, &self.scheduler) => worker.submit(task),
+            _ => self.scheduler.inject(task),
         }
     }
 

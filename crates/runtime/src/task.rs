@@ -7,7 +7,7 @@
 //! 3. `stage` is the closure's until the start, the running worker's until `DONE`, and then by [`life`](crate::life) the
 //!    handle's or the worker's.
 //! 4. `control` is made by whoever first asks for it, with any reference, and given up with the job. `doomed` is set by it alone, and never cleared;
-//!    `masks`, `raised` and `actor` are what runs' own.
+//!    `masks`, `raised`, `ending` and `actor` are what runs' own.
 //! 5. From afar a job is woken by its home's inbox: who turns `woken` to true puts it in, with a reference; the home turns it back before it
 //!    looks what the wake-up is for. So it is there at most once.
 
@@ -73,6 +73,8 @@ pub(crate) struct Header {
     doomed: AtomicBool,
     /// The signal was raised: this is how it ends.
     pub(crate) raised: Cell<bool>,
+    /// The destructors of a behaviour actor's state run.
+    pub(crate) ending: Cell<bool>,
     /// [`NoKill`](crate::NoKill)s.
     pub(crate) masks: Cell<u16>,
     /// The behaviour actor whose turn this is; null: it is none's.
@@ -274,8 +276,8 @@ impl Task {
 
     /// The same without a handle.
     #[inline(always)]
-    pub(crate) fn detached<F: FnOnce()>(id: ActorId, f: F) -> Self {
-        Self::with(Life::detached(), id, None, f)
+    pub(crate) fn detached<F: FnOnce()>(id: ActorId, name: Option<Name>, f: F) -> Self {
+        Self::with(Life::detached(), id, name, f)
     }
 
     #[inline(always)]
@@ -298,6 +300,7 @@ impl Task {
                 control: AtomicPtr::new(std::ptr::null_mut()),
                 doomed: AtomicBool::new(false),
                 raised: Cell::new(false),
+                ending: Cell::new(false),
                 masks: Cell::new(0),
                 actor: Cell::new(std::ptr::null()),
                 id,

@@ -35,6 +35,7 @@
 //! ```
 
 mod awaited;
+mod incarnation;
 mod lane;
 mod monitored;
 pub(crate) mod owner;
@@ -46,6 +47,7 @@ use std::time::Duration;
 
 use thalweg_queue::Overflow;
 
+pub(crate) use self::incarnation::{Keeper, Kept, ToSelf, kept};
 pub use self::monitored::Monitored;
 pub use self::reference::{ActorRef, Later, start};
 use self::turn::Body;
@@ -89,7 +91,7 @@ impl<A: Actor> Context<'_, A> {
 
     /// Its number.
     pub fn id(&self) -> ActorId {
-        self.body.id
+        self.body.id()
     }
 
     /// Its name, for signals and monitors.
@@ -135,6 +137,22 @@ impl Default for Mailbox {
             capacity: 1_024,
             overflow: Overflow::Block,
         }
+    }
+}
+
+impl Mailbox {
+    /// # Panics
+    /// If it has no room, or more than 2^31, or its policy takes older messages out.
+    fn check(&self) {
+        let Self { capacity, overflow } = self;
+        assert!(
+            (1..=1 << 31).contains(capacity),
+            "a mailbox has room for 1 to 2^31 messages, not {capacity}"
+        );
+        assert!(
+            !matches!(overflow, Overflow::DropOldest | Overflow::Latest),
+            "a mailbox does not take out older messages: {overflow:?}"
+        );
     }
 }
 

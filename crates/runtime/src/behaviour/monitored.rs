@@ -19,13 +19,15 @@ pub struct Monitored {
     down: Arc<Mutex<Option<Down>>>,
 }
 
-/// The letter, which is made with the monitor and so needs no memory at the end.
-struct Ended(Arc<Mutex<Option<Down>>>);
+/// The letter to the incarnation that asked, which is made with the monitor and so needs no memory at the end.
+struct Ended(ActorId, Arc<Mutex<Option<Down>>>);
 
 impl<A: Actor> Contents<A> for Ended {
     fn read(self, actor: &mut A, context: &Context<'_, A>) {
-        let down = lock(&self.0).take();
-        if let Some(down) = down {
+        let down = lock(&self.1).take();
+        if let Some(down) = down
+            && context.id() == self.0
+        {
             actor.on_down(down, context);
         }
     }
@@ -34,7 +36,7 @@ impl<A: Actor> Contents<A> for Ended {
 impl Monitored {
     pub(super) fn new<A: Actor>(body: &Arc<Body<A>>, other: &Pid) -> Self {
         let down = Arc::new(Mutex::new(None));
-        let letter = Sealed::new(Ended(Arc::clone(&down)));
+        let letter = Sealed::new(Ended(body.id(), Arc::clone(&down)));
         let (told, me) = (Arc::clone(&down), Arc::downgrade(body));
         let watch = Watch::Tell(Box::new(move |ended| {
             *lock(&told) = Some(ended);

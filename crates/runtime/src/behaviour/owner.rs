@@ -8,13 +8,15 @@
 //! | `CLOSED` | nobody can send any more: what is there is read, then it ends |
 //! | `STOP` | it ends before it reads another letter, however many there are |
 //! | `SYSTEM` | there is something in the system lane, or it is doomed: that comes before any letter |
+//! | `KEPT` | another incarnation may follow: `STOP` ends this one, and letters are taken all the same |
 //! | `ENDED` | it has ended: nothing is put in any more |
 //!
 //! 1. A sender counts its letter (Acquire), and puts it in if `ENDED` and `CLOSED` were clear; else it takes the count back. Who counts sets
 //!    `SCHEDULED` if it is clear.
 //! 2. The running turn is the only reader of the lane and the only one who touches the state. It clears `SCHEDULED` (Release) only in the step in
 //!    which it sees that there is nothing to do; who sets it again (Acquire) sees what that turn wrote.
-//! 3. Who sets `ENDED` takes out as many letters as were counted then: those that are not in yet are on their way.
+//! 3. Of an actor that is kept, `SCHEDULED` stays set between two incarnations, so that no turn is made: who begins the next one makes it.
+//! 4. Who sets `ENDED` takes out as many letters as were counted then: those that are not in yet are on their way.
 
 use crate::shim::{AtomicU64, Ordering};
 
@@ -25,6 +27,7 @@ const CLOSED: u64 = 1 << 34;
 const STOP: u64 = 1 << 35;
 const ENDED: u64 = 1 << 36;
 const SYSTEM: u64 = 1 << 37;
+const KEPT: u64 = 1 << 38;
 
 #[derive(Debug)]
 pub(crate) struct Owner(AtomicU64);
@@ -49,16 +52,27 @@ pub(crate) enum Next {
     End,
 }
 
+/// Whether nobody can send any more.
+fn is_closed(seen: u64) -> bool {
+    let closing = if seen & KEPT != 0 { 0 } else { CLOSED | STOP };
+    seen & (closing | ENDED) != 0
+}
+
 impl Owner {
     pub(crate) fn new() -> Self {
         Self(AtomicU64::new(0))
+    }
+
+    /// Of an actor whose incarnations follow each other. There is none yet: rule 3.
+    pub(crate) fn keep(&self) {
+        self.0.store(KEPT | SCHEDULED, Ordering::Relaxed);
     }
 
     /// Rule 1.
     pub(crate) fn count(&self, capacity: u64) -> Counted {
         let mut seen = self.0.load(Ordering::Relaxed);
         loop {
-            if seen & (CLOSED | STOP | ENDED) != 0 {
+            if is_closed(seen) {
                 return Counted::Closed;
             }
             if seen & LETTERS >= capacity {
@@ -79,7 +93,7 @@ impl Owner {
     /// Whether there is room, or will never be any.
     pub(crate) fn has_room(&self, capacity: u64) -> bool {
         let seen = self.0.load(Ordering::Acquire);
-        seen & LETTERS < capacity || seen & (CLOSED | STOP | ENDED) != 0
+        seen & LETTERS < capacity || is_closed(seen)
     }
 
     pub(crate) fn letters(&self) -> u64 {
@@ -87,7 +101,7 @@ impl Owner {
     }
 
     pub(crate) fn is_over(&self) -> bool {
-        self.0.load(Ordering::Acquire) & (CLOSED | STOP | ENDED) != 0
+        is_closed(self.0.load(Ordering::Acquire))
     }
 
     /// `true`: a turn is to be made.
@@ -143,8 +157,32 @@ impl Owner {
         before & WAITERS != 0 && self.0.fetch_and(!WAITERS, Ordering::AcqRel) & WAITERS != 0
     }
 
-    /// The turn, last: how many letters there are to be dropped.
+    /// Rule 3: the next incarnation begins. What was asked of the last one is not of this one, and letters are there as they were, unless it had
+    /// ended.
+    pub(crate) fn begin_again(&self) {
+        let mut seen = self.0.load(Ordering::Relaxed);
+        loop {
+            let letters = if seen & ENDED == 0 { seen & LETTERS } else { 0 };
+            let kept = seen & (SYSTEM | WAITERS | KEPT);
+            match self.0.compare_exchange_weak(
+                seen,
+                letters | kept | SCHEDULED,
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return,
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// The turn, last: how many letters there are to be dropped. None, if it had ended.
     pub(crate) fn end(&self) -> u64 {
-        self.0.fetch_or(ENDED, Ordering::AcqRel) & LETTERS
+        let before = self.0.fetch_or(ENDED, Ordering::AcqRel);
+        if before & ENDED == 0 {
+            before & LETTERS
+        } else {
+            0
+        }
     }
 }

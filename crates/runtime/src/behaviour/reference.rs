@@ -62,15 +62,7 @@ impl Builder {
     /// # Panics
     /// If the mailbox has no room, or more than 2^31, or its policy takes older messages out.
     pub fn start_on<A: Actor>(self, runtime: &Handle, state: A) -> ActorRef<A> {
-        let Mailbox { capacity, overflow } = self.mailbox;
-        assert!(
-            (1..=1 << 31).contains(&capacity),
-            "a mailbox has room for 1 to 2^31 messages, not {capacity}"
-        );
-        assert!(
-            !matches!(overflow, Overflow::DropOldest | Overflow::Latest),
-            "a mailbox does not take out older messages: {overflow:?}"
-        );
+        self.mailbox.check();
         let on_end = self.supervisor.map(|supervisor| {
             let supervisor = Mutex::new(supervisor);
             let tell = move |signal| {
@@ -82,7 +74,7 @@ impl Builder {
             };
             Box::new(tell) as Box<dyn FnOnce(Signal) + Send>
         });
-        let body = Body::new(state, self.mailbox, runtime.clone(), on_end);
+        let body = Body::new(Ok(state), self.mailbox, runtime.clone(), on_end);
         let actor = ActorRef::new(&body);
         body.begin();
         actor
@@ -120,12 +112,17 @@ impl<A: Actor> ActorRef<A> {
         }
     }
 
-    /// Its number.
-    pub fn id(&self) -> ActorId {
-        self.body.id
+    /// From now on it does not end for want of references: it has a supervisor.
+    pub(crate) fn keep_open(&self) {
+        self.body.references.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Its name, for signals and monitors, which keeps nothing of it alive.
+    /// Its number. That of a supervised actor is another one after a restart.
+    pub fn id(&self) -> ActorId {
+        self.body.id()
+    }
+
+    /// Its incarnation's name, for signals and monitors, which keeps nothing of it alive.
     pub fn pid(&self) -> Pid {
         self.body.pid()
     }
@@ -218,20 +215,7 @@ impl<A: Actor> ActorRef<A> {
     where
         A: Handler<M>,
     {
-        let deadline = clock::deadline(delay);
-        let letter = Sealed::new(Message {
-            message,
-            reply: None,
-        });
-        let post = Arc::new(Post {
-            body: Arc::clone(&self.body),
-            letter: Mutex::new(Some(letter)),
-        });
-        let key = self.body.runtime.timers().at(deadline, Waker::from(post));
-        Later {
-            runtime: self.body.runtime.clone(),
-            key,
-        }
+        self.body.send_after(delay, message)
     }
 
     fn send<M: Send + 'static>(
@@ -275,6 +259,32 @@ impl<A: Actor> ActorRef<A> {
             };
             let contents = contents.expect("it was not put in");
             return Err((error, contents.message));
+        }
+    }
+}
+
+impl<A: Actor> Body<A> {
+    pub(super) fn send_after<M: Send + 'static>(
+        self: &Arc<Self>,
+        delay: Duration,
+        message: M,
+    ) -> Later
+    where
+        A: Handler<M>,
+    {
+        let deadline = clock::deadline(delay);
+        let letter = Sealed::new(Message {
+            message,
+            reply: None,
+        });
+        let post = Arc::new(Post {
+            body: Arc::clone(self),
+            letter: Mutex::new(Some(letter)),
+        });
+        let key = self.runtime.timers().at(deadline, Waker::from(post));
+        Later {
+            runtime: self.runtime.clone(),
+            key,
         }
     }
 }

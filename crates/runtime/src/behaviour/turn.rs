@@ -8,13 +8,14 @@ use std::task::{Poll, Waker};
 use thalweg_queue::Quiet;
 use thalweg_queue::quiet::{Locked, lock};
 
+use super::incarnation::{Keeper, Maker, Report};
 use super::lane::{Contents, Lane, Sealed};
 use super::owner::{Counted, Next, Owner};
 use super::{Actor, Context, Mailbox};
-use crate::exit::{Control, Doom, Exit, ExitReason, Pid, Reach, Reached};
+use crate::exit::{self, Control, Doom, Exit, ExitReason, Pid, Reach, Reached};
 use crate::id::ActorId;
 use crate::join::JoinError;
-use crate::shim::{AtomicU64, AtomicUsize, Cell, yield_now};
+use crate::shim::{AtomicU64, AtomicUsize, Cell, Ordering, yield_now};
 use crate::supervised::Signal;
 use crate::task::Turning;
 use crate::{Handle, wait, worker};
@@ -26,31 +27,35 @@ const MESSAGES_A_TURN: u64 = 64;
 type OnEnd = Box<dyn FnOnce(Signal) + Send>;
 
 pub(super) struct Body<A: Actor> {
-    owner: Owner,
+    pub(super) owner: Owner,
     lane: Lane<A>,
     /// What no full mailbox delays: ends of others, exits, timers.
     system: Lane<A>,
     pub(super) mailbox: Mailbox,
     /// `None`: it has ended. The running turn's alone (`owner`'s rule 2).
     state: UnsafeCell<Option<A>>,
-    begun: Cell<bool>,
+    pub(super) begun: Cell<bool>,
     /// References to it that can send.
     pub(super) references: AtomicUsize,
     /// Messages that found no room and were dropped.
     pub(super) dropped: AtomicU64,
     /// Those that wait for room.
     waiting: Mutex<Vec<Waker>>,
-    doom: Doom,
+    pub(super) doom: Doom,
     pub(super) runtime: Handle,
-    pub(super) id: ActorId,
-    named: Mutex<Named>,
+    /// The incarnation's number.
+    pub(super) id: AtomicU64,
+    pub(super) named: Mutex<Named<A>>,
 }
 
 /// What few actors have, and what is looked at when one ends.
-struct Named {
-    on_end: Option<OnEnd>,
-    control: Option<Arc<Control>>,
-    ended: bool,
+pub(super) struct Named<A> {
+    pub(super) on_end: Option<OnEnd>,
+    pub(super) control: Option<Arc<Control>>,
+    /// No incarnation lives.
+    pub(super) ended: bool,
+    pub(super) keeper: Option<Keeper>,
+    pub(super) maker: Option<Maker<A>>,
 }
 
 // SAFETY: `state`, `begun` and the reading end of `lane` are the running turn's, of which there is one at a time (`owner`'s rule 2). A turn runs on
@@ -66,31 +71,42 @@ pub(super) enum Refused {
 }
 
 impl<A: Actor> Body<A> {
+    /// An actor with this state, or one that is to be made.
     pub(super) fn new(
-        state: A,
+        state: Result<A, Maker<A>>,
         mailbox: Mailbox,
         runtime: Handle,
-        on_end: Option<Box<dyn FnOnce(Signal) + Send>>,
+        on_end: Option<OnEnd>,
     ) -> Arc<Self> {
+        let (state, maker) = match state {
+            Ok(state) => (Some(state), None),
+            Err(maker) => (None, Some(maker)),
+        };
         Arc::new(Self {
             owner: Owner::new(),
             lane: Lane::new(),
             system: Lane::new(),
             mailbox,
-            state: UnsafeCell::new(Some(state)),
+            state: UnsafeCell::new(state),
             begun: Cell::new(false),
             references: AtomicUsize::new(0),
             dropped: AtomicU64::new(0),
             waiting: Mutex::default(),
             doom: Doom::new(),
             runtime,
-            id: ActorId::next(),
+            id: AtomicU64::new(ActorId::next().number()),
             named: Mutex::new(Named {
                 on_end,
                 control: None,
-                ended: false,
+                ended: maker.is_some(),
+                keeper: None,
+                maker,
             }),
         })
+    }
+
+    pub(super) fn id(&self) -> ActorId {
+        ActorId::of_number(self.id.load(Ordering::Relaxed))
     }
 
     /// Its first turn.
@@ -139,7 +155,7 @@ impl<A: Actor> Body<A> {
                     let body: Weak<dyn Reached> = Arc::<Self>::downgrade(self);
                     Reach::Body(body)
                 };
-                let control = Control::new(self.id, reach);
+                let control = Control::new(self.id(), reach);
                 named.control = Some(Arc::clone(&control));
                 control
             }
@@ -203,7 +219,7 @@ impl<A: Actor> Body<A> {
 
     /// Whether the caller is its running turn: what would wait for itself.
     pub(super) fn is_caller(&self) -> bool {
-        wait::current() == Some(self.id)
+        wait::current() == Some(self.id())
     }
 
     pub(super) fn stop(self: &Arc<Self>) {
@@ -221,27 +237,43 @@ impl<A: Actor> Body<A> {
     }
 
     fn schedule(self: &Arc<Self>) {
-        let turn = Turn(Some(Arc::clone(self)));
+        self.schedule_turn(None);
+    }
+
+    /// With a report: the first turn of an incarnation that is to be made.
+    pub(super) fn schedule_turn(self: &Arc<Self>, report: Option<Report>) {
+        let turn = Turn {
+            body: Some(Arc::clone(self)),
+            report,
+        };
         self.runtime.schedule_job(move || turn.run());
     }
 
-    fn turn(self: Arc<Self>) {
+    fn turn(self: Arc<Self>, report: Option<Report>) {
         let body: *const Self = Arc::as_ptr(&self);
         let turning = Turning {
-            id: self.id,
+            id: self.id(),
             body,
             doom: &self.doom,
         };
+        let mut failed = None;
         let how = turning.during(worker::running(), || {
             let context = Context { body: &self };
             // SAFETY: this is the running turn.
             let state = unsafe { &mut *self.state.get() };
+            if let Some(report) = report {
+                match self.make(state, &context) {
+                    // Who began it may not wait for that any more.
+                    Ok(()) => drop(report.send(Ok(()))),
+                    Err(why) => {
+                        failed = Some(report);
+                        return Ok(self.end_state(Err(why)));
+                    }
+                }
+            }
             let next = catch_unwind(AssertUnwindSafe(|| self.read(state, &context)));
             let how = match next {
-                Ok(Next::End) if self.doom.is_set() => {
-                    let reason = self.pid().control().exit_reason();
-                    Err(JoinError::Exit(reason.unwrap_or(ExitReason::Killed)))
-                }
+                Ok(Next::End) if self.doom.is_set() => Err(self.doomed()),
                 Ok(Next::End) => Ok(()),
                 Ok(next) => return Err(next),
                 Err(payload) => Err(JoinError::panicked(payload)),
@@ -249,10 +281,15 @@ impl<A: Actor> Body<A> {
             Ok(self.end_state(how))
         });
         match how {
-            Ok(how) => self.end(how),
+            Ok(how) => self.end(how, failed),
             Err(Next::Rest) => {}
             Err(Next::Read | Next::System | Next::End) => self.schedule(),
         }
+    }
+
+    pub(super) fn doomed(self: &Arc<Self>) -> JoinError {
+        let reason = self.pid().control().exit_reason();
+        JoinError::Exit(reason.unwrap_or(ExitReason::Killed))
     }
 
     /// Reads letters until there are none, or it has read enough for one turn.
@@ -309,28 +346,60 @@ impl<A: Actor> Body<A> {
     /// The state's end; how the actor ends, which that may change.
     fn end_state(&self, how: Result<(), JoinError>) -> Result<(), JoinError> {
         // SAFETY: this is the running turn.
-        let state = unsafe { &mut *self.state.get() }.take();
+        let state = unsafe { &mut *self.state.get() };
         let stopped = catch_unwind(AssertUnwindSafe(|| {
-            if let Some(mut state) = state
+            if let Some(state) = state
                 && how.is_ok()
             {
                 state.stopped();
             }
         }));
-        how.and(stopped.map_err(JoinError::panicked))
+        let dropped = exit::ending(|| catch_unwind(AssertUnwindSafe(|| drop(state.take()))));
+        how.and(stopped.and(dropped).map_err(JoinError::panicked))
     }
 
-    /// The rest of it, which runs no code of the state.
-    fn end(self: &Arc<Self>, how: Result<(), JoinError>) {
+    /// The rest of it, which runs no code of the state. `failed`: who began it hears that it did not come to be.
+    fn end(self: &Arc<Self>, how: Result<(), JoinError>, failed: Option<Report>) {
+        let (control, keeper, on_end) = {
+            let mut named = lock(&self.named);
+            named.ended = true;
+            let on_end = named.on_end.take();
+            (named.control.take(), named.keeper.clone(), on_end)
+        };
+        let id = self.id();
+        let asked = || control.as_ref().and_then(|control| control.exit_reason());
+        let reason = match &how {
+            Ok(()) => asked().unwrap_or(ExitReason::Normal),
+            Err(why) => ExitReason::from(why),
+        };
+        if keeper.is_none() {
+            self.close_down();
+        }
+        // From here on, where it is kept, the next incarnation may begin.
+        if let Some(control) = control {
+            control.end(reason.clone());
+        }
+        match (failed, keeper) {
+            (Some(failed), _) => drop(failed.send(Err(reason))),
+            (None, Some(keeper)) => keeper(id, reason),
+            (None, None) => {}
+        }
+        if let Some(on_end) = on_end {
+            on_end(Signal::of(id, how));
+        }
+    }
+
+    /// No incarnation will follow: nothing is accepted any more, and what waits is dropped.
+    pub(super) fn close_down(&self) {
         let mut letters = self.owner.end();
         while letters > 0 {
-            // SAFETY: this is the running turn.
+            // SAFETY: this is the running turn, or there is none and none can be (`owner`'s rule 3).
             match unsafe { self.lane.pop() } {
                 Some(letter) => {
                     letters -= 1;
                     drop_quietly(letter);
                 }
-                // `owner`'s rule 3: a few instructions of its sender at most, unless that has lost its processor.
+                // `owner`'s rule 4: a few instructions of its sender at most, unless that has lost its processor.
                 None => yield_now(),
             }
         }
@@ -339,18 +408,6 @@ impl<A: Actor> Body<A> {
             drop_quietly(letter);
         }
         self.wake_all();
-        let (on_end, control) = {
-            let mut named = lock(&self.named);
-            named.ended = true;
-            (named.on_end.take(), named.control.clone())
-        };
-        if let Some(control) = control {
-            let asked = || control.exit_reason().unwrap_or(ExitReason::Normal);
-            control.end(how.as_ref().err().map_or_else(asked, ExitReason::from));
-        }
-        if let Some(on_end) = on_end {
-            on_end(Signal::of(self.id, how));
-        }
     }
 }
 
@@ -374,35 +431,40 @@ impl<A: Actor> Reached for Body<A> {
     }
 
     fn trapped(self: Arc<Self>, exit: Exit) {
-        self.put_system(Sealed::new(Trapped(exit)));
+        self.put_system(Sealed::new(Trapped(self.id(), exit)));
     }
 }
 
-/// An exit signal on its way to who traps it.
-struct Trapped(Exit);
+/// An exit signal on its way to the incarnation that traps it.
+struct Trapped(ActorId, Exit);
 
 impl<A: Actor> Contents<A> for Trapped {
     fn read(self, actor: &mut A, context: &Context<'_, A>) {
-        actor.on_exit(self.0, context);
+        if context.id() == self.0 {
+            actor.on_exit(self.1, context);
+        }
     }
 }
 
 /// A turn that is to be. Where the runtime stops before it comes, the actor ends.
-struct Turn<A: Actor>(Option<Arc<Body<A>>>);
+struct Turn<A: Actor> {
+    body: Option<Arc<Body<A>>>,
+    report: Option<Report>,
+}
 
 impl<A: Actor> Turn<A> {
     fn run(mut self) {
-        if let Some(body) = self.0.take() {
-            body.turn();
+        if let Some(body) = self.body.take() {
+            body.turn(self.report.take());
         }
     }
 }
 
 impl<A: Actor> Drop for Turn<A> {
     fn drop(&mut self) {
-        if let Some(body) = self.0.take() {
+        if let Some(body) = self.body.take() {
             let how = body.end_state(Err(JoinError::Stopped));
-            body.end(how);
+            body.end(how, self.report.take());
         }
     }
 }

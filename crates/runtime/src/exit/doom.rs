@@ -3,6 +3,7 @@
 //! 1. The running turn of such an actor puts its job here, with a reference, before it is put aside, and takes it back when it goes on. A job with a
 //!    stack of its own needs none of this: its [`Control`](super::Control) names it as long as it lives.
 //! 2. Who dooms the actor swaps the word for `DOOMED`; the job that was there is its to wake, with the reference.
+//! 3. It stays so until the next incarnation begins, of which nobody outside has a [`Pid`](super::Pid) yet.
 
 use crate::shim::{AtomicPtr, Ordering};
 use crate::task::{Header, Task};
@@ -60,5 +61,10 @@ impl Doom {
             task.wake();
             task.drop_reference();
         }
+    }
+
+    /// Rule 3. Nothing of the actor runs.
+    pub(crate) fn clear(&self) {
+        self.0.store(std::ptr::null_mut(), Ordering::Release);
     }
 }

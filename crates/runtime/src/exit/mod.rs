@@ -185,12 +185,28 @@ pub(crate) fn raise_if_due() {
     if let Some(task) = worker::running()
         && task.must_exit()
         && cfg!(panic = "unwind")
+        && !task.header().ending.get()
         && !std::thread::panicking()
         && !preempt::is_native()
     {
         task.header().raised.set(true);
         std::panic::resume_unwind(Box::new(Exiting(task.exit_reason())));
     }
+}
+
+/// Runs the destructors of who ends: as in an unwinding its waits end with an error if a signal ends it, and nothing is raised. `f` catches what
+/// it throws.
+pub(crate) fn ending<R>(f: impl FnOnce() -> R) -> R {
+    let task = worker::running();
+    let set = |ending| {
+        if let Some(task) = task {
+            task.header().ending.set(ending);
+        }
+    };
+    set(true);
+    let result = f();
+    set(false);
+    result
 }
 
 impl fmt::Display for Exit {

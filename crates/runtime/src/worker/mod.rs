@@ -355,7 +355,11 @@ impl Worker {
 
     /// A new job that nobody will ask, next if nothing else is.
     pub(crate) fn schedule(&self, f: impl FnOnce()) {
-        let task = Task::detached(self.ids.next(), f);
+        self.submit(Task::detached(self.ids.next(), None, f));
+    }
+
+    /// The same for one that was made before.
+    pub(crate) fn submit(&self, task: Task) {
         if self.scheduler.is_stopping() {
             cancel(task);
         } else if self.slot.get().is_none() {

@@ -1,0 +1,179 @@
+//! Behaviour actors that are kept: one may end, and another incarnation goes on with the same mailbox.
+//!
+//! 1. Between two incarnations the body is the keeper's, who begins the next one or closes it down: no turn of it is made (`owner`'s rule 3). It
+//!    becomes the keeper's when an incarnation ends, just before that is told; so two incarnations never overlap.
+//! 2. Messages that were accepted stay in the mailbox and are the next incarnation's, but for the one that was being handled: it was handled, in part.
+//!    What was meant for an incarnation, such as the ends that it monitored, is for no other.
+//! 3. The state is made, and [`Actor::started`] runs, in the first turn of an incarnation; who began it hears how that went.
+//! 4. Without a keeper it ends for good, whoever sees to that first: `keeper` is taken away under the same lock under which an incarnation says
+//!    that it has ended.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use thalweg_queue::oneshot;
+use thalweg_queue::quiet::lock;
+
+use super::lane::Sealed;
+use super::reference::{Later, Message};
+use super::turn::Body;
+use super::{Actor, ActorRef, Context, Handler, Mailbox};
+use crate::Handle;
+use crate::exit::{ExitReason, Pid};
+use crate::id::ActorId;
+use crate::join::JoinError;
+use crate::shim::Ordering;
+
+/// Makes a state.
+pub(crate) type Maker<A> = Box<dyn FnMut() -> Result<A, ExitReason> + Send>;
+
+/// Hears which incarnation ended, and why. It neither waits nor runs code of a user.
+pub(crate) type Keeper = Arc<dyn Fn(ActorId, ExitReason) + Send + Sync>;
+
+/// Hears whether an incarnation came to be.
+pub(crate) type Report = oneshot::Sender<Result<(), ExitReason>>;
+
+/// What is kept, as its keeper sees it.
+pub(crate) trait Kept: Send + Sync {
+    /// From now on `keeper` hears of its ends, until it is closed down or abandoned. `false`: another one does.
+    fn keep(&self, keeper: Keeper) -> bool;
+    /// The incarnation that lives: a keeper that was killed may have left one behind.
+    fn living(self: Arc<Self>) -> Option<Pid>;
+    /// Begins an incarnation. None lives. The name is the new one's.
+    fn begin(self: Arc<Self>) -> (Pid, oneshot::Receiver<Result<(), ExitReason>>);
+    /// None lives, and none will, unless it is kept and begun again: what waits is dropped, and nothing more accepted.
+    fn close_down(&self);
+    /// Whether one lives or not, none will follow.
+    fn abandon(&self);
+    /// Messages that wait.
+    fn waiting(&self) -> usize;
+}
+
+/// An actor that is to be kept, and what others reach it by from now on: what they send waits for the first incarnation.
+pub(crate) fn kept<A: Actor>(
+    runtime: &Handle,
+    mailbox: Mailbox,
+    maker: Maker<A>,
+) -> (Arc<dyn Kept>, ActorRef<A>) {
+    mailbox.check();
+    let body = Body::new(Err(maker), mailbox, runtime.clone(), None);
+    body.owner.keep();
+    (Arc::<Body<A>>::clone(&body), ActorRef::new(&body))
+}
+
+impl<A: Actor> Kept for Body<A> {
+    fn keep(&self, keeper: Keeper) -> bool {
+        let mut named = lock(&self.named);
+        let is_free = named.keeper.is_none();
+        if is_free {
+            named.keeper = Some(keeper);
+        }
+        is_free
+    }
+
+    fn living(self: Arc<Self>) -> Option<Pid> {
+        let lives = !lock(&self.named).ended;
+        lives.then(|| self.pid())
+    }
+
+    fn begin(self: Arc<Self>) -> (Pid, oneshot::Receiver<Result<(), ExitReason>>) {
+        let (report, reported) = oneshot::channel();
+        self.id.store(ActorId::next().number(), Ordering::Relaxed);
+        self.begun.set(false);
+        self.doom.clear();
+        {
+            let mut named = lock(&self.named);
+            named.ended = false;
+            named.control = None;
+        }
+        let pid = self.pid();
+        self.owner.begin_again();
+        self.schedule_turn(Some(report));
+        (pid, reported)
+    }
+
+    fn close_down(&self) {
+        lock(&self.named).keeper = None;
+        Self::close_down(self);
+    }
+
+    fn abandon(&self) {
+        let is_vacant = {
+            let mut named = lock(&self.named);
+            named.keeper = None;
+            named.ended
+        };
+        // Rule 4.
+        if is_vacant {
+            Self::close_down(self);
+        }
+    }
+
+    fn waiting(&self) -> usize {
+        self.len()
+    }
+}
+
+impl<A: Actor> Body<A> {
+    /// Rule 3. The caller is the first turn.
+    pub(super) fn make(
+        self: &Arc<Self>,
+        state: &mut Option<A>,
+        context: &Context<'_, A>,
+    ) -> Result<(), JoinError> {
+        if self.doom.is_set() {
+            return Err(self.doomed());
+        }
+        let maker = lock(&self.named).maker.take();
+        let Some(mut maker) = maker else {
+            return Err(JoinError::Stopped);
+        };
+        let made = catch_unwind(AssertUnwindSafe(|| {
+            let made = state.insert(maker()?);
+            self.begun.set(true);
+            made.started(context);
+            Ok(())
+        }));
+        lock(&self.named).maker = Some(maker);
+        match made {
+            Ok(made) => made.map_err(JoinError::Exit),
+            Err(payload) => Err(JoinError::panicked(payload)),
+        }
+    }
+}
+
+/// An actor's way to itself that nobody else has, and no full mailbox delays.
+pub(crate) struct ToSelf<A: Actor>(Weak<Body<A>>);
+
+impl<A: Actor> ToSelf<A> {
+    pub(crate) fn of(context: &Context<'_, A>) -> Self {
+        Self(Arc::downgrade(context.body))
+    }
+
+    pub(crate) fn send<M: Send + 'static>(&self, message: M)
+    where
+        A: Handler<M>,
+    {
+        if let Some(body) = self.0.upgrade() {
+            body.put_system(Sealed::new(Message {
+                message,
+                reply: None,
+            }));
+        }
+    }
+
+    /// `None`: it has gone.
+    pub(crate) fn send_after<M: Send + 'static>(&self, delay: Duration, message: M) -> Option<Later>
+    where
+        A: Handler<M>,
+    {
+        Some(self.0.upgrade()?.send_after(delay, message))
+    }
+}
+
+impl<A: Actor> Clone for ToSelf<A> {
+    fn clone(&self) -> Self {
+        Self(Weak::clone(&self.0))
+    }
+}

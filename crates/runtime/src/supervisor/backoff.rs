@@ -1,0 +1,100 @@
+//! How long to wait before a restart.
+
+use std::time::Duration;
+
+/// The time to the next restart of a child that fails again and again: it doubles from `first` to `most`, less a random part. After
+/// "Exponential Backoff And Jitter" (AWS Architecture Blog, 2015): those that failed together do not come back together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Backoff {
+    /// Before the first restart. Zero: at once, and `most` before those that follow is reached from 1 ms.
+    pub first: Duration,
+    /// Never more.
+    pub most: Duration,
+    /// Which part of the time is random: 0.0, none, to 1.0, all of it.
+    pub jitter: f64,
+    /// A child that lived as long is as one that never failed.
+    pub reset_after: Duration,
+}
+
+impl Default for Backoff {
+    /// At once, then 1 ms doubling to 30 s, half of it random; a minute of life makes good.
+    fn default() -> Self {
+        Self {
+            first: Duration::ZERO,
+            most: Duration::from_secs(30),
+            jitter: 0.5,
+            reset_after: Duration::from_secs(60),
+        }
+    }
+}
+
+impl Backoff {
+    /// Before the restart after so many failures in a row, 1 or more; `random` is from 0 to 1.
+    pub(super) fn delay(&self, failures: u32, random: f64) -> Duration {
+        let doublings = failures.saturating_sub(1);
+        let (from, doublings) = if self.first.is_zero() {
+            match doublings.checked_sub(1) {
+                None => return Duration::ZERO,
+                Some(doublings) => (Duration::from_millis(1), doublings),
+            }
+        } else {
+            (self.first, doublings)
+        };
+        let whole = 2u32
+            .checked_pow(doublings)
+            .and_then(|times| from.checked_mul(times))
+            .map_or(self.most, |delay| delay.min(self.most));
+        whole.mul_f64(1.0 - self.jitter.clamp(0.0, 1.0) * random)
+    }
+}
+
+/// Numbers that need not be good: SplitMix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", 2014).
+#[derive(Debug)]
+pub(super) struct Random(pub(super) u64);
+
+impl Random {
+    /// From 0 to 1.
+    pub(super) fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Backoff, Random};
+    use std::time::Duration;
+
+    #[test]
+    fn it_doubles_to_the_most() {
+        let backoff = Backoff {
+            first: Duration::from_millis(10),
+            most: Duration::from_millis(100),
+            jitter: 0.5,
+            reset_after: Duration::ZERO,
+        };
+        let delays: Vec<_> = (1..7).map(|n| backoff.delay(n, 0.0).as_millis()).collect();
+        assert_eq!(delays, [10, 20, 40, 80, 100, 100]);
+        assert_eq!(backoff.delay(1, 1.0), Duration::from_millis(5));
+        assert_eq!(backoff.delay(u32::MAX, 0.0), backoff.most);
+    }
+
+    #[test]
+    fn the_default_restarts_at_once_first() {
+        let backoff = Backoff::default();
+        let delays: Vec<_> = (1..5).map(|n| backoff.delay(n, 0.0).as_millis()).collect();
+        assert_eq!(delays, [0, 1, 2, 4]);
+    }
+
+    #[test]
+    fn random_numbers_are_in_their_range_and_spread() {
+        let mut random = Random(7);
+        let all: Vec<_> = (0..1_000).map(|_| random.next()).collect();
+        assert!(all.iter().all(|n| (0.0..1.0).contains(n)));
+        let mean = all.iter().sum::<f64>() / 1_000.0;
+        assert!((0.45..0.55).contains(&mean), "{mean}");
+    }
+}

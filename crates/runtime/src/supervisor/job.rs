@@ -1,0 +1,152 @@
+//! Children with a stack of their own.
+
+use std::sync::{Arc, Mutex};
+
+use thalweg_queue::oneshot;
+use thalweg_queue::quiet::lock;
+
+use crate::behaviour::{Keeper, Kept};
+use crate::exit::{ExitReason, Pid, Watch, exit};
+use crate::id::ActorId;
+use crate::runtime::Handle;
+use crate::stack::overflow::Name;
+use crate::task::Task;
+
+/// What a child's job gives, as the reason why it ends.
+pub trait Outcome: 'static {
+    /// `Err`: the reason, if it is not [`ExitReason::Normal`].
+    ///
+    /// # Errors
+    /// It is another one.
+    fn into_end(self) -> Result<(), ExitReason>;
+}
+
+impl Outcome for () {
+    fn into_end(self) -> Result<(), ExitReason> {
+        Ok(())
+    }
+}
+
+impl Outcome for ExitReason {
+    fn into_end(self) -> Result<(), ExitReason> {
+        match self {
+            Self::Normal => Ok(()),
+            other => Err(other),
+        }
+    }
+}
+
+impl<E: Into<ExitReason> + 'static> Outcome for Result<(), E> {
+    fn into_end(self) -> Result<(), ExitReason> {
+        self.map_err(Into::into)
+    }
+}
+
+type Run = Box<dyn FnMut() -> Result<(), ExitReason> + Send>;
+
+pub(super) struct Job {
+    /// `None`: the incarnation that lives has it.
+    run: Arc<Mutex<Option<Run>>>,
+    runtime: Handle,
+    name: String,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    keeper: Option<Keeper>,
+    pid: Option<Pid>,
+}
+
+/// The closure, while an incarnation runs it.
+struct Lent {
+    run: Option<Run>,
+    home: Arc<Mutex<Option<Run>>>,
+}
+
+impl Lent {
+    fn run(&mut self) -> Result<(), ExitReason> {
+        match &mut self.run {
+            Some(run) => run(),
+            None => unreachable!("incarnations do not overlap"),
+        }
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        *lock(&self.home) = self.run.take();
+    }
+}
+
+impl Job {
+    pub(super) fn kept(
+        runtime: &Handle,
+        name: &str,
+        run: impl FnMut() -> Result<(), ExitReason> + Send + 'static,
+    ) -> Arc<dyn Kept> {
+        Arc::new(Self {
+            run: Arc::new(Mutex::new(Some(Box::new(run)))),
+            runtime: runtime.clone(),
+            name: name.to_owned(),
+            state: Mutex::default(),
+        })
+    }
+}
+
+impl Kept for Job {
+    fn keep(&self, keeper: Keeper) -> bool {
+        let mut state = lock(&self.state);
+        let is_free = state.keeper.is_none();
+        if is_free {
+            state.keeper = Some(keeper);
+        }
+        is_free
+    }
+
+    fn living(self: Arc<Self>) -> Option<Pid> {
+        lock(&self.state).pid.clone().filter(Pid::is_alive)
+    }
+
+    /// It has begun as soon as it is somewhere in a queue, as a process that is spawned.
+    fn begin(self: Arc<Self>) -> (Pid, oneshot::Receiver<Result<(), ExitReason>>) {
+        let home = Arc::clone(&self.run);
+        let job = move || {
+            let run = lock(&home).take();
+            let how = Lent { run, home }.run();
+            if let Err(reason) = how {
+                exit(reason);
+            }
+        };
+        let name = Name::new(self.name.clone());
+        let task = Task::detached(ActorId::next(), Some(name), job);
+        let pid = Pid::new(task.control());
+        let keeper = {
+            let mut state = lock(&self.state);
+            state.pid = Some(pid.clone());
+            state.keeper.clone()
+        };
+        if let Some(keeper) = keeper {
+            let told = pid.control().watch(Watch::Tell(Box::new(move |down| {
+                keeper(down.id, down.reason)
+            })));
+            debug_assert!(told.is_ok(), "it is in no queue yet");
+        }
+        self.runtime.submit(task);
+        let (report, reported) = oneshot::channel();
+        drop(report.send(Ok(())));
+        (pid, reported)
+    }
+
+    fn close_down(&self) {
+        lock(&self.state).keeper = None;
+    }
+
+    fn abandon(&self) {
+        self.close_down();
+    }
+
+    fn waiting(&self) -> usize {
+        0
+    }
+}
