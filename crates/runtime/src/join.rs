@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use thalweg_queue::{Parker, Wake, clock};
 
+use crate::cancel::Cancelling;
 use crate::exit::{self, ExitReason, Exiting, Pid};
 use crate::id::ActorId;
 use crate::panics::Panic;
@@ -38,6 +39,10 @@ impl JoinError {
     pub(crate) fn panicked(payload: Box<dyn Any + Send>) -> Self {
         if payload.is::<worker::GivenUp>() {
             return Self::Stopped;
+        }
+        // Cancelled outside of any scope of its own: by one that it had left.
+        if payload.is::<Cancelling>() {
+            return Self::Exit(ExitReason::Shutdown);
         }
         match payload.downcast::<Exiting>() {
             Ok(exiting) => Self::Exit(exiting.0),

@@ -21,6 +21,7 @@ mod affinity;
 mod ahead;
 mod behaviour;
 mod block_on;
+pub mod cancel;
 mod channel;
 mod config;
 mod desk;

@@ -9,6 +9,7 @@ use thalweg_queue::Quiet;
 use crate::behaviour::Mailbox;
 use crate::channel::Sender;
 use crate::config::{Config, StartError};
+use crate::exit::Watch;
 use crate::id::ActorId;
 use crate::join::{JoinError, JoinHandle};
 use crate::preempt;
@@ -267,7 +268,7 @@ impl Handle {
         match worker::current() {
             Some(worker) if Arc::ptr_eq(&worker.scheduler, &self.scheduler) => worker.schedule(job),
             _ => {
-                let task = Task::detached(ActorId::next(), None, job);
+                let task = Task::detached(ActorId::next(), job);
                 self.scheduler.inject(task);
             }
         }
@@ -287,6 +288,21 @@ impl Handle {
         job: impl FnOnce() -> T + Send + 'static,
     ) -> JoinHandle<T> {
         Builder::new().spawn_on(self, job)
+    }
+
+    /// A new actor whose end is told, as that of one that has a control: before anybody can have joined it.
+    pub(crate) fn spawn_watched<T: Send + 'static>(
+        &self,
+        name: Option<Name>,
+        watch: Watch,
+        job: impl FnOnce() -> T + Send + 'static,
+    ) -> JoinHandle<T> {
+        let task = Task::new(ActorId::next(), name, job);
+        let watched = task.control().watch(watch);
+        debug_assert!(watched.is_ok(), "it is in no queue yet");
+        let handle = JoinHandle::new(task);
+        self.submit(task);
+        handle
     }
 
     /// Gives `actor` one turn on any worker. It is for `actor` to see to it that it is scheduled once at a time.

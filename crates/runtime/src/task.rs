@@ -7,7 +7,7 @@
 //! 3. `stage` is the closure's until the start, the running worker's until `DONE`, and then by [`life`](crate::life) the
 //!    handle's or the worker's.
 //! 4. `control` is made by whoever first asks for it, with any reference, and given up with the job. `doomed` is set by it alone, and never cleared;
-//!    `masks`, `raised`, `ending` and `actor` are what runs' own.
+//!    `masks`, `raised`, `ending`, `actor` and `scope` are what runs' own.
 //! 5. From afar a job is woken by its home's inbox: who turns `woken` to true puts it in, with a reference; the home turns it back before it
 //!    looks what the wake-up is for. So it is there at most once.
 
@@ -16,6 +16,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::task::{RawWaker, RawWakerVTable, Waker};
 
+use crate::cancel::Node;
 use crate::desk::Desk;
 use crate::exit::{Control, Doom, ExitReason, Reach, Reached};
 use crate::fiber::Fiber;
@@ -79,6 +80,8 @@ pub(crate) struct Header {
     pub(crate) masks: Cell<u16>,
     /// The behaviour actor whose turn this is; null: it is none's.
     actor: Cell<*const Turning>,
+    /// The innermost scope in which it is, which lies in a frame of it; null: none, or shielded.
+    pub(crate) scope: Cell<*const Node>,
     pub(crate) id: ActorId,
     pub(crate) name: Option<Name>,
     #[cfg(loom)]
@@ -276,8 +279,8 @@ impl Task {
 
     /// The same without a handle.
     #[inline(always)]
-    pub(crate) fn detached<F: FnOnce()>(id: ActorId, name: Option<Name>, f: F) -> Self {
-        Self::with(Life::detached(), id, name, f)
+    pub(crate) fn detached<F: FnOnce()>(id: ActorId, f: F) -> Self {
+        Self::with(Life::detached(), id, None, f)
     }
 
     #[inline(always)]
@@ -303,6 +306,7 @@ impl Task {
                 ending: Cell::new(false),
                 masks: Cell::new(0),
                 actor: Cell::new(std::ptr::null()),
+                scope: Cell::new(std::ptr::null()),
                 id,
                 name,
                 #[cfg(loom)]
@@ -511,6 +515,20 @@ impl Task {
                 .turning()
                 .is_some_and(|turning| turning.doom().is_set());
         doomed && header.masks.get() == 0
+    }
+
+    /// The same, or its scope is cancelled.
+    #[inline(always)]
+    pub(crate) fn is_interrupted(self) -> bool {
+        self.must_exit()
+            || (self.scope().is_some_and(Node::is_cancelled) && self.header().masks.get() == 0)
+    }
+
+    /// The innermost scope in which it is. The caller is what runs.
+    #[inline(always)]
+    pub(crate) fn scope(&self) -> Option<&Node> {
+        // SAFETY: whoever put it there takes it back before the frame goes that keeps it.
+        unsafe { self.header().scope.get().as_ref() }
     }
 
     /// The signal's.

@@ -20,7 +20,7 @@ pub enum Woke {
     TimedOut,
     /// A signal was handled on this thread. Never in an actor.
     Interrupted,
-    /// The actor's runtime stops, or a signal ends it, or it is being unwound and cannot wait: give up and return.
+    /// The actor's runtime stops, a signal ends it, its scope is cancelled, or it is being unwound and cannot wait: give up and return.
     Stopping,
 }
 
@@ -39,10 +39,13 @@ pub(crate) static HOST: Host = Host {
     gave_up: exit::raise_if_due,
 };
 
-/// Ends the actor that waits in vain, where it can be: its runtime stops, or a signal ends it. Nothing of the wait is left in any list.
+/// Ends the actor that waits in vain, where it can be: a signal ends it, its scope is cancelled, or its runtime stops. Nothing of the wait is left in
+/// any list.
 pub(crate) fn give_up() {
     exit::raise_if_due();
-    worker::give_up();
+    if actor().is_some_and(|(worker, _)| worker.scheduler.is_stopping()) {
+        worker::give_up();
+    }
 }
 
 /// An actor that is about to wait by something that may end with an error: where its runtime stops that comes once.
@@ -108,9 +111,9 @@ pub fn may_park() -> bool {
     !in_actor() || crate::preempt::can_park()
 }
 
-/// Whether the caller is an actor whose runtime stops, or which a signal ends.
+/// Whether the caller is an actor whose runtime stops, which a signal ends, or whose scope is cancelled.
 pub fn stopping() -> bool {
-    actor().is_some_and(|(worker, task)| worker.scheduler.is_stopping() || task.must_exit())
+    actor().is_some_and(|(worker, task)| worker.scheduler.is_stopping() || task.is_interrupted())
 }
 
 /// Waits for `duration` and no less; an actor leaves its worker to others meanwhile. Its grain is 1/16 ms. Where the

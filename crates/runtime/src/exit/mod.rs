@@ -43,6 +43,7 @@ pub(crate) use self::doom::Doom;
 pub use self::monitor::Monitor;
 pub use self::pid::{NotAlive, Pid};
 pub use self::reason::ExitReason;
+use crate::cancel::Cancelling;
 use crate::id::ActorId;
 use crate::{preempt, wait, worker};
 
@@ -178,20 +179,25 @@ impl Drop for NoKill {
     }
 }
 
-/// Unwinds what runs here where a signal ends it, and it can be: an unwind within an unwind would end the process, and frames of another language
-/// may lie between.
+/// Unwinds what runs here where a signal ends it or its scope is cancelled, and it can be: an unwind within an unwind would end the process, and frames
+/// of another language may lie between.
 #[cold]
 pub(crate) fn raise_if_due() {
-    if let Some(task) = worker::running()
-        && task.must_exit()
-        && cfg!(panic = "unwind")
+    let Some(task) = worker::running() else {
+        return;
+    };
+    let can_be = cfg!(panic = "unwind")
         && !task.header().ending.get()
         && !std::thread::panicking()
-        && !preempt::is_native()
-    {
+        && !preempt::is_native();
+    if !can_be || !task.is_interrupted() {
+        return;
+    }
+    if task.must_exit() {
         task.header().raised.set(true);
         std::panic::resume_unwind(Box::new(Exiting(task.exit_reason())));
     }
+    std::panic::resume_unwind(Box::new(Cancelling));
 }
 
 /// Runs the destructors of who ends: as in an unwinding its waits end with an error if a signal ends it, and nothing is raised. `f` catches what

@@ -7,10 +7,8 @@ use thalweg_queue::quiet::lock;
 
 use crate::behaviour::{Keeper, Kept};
 use crate::exit::{ExitReason, Pid, Watch, exit};
-use crate::id::ActorId;
 use crate::runtime::Handle;
 use crate::stack::overflow::Name;
-use crate::task::Task;
 
 /// What a child's job gives, as the reason why it ends.
 pub trait Outcome: 'static {
@@ -118,21 +116,17 @@ impl Kept for Job {
                 exit(reason);
             }
         };
+        let mut state = lock(&self.state);
+        let keeper = state.keeper.clone();
+        let tell = Watch::Tell(Box::new(move |down| {
+            if let Some(keeper) = keeper {
+                keeper(down.id, down.reason);
+            }
+        }));
         let name = Name::new(self.name.clone());
-        let task = Task::detached(ActorId::next(), Some(name), job);
-        let pid = Pid::new(task.control());
-        let keeper = {
-            let mut state = lock(&self.state);
-            state.pid = Some(pid.clone());
-            state.keeper.clone()
-        };
-        if let Some(keeper) = keeper {
-            let told = pid.control().watch(Watch::Tell(Box::new(move |down| {
-                keeper(down.id, down.reason)
-            })));
-            debug_assert!(told.is_ok(), "it is in no queue yet");
-        }
-        self.runtime.submit(task);
+        let pid = self.runtime.spawn_watched(Some(name), tell, job).pid();
+        state.pid = Some(pid.clone());
+        drop(state);
         let (report, reported) = oneshot::channel();
         drop(report.send(Ok(())));
         (pid, reported)

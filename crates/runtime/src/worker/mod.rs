@@ -355,7 +355,7 @@ impl Worker {
 
     /// A new job that nobody will ask, next if nothing else is.
     pub(crate) fn schedule(&self, f: impl FnOnce()) {
-        self.submit(Task::detached(self.ids.next(), None, f));
+        self.submit(Task::detached(self.ids.next(), f));
     }
 
     /// The same for one that was made before.

@@ -13,15 +13,29 @@ use crate::preempt;
 use crate::task::{Phase, Task};
 
 impl Worker {
-    /// Puts what runs here aside until it is woken, or until `deadline`.
+    /// Puts what runs here aside until it is woken, or until `deadline` or the one of its scope.
     pub(crate) fn park(&self, deadline: Option<u64>) -> Woke {
+        let task = self.running.get();
+        let task = task.filter(|task| task.header().masks.get() == 0);
+        let scope = task.as_ref().and_then(Task::scope);
+        let earlier = scope.filter(|scope| scope.deadline() < deadline.unwrap_or(u64::MAX));
+        let Some(scope) = earlier else {
+            return self.park_until(deadline);
+        };
+        match self.park_until(Some(scope.deadline())) {
+            Woke::TimedOut if scope.is_due() => Woke::Stopping,
+            woke => woke,
+        }
+    }
+
+    fn park_until(&self, deadline: Option<u64>) -> Woke {
         let Some(task) = self.running.get() else {
             unreachable!("what parks runs");
         };
         if !preempt::may_park()
             || self.scheduler.is_stopping()
             || is_unwinding()
-            || task.must_exit()
+            || task.is_interrupted()
         {
             return Woke::Stopping;
         }
@@ -50,7 +64,7 @@ impl Worker {
                 }
             }
         }
-        if self.scheduler.is_stopping() || task.must_exit() {
+        if self.scheduler.is_stopping() || task.is_interrupted() {
             Woke::Stopping
         } else {
             Woke::Woken
@@ -92,7 +106,7 @@ impl Worker {
     /// Lets others run, if there are any.
     #[inline(always)]
     pub(crate) fn yield_now(&self) {
-        if self.running.get().is_some_and(Task::must_exit) {
+        if self.running.get().is_some_and(Task::is_interrupted) {
             exit::raise_if_due();
         }
         if self.others_wait() || self.scheduler.is_stopping() {
@@ -116,7 +130,7 @@ impl Worker {
                 give_up();
             } else if !is_unwinding() {
                 self.suspend(task, Phase::Running, Suspended::Yielded);
-                if task.must_exit() {
+                if task.is_interrupted() {
                     exit::raise_if_due();
                 }
             }

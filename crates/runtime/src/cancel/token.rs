@@ -1,0 +1,240 @@
+//! What is cancelled: a tree of flags.
+//!
+//! 1. A node is cancelled once, and with it all below: by whoever cancels it, before that comes back. A child that is made later is born so.
+//! 2. A node names its children weakly, and each takes itself off its parent's list when it goes.
+//! 3. The actor that runs in a node's scope is woken when it is cancelled; it looks before each wait and after it.
+//! 4. The deadline of a node is the earliest of its own and those above. Who first sees that it has passed cancels the node for that.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+use thalweg_queue::clock;
+use thalweg_queue::quiet::{Locked, lock};
+
+use super::Cause;
+use crate::worker;
+
+/// Looks between two at the clock, for a scope with a deadline.
+const LOOKS_TO_CLOCK: u32 = 16;
+
+/// Cancels what runs in its scope. Clones are one and the same; any thread may have one.
+///
+/// ```
+/// use thalweg_runtime::cancel::Token;
+///
+/// let parent = Token::new();
+/// let child = parent.child();
+/// parent.cancel("enough");
+/// assert!(child.is_cancelled());
+/// assert_eq!(child.cause().unwrap().to_string(), "enough");
+/// ```
+#[derive(Clone)]
+pub struct Token {
+    node: Arc<Node>,
+}
+
+pub(crate) struct Node {
+    cancelled: AtomicBool,
+    /// Of [`clock`]; `u64::MAX`: none.
+    deadline: u64,
+    looks: AtomicU32,
+    state: Mutex<State>,
+    above: Option<(Arc<Node>, u64)>,
+}
+
+#[derive(Default)]
+struct State {
+    cause: Option<Cause>,
+    below: BTreeMap<u64, Weak<Node>>,
+    next: u64,
+    waker: Option<Waker>,
+}
+
+impl Default for Token {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Token {
+    /// Of no scope yet, and with no parent.
+    pub fn new() -> Self {
+        Self::below(None, u64::MAX)
+    }
+
+    /// Of a scope that the caller begins now, within the one that it is in.
+    pub(super) fn nested(deadline: u64) -> Self {
+        let task = worker::running();
+        let outer = task.as_ref().and_then(|task| task.scope());
+        // SAFETY: what runs in a scope has its token in a frame below.
+        let outer = outer.map(|node| unsafe {
+            Arc::increment_strong_count(node);
+            Arc::from_raw(node)
+        });
+        Self::below(outer, deadline)
+    }
+
+    fn below(above: Option<Arc<Node>>, deadline: u64) -> Self {
+        let earliest = above.as_ref().map_or(u64::MAX, |above| above.deadline);
+        let make = |above, cause: Option<Cause>| Node {
+            cancelled: AtomicBool::new(cause.is_some()),
+            deadline: deadline.min(earliest),
+            looks: AtomicU32::new(0),
+            state: Mutex::new(State {
+                cause,
+                ..State::default()
+            }),
+            above,
+        };
+        let node = match above {
+            None => Arc::new(make(None, None)),
+            Some(above) => Arc::new_cyclic(|me| {
+                let (key, cause) = above.take_in(me.clone());
+                make(Some((above, key)), cause)
+            }),
+        };
+        Self { node }
+    }
+
+    /// One that is cancelled with this one.
+    pub fn child(&self) -> Self {
+        Self::below(Some(Arc::clone(&self.node)), u64::MAX)
+    }
+
+    /// One that is cancelled with this one, or when the time is over.
+    pub fn child_with_timeout(&self, timeout: Duration) -> Self {
+        Self::below(Some(Arc::clone(&self.node)), clock::deadline(timeout))
+    }
+
+    /// Cancels it, and all below. Only the first time counts.
+    pub fn cancel(&self, why: impl Into<Arc<str>>) {
+        self.cancel_for(Cause::Asked(why.into()));
+    }
+
+    pub(super) fn cancel_for(&self, cause: Cause) {
+        self.node.cancel(cause);
+    }
+
+    /// Whether it was.
+    pub fn is_cancelled(&self) -> bool {
+        self.node.is_cancelled()
+    }
+
+    /// Why it was.
+    pub fn cause(&self) -> Option<Cause> {
+        // Its deadline may be what it is.
+        self.node.is_due();
+        self.node.state().cause.clone()
+    }
+
+    /// When it is cancelled at the latest.
+    pub fn deadline(&self) -> Option<Instant> {
+        let left = self.node.deadline.checked_sub(clock::now());
+        let left = left.filter(|_| self.node.deadline != u64::MAX)?;
+        Instant::now().checked_add(Duration::from_nanos(left))
+    }
+
+    pub(super) fn node(&self) -> *const Node {
+        Arc::as_ptr(&self.node)
+    }
+
+    /// Rule 3.
+    pub(super) fn arm(&self, waker: Waker) {
+        self.node.state().waker = Some(waker);
+    }
+
+    pub(super) fn disarm(&self) {
+        let waker = self.node.state().waker.take();
+        drop(waker);
+    }
+}
+
+impl Node {
+    fn state(&self) -> Locked<'_, State> {
+        lock(&self.state)
+    }
+
+    /// Rule 1.
+    fn take_in(&self, child: Weak<Self>) -> (u64, Option<Cause>) {
+        let mut state = self.state();
+        let key = state.next;
+        state.next += 1;
+        if state.cause.is_none() {
+            state.below.insert(key, child);
+        }
+        (key, state.cause.clone())
+    }
+
+    fn cancel(&self, cause: Cause) {
+        let mut next = self.cancel_alone(&cause);
+        while let Some(node) = next.pop() {
+            next.extend(node.cancel_alone(&cause));
+        }
+    }
+
+    /// Those that are to be cancelled with it.
+    fn cancel_alone(&self, cause: &Cause) -> Vec<Arc<Self>> {
+        let (below, waker) = {
+            let mut state = self.state();
+            if state.cause.is_some() {
+                return Vec::new();
+            }
+            state.cause = Some(cause.clone());
+            self.cancelled.store(true, Ordering::Release);
+            (std::mem::take(&mut state.below), state.waker.take())
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        below
+            .into_values()
+            .filter_map(|node| node.upgrade())
+            .collect()
+    }
+
+    #[inline]
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Acquire) || (self.deadline != u64::MAX && self.looks())
+    }
+
+    /// Now and then at the clock.
+    fn looks(&self) -> bool {
+        let looks = self.looks.load(Ordering::Relaxed).wrapping_add(1);
+        self.looks.store(looks, Ordering::Relaxed);
+        looks.is_multiple_of(LOOKS_TO_CLOCK) && self.is_due()
+    }
+
+    /// Rule 4: whether the deadline has passed.
+    pub(crate) fn is_due(&self) -> bool {
+        let is_due = self.deadline != u64::MAX && clock::now() >= self.deadline;
+        if is_due {
+            self.cancel(Cause::Deadline);
+        }
+        is_due
+    }
+
+    pub(crate) fn deadline(&self) -> u64 {
+        self.deadline
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        // Rule 2.
+        if let Some((above, key)) = self.above.take() {
+            above.state().below.remove(&key);
+        }
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Token")
+            .field("cause", &self.node.state().cause)
+            .finish()
+    }
+}
