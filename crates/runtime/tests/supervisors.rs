@@ -1,122 +1,20 @@
 //! Supervision, rule by rule as OTP has it, and where it goes beyond.
 
+mod trees;
+
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use thalweg_runtime::supervisor::{
-    AutoShutdown, Backoff, ChildError, ChildSpec, ChildState, Restart, Shutdown, StartError,
-    Strategy, Supervisor, SupervisorRef,
+    AutoShutdown, Backoff, ChildError, ChildSpec, ChildState, Restart, StartError, Strategy,
+    Supervisor,
 };
 use thalweg_runtime::{
-    Actor, ActorRef, CallError, Config, Context, ExitReason, Handler, Mailbox, Runtime, channel,
-    exit, init, run, sleep, spawn, trap_exits, yield_now,
+    Actor, CallError, Config, Context, ExitReason, Handler, init, run, sleep, spawn, yield_now,
 };
 
-const LONG: Duration = Duration::from_secs(600);
-
-/// What happened, in order.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<String>>>);
-
-impl Log {
-    fn add(&self, what: impl Into<String>) {
-        self.0.lock().unwrap().push(what.into());
-    }
-
-    fn take(&self) -> Vec<String> {
-        std::mem::take(&mut *self.0.lock().unwrap())
-    }
-}
-
-/// Says when it starts and stops.
-struct Worker {
-    name: &'static str,
-    log: Log,
-    handled: u32,
-}
-
-struct Panic;
-struct Stop;
-struct Ping;
-struct ExitWith(ExitReason);
-
-impl Actor for Worker {
-    fn started(&mut self, _: &Context<'_, Self>) {
-        self.log.add(format!("+{}", self.name));
-    }
-
-    fn stopped(&mut self) {
-        self.log.add(format!("-{}", self.name));
-    }
-}
-
-impl Handler<Panic> for Worker {
-    type Reply = ();
-    fn handle(&mut self, _: Panic, _: &Context<'_, Self>) {
-        panic!("{} was told to", self.name);
-    }
-}
-
-impl Handler<Stop> for Worker {
-    type Reply = ();
-    fn handle(&mut self, _: Stop, context: &Context<'_, Self>) {
-        context.stop();
-    }
-}
-
-impl Handler<ExitWith> for Worker {
-    type Reply = ();
-    fn handle(&mut self, ExitWith(reason): ExitWith, _: &Context<'_, Self>) {
-        exit(reason);
-    }
-}
-
-impl Handler<Ping> for Worker {
-    type Reply = u32;
-    fn handle(&mut self, _: Ping, _: &Context<'_, Self>) -> u32 {
-        self.handled += 1;
-        self.handled
-    }
-}
-
-fn worker(name: &'static str, log: &Log) -> (ChildSpec, ActorRef<Worker>) {
-    let log = log.clone();
-    ChildSpec::actor(name, move || Worker {
-        name,
-        log: log.clone(),
-        handled: 0,
-    })
-}
-
-/// Three workers, a, b and c.
-fn three(
-    log: &Log,
-    strategy: Strategy,
-    restart: Restart,
-) -> (SupervisorRef, [ActorRef<Worker>; 3]) {
-    let mut supervisor = Supervisor::new(strategy).intensity(10, LONG);
-    let all = ["a", "b", "c"].map(|name| {
-        let (spec, actor) = worker(name, log);
-        supervisor = supervisor.clone().child(spec.restart(restart));
-        actor
-    });
-    (supervisor.start().expect("all start"), all)
-}
-
-fn states(supervisor: &SupervisorRef) -> Vec<(String, ChildState)> {
-    let children = supervisor.which_children().expect("it lives");
-    children
-        .into_iter()
-        .map(|child| (child.id, child.state))
-        .collect()
-}
-
-fn on_both(test: fn()) {
-    for workers in [1, 2] {
-        init(Config::exact(workers)).unwrap().run(test);
-    }
-}
+use trees::*;
 
 #[test]
 fn children_start_from_left_to_right_and_stop_from_right_to_left() {
@@ -232,36 +130,6 @@ fn restart_types_are_otps() {
 }
 
 #[test]
-fn a_restart_storm_ends_the_supervisor() {
-    on_both(|| {
-        let log = Log::default();
-        let (a, _) = worker("a", &log);
-        let (b, crashing) = worker("b", &log);
-        let supervisor = Supervisor::new(Strategy::OneForOne)
-            .intensity(3, LONG)
-            .child(a)
-            .child(b)
-            .start()
-            .expect("they start");
-        let monitor = supervisor.pid().monitor();
-        for _ in 0..3 {
-            let _ = crashing.call(Panic);
-            assert_eq!(crashing.call(Ping), Ok(1));
-        }
-        let _ = crashing.call(Panic);
-        let ended = monitor.wait().reason;
-        assert_eq!(ended.kind(), "shutdown", "{ended}");
-        assert!(ended.to_string().contains("too often"), "{ended}");
-        assert_eq!(log.take().last().map(String::as_str), Some("-a"));
-        assert!(matches!(
-            supervisor.count_children(),
-            Err(ChildError::Ended)
-        ));
-        assert_eq!(crashing.call(Ping), Err(CallError::Ended));
-    });
-}
-
-#[test]
 fn accepted_messages_and_references_survive() {
     on_both(|| {
         struct Sum(Arc<AtomicU32>);
@@ -302,133 +170,6 @@ fn accepted_messages_and_references_survive() {
         let child = &supervisor.which_children().unwrap()[0];
         assert_eq!((child.restarts, child.reasons["panic"]), (100, 100));
         assert_eq!(child.crashes.len(), 8);
-    });
-}
-
-#[test]
-fn incarnations_never_overlap() {
-    static LIVE: AtomicU32 = AtomicU32::new(0);
-    struct Alone;
-    impl Alone {
-        fn new() -> Self {
-            assert_eq!(LIVE.fetch_add(1, Ordering::SeqCst), 0, "two live");
-            Self
-        }
-    }
-    impl Drop for Alone {
-        fn drop(&mut self) {
-            for _ in 0..10 {
-                yield_now();
-            }
-            LIVE.fetch_sub(1, Ordering::SeqCst);
-        }
-    }
-    impl Actor for Alone {}
-    impl Handler<u32> for Alone {
-        type Reply = ();
-        fn handle(&mut self, n: u32, context: &Context<'_, Self>) {
-            match n % 4 {
-                0 => panic!("again"),
-                1 => context.stop(),
-                2 => sleep(Duration::from_micros(100)),
-                _ => yield_now(),
-            }
-        }
-    }
-    on_both(|| {
-        let (spec, actor) = ChildSpec::actor("alone", Alone::new);
-        let supervisor = Supervisor::new(Strategy::OneForOne)
-            .tireless()
-            .child(spec)
-            .start()
-            .expect("it starts");
-        for n in 0..200 {
-            let _ = actor.cast(n);
-            if n % 16 == 0 {
-                let _ = actor.pid().kill();
-            }
-        }
-        let reasons = loop {
-            let child = supervisor.which_children().unwrap().remove(0);
-            if child.waiting == 0 {
-                break child.reasons;
-            }
-            yield_now();
-        };
-        assert!(!reasons.contains_key("error"), "{reasons:?}");
-        let monitor = supervisor.pid().monitor();
-        drop(supervisor);
-        monitor.wait();
-        assert_eq!(LIVE.load(Ordering::SeqCst), 0);
-    });
-}
-
-#[test]
-fn a_child_that_does_not_start_ends_those_before_it() {
-    on_both(|| {
-        let log = Log::default();
-        let (a, _) = worker("a", &log);
-        let (b, _) = ChildSpec::actor("b", || -> Worker { panic!("it cannot") });
-        let (c, c_ref) = worker("c", &log);
-        let failed = Supervisor::new(Strategy::OneForAll)
-            .child(a)
-            .child(b)
-            .child(c)
-            .start()
-            .expect_err("b does not start");
-        let StartError::Child { id, reason } = failed else {
-            panic!("{failed}");
-        };
-        assert_eq!((id.as_str(), reason.kind()), ("b", "panic"));
-        assert_eq!(log.take(), ["+a", "-a"]);
-        // It was never given to anybody.
-        assert_eq!(c_ref.len(), 0);
-    });
-}
-
-#[test]
-fn a_state_that_cannot_be_made_says_why() {
-    let runtime = Runtime::start(Config::exact(1)).unwrap();
-    let (spec, _) = ChildSpec::actor_on(runtime.handle(), "file", Mailbox::default(), || {
-        std::fs::read("/nowhere/at/all")
-            .map(|_| Quiet)
-            .map_err(|error| ExitReason::from(error.to_string()))
-    });
-    struct Quiet;
-    impl Actor for Quiet {}
-    let failed = Supervisor::new(Strategy::OneForOne)
-        .child(spec)
-        .start_on(runtime.handle())
-        .expect_err("there is no such file");
-    assert!(failed.to_string().contains("No such file"), "{failed}");
-}
-
-#[test]
-fn a_restart_that_fails_is_tried_again() {
-    on_both(|| {
-        let tries = Arc::new(AtomicU32::new(0));
-        let seen = Arc::clone(&tries);
-        let (spec, actor) = ChildSpec::actor("flaky", move || {
-            let n = seen.fetch_add(1, Ordering::SeqCst);
-            assert!(n == 0 || n > 3, "not yet");
-            Worker {
-                name: "flaky",
-                log: Log::default(),
-                handled: 0,
-            }
-        });
-        let supervisor = Supervisor::new(Strategy::OneForOne)
-            .intensity(4, LONG)
-            .child(spec)
-            .start()
-            .expect("it starts");
-        let _ = actor.call(Panic);
-        assert_eq!(actor.call(Ping), Ok(1));
-        assert_eq!(tries.load(Ordering::SeqCst), 5);
-        // That were four restarts; the next one is too many.
-        let monitor = supervisor.pid().monitor();
-        let _ = actor.call(Panic);
-        assert_eq!(monitor.wait().reason.kind(), "shutdown");
     });
 }
 
@@ -565,29 +306,6 @@ fn a_significant_child_ends_the_supervisor() {
 }
 
 #[test]
-fn a_child_that_does_not_end_in_time_is_killed() {
-    on_both(|| {
-        for shutdown in [Shutdown::Within(Duration::from_millis(2)), Shutdown::Brutal] {
-            // It traps exits, and does not care.
-            let (told, deaf) = channel();
-            let spec = ChildSpec::job("deaf", move || {
-                let _exits = trap_exits();
-                told.send(()).expect("the test waits");
-                sleep(LONG);
-            });
-            let supervisor = Supervisor::new(Strategy::OneForOne)
-                .child(spec.shutdown(shutdown))
-                .start()
-                .expect("it starts");
-            deaf.recv().expect("it runs");
-            supervisor.terminate_child("deaf").expect("it runs");
-            let child = supervisor.which_children().unwrap().remove(0);
-            assert_eq!(child.reasons["killed"], 1, "{:?}", child.reasons);
-        }
-    });
-}
-
-#[test]
 fn jobs_are_children() {
     on_both(|| {
         let runs = Arc::new(AtomicU32::new(0));
@@ -616,65 +334,6 @@ fn jobs_are_children() {
         assert_eq!(child.crashes[0].reason.to_string(), "not yet");
         supervisor.terminate_child("job").expect("it runs");
         assert_eq!(runs.load(Ordering::SeqCst), 3);
-    });
-}
-
-#[test]
-fn a_killed_supervisor_takes_its_children_with_it() {
-    on_both(|| {
-        let log = Log::default();
-        let (supervisor, [a, ..]) = three(&log, Strategy::OneForOne, Restart::Permanent);
-        let (told, is_deaf) = channel();
-        let deaf = ChildSpec::job("deaf", move || {
-            let _exits = trap_exits();
-            told.send(()).expect("the test waits");
-            sleep(LONG);
-        });
-        let deaf = supervisor.start_child(deaf).expect("it starts");
-        is_deaf.recv().expect("it runs");
-        let monitors = [
-            a.pid().monitor(),
-            deaf.monitor(),
-            supervisor.pid().monitor(),
-        ];
-        supervisor.pid().kill().expect("it lives");
-        for monitor in monitors {
-            assert_eq!(monitor.wait().reason.kind(), "killed");
-        }
-        assert_eq!(a.call(Ping), Err(CallError::Ended));
-    });
-}
-
-#[test]
-fn a_supervisor_that_is_killed_while_it_restarts_leaves_nobody() {
-    on_both(|| {
-        let first = Arc::new(AtomicU32::new(0));
-        let (spec, actor) = ChildSpec::actor("slow", move || {
-            if first.fetch_add(1, Ordering::SeqCst) > 0 {
-                sleep(LONG);
-            }
-            Worker {
-                name: "slow",
-                log: Log::default(),
-                handled: 0,
-            }
-        });
-        let supervisor = Supervisor::new(Strategy::OneForOne)
-            .child(spec)
-            .start()
-            .expect("it starts");
-        let _ = actor.call(Panic);
-        let waiting = spawn({
-            let actor = actor.clone();
-            move || actor.call_timeout(Ping, LONG)
-        });
-        // The second incarnation sleeps in its start by now, or is about to.
-        sleep(Duration::from_millis(2));
-        let monitor = supervisor.pid().monitor();
-        supervisor.pid().kill().expect("it waits");
-        assert_eq!(monitor.wait().reason.kind(), "killed");
-        assert_eq!(waiting.join().unwrap(), Err(CallError::Ended));
-        assert!(!actor.is_alive());
     });
 }
 
@@ -717,67 +376,6 @@ fn supervisors_supervise_supervisors() {
 }
 
 #[test]
-fn a_full_mailbox_does_not_delay_the_shutdown() {
-    on_both(|| {
-        struct Stuck;
-        impl Actor for Stuck {}
-        impl Handler<Ping> for Stuck {
-            type Reply = ();
-            fn handle(&mut self, _: Ping, _: &Context<'_, Self>) {
-                sleep(Duration::from_millis(1));
-            }
-        }
-        let mailbox = Mailbox {
-            capacity: 2,
-            ..Mailbox::default()
-        };
-        let runtime = thalweg_runtime::Handle::current().expect("this is an actor");
-        let (spec, actor) =
-            ChildSpec::actor_on(&runtime, "stuck", mailbox, || Ok::<_, ExitReason>(Stuck));
-        let supervisor = Supervisor::new(Strategy::OneForOne).child(spec);
-        let supervisor = supervisor.start().expect("it starts");
-        let flood = spawn(move || while actor.cast(Ping).is_ok() {});
-        sleep(Duration::from_millis(2));
-        supervisor.terminate_child("stuck").expect("it runs");
-        let child = supervisor.which_children().unwrap().remove(0);
-        assert_eq!(child.reasons["shutdown"], 1, "{:?}", child.reasons);
-        flood.join().expect("it is refused now");
-    });
-}
-
-#[test]
-fn panics_in_the_stop_and_in_drop_are_the_childs_alone() {
-    struct Bad(&'static str);
-    impl Actor for Bad {
-        fn stopped(&mut self) {
-            assert_ne!(self.0, "stop", "in its stop");
-        }
-    }
-    impl Drop for Bad {
-        fn drop(&mut self) {
-            assert_ne!(self.0, "drop", "in its drop");
-        }
-    }
-    on_both(|| {
-        for at in ["stop", "drop"] {
-            let log = Log::default();
-            let (spec, bad) = ChildSpec::actor("bad", move || Bad(at));
-            let (other, _) = worker("other", &log);
-            let supervisor = Supervisor::new(Strategy::OneForOne)
-                .child(other)
-                .child(spec)
-                .start()
-                .expect("both start");
-            let monitor = bad.pid().monitor();
-            supervisor.terminate_child("bad").expect("it runs");
-            assert_eq!(monitor.wait().reason.kind(), "panic", "{at}");
-            assert_eq!(supervisor.count_children().unwrap().active, 1);
-            drop(supervisor);
-        }
-    });
-}
-
-#[test]
 fn many_children_of_one_kind_come_and_go() {
     on_both(|| {
         let supervisor = Supervisor::new(Strategy::SimpleOneForOne)
@@ -809,18 +407,4 @@ fn many_children_of_one_kind_come_and_go() {
         monitor.wait();
         assert_eq!(live.load(Ordering::SeqCst), 0);
     });
-}
-
-#[test]
-fn the_end_of_the_runtime_ends_a_tree() {
-    let log = Log::default();
-    let seen = log.clone();
-    let runtime = Runtime::start(Config::exact(2)).unwrap();
-    let tree = runtime.handle().spawn(move || {
-        let (supervisor, _) = three(&seen, Strategy::OneForOne, Restart::Permanent);
-        supervisor
-    });
-    let supervisor = tree.join().unwrap();
-    drop(runtime);
-    assert!(supervisor.count_children().is_err());
 }
