@@ -139,8 +139,8 @@ lint: setup ## Formatters, linters, documentation, generated code up to date
 	@SETUP_DONE=yes scripts/steps.sh lint $(LINTS)
 
 .PHONY: prove
-prove: setup-prove ## What takes longer: loom at bound 3, Miri, ThreadSanitizer and AddressSanitizer over more, a million actors, 64-bit Arm, long random runs
-	@SETUP_DONE=yes scripts/steps.sh prove prove-loom prove-miri prove-tsan prove-asan prove-million prove-aarch64 prove-random
+prove: setup-prove ## What takes longer: loom at bound 3, Miri, ThreadSanitizer and AddressSanitizer over more, a million actors, a million trees, 64-bit Arm, long random runs
+	@SETUP_DONE=yes scripts/steps.sh prove prove-loom prove-miri prove-tsan prove-asan prove-million prove-aarch64 prove-trees prove-random
 
 # --- Lint -----------------------------------------------------------------------------------------
 
@@ -273,6 +273,12 @@ prove-asan: setup
 	ASAN_OPTIONS=handle_segv=0:handle_sigbus=0:handle_abort=0:allow_user_segv_handler=1:use_sigaltstack=0 \
 	LSAN_OPTIONS=suppressions=$(CURDIR)/crates/runtime/tests/leaks.supp \
 	  cargo +$(NIGHTLY) test --locked --target x86_64-unknown-linux-gnu -p thalweg-runtime --features sanitizer --tests
+
+# A million supervision trees with everything going wrong in them, from a seed that a failure names.
+.PHONY: prove-trees
+prove-trees: setup
+	RUST_BACKTRACE=0 THALWEG_TREES=1000000 THALWEG_TEST_SEED=$$(date +%s) \
+	  cargo test --locked --release -p thalweg-runtime --test trees_at_random
 
 # A minute for each flavour, from a seed that a failure names.
 .PHONY: prove-random

@@ -1,0 +1,317 @@
+//! Random trees with panics, kills, stops, slow starts and floods: no accepted message is lost, no two incarnations of a child live at once, nothing
+//! stays behind, and nothing hangs. `THALWEG_TREES` says how many (ten thousand by default, a million in `make prove`), `THALWEG_TEST_SEED` from which
+//! seed; a failure names its own.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use thalweg_runtime::supervisor::{
+    Backoff, ChildSpec, Restart, Shutdown, Strategy, Supervisor, SupervisorRef,
+};
+use thalweg_runtime::{
+    Actor, ActorRef, Config, Context, Handler, Pid, init, sleep, spawn, yield_now,
+};
+
+/// SplitMix64 (Steele, Lea, Flood, 2014).
+#[derive(Clone)]
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % n
+    }
+
+    fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+}
+
+/// What one tree does, all in all.
+#[derive(Default)]
+struct World {
+    live: AtomicUsize,
+    overlaps: AtomicUsize,
+    accepted: AtomicU64,
+    /// Begun to be handled, whatever became of it.
+    begun: AtomicU64,
+    /// Dropped unread.
+    dropped: AtomicU64,
+    tired: AtomicBool,
+    random: Mutex<Option<Random>>,
+}
+
+impl World {
+    fn below(&self, n: u64) -> u64 {
+        let mut random = self.random.lock().unwrap();
+        random.as_mut().expect("it was seeded").below(n)
+    }
+
+    /// Something bad, unless the tree is to come to rest.
+    fn is_unlucky(&self, one_in: u64) -> bool {
+        !self.tired.load(Ordering::Relaxed) && self.below(one_in) == 0
+    }
+}
+
+/// A message that says how it went.
+struct Parcel {
+    world: Arc<World>,
+    begun: bool,
+}
+
+impl Drop for Parcel {
+    fn drop(&mut self) {
+        if !self.begun {
+            self.world.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// One incarnation.
+struct Life {
+    world: Arc<World>,
+    mine: Arc<AtomicBool>,
+}
+
+impl Life {
+    fn begin(world: &Arc<World>, mine: &Arc<AtomicBool>) -> Self {
+        if mine.swap(true, Ordering::SeqCst) {
+            world.overlaps.fetch_add(1, Ordering::Relaxed);
+        }
+        world.live.fetch_add(1, Ordering::SeqCst);
+        Self {
+            world: Arc::clone(world),
+            mine: Arc::clone(mine),
+        }
+    }
+}
+
+impl Drop for Life {
+    fn drop(&mut self) {
+        if self.world.is_unlucky(4) {
+            yield_now();
+        }
+        self.mine.store(false, Ordering::SeqCst);
+        self.world.live.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+struct Leaf {
+    life: Life,
+}
+
+impl Actor for Leaf {
+    fn started(&mut self, _: &Context<'_, Self>) {
+        if self.life.world.is_unlucky(8) {
+            sleep(Duration::from_micros(10));
+        }
+    }
+
+    fn stopped(&mut self) {
+        assert!(!self.life.world.is_unlucky(16), "in its stop");
+    }
+}
+
+impl Handler<Parcel> for Leaf {
+    type Reply = ();
+
+    fn handle(&mut self, mut parcel: Parcel, context: &Context<'_, Self>) {
+        let world = Arc::clone(&self.life.world);
+        parcel.begun = true;
+        world.begun.fetch_add(1, Ordering::Relaxed);
+        if !world.is_unlucky(6) {
+            return;
+        }
+        match world.below(5) {
+            0 => panic!("bad luck"),
+            1 => context.stop(),
+            2 => sleep(Duration::from_micros(5)),
+            3 => yield_now(),
+            _ => {
+                // A kill from its own hand.
+                let _ = context.pid().kill();
+                yield_now();
+            }
+        }
+    }
+}
+
+struct Tree {
+    world: Arc<World>,
+    leaves: Vec<ActorRef<Leaf>>,
+    branches: Vec<SupervisorRef>,
+}
+
+impl Tree {
+    fn grow(&mut self, random: &mut Random, depth: u64) -> Supervisor {
+        let strategy = [
+            Strategy::OneForOne,
+            Strategy::OneForAll,
+            Strategy::RestForOne,
+            Strategy::SimpleOneForOne,
+        ][random.below(4) as usize];
+        let mut supervisor = Supervisor::new(strategy);
+        supervisor = if random.one_in(3) {
+            supervisor.intensity(random.below(4) as u32, Duration::from_secs(60))
+        } else {
+            supervisor.tireless()
+        };
+        for n in 0..1 + random.below(3) {
+            let id = format!("{depth}-{n}");
+            let spec = if depth > 0 && random.one_in(3) {
+                let below = self.grow(random, depth - 1);
+                let (spec, branch) = ChildSpec::supervisor(id, move || below.clone());
+                self.branches.push(branch);
+                spec
+            } else {
+                let (world, mine) = (Arc::clone(&self.world), Arc::default());
+                let (spec, leaf) = ChildSpec::actor(id, move || {
+                    assert!(!world.is_unlucky(12), "in its start");
+                    Leaf {
+                        life: Life::begin(&world, &mine),
+                    }
+                });
+                self.leaves.push(leaf);
+                spec
+            };
+            let restart = [
+                Restart::Permanent,
+                Restart::Permanent,
+                Restart::Transient,
+                Restart::Temporary,
+            ][random.below(4) as usize];
+            let shutdown = [
+                Shutdown::Brutal,
+                Shutdown::Forever,
+                Shutdown::Within(Duration::from_micros(20)),
+            ][random.below(3) as usize];
+            let mut spec = spec.restart(restart).shutdown(shutdown);
+            if random.one_in(2) {
+                spec = spec.backoff(Backoff {
+                    first: Duration::from_micros(random.below(50)),
+                    most: Duration::from_micros(200),
+                    ..Backoff::default()
+                });
+            }
+            supervisor = supervisor.child(spec);
+        }
+        supervisor
+    }
+}
+
+/// Sends, kills and stops at random.
+fn trouble(mut random: Random, world: &Arc<World>, leaves: &[ActorRef<Leaf>], pids: &[Pid]) {
+    for _ in 0..random.below(60) {
+        let leaf = &leaves[random.below(leaves.len() as u64) as usize];
+        match random.below(12) {
+            0 => {
+                let _ = leaf.pid().kill();
+            }
+            1 => leaf.stop(),
+            2 => yield_now(),
+            3 if random.one_in(4) && !pids.is_empty() => {
+                let _ = pids[random.below(pids.len() as u64) as usize].kill();
+            }
+            _ => {
+                let parcel = Parcel {
+                    world: Arc::clone(world),
+                    begun: false,
+                };
+                // Counted before, since it may be handled before we go on.
+                world.accepted.fetch_add(1, Ordering::Relaxed);
+                if let Err(refused) = leaf.cast(parcel) {
+                    world.accepted.fetch_sub(1, Ordering::Relaxed);
+                    let mut parcel = refused.into_inner();
+                    parcel.begun = true;
+                }
+            }
+        }
+    }
+}
+
+fn one_tree(seed: u64) {
+    let mut random = Random(seed);
+    let world = Arc::new(World::default());
+    *world.random.lock().unwrap() = Some(Random(seed ^ 0x5555));
+    let mut tree = Tree {
+        world: Arc::clone(&world),
+        leaves: Vec::new(),
+        branches: Vec::new(),
+    };
+    let supervisor = tree.grow(&mut random, 2);
+    if tree.leaves.is_empty() {
+        return;
+    }
+    if let Ok(root) = supervisor.start() {
+        let pids: Vec<_> = tree.branches.iter().map(SupervisorRef::pid).collect();
+        let troubles: Vec<_> = (0..2)
+            .map(|n| {
+                let (world, pids) = (Arc::clone(&world), pids.clone());
+                let leaves = tree.leaves.clone();
+                let random = Random(seed.wrapping_mul(31) + n);
+                spawn(move || trouble(random, &world, &leaves, &pids))
+            })
+            .collect();
+        if random.one_in(5) {
+            let _ = root.pid().kill();
+        }
+        for trouble in troubles {
+            trouble.join().expect("it only sends");
+        }
+        world.tired.store(true, Ordering::Relaxed);
+        let end = root.pid().monitor();
+        drop(root);
+        end.wait();
+    }
+    world.tired.store(true, Ordering::Relaxed);
+    // A killed supervisor's children go by themselves, soon.
+    while world.live.load(Ordering::SeqCst) > 0 {
+        yield_now();
+    }
+    drop(tree);
+    let count = |of: &AtomicU64| of.load(Ordering::Relaxed);
+    // The mailboxes' last letters go with the last turns.
+    while count(&world.begun) + count(&world.dropped) < count(&world.accepted) {
+        yield_now();
+    }
+    assert_eq!(
+        count(&world.begun) + count(&world.dropped),
+        count(&world.accepted),
+        "seed {seed}: something was lost, or came twice"
+    );
+    assert_eq!(
+        world.overlaps.load(Ordering::Relaxed),
+        0,
+        "seed {seed}: two incarnations at once"
+    );
+}
+
+#[test]
+fn random_trees_lose_nothing_and_leave_nothing() {
+    let number = |name: &str, default: u64| {
+        std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
+    };
+    let trees = number("THALWEG_TREES", if cfg!(miri) { 3 } else { 10_000 });
+    let seed = number("THALWEG_TEST_SEED", 1);
+    for (workers, share) in [(1, trees / 2), (2, trees - trees / 2)] {
+        init(Config::exact(workers)).unwrap().run(move || {
+            // They panic a lot, as they should.
+            std::panic::set_hook(Box::new(|_| {}));
+            for n in 0..share {
+                let seed = seed.wrapping_add(n * 2 + workers as u64 - 1);
+                let slow = spawn(move || {
+                    sleep(Duration::from_secs(60));
+                    eprintln!("seed {seed} hangs");
+                    std::process::abort();
+                });
+                one_tree(seed);
+                let _ = slow.pid().kill();
+                let _ = slow.join();
+            }
+        });
+    }
+}
