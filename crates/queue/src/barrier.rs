@@ -7,7 +7,7 @@
 //! other side needs no more than the compiler's order.
 //!
 //! Where the system call is not there (an old kernel, a sandbox, Miri) both sides use fences: [`is_asymmetric`] says which. loom's models use fences
-//! too, but for those that are about these barriers: [`model`].
+//! too, but for those that are about these barriers (`model`).
 
 use crate::sync::{Ordering, fence};
 
