@@ -31,6 +31,8 @@ children=(
   stack::tests::guarding::without_memory_there_is_an_error_and_what_was_made_still_serves
   stack::tests::trimming::a_guard_still_faults_after_a_trim
   an_actor_that_overflows_its_stack_is_named_and_ends_the_process
+  an_actor_whose_handler_overflows_its_stack_is_named
+  without_a_hook_it_goes_to_standard_error
 )
 # .. and what looks up a flag of a mapping, which the emulator's /proc does not have.
 books=(stack::tests::guarding::a_stack_never_gets_a_huge_page)

@@ -52,6 +52,7 @@ mod stack;
 #[cfg(any(miri, loom, thalweg_threads))]
 #[path = "switch/stack.rs"]
 mod stack;
+pub mod stall;
 mod supervised;
 pub mod supervisor;
 mod switch;

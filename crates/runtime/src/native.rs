@@ -5,6 +5,7 @@
 //! 2. It is one turn of the actor: the worker sees nothing of it.
 
 use crate::preempt::Native;
+use crate::stall::{self, Pulse};
 use crate::worker;
 
 /// Runs `f` on the worker's own stack, of 8 MiB, and comes back with its value: for code of other languages and deep recursion, which an actor's
@@ -37,16 +38,37 @@ use crate::worker;
 /// With `f`'s own panic. And in `f`, if that must wait: parks, receives from an empty channel, joins an actor that has not ended. The panic is
 /// raised where it was to wait and begins with `would park`; code of another language that calls back into Rust must be kept from it as from any panic.
 pub fn native<R>(f: impl FnOnce() -> R) -> R {
-    let fiber = worker::current().and_then(|worker| worker.running()?.header().fiber.get());
-    let Some(fiber) = fiber else {
+    let running = worker::current().and_then(|worker| {
+        let fiber = worker.running()?.header().fiber.get()?;
+        Some((worker, fiber))
+    });
+    let Some((worker, fiber)) = running else {
         return f();
     };
     let Some(section) = Native::begin() else {
         // It is there already.
         return f();
     };
+    let left = Left::begin(&worker.pulse);
     // SAFETY: this is what runs on that fiber, which its worker keeps; and rule 1.
     let result = unsafe { fiber.as_ref().on_worker_stack(f) };
+    drop(left);
     drop(section);
     result
+}
+
+/// The actor is on its worker's stack: who asks where it is finds here where it left its own.
+struct Left<'a>(&'a Pulse);
+
+impl<'a> Left<'a> {
+    fn begin(pulse: &'a Pulse) -> Self {
+        pulse.leave_at(stall::stack_pointer());
+        Self(pulse)
+    }
+}
+
+impl Drop for Left<'_> {
+    fn drop(&mut self) {
+        self.0.leave_at(0);
+    }
 }

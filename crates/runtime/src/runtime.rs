@@ -16,14 +16,14 @@ use crate::preempt;
 use crate::scheduler::{Run, Scheduler};
 use crate::stack::overflow::Name;
 use crate::supervised::Signal;
-use crate::task::Task;
+use crate::task::{Task, Who};
 use crate::timers::Timers;
 use crate::worker::{self, Worker};
 
 /// Runs `main` as an actor on this thread, and what it spawns, until `main` returns. Then what is still there is ended: waits end with
 /// [`Woke::Stopping`](crate::Woke::Stopping), what has not begun is cancelled.
 ///
-/// No other thread is started: [`init`] is for more workers than one. Like every call that blocks it holds the thread of an async executor that it is called
+/// No other thread runs actors: [`init`] is for more workers than one. Like every call that blocks it holds the thread of an async executor that it is called
 /// in, whose tasks wait meanwhile: tokio's `spawn_blocking` and `block_in_place` are for that. Called in a task itself, without these, it works too; but
 /// what is tokio's own and is awaited in there counts against that one task's budget, and never becomes ready after 128 steps.
 ///
@@ -109,7 +109,7 @@ pub fn spawn<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'static) -> Joi
 /// ```
 #[derive(Debug, Default)]
 pub struct Builder {
-    name: Option<Name>,
+    pub(crate) name: Option<Name>,
     pub(crate) mailbox: Mailbox,
     pub(crate) supervisor: Option<Sender<Signal>>,
 }
@@ -182,7 +182,7 @@ impl Runtime {
         }
     }
 
-    /// Starts a runtime in the background, of threads named `tw-worker-N` that take no signals. The first starts now, each of the others
+    /// Starts a runtime in the background, of threads named `tw-worker-N` that take no signals, but for that of [`stall`](crate::stall). The first starts now, each of the others
     /// when there is something for it.
     ///
     /// # Errors
@@ -212,6 +212,7 @@ impl Runtime {
         let runtime = Self::start(Config {
             report_overflow: false,
             note_panics: false,
+            stall: None,
             ..Config::default()
         })?;
         let handle = runtime.handle().clone();
@@ -263,12 +264,14 @@ impl Handle {
         worker::current().map(Worker::handle)
     }
 
-    /// A job that nobody will ask: on the caller's worker, if it is one of these, else on any.
-    pub(crate) fn schedule_job(&self, job: impl FnOnce() + Send + 'static) {
+    /// A job that nobody will ask, or the turn of `who`: on the caller's worker, if it is one of these, else on any.
+    pub(crate) fn schedule_job(&self, who: Option<Who<'_>>, job: impl FnOnce() + Send + 'static) {
         match worker::current() {
-            Some(worker) if Arc::ptr_eq(&worker.scheduler, &self.scheduler) => worker.schedule(job),
+            Some(worker) if Arc::ptr_eq(&worker.scheduler, &self.scheduler) => {
+                worker.schedule(who, job);
+            }
             _ => {
-                let task = Task::detached(ActorId::next(), job);
+                let task = Task::detached(ActorId::next(), who, job);
                 self.scheduler.inject(task);
             }
         }
@@ -307,7 +310,7 @@ impl Handle {
 
     /// Gives `actor` one turn on any worker. It is for `actor` to see to it that it is scheduled once at a time.
     pub fn schedule(&self, actor: Arc<dyn Run>) {
-        self.schedule_job(move || {
+        self.schedule_job(None, move || {
             let _guard = preempt::NoAllocationPoints::begin();
             actor.run();
         });

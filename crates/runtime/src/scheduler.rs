@@ -29,6 +29,7 @@ use crate::join::JoinError;
 use crate::ring::Ring;
 use crate::runtime;
 use crate::shim::{AtomicBool, AtomicUsize, Mutex, Ordering, fence, lock};
+use crate::stall::{Pulse, Watcher};
 use crate::task::{Header, Task};
 use crate::timers::Timers;
 use crate::worker::Worker;
@@ -48,6 +49,7 @@ pub(crate) struct Seat {
     pub(crate) placed: Injector,
     /// How many its worker has.
     pub(crate) stacks: AtomicUsize,
+    pub(crate) pulse: Arc<Pulse>,
 }
 
 impl Seat {
@@ -95,6 +97,7 @@ pub(crate) struct Scheduler {
     pub(crate) processors: Vec<usize>,
     pub(crate) seats: Box<[Seat]>,
     pub(crate) timers: Timers,
+    pub(crate) watcher: Watcher,
     pub(crate) pool: Arc<Pool>,
     injector: Injector,
     idle: Idle,
@@ -110,9 +113,13 @@ impl Scheduler {
             ring: Ring::new(),
             placed: Injector::new(),
             stacks: AtomicUsize::new(0),
+            pulse: Arc::default(),
         });
+        let seats: Box<[_]> = seats.collect();
+        let pulses = seats.iter().map(|seat: &Seat| Arc::clone(&seat.pulse));
         Self {
-            seats: seats.collect(),
+            watcher: Watcher::new(config.stall, pulses),
+            seats,
             processors: if config.affinity {
                 affinity::allowed()
             } else {
@@ -279,6 +286,7 @@ impl Scheduler {
             // A worker catches what its actors throw; there is nothing to learn from its end.
             let _ = thread.join();
         }
+        self.watcher.stop();
         self.timers.stop();
         self.pool.stop();
     }

@@ -29,7 +29,7 @@ use crate::life::Life;
 use crate::preempt;
 use crate::shim::fence;
 use crate::shim::{AtomicBool, AtomicPtr, Cell, Ordering, UnsafeCell};
-use crate::stack::overflow::Name;
+use crate::stack::overflow::{self, Name};
 use crate::worker;
 use thalweg_queue::barrier;
 
@@ -86,6 +86,8 @@ pub(crate) struct Header {
     /// The innermost scope in which it is, which lies in a frame of it; null: none, or shielded.
     pub(crate) scope: Cell<*const Node>,
     pub(crate) id: ActorId,
+    /// Whom a stall is reported of: the behaviour actor whose turn it is, or itself.
+    pub(crate) shown: Cell<ActorId>,
     pub(crate) name: Option<Name>,
     #[cfg(loom)]
     memory: crate::shim::Memory,
@@ -97,6 +99,13 @@ pub(crate) struct Task(NonNull<Header>);
 
 // SAFETY: rules 2 to 4 say which thread touches what.
 unsafe impl Send for Task {}
+
+/// The behaviour actor that a job is a turn of.
+#[derive(Clone, Copy)]
+pub(crate) struct Who<'a> {
+    pub(crate) id: ActorId,
+    pub(crate) name: Option<&'a Name>,
+}
 
 /// What depends on the closure's type.
 struct Table {
@@ -253,10 +262,15 @@ impl Task {
         Self::with(Life::new(), id, name, f)
     }
 
-    /// The same without a handle.
+    /// The same without a handle, and perhaps somebody's turn.
     #[inline(always)]
-    pub(crate) fn detached<F: FnOnce()>(id: ActorId, f: F) -> Self {
-        Self::with(Life::detached(), id, None, f)
+    pub(crate) fn detached<F: FnOnce()>(id: ActorId, who: Option<Who<'_>>, f: F) -> Self {
+        let name = who.and_then(|who| who.name.cloned());
+        let task = Self::with(Life::detached(), id, name, f);
+        if let Some(who) = who {
+            task.header().shown.set(who.id);
+        }
+        task
     }
 
     #[inline(always)]
@@ -284,6 +298,7 @@ impl Task {
                 actor: Cell::new(std::ptr::null()),
                 scope: Cell::new(std::ptr::null()),
                 id,
+                shown: Cell::new(id),
                 name,
                 #[cfg(loom)]
                 memory: crate::shim::Memory::new(),
@@ -366,6 +381,7 @@ impl Task {
         {
             // SAFETY: `life`'s rule 1: an actor of this very worker filled the place, and does not run.
             if let Some(Joiner::Actor(joiner)) = unsafe { header.take_joiner() } {
+                self.take_name_back();
                 if header.life.end_joined_here() && !told {
                     self.tell_end(how.as_ref());
                 }
@@ -390,8 +406,18 @@ impl Task {
                 None => {}
             }
         }
+        self.take_name_back();
         if header.life.leave() {
             self.free();
+        }
+    }
+
+    /// From now on nobody reads it to report who runs here. One that never ran is none of those.
+    #[inline(always)]
+    fn take_name_back(self) {
+        if self.header().fiber.get().is_some() {
+            // SAFETY: there is none.
+            unsafe { overflow::set_current(None) };
         }
     }
 

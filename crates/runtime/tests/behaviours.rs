@@ -396,3 +396,47 @@ fn the_state_is_started_before_the_first_message_and_stopped_after_the_last() {
         );
     });
 }
+
+#[test]
+#[cfg_attr(
+    any(miri, thalweg_threads),
+    ignore = "an overflow of a thread is the standard library's"
+)]
+fn an_actor_whose_handler_overflows_its_stack_is_named() {
+    use std::os::unix::process::ExitStatusExt;
+
+    const CHILD: &str = "THALWEG_TEST_HANDLER_OVERFLOWS";
+    struct Digger;
+    impl Actor for Digger {}
+    fn deep(n: u64) -> u64 {
+        if n == u64::MAX {
+            0
+        } else {
+            std::hint::black_box(deep(n + 1)) + 1
+        }
+    }
+    impl Handler<u64> for Digger {
+        type Reply = u64;
+        fn handle(&mut self, n: u64, _: &Context<'_, Self>) -> u64 {
+            deep(n)
+        }
+    }
+    if std::env::var_os(CHILD).is_some() {
+        run(|| {
+            let digger = Builder::new().name("digger").start(Digger);
+            digger.call(0)
+        })
+        .unwrap();
+    }
+    let child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["an_actor_whose_handler_overflows", "--nocapture"])
+        .env(CHILD, "yes")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&child.stderr);
+    assert_eq!(child.status.signal(), Some(6), "{said}");
+    assert!(
+        said.contains("thalweg: actor digger overflowed its stack of "),
+        "{said}"
+    );
+}

@@ -24,6 +24,7 @@ use crate::exit::{ExitReason, Pid};
 use crate::id::ActorId;
 use crate::join::JoinError;
 use crate::shim::Ordering;
+use crate::stack::overflow::Name;
 
 /// Makes a state.
 pub(crate) type Maker<A> = Box<dyn FnMut() -> Result<A, ExitReason> + Send>;
@@ -53,11 +54,12 @@ pub(crate) trait Kept: Send + Sync {
 /// An actor that is to be kept, and what others reach it by from now on: what they send waits for the first incarnation.
 pub(crate) fn kept<A: Actor>(
     runtime: &Handle,
+    name: Option<Name>,
     mailbox: Mailbox,
     maker: Maker<A>,
 ) -> (Arc<dyn Kept>, ActorRef<A>) {
     mailbox.check();
-    let body = Body::new(Err(maker), mailbox, runtime.clone(), None);
+    let body = Body::new(Err(maker), name, mailbox, runtime.clone(), None);
     body.owner.keep();
     (Arc::<Body<A>>::clone(&body), ActorRef::new(&body))
 }

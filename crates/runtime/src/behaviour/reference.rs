@@ -74,7 +74,7 @@ impl Builder {
             };
             Box::new(tell) as Box<dyn FnOnce(Signal) + Send>
         });
-        let body = Body::new(Ok(state), self.mailbox, runtime.clone(), on_end);
+        let body = Body::new(Ok(state), self.name, self.mailbox, runtime.clone(), on_end);
         let actor = ActorRef::new(&body);
         body.begin();
         actor

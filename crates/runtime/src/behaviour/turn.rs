@@ -16,8 +16,9 @@ use crate::exit::{self, Control, Doom, Exit, ExitReason, Pid, Reach, Reached};
 use crate::id::ActorId;
 use crate::join::JoinError;
 use crate::shim::{AtomicU64, AtomicUsize, Cell, Ordering, yield_now};
+use crate::stack::overflow::Name;
 use crate::supervised::Signal;
-use crate::task::Turning;
+use crate::task::{Turning, Who};
 use crate::{Handle, wait, worker};
 
 /// Messages that one turn handles before others get theirs: what a slice holds of short ones.
@@ -45,6 +46,7 @@ pub(super) struct Body<A: Actor> {
     pub(super) runtime: Handle,
     /// The incarnation's number.
     pub(super) id: AtomicU64,
+    name: Option<Name>,
     pub(super) named: Mutex<Named<A>>,
 }
 
@@ -74,6 +76,7 @@ impl<A: Actor> Body<A> {
     /// An actor with this state, or one that is to be made.
     pub(super) fn new(
         state: Result<A, Maker<A>>,
+        name: Option<Name>,
         mailbox: Mailbox,
         runtime: Handle,
         on_end: Option<OnEnd>,
@@ -95,6 +98,7 @@ impl<A: Actor> Body<A> {
             doom: Doom::new(),
             runtime,
             id: AtomicU64::new(ActorId::next().number()),
+            name,
             named: Mutex::new(Named {
                 on_end,
                 control: None,
@@ -246,7 +250,11 @@ impl<A: Actor> Body<A> {
             body: Some(Arc::clone(self)),
             report,
         };
-        self.runtime.schedule_job(move || turn.run());
+        let who = Who {
+            id: self.id(),
+            name: self.name.as_ref(),
+        };
+        self.runtime.schedule_job(Some(who), move || turn.run());
     }
 
     fn turn(self: Arc<Self>, report: Option<Report>) {

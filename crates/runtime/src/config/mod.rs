@@ -9,7 +9,7 @@ use std::time::Duration;
 pub use describe::{Description, Machine, Setting, Source, Value};
 pub use profile::Profile;
 
-use crate::preempt;
+use crate::{preempt, stall};
 
 /// Settings of a runtime. The environment goes before what is set here, which goes before the default:
 ///
@@ -22,6 +22,7 @@ use crate::preempt;
 /// | `alloc_interval` | `THALWEG_ALLOC_INTERVAL` | 1 to 1,000,000 |
 /// | `affinity` | `THALWEG_AFFINITY` | `on` (Linux) or `off` |
 /// | `blocking_threads` | `THALWEG_BLOCKING_THREADS` | 1 to 32,768 |
+/// | `stall` | `THALWEG_STALL` (`100ms`, `off`) | 1 ms to 1 h, or off |
 /// | `report_overflow`, `note_panics` | | |
 ///
 /// A variable that is set and empty, is not UTF-8, or is out of range is an error. [`describe`](Self::describe) says what holds and where it
@@ -65,6 +66,10 @@ pub struct Config {
     /// Threads of [`io::blocking`](crate::io::blocking), which are started as they are needed; more closures queue. Default: 512, as tokio: they wait
     /// for disks and resolvers, and share no processor.
     pub blocking_threads: usize,
+    /// How long one turn of an actor may last before it is reported ([`stall`](crate::stall)): who it is, and where. `None`: nobody looks. Linux on x86-64
+    /// and aarch64 only. Default: 100 ms where debug assertions are on, a thousand slices; else `None`; [`Runtime::global`](crate::Runtime::global) has
+    /// `None`. Costs a thread that sleeps while the workers do, and in a report's moment the handler of SIGURG, where that has none.
+    pub stall: Option<Duration>,
 }
 
 impl Default for Config {
@@ -79,6 +84,8 @@ impl Default for Config {
             alloc_interval: 128,
             affinity: false,
             blocking_threads: 512,
+            stall: (stall::IS_KNOWN && cfg!(debug_assertions))
+                .then_some(Duration::from_millis(100)),
         }
     }
 }
@@ -192,6 +199,13 @@ impl Config {
             blocking_threads,
             ..self
         }
+    }
+
+    /// Sets [`stall`](Self#structfield.stall).
+    #[must_use]
+    pub fn stall(self, stall: impl Into<Option<Duration>>) -> Self {
+        let stall = stall.into();
+        Self { stall, ..self }
     }
 
     /// With what the environment says, and in range.

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use super::{Config, MOST_WORKERS, StartError, Value};
-use crate::preempt;
+use crate::{preempt, stall};
 
 /// What is known of one setting.
 pub(super) struct Known {
@@ -21,7 +21,7 @@ type Read = fn(&mut Config, &str) -> Result<(), &'static str>;
 
 const A_NUMBER: &str = "a number";
 
-pub(super) static SETTINGS: [Known; 9] = [
+pub(super) static SETTINGS: [Known; 10] = [
     Known {
         name: "workers",
         variables: &[("THALWEG_WORKERS", |config, text| {
@@ -108,6 +108,31 @@ pub(super) static SETTINGS: [Known; 9] = [
         range: "1 to 32,768",
         value: |config| Value::Count(config.blocking_threads as u64),
         is_in_range: |config| (1..=1 << 15).contains(&config.blocking_threads),
+    },
+    Known {
+        name: "stall",
+        variables: &[("THALWEG_STALL", |config, text| {
+            config.stall = match text {
+                "off" => None,
+                text => Some(duration(text).map_err(|_| "off, or such as 100ms")?),
+            };
+            Ok(())
+        })],
+        range: if stall::IS_KNOWN {
+            "1 ms to 1 h, or off"
+        } else {
+            "off: here nobody can look"
+        },
+        value: |config| match config.stall {
+            Some(stall) => Value::Time(stall),
+            None => Value::Switch(false),
+        },
+        is_in_range: |config| {
+            config.stall.is_none_or(|stall| {
+                let range = Duration::from_millis(1)..=Duration::from_secs(3_600);
+                stall::IS_KNOWN && range.contains(&stall)
+            })
+        },
     },
     Known {
         name: "report_overflow",

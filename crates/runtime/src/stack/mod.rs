@@ -157,6 +157,21 @@ pub(crate) fn most_guarded() -> Option<usize> {
     }
 }
 
+/// The stack of ours that `address` lies on, above its guard: its lowest address that can be read, and the one behind its highest. Nothing but loads,
+/// for a signal handler.
+#[cfg_attr(
+    not(all(
+        target_os = "linux",
+        any(target_arch = "x86_64", target_arch = "aarch64")
+    )),
+    expect(dead_code, reason = "nobody asks here")
+)]
+pub(crate) fn usable_around(address: usize) -> Option<(usize, usize)> {
+    let (start, shape) = reservation::slot_around(address)?;
+    let usable = (start + shape.guard, start + shape.size);
+    (usable.0..usable.1).contains(&address).then_some(usable)
+}
+
 fn page_size() -> usize {
     use std::sync::atomic::{AtomicUsize, Ordering};
     static PAGE: AtomicUsize = AtomicUsize::new(0);

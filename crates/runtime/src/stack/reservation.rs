@@ -49,15 +49,19 @@ impl Reservation {
     }
 }
 
-/// The slot in whose guard `address` lies: its start, and its shape. Nothing but loads (rule 4), for a signal handler.
-pub(super) fn slot_guarded_at(address: usize) -> Option<(usize, Shape)> {
+/// The slot that `address` lies in, or in the gap behind: its start, and its shape. Nothing but loads (rule 4), for a signal handler.
+pub(super) fn slot_around(address: usize) -> Option<(usize, Shape)> {
     RESERVATIONS.iter().find_map(|reservation| {
         let shape = reservation.shape;
         let offset = address.checked_sub(reservation.start.get())?;
-        let within = offset % shape.stride;
-        (offset < reservation.slots * shape.stride && within < shape.guard)
-            .then_some((address - within, shape))
+        (offset < reservation.slots * shape.stride)
+            .then(|| (address - offset % shape.stride, shape))
     })
+}
+
+/// The same, if it lies in its guard.
+pub(super) fn slot_guarded_at(address: usize) -> Option<(usize, Shape)> {
+    slot_around(address).filter(|(start, shape)| address - start < shape.guard)
 }
 
 /// Anonymous memory, readable and writable, of which nothing is there until it is touched.

@@ -11,6 +11,7 @@ use super::tree::Tree;
 use crate::behaviour::{Actor, ActorRef, Kept, Mailbox, kept};
 use crate::exit::ExitReason;
 use crate::runtime::Handle;
+use crate::stack::overflow::Name;
 
 /// Who is restarted with a child that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,9 +105,11 @@ impl ChildSpec {
         mut make: impl FnMut() -> Result<A, E> + Send + 'static,
     ) -> (Self, ActorRef<A>) {
         let maker = Box::new(move || make().map_err(Into::into));
-        let (kept, actor) = kept(runtime, mailbox, maker);
+        let id = id.into();
+        let name = Name::new(id.as_str());
+        let (kept, actor) = kept(runtime, Some(name), mailbox, maker);
         actor.keep_open();
-        let spec = Self::of(id.into(), kept, ChildKind::Worker, SHUTDOWN.into());
+        let spec = Self::of(id, kept, ChildKind::Worker, SHUTDOWN.into());
         (spec, actor)
     }
 
@@ -299,7 +302,7 @@ fn supervisor(
     mut make: impl FnMut() -> Supervisor + Send + 'static,
 ) -> (Arc<dyn Kept>, SupervisorRef) {
     let maker = Box::new(move || Tree::new(make()).map_err(Into::into));
-    let (kept, tree) = kept(runtime, Mailbox::default(), maker);
+    let (kept, tree) = kept(runtime, None, Mailbox::default(), maker);
     (kept, SupervisorRef { tree })
 }
 

@@ -47,11 +47,11 @@ impl Magazine {
 pub(crate) mod overflow {
     use std::ptr::NonNull;
 
-    #[derive(Debug)]
+    #[derive(Clone, Debug)]
     pub(crate) struct Name;
 
     impl Name {
-        pub(crate) fn new(_: impl Into<Box<str>>) -> Self {
+        pub(crate) fn new(_: impl Into<std::sync::Arc<str>>) -> Self {
             Self
         }
     }

@@ -36,6 +36,7 @@ impl Worker {
             return;
         }
         let poller = self.used_poller();
+        self.pulse.sleep();
         self.scheduler.lie_down(self.index, poller.is_some());
         while !self.finds() && !is_due() && self.fibers(|fibers| fibers.stacks.trim()) {}
         if !self.finds() {
@@ -48,6 +49,8 @@ impl Worker {
                 }
             });
         }
+        self.pulse.get_up();
+        self.scheduler.watcher.rouse();
         self.scheduler.get_up(self.index);
         self.pass_on();
     }
@@ -79,7 +82,7 @@ impl Worker {
         let seats = &self.scheduler.seats;
         let mine = &self.seat().ring;
         // Begin with another each time, so that not all thieves go to the first.
-        let first = self.turn.get() as usize;
+        let first = self.pulse.turn() as usize;
         for nth in 0..seats.len() {
             let victim = (first + nth) % seats.len();
             if victim == self.index {

@@ -33,7 +33,8 @@ use crate::shim::Ordering;
 use crate::slice::Slice;
 use crate::stack::Depot;
 use crate::stack::overflow::{self, AlternateStack, Name};
-use crate::task::{Phase, Task};
+use crate::stall::{Pulse, Watched};
+use crate::task::{Phase, Task, Who};
 use crate::wait;
 use crate::wheel::Wheel;
 
@@ -68,7 +69,8 @@ pub(crate) struct Worker {
     harvest: RefCell<Harvest>,
     /// When an actor that runs for long last had it polled.
     polled: Cell<u64>,
-    turn: Cell<u32>,
+    /// Counts its turns, too.
+    pub(crate) pulse: Arc<Pulse>,
     /// Yields for which nobody waited.
     yields_alone: Cell<u32>,
     slice: Slice,
@@ -139,6 +141,9 @@ impl Worker {
         let reports = scheduler.config.report_overflow && overflow::install().is_ok();
         // Without one an overflow ends the process without a word.
         let alternate = reports.then(AlternateStack::where_missing).flatten();
+        let pulse = Arc::clone(&scheduler.seats[index].pulse);
+        // As long as anything runs here.
+        let _watched = Watched::by(&scheduler.watcher, &pulse);
         let worker = Self {
             index,
             desk: scheduler.seats[index].desk,
@@ -154,7 +159,7 @@ impl Worker {
             poller: OnceCell::new(),
             harvest: RefCell::default(),
             polled: Cell::new(0),
-            turn: Cell::new(0),
+            pulse,
             yields_alone: Cell::new(0),
             slice: Slice::new(),
             ids: Ids::default(),
@@ -188,8 +193,7 @@ impl Worker {
     pub(crate) fn work(&self, until: impl Fn() -> bool) {
         let mut spin = Spin::new();
         while !until() && !self.scheduler.is_stopping() {
-            let turn = self.turn.get().wrapping_add(1);
-            self.turn.set(turn);
+            let turn = self.pulse.begin();
             if turn.is_multiple_of(TURNS_TO_CLOCK) {
                 self.fire();
                 self.poll();
@@ -237,7 +241,7 @@ impl Worker {
         if self.is_alone() {
             return self.scheduler.take_injected();
         }
-        if self.turn.get().is_multiple_of(2 * TURNS_TO_FRESH) {
+        if self.pulse.turn().is_multiple_of(2 * TURNS_TO_FRESH) {
             self.sent().or_else(|| self.seat().take_own())
         } else {
             self.seat().take_own().or_else(|| self.sent())
@@ -284,7 +288,8 @@ impl Worker {
         };
         header.phase.set(Phase::Running);
         self.running.set(Some(task));
-        // SAFETY: the name is the job's, which is there until it has finished, and then it is taken back below.
+        self.pulse.run(header.shown.get().number());
+        // SAFETY: the name is the job's, which takes it back before it goes (`Task::end`).
         unsafe { overflow::set_current(header.name.as_ref().map(NonNull::from)) };
         self.slice.begin();
         // SAFETY: one of ours; and this is not a fiber but the worker's own stack.
@@ -298,8 +303,6 @@ impl Worker {
             }
             // The job may be freed by now.
             Suspended::Finished => {
-                // SAFETY: there is none.
-                unsafe { overflow::set_current(None) };
                 // SAFETY: as above.
                 unsafe { fiber.as_ref() }.task.set(None);
                 if !self.fibers(|fibers| fibers.give(fiber)) {
@@ -312,7 +315,7 @@ impl Worker {
     /// For a job that is to begin; where there is none for it here it goes to another worker, or ends.
     #[cold]
     fn make_fiber(&self, task: Task) -> Option<NonNull<Fiber>> {
-        let task = self.scheduler.place(self.index, self.turn.get(), task)?;
+        let task = self.scheduler.place(self.index, self.pulse.turn(), task)?;
         let most = self.scheduler.most_stacks();
         match self.fibers(|fibers| fibers.make(most)) {
             Ok(fiber) => {
@@ -354,8 +357,8 @@ impl Worker {
     }
 
     /// A new job that nobody will ask, next if nothing else is.
-    pub(crate) fn schedule(&self, f: impl FnOnce()) {
-        self.submit(Task::detached(self.ids.next(), f));
+    pub(crate) fn schedule(&self, who: Option<Who<'_>>, f: impl FnOnce()) {
+        self.submit(Task::detached(self.ids.next(), who, f));
     }
 
     /// The same for one that was made before.
@@ -442,6 +445,7 @@ impl Worker {
         // What an actor spawns now is cancelled, so no fiber comes to these; and one that is taken out has its place filled by the last.
         for place in (0..self.fibers(|fibers| fibers.len())).rev() {
             if let Some(task) = self.fibers(|fibers| fibers.task(place)) {
+                self.pulse.begin();
                 self.run(task);
                 // Those that it woke come by themselves, or have ended when the next one runs.
                 self.empty();

@@ -117,6 +117,7 @@ impl Worker {
         let alone = self.yields_alone.get().wrapping_add(1);
         self.yields_alone.set(alone);
         if alone.is_multiple_of(TURNS_TO_CLOCK) {
+            self.pulse.offer();
             self.fire();
             self.poll();
         }
@@ -159,6 +160,7 @@ impl Worker {
             return self.slice.put_off();
         }
         exit::raise_if_due();
+        self.pulse.offer();
         self.fire();
         self.poll_if_due();
         if self
@@ -179,6 +181,7 @@ impl Worker {
         if self.scheduler.is_stopping() {
             return;
         }
+        self.pulse.offer();
         self.fire();
         if self
             .slice

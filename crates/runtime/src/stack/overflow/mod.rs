@@ -15,7 +15,7 @@ use std::io;
 use std::sync::OnceLock;
 
 pub(crate) use alternate::AlternateStack;
-pub(crate) use name::{Name, set_current};
+pub(crate) use name::{Name, current as current_name, set_current};
 
 use super::Shape;
 use super::reservation::slot_guarded_at;
@@ -53,7 +53,7 @@ fn report(shape: Shape) -> ! {
     let mut line = Line::new();
     line.push(b"thalweg: ");
     // SAFETY: this is the signal handler of an actor that is running.
-    match unsafe { name::current() } {
+    match unsafe { current_name() } {
         Some(name) => {
             line.push(b"actor ");
             line.push(name.as_bytes());

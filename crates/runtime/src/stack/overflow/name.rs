@@ -1,18 +1,19 @@
-//! Which actor a thread is running, for the report of its overflow.
+//! Which actor a thread is running, for the report of its overflow or stall.
 
 use std::cell::Cell;
 use std::ptr::NonNull;
+use std::sync::Arc;
 
-/// What an actor is called in the report. Cut after some 400 bytes.
-#[derive(Debug)]
-pub(crate) struct Name(Box<str>);
+/// What an actor is called in the report. Cut after some 400 bytes. Clones are one and the same: each turn of a behaviour actor has one.
+#[derive(Clone, Debug)]
+pub(crate) struct Name(Arc<str>);
 
 impl Name {
-    pub(crate) fn new(name: impl Into<Box<str>>) -> Self {
+    pub(crate) fn new(name: impl Into<Arc<str>>) -> Self {
         Self(name.into())
     }
 
-    pub(super) fn as_bytes(&self) -> &[u8] {
+    pub(crate) fn as_bytes(&self) -> &[u8] {
         self.0.as_bytes()
     }
 }
@@ -34,9 +35,9 @@ pub(crate) unsafe fn set_current(name: Option<NonNull<Name>>) {
 
 /// # Safety
 ///
-/// Only in the handler of a signal that a running actor raised: there the name is the one that its worker set.
-pub(super) unsafe fn current() -> Option<&'static Name> {
-    // SAFETY: rule 4: who set it keeps it as long as it is set, and this thread does nothing else until it aborts.
+/// Only in the handler of a signal that interrupts this thread, and as long as that runs: there the name is the one that the worker set.
+pub(crate) unsafe fn current() -> Option<&'static Name> {
+    // SAFETY: rule 4: who set it keeps it as long as it is set, and this thread does nothing else meanwhile.
     CURRENT.get().map(|name| unsafe { name.as_ref() })
 }
 
