@@ -103,7 +103,11 @@ pub static WORKLOADS: &[Workload] = &[
     runtime::skynet::WORKLOAD,
     runtime::supervision::WORKLOAD,
     runtime::waking::WORKLOAD,
+    runtime::actors::CALL,
+    runtime::actors::CAST,
+    runtime::actors::SPAWN_STOP,
     runtime::living::WORKLOAD,
+    runtime::memory::WORKLOAD,
 ];
 
 /// The workload of this name.

@@ -62,6 +62,35 @@ const SMALL: &[(&str, &[Form])] = &[
     ),
 ];
 
+/// Those that are held against libraries of actors, and which of them.
+const OF_ACTORS: &[(&str, Form, &[&str])] = &[
+    (
+        "actor_call",
+        &[("rounds", "20"), ("deadline", "default")],
+        &["ractor", "kameo"],
+    ),
+    (
+        "actor_call",
+        &[("rounds", "20"), ("deadline", "same")],
+        &["ractor", "kameo"],
+    ),
+    (
+        "actor_cast",
+        &[("messages", "200"), ("mailbox", "16")],
+        &["kameo"],
+    ),
+    (
+        "actor_cast",
+        &[("messages", "200"), ("mailbox", "unbounded")],
+        &["ractor", "kameo"],
+    ),
+    (
+        "actor_spawn_stop",
+        &[("actors", "20")],
+        &["ractor", "kameo"],
+    ),
+];
+
 /// Those without a peer, of which a process takes one sample.
 const ALONE: &[(&str, &[Form])] = &[(
     "live_actors",
@@ -71,11 +100,19 @@ const ALONE: &[(&str, &[Form])] = &[(
     ],
 )];
 
+/// Its subjects have a program of their own.
+const COUNTED: &str = "actor_memory";
+
 #[test]
 fn every_workload_of_the_group_is_tried_here() {
     let group = WORKLOADS.iter().filter(|one| one.group == "runtime");
     let names: Vec<&str> = group.map(|one| one.name).collect();
-    let tried: Vec<&str> = SMALL.iter().chain(ALONE).map(|(name, _)| *name).collect();
+    let of_actors = OF_ACTORS.iter().map(|(name, ..)| *name);
+    let mut tried: Vec<&str> = SMALL.iter().map(|(name, _)| *name).collect();
+    tried.extend(of_actors);
+    tried.extend(ALONE.iter().map(|(name, _)| *name));
+    tried.push(COUNTED);
+    tried.dedup();
     assert_eq!(names, tried);
 }
 
@@ -85,18 +122,7 @@ fn every_subject_takes_a_sample_cold_and_warm_on_one_worker_and_on_two() {
         for form in *forms {
             for (workers, peer) in [("1", "tokio_current_thread"), ("2", "tokio_multi_thread")] {
                 for lifetime in ["cold", "warm"] {
-                    let mut cell = Cell::new(name, form, &["thalweg", peer]);
-                    cell.quick = true;
-                    for (knob, value) in [
-                        ("workers", workers),
-                        ("lifetime", lifetime),
-                        ("drivers", "time"),
-                        ("hook", "silent"),
-                        ("allocator", "system"),
-                    ] {
-                        let knob = cell.params.entry(knob.to_owned());
-                        knob.or_insert_with(|| value.to_owned());
-                    }
+                    let cell = at_point(name, form, &["thalweg", peer], (workers, lifetime));
                     let (said, told) = answers(&cell);
                     let lines: Vec<&str> = said.lines().collect();
                     assert_eq!(lines.len(), 4, "{name} {workers} {lifetime}: {said}{told}");
@@ -108,6 +134,67 @@ fn every_subject_takes_a_sample_cold_and_warm_on_one_worker_and_on_two() {
             }
         }
     }
+}
+
+/// A quick cell of this form; what it does not say is as usual.
+fn at_point(name: &str, form: Form, subjects: &[&str], (workers, lifetime): (&str, &str)) -> Cell {
+    let mut cell = Cell::new(name, form, subjects);
+    cell.quick = true;
+    for (knob, value) in [
+        ("workers", workers),
+        ("lifetime", lifetime),
+        ("drivers", "time"),
+        ("hook", "silent"),
+        ("allocator", "system"),
+    ] {
+        let knob = cell.params.entry(knob.to_owned());
+        knob.or_insert_with(|| value.to_owned());
+    }
+    cell
+}
+
+#[test]
+fn every_library_of_actors_takes_a_sample_on_one_worker_and_on_two() {
+    for (name, form, libraries) in OF_ACTORS {
+        for (workers, tokio) in [("1", "tokio_current_thread"), ("2", "tokio_multi_thread")] {
+            let mut subjects = vec!["thalweg", tokio];
+            subjects.extend(*libraries);
+            let cell = at_point(name, form, &subjects, (workers, "warm"));
+            let asked_for: String = (0..subjects.len())
+                .map(|side| format!("{side}\n"))
+                .collect();
+            let (said, told) = asked(&cell, "thalweg-bench", &asked_for);
+            let samples = said.matches(r#"{"ns":"#).count();
+            assert_eq!(samples, subjects.len(), "{name} {form:?}: {said}{told}");
+        }
+    }
+}
+
+#[test]
+fn a_library_without_such_a_mailbox_is_not_measured_with_one() {
+    let form = &[("messages", "200"), ("mailbox", "16")];
+    let cell = at_point("actor_cast", form, &["thalweg", "ractor"], ("1", "warm"));
+    let (said, _) = answers(&cell);
+    assert!(said.contains("ractor is not measured"), "{said}");
+}
+
+#[test]
+fn what_an_idle_actor_takes_is_counted_for_every_subject() {
+    for subject in ["thalweg", "tokio_current_thread", "ractor", "kameo"] {
+        let found = Command::new(env!("CARGO_BIN_EXE_thalweg-bench-memory"))
+            .args(["actors", subject, "500"])
+            .output()
+            .expect("cargo has just built it");
+        let found: serde_json::Value = serde_json::from_slice(&found.stdout)
+            .unwrap_or_else(|error| panic!("{subject}: {error}: {found:?}"));
+        let heap = found["heap"].as_f64().expect("it is a number");
+        assert!((64.0..20_000.0).contains(&heap), "{subject}: {found}");
+    }
+    let unknown = Command::new(env!("CARGO_BIN_EXE_thalweg-bench-memory"))
+        .args(["actors", "warp", "5"])
+        .output()
+        .expect("cargo has just built it");
+    assert_eq!(unknown.status.code(), Some(2));
 }
 
 #[test]

@@ -14,10 +14,12 @@
 //! | [`c11_ring`], [`vyukov`] | two rings of our own making: C with cached positions, Vyukov's stamped slots |
 //! | [`tasks`] | channels and runtimes for `async` code |
 //! | [`tokio_runtime`], [`tokio_echo`], [`tokio_beyond`] | `tokio_current_thread`, `tokio_multi_thread` |
+//! | [`actors`] | `ractor`, `kameo` |
 //! | [`versions`] | which version of each |
 //!
 //! The crate stands apart, and only the lab depends on it: no peer ever reaches a user.
 
+pub mod actors;
 pub mod c11_ring;
 pub mod channel;
 pub mod disruptor;

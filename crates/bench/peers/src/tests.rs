@@ -1,7 +1,12 @@
 //! Every peer keeps the promises that the lab's checks rest on.
 
 use std::thread;
+use std::time::Duration;
 
+use crate::actors::by_hand::ByHand;
+use crate::actors::kameo::Kameo;
+use crate::actors::ractor::Ractor;
+use crate::actors::{self, Count, Counter};
 use crate::c11_ring::{self, C11Ring};
 use crate::channel::{Channel, ManyReceivers, ManySenders};
 use crate::disruptor::{Disruptor, DisruptorMany};
@@ -13,6 +18,7 @@ use crate::tasks::{
     AsyncChannelTasks, FlumeTasks, KanalTasks, TaskChannel, TokioTasks, run_both, runtime,
 };
 use crate::tokio_mpsc::Tokio;
+use crate::tokio_runtime;
 use crate::vyukov::Vyukov;
 
 /// Two threads, one message at a time and then in batches of odd sizes; order and payload.
@@ -174,4 +180,47 @@ fn those_that_come_unbounded_never_refuse() {
 #[test]
 fn the_loop_in_c_checks_what_it_moves() {
     assert!(c11_ring::same_thread(16, 10_000));
+}
+
+/// What is cast comes in order, calls are answered, and an actor that is stopped has ended.
+fn counts<C: Counter>(rooms: &[Option<usize>]) {
+    let casts = |room| async move {
+        assert_eq!(
+            actors::casts::<C>(1_000, room).await,
+            (1_000, 0),
+            "{room:?}"
+        );
+    };
+    for workers in [1, 2] {
+        let tokio = tokio_runtime::Tokio::start(workers, false).unwrap();
+        for room in rooms {
+            tokio.run(casts(*room));
+        }
+        for within in [None, Some(Duration::from_secs(60))] {
+            assert_eq!(tokio.run(actors::calls::<C>(100, within)), 5_050);
+        }
+        assert_eq!(tokio.run(actors::started_and_ended::<C>(20)), 20);
+        let idle = async {
+            let mut all = Vec::new();
+            actors::idle::<C>(&mut all, 20, None).await;
+            all.len()
+        };
+        assert_eq!(tokio.run(idle), 20);
+    }
+}
+
+#[test]
+fn actors_of_every_library_count_what_is_cast_to_them() {
+    counts::<Ractor>(&[None]);
+    counts::<Kameo>(&[None, Some(16)]);
+    counts::<ByHand>(&[None, Some(16)]);
+}
+
+#[test]
+fn a_number_out_of_order_is_counted() {
+    let mut count = Count::default();
+    for number in [0, 2, 2] {
+        count.add(number);
+    }
+    assert_eq!(count.both(), (3, 1));
 }

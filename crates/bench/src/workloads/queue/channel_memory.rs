@@ -71,6 +71,7 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
 
 fn output() -> Result<String, Problem> {
     let output = Command::new(beside(PROGRAM)?)
+        .arg("channels")
         .output()
         .map_err(Problem::io(format!("cannot start {PROGRAM}")))?;
     if output.status.success() {

@@ -44,8 +44,11 @@ pub fn run<P: Pair>(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
     let mut all = Vec::new();
     for mut cell in points(lab, P::WORKLOAD) {
         let point = Point::of(&cell)?;
-        let target = P::of(&cell)?.target(point);
+        let pair = P::of(&cell)?;
+        let target = pair.target(point);
+        let libraries = pair.libraries();
         let peers = P::OTHER_FORM.into_iter().chain([point.peer()]);
+        let peers = peers.chain(libraries.iter().copied());
         cell.subjects = [THALWEG]
             .into_iter()
             .chain(peers)
@@ -60,7 +63,15 @@ pub fn run<P: Pair>(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
             let processors = allowed().len();
             let few = (processors < point.workers).then(|| format!("{processors} processors"));
             let refusal = lab.refusal().or(few.as_deref());
-            rows::hold(&mut rows, point.peer(), &target, refusal);
+            let tokio = [point.peer()];
+            let held = if libraries.is_empty() {
+                &tokio
+            } else {
+                libraries
+            };
+            for peer in held {
+                rows::hold(&mut rows, peer, &target, refusal);
+            }
         }
         all.append(&mut rows);
     }
@@ -78,10 +89,18 @@ pub fn open<P: Pair>(cell: &Cell) -> Result<Vec<Side<'static, Sample>>, Problem>
     hook(point.silent)?;
     let sample = if cell.quick { QUICK_SAMPLE } else { SAMPLE };
     let sides = cell.subjects.iter().map(|name| {
-        let (pair, series): (P, TakeSeries<P>) = match name.as_str() {
-            THALWEG => (pair, ours),
-            name if Some(name) == P::OTHER_FORM => (pair.other_form(), ours),
-            name if name == point.peer() => (pair, tokio),
+        let library = pair.libraries().iter().find(|library| *library == name);
+        let series: TakeSeries<P> = match name.as_str() {
+            THALWEG => Box::new(move |runs| ours(pair, point, runs)),
+            name if Some(name) == P::OTHER_FORM => {
+                Box::new(move |runs| ours(pair.other_form(), point, runs))
+            }
+            name if name == point.peer() => {
+                Box::new(move |runs| tokio(point, runs, move || pair.tokio()))
+            }
+            _ if let Some(library) = library => {
+                Box::new(move |runs| tokio(point, runs, move || pair.library(library)))
+            }
             other => {
                 return Err(Problem::Usage(format!(
                     "{other} is not measured on {} workers",
@@ -94,9 +113,9 @@ pub fn open<P: Pair>(cell: &Cell) -> Result<Vec<Side<'static, Sample>>, Problem>
         Ok(Side::new(move || {
             let runs = match settled {
                 Some(runs) => runs,
-                None => *settled.insert(settle(sample, |runs| series(pair, point, runs))?),
+                None => *settled.insert(settle(sample, &series)?),
             };
-            let series = series(pair, point, runs)?;
+            let series = series(runs)?;
             sample_of(pair, &series).map_err(|what| Problem::Check(format!("{name}: {what}")))
         }))
     });
@@ -127,7 +146,7 @@ struct Series<F> {
 }
 
 /// Takes so many runs of one side.
-type TakeSeries<P> = fn(P, Point, u32) -> Result<Series<<P as Pair>::Found>, Problem>;
+type TakeSeries<P> = Box<dyn Fn(u32) -> Result<Series<<P as Pair>::Found>, Problem>>;
 
 impl<F> Series<F> {
     fn of(runs: u32) -> (Self, Instant) {
@@ -160,22 +179,30 @@ fn ours<P: Pair>(pair: P, point: Point, runs: u32) -> Result<Series<P::Found>, P
     }))
 }
 
-fn tokio<P: Pair>(pair: P, point: Point, runs: u32) -> Result<Series<P::Found>, Problem> {
+fn tokio<T, F>(
+    point: Point,
+    runs: u32,
+    once: impl Fn() -> F + Send + 'static,
+) -> Result<Series<T>, Problem>
+where
+    T: Send + 'static,
+    F: Future<Output = T> + Send + 'static,
+{
     let start = || {
         Tokio::start(point.workers, point.io).map_err(Problem::io("cannot start tokio's runtime"))
     };
     if point.cold {
         let (mut series, began) = Series::of(runs);
         for _ in 0..runs {
-            series.found.push(start()?.run(pair.tokio()));
+            series.found.push(start()?.run(once()));
         }
         return Ok(series.ended(began));
     }
     Ok(start()?.run(async move {
-        drop(pair.tokio().await);
+        drop(once().await);
         let (mut series, began) = Series::of(runs);
         for _ in 0..runs {
-            series.found.push(pair.tokio().await);
+            series.found.push(once().await);
         }
         series.ended(began)
     }))

@@ -21,11 +21,13 @@
 //! allocator has the points that the interval counts: it is what `sweep` sets. Of `RUST_BACKTRACE` a cell's process
 //! sees 0: a panic with a backtrace costs many times one without, on either side, and that is not what is compared.
 
+pub mod actors;
 pub mod channels;
 pub mod computing;
 pub mod driver;
 pub mod echo;
 pub mod living;
+pub mod memory;
 pub mod pair;
 pub mod panics;
 pub mod point;

@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 use std::future::Future;
+use std::pin::Pin;
 
 use crate::cell::Cell;
 use crate::judgement::Target;
@@ -13,6 +14,9 @@ use super::point::Point;
 
 /// What a call says that cannot fail.
 pub const ENDS: &str = "an actor that nobody told to panic ends well";
+
+/// What a run by a library of actors finds.
+pub type Found<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// One workload, with its sizes.
 pub trait Pair: Copy + Send + 'static {
@@ -37,6 +41,12 @@ pub trait Pair: Copy + Send + 'static {
         self
     }
 
+    /// The libraries of actors on tokio that the row is held against, instead of tokio's own tasks.
+    #[must_use]
+    fn libraries(self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Operations of a run.
     fn operations(self) -> u64;
 
@@ -45,6 +55,11 @@ pub trait Pair: Copy + Send + 'static {
 
     /// One run, in a task of tokio's.
     fn tokio(self) -> impl Future<Output = Self::Found> + Send + 'static;
+
+    /// One run by one of [`Pair::libraries`], in a task of tokio's.
+    fn library(self, name: &str) -> Found<Self::Found> {
+        unreachable!("{name} is none of the libraries")
+    }
 
     /// Whether a run found what it must.
     ///

@@ -1,40 +1,12 @@
-//! What a channel takes of the heap, counted by this program's own allocator: one JSON line a case.
+//! What a channel takes of the heap: one JSON line a case.
 //!
-//! A program of its own, so that no other workload pays for the counting. One thread does everything, one case after the other,
-//! and each case runs twice: what a first use allocates for ever, such as a thread's own things, is not the channel's.
-
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicI64, Ordering};
+//! One thread does everything, one case after the other, and each case runs twice: what a first use allocates for ever, such as a
+//! thread's own things, is not the channel's.
 
 use thalweg::queue::{mpmc, mpsc, oneshot, spsc};
 use thalweg_peers::crates::{crossbeam_channel, tokio};
 
-/// The system's allocator, and how many bytes are out.
-struct Counting;
-
-static LIVE: AtomicI64 = AtomicI64::new(0);
-
-fn count(bytes: usize, sign: i64) {
-    LIVE.fetch_add(sign * bytes as i64, Ordering::Relaxed);
-}
-
-// SAFETY: everything is the system allocator's, called as this was called.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size(), 1);
-        // SAFETY: the caller's promise.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        count(layout.size(), -1);
-        // SAFETY: the caller's promise.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
+use crate::live;
 
 const CAPACITY: usize = 16;
 /// Through each channel before it is looked at again: more than any of them keeps a place for.
@@ -56,11 +28,11 @@ struct Found {
 /// Makes something, uses it, drops it; twice.
 fn measure<C>(make: impl Fn() -> C, used: impl Fn(&mut C)) -> Found {
     let once = || {
-        let before = LIVE.load(Ordering::Relaxed);
+        let before = live();
         let mut channel = make();
-        let fresh = LIVE.load(Ordering::Relaxed) - before;
+        let fresh = live() - before;
         used(&mut channel);
-        let used = LIVE.load(Ordering::Relaxed) - before;
+        let used = live() - before;
         Found { fresh, used }
     };
     once();
@@ -188,7 +160,8 @@ fn strings() {
     say("strings", "tokio", left(tokio));
 }
 
-fn main() {
+/// Says what each case found.
+pub fn all() {
     numbers();
     strings();
 }
