@@ -10,6 +10,8 @@ MAKEFLAGS += --no-print-directory
 export PATH := $(CURDIR)/.venv/bin:$(HOME)/.cargo/bin:$(PATH)
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 export PYTHONDONTWRITEBYTECODE := 1
+# What a target builds it builds whole: to note down how a part is built again takes longer than it ever saves here.
+export CARGO_INCREMENTAL ?= 0
 RELEASE := $(CARGO_TARGET_DIR)/release
 # What was asked for goes to the shell as it was typed: make does not look for its own variables in it. No pattern
 # is not the empty pattern.
