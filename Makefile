@@ -213,7 +213,6 @@ test-miri: setup
 .PHONY: test-c
 test-c: setup
 	bindings/c/test.sh
-	conformance/c/test.sh
 
 .PHONY: test-python
 test-python: setup

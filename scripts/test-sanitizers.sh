@@ -31,7 +31,6 @@ c_tests=$target/c-tests/sanitized
 c_conformance=$target/conformance-c/sanitized
 if ! [ -x "$c_tests/files" ] || ! [ -x "$c_conformance" ]; then
   bindings/c/test.sh
-  conformance/c/test.sh
 fi
 for program in calls ports streams; do
   "$c_tests/$program" "$libraries/libthalweg_conformance.so"

@@ -65,7 +65,7 @@ programs() {
 
 headers
 fakes
-cargo build --locked --quiet -p thalweg-conformance -p thalweg-search
+scripts/build-services.sh
 programs plain -O2
 programs sanitized -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined
 

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.."
 target=${CARGO_TARGET_DIR:-$PWD/target}
 export CARGO_TARGET_DIR=$target
 bindings/python/build.sh
-cargo build --quiet --locked -p thalweg-search -p thalweg-conformance
+scripts/build-services.sh
 
 # A panic that a test asks for says so in one line.
 export RUST_BACKTRACE=0 PYTHONDONTWRITEBYTECODE=1

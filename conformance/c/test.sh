@@ -7,8 +7,8 @@ cd "$(dirname "$0")/../.."
 target=${CARGO_TARGET_DIR:-$PWD/target}
 build=$target/conformance-c
 mkdir -p "$build"
-cargo build --locked --quiet -p thalweg-conformance
-cargo run --locked --quiet -p thalweg-bindgen --example conformance_tables -- conformance/wit "$build"
+scripts/build-services.sh
+"$target/debug/examples/conformance_tables" conformance/wit "$build"
 
 export RUST_BACKTRACE=0
 runner() {
