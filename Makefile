@@ -200,13 +200,16 @@ test-loom: setup
 	LOOM_MAX_PREEMPTIONS=2 $(LOOM) -p thalweg-queue -p thalweg-runtime --lib --test loom
 
 # Where the unsafe code is; wire has none, and port's is in what its unit tests reach. Each actor is a thread there: Miri cannot
-# switch stacks.
+# switch stacks. It interprets on one processor: what takes longest comes first.
 .PHONY: test-miri
 test-miri: setup
-	@if cargo +$(NIGHTLY) miri --version >/dev/null 2>&1; then set -x; \
-	  $(MIRI) -p thalweg-queue -p thalweg-port --lib; \
-	  $(MIRI) -p thalweg-queue --test channels -- oneshot:: drops::each::spsc:: drops::each::mpmc::; \
-	  $(MIRI) -p thalweg-runtime --test actors; \
+	@if cargo +$(NIGHTLY) miri --version >/dev/null 2>&1; then \
+	  cargo +$(NIGHTLY) miri setup --quiet; \
+	  scripts/side-by-side.sh \
+	    "$(MIRI) -p thalweg-port --lib" \
+	    "$(MIRI) -p thalweg-queue --test channels -- oneshot:: drops::each::spsc:: drops::each::mpmc::" \
+	    "$(MIRI) -p thalweg-runtime --test actors" \
+	    "$(MIRI) -p thalweg-queue --lib"; \
 	else scripts/skip.sh $@ "rustup has no $(NIGHTLY) with Miri"; fi
 
 .PHONY: test-c
