@@ -244,8 +244,8 @@ prove-miri: setup
 	MIRIFLAGS="-Zmiri-many-seeds=0..16" $(MIRI) -p thalweg-queue --lib
 	$(MIRI) -p thalweg-queue --test channels -- oneshot:: drops:: closing::
 	$(MIRI) -p thalweg-wire
-	$(MIRI) -p thalweg-runtime --lib --test actors --test joining
-	MIRIFLAGS="-Zmiri-tree-borrows" $(MIRI) -p thalweg-runtime --test actors --test joining
+	$(MIRI) -p thalweg-runtime --lib --test actors --test joining --test sync --test sync_endings --test sync_stress
+	MIRIFLAGS="-Zmiri-tree-borrows" $(MIRI) -p thalweg-runtime --test actors --test joining --test sync --test sync_endings --test sync_stress
 
 # ThreadSanitizer must see the standard library too, so that is built with it. Each actor is a thread there: it cannot follow a
 # switch of stacks.

@@ -56,7 +56,7 @@ pub mod stall;
 mod supervised;
 pub mod supervisor;
 mod switch;
-
+pub mod sync;
 mod task;
 mod timers;
 mod together;

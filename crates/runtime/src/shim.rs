@@ -22,12 +22,29 @@ pub(crate) use std::{
 
 /// For locks under which an atomic is touched: no model may leave off there with the system's own lock held.
 #[cfg(not(loom))]
-pub(crate) use thalweg_queue::quiet::lock;
+pub(crate) use thalweg_queue::quiet::{Locked, lock};
+
+#[cfg(loom)]
+pub(crate) type Locked<'a, T> = loom::sync::MutexGuard<'a, T>;
 
 #[cfg(loom)]
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> loom::sync::MutexGuard<'_, T> {
     mutex.lock().expect("loom's locks are not poisoned")
 }
+
+/// A function that is `const` where the cells are the system's: loom's are not made before a model begins.
+macro_rules! const_fn {
+    ($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $of:ty),*) -> $out:ty $body:block) => {
+        $(#[$meta])*
+        #[cfg(not(loom))]
+        $vis const fn $name($($arg: $of),*) -> $out $body
+
+        $(#[$meta])*
+        #[cfg(loom)]
+        $vis fn $name($($arg: $of),*) -> $out $body
+    };
+}
+pub(crate) use const_fn;
 
 #[cfg(not(loom))]
 mod real {

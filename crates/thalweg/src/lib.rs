@@ -30,3 +30,8 @@ struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct CrateReadme;
+
+/// What actors share.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/sync.md")]
+struct SyncPage;

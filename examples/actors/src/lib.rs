@@ -1,4 +1,4 @@
-//! Seven programs with Thalweg's actors, in `examples/`.
+//! Eight programs with Thalweg's actors, in `examples/`.
 //!
 //! ```text
 //! cargo run -p thalweg-example-actors --example supervisor

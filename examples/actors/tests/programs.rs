@@ -30,6 +30,7 @@ fn each_program_keeps_what_it_claims() {
             "1000000 levels with an explicit stack: 499999500000",
         ),
         ("accounts", "10000 accounts hold 1000000"),
+        ("limits", "200 requests, 20 fetches"),
     ] {
         let said = output(name);
         assert!(said.contains(words), "{name}: {said}");

@@ -9,11 +9,12 @@ use std::time::Instant;
 
 mod boundary;
 mod channels;
+mod sync;
 
 /// A path: its name, how often it runs where only the time is wanted, and the path itself.
 type Path = (&'static str, u64, fn(u64));
 
-const PATHS: [Path; 14] = [
+const PATHS: [Path; 18] = [
     ("spsc_pair", 10_000_000, channels::spsc_pair),
     ("spsc_pair_rtrb", 10_000_000, channels::spsc_pair_rtrb),
     ("spsc_batch_64", 1_000_000, channels::spsc_batch_64),
@@ -23,6 +24,10 @@ const PATHS: [Path; 14] = [
     ("mpmc_pair", 10_000_000, channels::mpmc_pair),
     ("mpmc_empty", 10_000_000, channels::mpmc_empty),
     ("oneshot_pair", 1_000_000, channels::oneshot_pair),
+    ("mutex_pair", 10_000_000, sync::mutex_pair),
+    ("read_pair", 10_000_000, sync::read_pair),
+    ("permit_pair", 10_000_000, sync::permit_pair),
+    ("notify_pair", 10_000_000, sync::notify_pair),
     ("encode_match", 1_000_000, boundary::encode_match),
     ("view_match", 1_000_000, boundary::view_match),
     ("stream_match", 1_000_000, boundary::stream_match),

@@ -10,6 +10,7 @@ mod job;
 mod owner;
 mod poller;
 mod ring;
+mod sync;
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 

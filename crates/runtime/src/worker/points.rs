@@ -24,6 +24,8 @@ impl Worker {
         };
         match self.park_until(Some(scope.deadline())) {
             Woke::TimedOut if scope.is_due() => Woke::Stopping,
+            // It has not passed: the caller looks, and waits again.
+            Woke::TimedOut => Woke::Woken,
             woke => woke,
         }
     }

@@ -1,0 +1,465 @@
+//! `sync`: each wait gets what it waited for, whoever gives up or goes beside it; what a lock guards is one's at a time.
+//!
+//! The threads park by the real code. A wait with no time left looks for a moment: it may be chosen just then.
+
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use loom::thread;
+use thalweg_queue::explore::{large_model, model};
+
+use crate::sync::{Barrier, Condvar, Ended, Mutex, Notify, RwLock, Semaphore, WaitError, watch};
+
+const NO_TIME: Duration = Duration::ZERO;
+
+/// What a lock guards: loom finds two at a time, and one who does not see what the last one did.
+struct Guarded(UnsafeCell<u32>);
+
+// SAFETY: the lock under test orders those who touch it; loom looks.
+unsafe impl Send for Guarded {}
+// SAFETY: as above.
+unsafe impl Sync for Guarded {}
+
+impl Guarded {
+    fn new() -> Self {
+        Self(UnsafeCell::new(0))
+    }
+
+    fn add(&self) {
+        // SAFETY: as above.
+        self.0.with_mut(|value| unsafe { *value += 1 });
+    }
+
+    fn get(&self) -> u32 {
+        // SAFETY: as above.
+        self.0.with(|value| unsafe { *value })
+    }
+}
+
+/// Polls so often, with a waker that wakes nobody, lets others run after each, and drops it.
+fn begin_and_drop(polls: u32, future: impl Future) {
+    let mut future = pin!(future);
+    let mut context = Context::from_waker(Waker::noop());
+    for _ in 0..polls {
+        if future.as_mut().poll(&mut context).is_ready() {
+            return;
+        }
+        thread::yield_now();
+    }
+}
+
+fn locked(times: [u32; 2]) -> (Arc<Mutex<Guarded>>, thread::JoinHandle<()>) {
+    let mutex = Arc::new(Mutex::new(Guarded::new()));
+    let other = thread::spawn({
+        let mutex = mutex.clone();
+        move || (0..times[0]).for_each(|_| mutex.lock().add())
+    });
+    (0..times[1]).for_each(|_| mutex.lock().add());
+    (mutex, other)
+}
+
+#[test]
+fn two_lock() {
+    model(|| {
+        let (mutex, other) = locked([1, 1]);
+        other.join().unwrap();
+        assert_eq!(mutex.lock().get(), 2);
+    });
+}
+
+/// So that one is woken and finds it locked again.
+#[test]
+fn two_lock_again_and_again() {
+    model(|| {
+        let (mutex, other) = locked([2, 3]);
+        other.join().unwrap();
+        assert_eq!(mutex.lock().get(), 5);
+    });
+}
+
+#[test]
+fn three_lock() {
+    large_model(|| {
+        let mutex = Arc::new(Mutex::new(Guarded::new()));
+        let guard = mutex.lock();
+        let others = [1, 2].map(|times| {
+            let mutex = mutex.clone();
+            thread::spawn(move || (0..times).for_each(|_| mutex.lock().add()))
+        });
+        drop(guard);
+        mutex.lock().add();
+        for other in others {
+            other.join().unwrap();
+        }
+        assert_eq!(mutex.lock().get(), 4);
+    });
+}
+
+#[test]
+fn one_who_waits_for_a_lock_gives_up_beside_another() {
+    large_model(|| {
+        let mutex = Arc::new(Mutex::new(Guarded::new()));
+        let guard = mutex.lock();
+        let waits = thread::spawn({
+            let mutex = mutex.clone();
+            move || mutex.lock().add()
+        });
+        let gives_up = thread::spawn({
+            let mutex = mutex.clone();
+            move || match mutex.lock_timeout(NO_TIME) {
+                Ok(guard) => guard.add(),
+                Err(error) => assert_eq!(error, WaitError::TimedOut),
+            }
+        });
+        drop(guard);
+        waits.join().unwrap();
+        gives_up.join().unwrap();
+        assert!(!mutex.is_locked());
+    });
+}
+
+/// It stands in front of the one that must get the lock, or has been given it.
+#[test]
+fn a_future_of_a_lock_is_dropped_beside_an_unlock() {
+    large_model(|| {
+        let mutex = Arc::new(Mutex::new(Guarded::new()));
+        let guard = mutex.lock();
+        let drops = thread::spawn({
+            let mutex = mutex.clone();
+            move || begin_and_drop(1, mutex.lock_async())
+        });
+        let waits = thread::spawn({
+            let mutex = mutex.clone();
+            move || mutex.lock().add()
+        });
+        thread::yield_now();
+        drop(guard);
+        mutex.lock().add();
+        drops.join().unwrap();
+        waits.join().unwrap();
+        assert!(!mutex.is_locked());
+    });
+}
+
+/// It was woken, found it locked again, and has been given it, or not yet.
+#[test]
+fn a_future_that_was_passed_over_is_dropped_beside_an_unlock() {
+    model(|| {
+        let mutex = Arc::new(Mutex::new(Guarded::new()));
+        let other = thread::spawn({
+            let mutex = mutex.clone();
+            move || {
+                for _ in 0..3 {
+                    let guard = mutex.lock();
+                    thread::yield_now();
+                    guard.add();
+                }
+            }
+        });
+        begin_and_drop(2, mutex.lock_async());
+        mutex.lock().add();
+        other.join().unwrap();
+        assert_eq!(mutex.lock().get(), 4);
+    });
+}
+
+#[test]
+fn one_reads_while_another_writes() {
+    model(|| {
+        let lock = Arc::new(RwLock::new(Guarded::new()));
+        let writer = thread::spawn({
+            let lock = lock.clone();
+            move || {
+                lock.write().add();
+                lock.write().add();
+            }
+        });
+        let first = lock.read().get();
+        assert!(first <= lock.read().get());
+        writer.join().unwrap();
+        assert_eq!(lock.read().get(), 2);
+    });
+}
+
+/// A writer waits behind a reader, and a reader behind the writer.
+#[test]
+fn a_writer_that_gives_up_lets_the_readers_behind_it_in() {
+    large_model(|| {
+        let lock = Arc::new(RwLock::new(Guarded::new()));
+        let reading = lock.read();
+        let writer = thread::spawn({
+            let lock = lock.clone();
+            move || {
+                if let Ok(guard) = lock.write_timeout(NO_TIME) {
+                    guard.add();
+                }
+            }
+        });
+        let reader = thread::spawn({
+            let lock = lock.clone();
+            move || lock.read().get()
+        });
+        let before = reading.get();
+        writer.join().unwrap();
+        // While this one still reads.
+        assert_eq!(reader.join().unwrap(), before);
+        drop(reading);
+        lock.write().add();
+    });
+}
+
+#[test]
+fn each_gets_its_permits_however_many() {
+    large_model(|| {
+        let semaphore = Arc::new(Semaphore::new(2));
+        let (inside, guarded) = (Arc::new(AtomicUsize::new(0)), Arc::new(Guarded::new()));
+        let others = [1, 2].map(|permits| {
+            let (semaphore, inside) = (semaphore.clone(), inside.clone());
+            let guarded = guarded.clone();
+            thread::spawn(move || {
+                let permit = semaphore.acquire_many(permits).unwrap();
+                assert!(inside.fetch_add(permits, Relaxed) + permits <= 2);
+                if permits == 2 {
+                    guarded.add();
+                }
+                inside.fetch_sub(permits, Relaxed);
+                drop(permit);
+            })
+        });
+        let all = semaphore.acquire_many(2).unwrap();
+        guarded.add();
+        drop(all);
+        for other in others {
+            other.join().unwrap();
+        }
+        assert_eq!(semaphore.available(), 2);
+    });
+}
+
+/// Whoever gives up was alone in the way of who waits behind, or had its permits.
+#[test]
+fn one_who_wants_many_permits_gives_up_beside_one_who_wants_one() {
+    large_model(|| {
+        let semaphore = Arc::new(Semaphore::new(0));
+        let gives_up = thread::spawn({
+            let semaphore = semaphore.clone();
+            move || drop(semaphore.acquire_timeout(2, NO_TIME))
+        });
+        let drops = thread::spawn({
+            let semaphore = semaphore.clone();
+            move || begin_and_drop(1, semaphore.acquire_async(1))
+        });
+        thread::yield_now();
+        semaphore.add_permits(1);
+        drop(semaphore.acquire().unwrap());
+        gives_up.join().unwrap();
+        drops.join().unwrap();
+        assert_eq!(semaphore.available(), 1);
+    });
+}
+
+#[test]
+fn a_semaphore_is_closed_beside_a_wait_and_a_permit() {
+    large_model(|| {
+        let semaphore = Arc::new(Semaphore::new(0));
+        let waits = thread::spawn({
+            let semaphore = semaphore.clone();
+            move || match semaphore.acquire() {
+                Ok(permit) => permit.forget(),
+                Err(error) => assert_eq!(error, Ended::Closed),
+            }
+        });
+        let adds = thread::spawn({
+            let semaphore = semaphore.clone();
+            move || semaphore.add_permits(1)
+        });
+        semaphore.close();
+        waits.join().unwrap();
+        adds.join().unwrap();
+        assert_eq!(semaphore.acquire().unwrap_err(), Ended::Closed);
+    });
+}
+
+#[test]
+fn a_notification_is_not_lost_and_orders() {
+    model(|| {
+        let shared = Arc::new((Notify::new(), Guarded::new()));
+        let notifies = thread::spawn({
+            let shared = shared.clone();
+            move || {
+                shared.1.add();
+                shared.0.notify_one();
+            }
+        });
+        shared.0.wait();
+        assert_eq!(shared.1.get(), 1);
+        notifies.join().unwrap();
+    });
+}
+
+/// There is one notification, and one who wants it: those who give up had it, or not.
+#[test]
+fn one_who_was_notified_and_goes_passes_it_on() {
+    large_model(|| {
+        let notify = Arc::new(Notify::new());
+        let drops = thread::spawn({
+            let notify = notify.clone();
+            move || {
+                let mut notified = pin!(notify.notified());
+                let mut context = Context::from_waker(Waker::noop());
+                let has_it = notified.as_mut().poll(&mut context).is_ready();
+                thread::yield_now();
+                has_it
+            }
+        });
+        let notifies = thread::spawn({
+            let notify = notify.clone();
+            move || notify.notify_one()
+        });
+        if notify.wait_timeout(NO_TIME).is_ok() {
+            notify.notify_one();
+        }
+        if drops.join().unwrap() {
+            notify.notify_one();
+        }
+        notify.wait();
+        notifies.join().unwrap();
+    });
+}
+
+#[test]
+fn all_who_have_begun_to_wait_are_woken() {
+    model(|| {
+        let shared = Arc::new((Notify::new(), AtomicBool::new(false)));
+        let notifies = thread::spawn({
+            let shared = shared.clone();
+            move || {
+                shared.1.store(true, Relaxed);
+                shared.0.notify_waiters();
+            }
+        });
+        loop {
+            let notified = shared.0.notified();
+            if shared.1.load(Relaxed) {
+                break;
+            }
+            notified.wait();
+        }
+        notifies.join().unwrap();
+    });
+}
+
+#[test]
+fn a_change_is_told_of() {
+    model(|| {
+        let shared = Arc::new((Mutex::new(Guarded::new()), Condvar::new()));
+        let changes = thread::spawn({
+            let shared = shared.clone();
+            move || {
+                shared.0.lock().add();
+                shared.1.notify_one();
+            }
+        });
+        let guard = shared
+            .1
+            .wait_while(shared.0.lock(), |value| value.get() == 0);
+        assert_eq!(guard.get(), 1);
+        drop(guard);
+        changes.join().unwrap();
+    });
+}
+
+/// There is one notification for two who wait; who gives up had it, or not.
+#[test]
+fn who_gives_up_waiting_for_a_change_passes_it_on() {
+    large_model(|| {
+        let shared = Arc::new((Mutex::new(Guarded::new()), Condvar::new()));
+        let gives_up = thread::spawn({
+            let shared = shared.clone();
+            move || {
+                let (guard, told) = shared.1.wait_timeout(shared.0.lock(), NO_TIME);
+                drop(guard);
+                // It does nothing about the change itself.
+                if told.is_ok() {
+                    shared.1.notify_one();
+                }
+            }
+        });
+        let changes = thread::spawn({
+            let shared = shared.clone();
+            move || {
+                shared.0.lock().add();
+                shared.1.notify_one();
+            }
+        });
+        drop(
+            shared
+                .1
+                .wait_while(shared.0.lock(), |value| value.get() == 0),
+        );
+        gives_up.join().unwrap();
+        changes.join().unwrap();
+    });
+}
+
+#[test]
+fn two_meet_twice_and_one_of_them_leads() {
+    model(|| {
+        let barrier = Arc::new(Barrier::new(2));
+        let other = thread::spawn({
+            let barrier = barrier.clone();
+            move || [(); 2].map(|()| barrier.wait().is_leader())
+        });
+        let here = [(); 2].map(|()| barrier.wait().is_leader());
+        let there = other.join().unwrap();
+        assert!(here[0] != there[0] && here[1] != there[1]);
+    });
+}
+
+#[test]
+fn who_gives_up_at_a_barrier_has_not_been_there() {
+    large_model(|| {
+        let barrier = Arc::new(Barrier::new(2));
+        let gives_up = thread::spawn({
+            let barrier = barrier.clone();
+            move || barrier.wait_timeout(NO_TIME).is_ok()
+        });
+        let meets = thread::spawn({
+            let barrier = barrier.clone();
+            move || barrier.wait_timeout(NO_TIME).is_ok()
+        });
+        let both = [gives_up, meets].map(|thread| thread.join().unwrap());
+        // Both or none.
+        assert_eq!(both[0], both[1]);
+        assert!(barrier.wait_timeout(NO_TIME).is_err());
+    });
+}
+
+#[test]
+fn a_newer_value_is_told_of() {
+    model(|| {
+        let (sender, mut receiver) = watch::channel(0);
+        let sends = thread::spawn(move || {
+            sender.send(1).unwrap();
+            sender.send(2).unwrap();
+        });
+        assert_eq!(*receiver.wait_for(|value| *value == 2).unwrap(), 2);
+        assert_eq!(receiver.changed(), Err(Ended::Closed));
+        sends.join().unwrap();
+    });
+}
+
+#[test]
+fn the_last_receiver_goes_beside_a_sender_that_waits_for_it() {
+    model(|| {
+        let (sender, receiver) = watch::channel(());
+        let goes = thread::spawn(move || drop(receiver));
+        sender.closed();
+        goes.join().unwrap();
+    });
+}

@@ -1,0 +1,252 @@
+//! A line: those who wait for one thing, in the order in which they came, and what is known beside them under the same lock.
+//!
+//! 1. Who waits stands in the line with a [`Node`] of its own frame or future, which stays where it is until it has left: nothing is allocated.
+//! 2. A node's `links` belong to who holds the line's lock, from the entering until the node was taken out.
+//! 3. A gift is what a node is taken out with. It is stored last: from then on the node is its waiter's alone, who may look at it without the
+//!    lock and go. So its waker is taken out before, and nobody but the waiter touches a node that has its gift.
+//! 4. Who goes without its gift takes its node out under the lock. Under the lock it is certain whether there is a gift.
+//! 5. Wakers are woken, cloned and dropped without the lock: they may be anybody's code.
+
+use std::marker::PhantomPinned;
+use std::ptr::NonNull;
+use std::task::Waker;
+
+use crate::shim::{AtomicU32, Mutex, Ordering, UnsafeCell, lock};
+
+/// What a node is taken out with; each primitive has its own, and none is 0.
+pub(super) type Gift = u32;
+
+const NONE: Gift = 0;
+
+/// One who waits, or may come to.
+pub(super) struct Node {
+    gift: AtomicU32,
+    /// How much it waits for; written before it enters.
+    pub(super) wants: usize,
+    links: UnsafeCell<Links>,
+    /// Rule 1: others point here.
+    _pinned: PhantomPinned,
+    #[cfg(loom)]
+    memory: crate::shim::Memory,
+}
+
+#[derive(Default)]
+struct Links {
+    waker: Option<Waker>,
+    before: Option<NonNull<Node>>,
+    behind: Option<NonNull<Node>>,
+}
+
+impl Node {
+    pub(super) fn new(wants: usize) -> Self {
+        Self {
+            gift: AtomicU32::new(NONE),
+            wants,
+            links: UnsafeCell::new(Links::default()),
+            _pinned: PhantomPinned,
+            #[cfg(loom)]
+            memory: crate::shim::Memory::new(),
+        }
+    }
+
+    /// Rule 3, for its waiter: takes the gift, if it is there.
+    #[inline]
+    pub(super) fn take_gift(&self) -> Option<Gift> {
+        let gift = self.gift.load(Ordering::Acquire);
+        if gift == NONE {
+            return None;
+        }
+        // Nobody else stores here while it is out of the line.
+        self.gift.store(NONE, Ordering::Relaxed);
+        Some(gift)
+    }
+}
+
+#[cfg(loom)]
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.memory.free();
+    }
+}
+
+/// Those who stand in line, the first one and the last; and a primitive's own state.
+pub(super) struct Queue<S> {
+    first: Option<NonNull<Node>>,
+    last: Option<NonNull<Node>>,
+    pub(super) state: S,
+}
+
+// SAFETY: rules 2 and 3: the nodes it points to may be touched by who has it locked, on whatever thread.
+unsafe impl<S: Send> Send for Queue<S> {}
+
+pub(super) struct Line<S>(Mutex<Queue<S>>);
+
+/// A line that is locked.
+pub(super) type Held<'a, S> = crate::shim::Locked<'a, Queue<S>>;
+
+impl<S> Line<S> {
+    crate::shim::const_fn! {
+        /// Nobody waits.
+        pub(super) fn new(state: S) -> Self {
+            Self(Mutex::new(Queue {
+                first: None,
+                last: None,
+                state,
+            }))
+        }
+    }
+
+    pub(super) fn lock(&self) -> Held<'_, S> {
+        lock(&self.0)
+    }
+}
+
+impl<S> Queue<S> {
+    pub(super) fn is_empty(&self) -> bool {
+        self.first.is_none()
+    }
+
+    /// How much the first one waits for.
+    pub(super) fn first_wants(&self) -> Option<usize> {
+        // SAFETY: rule 1, and it is in this line.
+        self.first.map(|first| unsafe { first.as_ref() }.wants)
+    }
+
+    /// # Safety
+    /// Rule 1; the node is in no line, and leaves this one before it goes.
+    pub(super) unsafe fn push(&mut self, node: &Node, waker: Waker, at_front: bool) {
+        let entering = NonNull::from(node);
+        let neighbour = if at_front { self.first } else { self.last };
+        Self::links(entering, |links| {
+            links.waker = Some(waker);
+            (links.before, links.behind) = if at_front {
+                (None, neighbour)
+            } else {
+                (neighbour, None)
+            };
+        });
+        let (end, other_end) = if at_front {
+            (&mut self.first, &mut self.last)
+        } else {
+            (&mut self.last, &mut self.first)
+        };
+        *end = Some(entering);
+        match neighbour {
+            Some(neighbour) => Self::links(neighbour, |links| {
+                *(if at_front {
+                    &mut links.before
+                } else {
+                    &mut links.behind
+                }) = Some(entering);
+            }),
+            None => *other_end = Some(entering),
+        }
+    }
+
+    /// # Safety
+    /// The node is in this line.
+    unsafe fn unlink(&mut self, node: NonNull<Node>) -> Option<Waker> {
+        let links = Self::links(node, std::mem::take);
+        match links.before {
+            Some(before) => Self::links(before, |of| of.behind = links.behind),
+            None => self.first = links.behind,
+        }
+        match links.behind {
+            Some(behind) => Self::links(behind, |of| of.before = links.before),
+            None => self.last = links.before,
+        }
+        links.waker
+    }
+
+    /// Rule 4: takes a node out, or the gift that it has. Whose waker it was.
+    ///
+    /// # Safety
+    /// The node has entered this line, and its waiter has not had its gift.
+    pub(super) unsafe fn leave(&mut self, node: &Node) -> (Option<Gift>, Option<Waker>) {
+        match node.take_gift() {
+            Some(gift) => (Some(gift), None),
+            // SAFETY: as said; without a gift it is still in here.
+            None => (None, unsafe { self.unlink(NonNull::from(node)) }),
+        }
+    }
+
+    /// Has a node's waiter woken by `waker`, or by `spare` where that is not the one it has. `false`: there is a gift, or no spare waker.
+    ///
+    /// # Safety
+    /// The node has entered this line, and its waiter has not had its gift.
+    pub(super) unsafe fn rearm(
+        &mut self,
+        node: &Node,
+        waker: &Waker,
+        spare: &mut Option<Waker>,
+    ) -> bool {
+        if node.gift.load(Ordering::Relaxed) != NONE {
+            return false;
+        }
+        Self::links(NonNull::from(node), |links| {
+            if links.waker.as_ref().is_some_and(|has| has.will_wake(waker)) {
+                return true;
+            }
+            let has_spare = spare.is_some();
+            if has_spare {
+                std::mem::swap(&mut links.waker, spare);
+            }
+            has_spare
+        })
+    }
+
+    /// Takes the first one out, with this.
+    pub(super) fn give_first(&mut self, gift: Gift, wakes: &mut Wakes) -> bool {
+        let Some(first) = self.first else {
+            return false;
+        };
+        // SAFETY: it is in this line.
+        let waker = unsafe { self.unlink(first) };
+        // SAFETY: rule 1.
+        let node = unsafe { first.as_ref() };
+        #[cfg(loom)]
+        node.memory.touch();
+        // Rule 3.
+        node.gift.store(gift, Ordering::Release);
+        wakes.add(waker);
+        true
+    }
+
+    pub(super) fn give_all(&mut self, gift: Gift, wakes: &mut Wakes) {
+        while self.give_first(gift, wakes) {}
+    }
+
+    fn links<R>(node: NonNull<Node>, f: impl FnOnce(&mut Links) -> R) -> R {
+        // SAFETY: rule 1: it is in this line, which the caller has locked, or enters or leaves it.
+        let node = unsafe { node.as_ref() };
+        #[cfg(loom)]
+        node.memory.touch();
+        // SAFETY: rule 2.
+        node.links.with_mut(|links| f(unsafe { &mut *links }))
+    }
+}
+
+/// Those to wake when the line is not locked any more: rule 5.
+#[derive(Default)]
+pub(super) struct Wakes {
+    first: Option<Waker>,
+    others: Vec<Waker>,
+}
+
+impl Wakes {
+    fn add(&mut self, waker: Option<Waker>) {
+        if self.first.is_none() {
+            self.first = waker;
+        } else {
+            self.others.extend(waker);
+        }
+    }
+
+    /// In the order in which they were taken out.
+    pub(super) fn wake(self) {
+        if let Some(first) = self.first {
+            first.wake();
+        }
+        self.others.into_iter().for_each(Waker::wake);
+    }
+}

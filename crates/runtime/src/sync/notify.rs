@@ -1,0 +1,307 @@
+//! A wake-up without a value.
+//!
+//! 1. The word holds how often all were woken, and one of three: nothing, a permit, or that somebody stands in the line. A permit and a line
+//!    are not there together.
+//! 2. Between nothing and a permit the word changes by a CAS; while somebody stands in the line, under the line's lock alone.
+//! 3. A wait knows how often all had been woken when it was made: where that has changed since, it is over.
+//! 4. Who was woken as the one of [`Notify::notify_one`] and goes without having seen it passes it on.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use thalweg_queue::clock;
+
+use super::error::WaitError;
+use super::line::{Gift, Held, Line, Queue, Wakes};
+use super::waiting::{self, Ask, Primitive, Waiting};
+use crate::shim::{AtomicUsize, Ordering};
+
+const PERMIT: usize = 1;
+const QUEUED: usize = 2;
+const STATE: usize = PERMIT | QUEUED;
+const ROUND: usize = 4;
+
+const ONE: Gift = 1;
+const ALL: Gift = 2;
+
+/// Wakes one who waits, or all. Of one, there is a permit until somebody comes: no wake-up is lost. As `tokio::sync::Notify`.
+///
+/// It carries no value: who waits looks at what it waits for, and waits again.
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::sync::atomic::{AtomicBool, Ordering};
+/// use thalweg_runtime::{run, spawn, sync::Notify};
+///
+/// let shared = Arc::new((AtomicBool::new(false), Notify::new()));
+/// run(move || {
+///     let other = shared.clone();
+///     let waits = spawn(move || {
+///         while !other.0.load(Ordering::Relaxed) {
+///             other.1.wait();
+///         }
+///     });
+///     shared.0.store(true, Ordering::Relaxed);
+///     shared.1.notify_one();
+///     waits.join().unwrap();
+/// });
+/// ```
+///
+/// # Order
+/// [`notify_one`](Self::notify_one) wakes who has waited longest.
+pub struct Notify {
+    inner: Inner,
+}
+
+struct Inner {
+    word: AtomicUsize,
+    line: Line<()>,
+}
+
+impl Notify {
+    crate::shim::const_fn! {
+        /// Without a permit.
+        pub fn new() -> Self {
+            Self {
+                inner: Inner {
+                    word: AtomicUsize::new(0),
+                    line: Line::new(()),
+                },
+            }
+        }
+    }
+
+    /// Wakes who has waited longest; if nobody does, the next one to wait does not have to. Twice is once then.
+    pub fn notify_one(&self) {
+        self.inner.notify_one();
+    }
+
+    /// Wakes all who wait, and those who have a [`Notified`] that they do not wait for yet. It leaves no permit.
+    ///
+    /// ```
+    /// let notify = thalweg_runtime::sync::Notify::new();
+    /// let before = notify.notified();
+    /// notify.notify_waiters();
+    /// before.wait();
+    /// ```
+    pub fn notify_waiters(&self) {
+        self.inner.notify_waiters();
+    }
+
+    /// Waits until woken, or takes the permit.
+    ///
+    /// # Panics
+    /// If there is no permit, in a [`NoPark`](crate::preempt::NoPark) section and in [`native`](crate::native()).
+    pub fn wait(&self) {
+        if !self.inner.take_permit() {
+            self.notified().wait();
+        }
+    }
+
+    /// As [`wait`](Self::wait), for at most `timeout`.
+    ///
+    /// # Errors
+    /// [`WaitError`].
+    ///
+    /// # Panics
+    /// As [`wait`](Self::wait).
+    pub fn wait_timeout(&self, timeout: Duration) -> Result<(), WaitError> {
+        self.wait_until(|| clock::deadline(timeout))
+    }
+
+    /// As [`wait`](Self::wait), until `deadline`.
+    ///
+    /// # Errors
+    /// [`WaitError`].
+    ///
+    /// # Panics
+    /// As [`wait`](Self::wait).
+    pub fn wait_deadline(&self, deadline: Instant) -> Result<(), WaitError> {
+        self.wait_until(|| clock::at(deadline))
+    }
+
+    fn wait_until(&self, deadline: impl FnOnce() -> u64) -> Result<(), WaitError> {
+        if self.inner.take_permit() {
+            return Ok(());
+        }
+        waiting::until(pin!(self.inner.waiting()), Some(deadline()))
+    }
+
+    /// A wait that is to begin: a future, or something to [`wait`](Notified::wait) for. From here on no
+    /// [`notify_waiters`](Self::notify_waiters) is missed, so what may have changed is looked at next.
+    pub fn notified(&self) -> Notified<'_> {
+        Notified {
+            waiting: self.inner.waiting(),
+        }
+    }
+}
+
+impl Default for Notify {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Notify {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Notify").finish_non_exhaustive()
+    }
+}
+
+/// A wait for a [`Notify`]. Dropped, it passes on a wake-up that was for one.
+#[must_use = "it waits when it is polled or asked to"]
+pub struct Notified<'a> {
+    waiting: Waiting<'a, Inner>,
+}
+
+impl Notified<'_> {
+    /// Waits, as [`Notify::wait`].
+    ///
+    /// # Panics
+    /// As there.
+    pub fn wait(self) {
+        waiting::for_ever(pin!(self.waiting));
+    }
+}
+
+impl Future for Notified<'_> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        // SAFETY: its only field, which is pinned as it is.
+        let waiting = unsafe { self.map_unchecked_mut(|this| &mut this.waiting) };
+        waiting.poll(context)
+    }
+}
+
+impl fmt::Debug for Notified<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Notified").finish_non_exhaustive()
+    }
+}
+
+impl Inner {
+    /// Rule 3.
+    fn waiting(&self) -> Waiting<'_, Self> {
+        Waiting::new(self, self.word.load(Ordering::Acquire) / ROUND, 0)
+    }
+
+    fn take_permit(&self) -> bool {
+        let mut word = self.word.load(Ordering::Relaxed);
+        while word & PERMIT != 0 {
+            match self.word.compare_exchange_weak(
+                word,
+                word & !PERMIT,
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return true,
+                Err(now) => word = now,
+            }
+        }
+        false
+    }
+
+    fn notify_one(&self) {
+        let mut word = self.word.load(Ordering::Relaxed);
+        loop {
+            if word & QUEUED != 0 {
+                let queue = self.line.lock();
+                word = self.word.load(Ordering::Relaxed);
+                if word & QUEUED != 0 {
+                    return self.wake_first(queue, word);
+                }
+                continue;
+            }
+            // Also where there is a permit: what was done before this call is seen by who takes it.
+            match self.word.compare_exchange_weak(
+                word,
+                word | PERMIT,
+                Ordering::Release,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return,
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    fn wake_first(&self, mut queue: Held<'_, ()>, word: usize) {
+        let mut wakes = Wakes::default();
+        queue.give_first(ONE, &mut wakes);
+        if queue.is_empty() {
+            self.word.store(word & !STATE, Ordering::Release);
+        }
+        drop(queue);
+        wakes.wake();
+    }
+
+    fn notify_waiters(&self) {
+        let mut wakes = Wakes::default();
+        let mut queue = self.line.lock();
+        queue.give_all(ALL, &mut wakes);
+        // It cannot fail: it is always `Some`.
+        let _ = self
+            .word
+            .fetch_update(Ordering::Release, Ordering::Relaxed, |word| {
+                Some((word & !QUEUED).wrapping_add(ROUND))
+            });
+        drop(queue);
+        wakes.wake();
+    }
+}
+
+impl Primitive for Inner {
+    type State = ();
+    /// How often all had been woken.
+    type Wish = usize;
+    type Output = ();
+
+    fn line(&self) -> &Line<()> {
+        &self.line
+    }
+
+    fn ask(&self, _: &mut Queue<()>, round: &mut usize, _: &mut Wakes) -> Ask<()> {
+        let mut word = self.word.load(Ordering::Acquire);
+        loop {
+            if word / ROUND != *round {
+                return Ask::Done(());
+            }
+            let (next, done) = match word & STATE {
+                PERMIT => (word & !STATE, true),
+                QUEUED => return Ask::Behind,
+                _ => (word | QUEUED, false),
+            };
+            match self
+                .word
+                .compare_exchange_weak(word, next, Ordering::Acquire, Ordering::Acquire)
+            {
+                Ok(_) if done => return Ask::Done(()),
+                Ok(_) => return Ask::Behind,
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    fn given(&self, _: Gift, _: &mut usize) -> Option<()> {
+        Some(())
+    }
+
+    /// Rule 4.
+    fn left(&self, queue: Held<'_, ()>, gift: Option<Gift>, _: &usize) {
+        match gift {
+            Some(ONE) => {
+                drop(queue);
+                self.notify_one();
+            }
+            Some(_) => {}
+            None if queue.is_empty() => {
+                self.word.fetch_and(!QUEUED, Ordering::Relaxed);
+            }
+            None => {}
+        }
+    }
+}

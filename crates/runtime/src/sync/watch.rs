@@ -1,0 +1,467 @@
+//! A value whose readers want the newest one only: each learns that it has changed, and may miss what was in between. As `tokio::sync::watch`.
+//!
+//! ```
+//! use thalweg_runtime::{run, spawn, sync::watch};
+//!
+//! let (sender, mut receiver) = watch::channel("starting");
+//! run(move || {
+//!     let waits = spawn(move || {
+//!         receiver.wait_for(|state| *state == "ready").map(|state| state.len())
+//!     });
+//!     sender.send("loading").unwrap();
+//!     sender.send("ready").unwrap();
+//!     assert_eq!(waits.join().unwrap(), Ok(5));
+//! });
+//! ```
+//!
+//! 1. The value is behind an [`RwLock`]; its version changes while it is locked for writing. So who has it locked for reading has the version that it is of.
+//! 2. The version changes, and is closed, under the line's lock, and who waits asks for it there: none is missed.
+
+use std::fmt;
+use std::ops::Deref;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use thalweg_queue::{SendError, clock};
+
+use super::error::{Closed, Ended};
+use super::line::{Gift, Held, Line, Queue, Wakes};
+use super::rwlock::{RwLock, RwLockReadGuard};
+use super::waiting::{self, Ask, Primitive, Waiting};
+use crate::shim::{AtomicUsize, Ordering};
+
+/// In the version: no sender is left.
+const CLOSED: usize = 1;
+const CHANGE: usize = 2;
+
+const LOOK: Gift = 1;
+
+struct Shared<T> {
+    value: RwLock<T>,
+    version: Version,
+    senders: AtomicUsize,
+    receivers: Receivers,
+}
+
+/// How often the value has changed.
+struct Version {
+    word: AtomicUsize,
+    line: Line<()>,
+}
+
+/// How many there are; who waits, waits for none.
+struct Receivers {
+    count: AtomicUsize,
+    line: Line<()>,
+}
+
+/// A value, and who is told that it changes.
+pub fn channel<T>(value: T) -> (Sender<T>, Receiver<T>) {
+    let shared = Arc::new(Shared {
+        value: RwLock::new(value),
+        version: Version {
+            word: AtomicUsize::new(0),
+            line: Line::new(()),
+        },
+        senders: AtomicUsize::new(1),
+        receivers: Receivers {
+            count: AtomicUsize::new(1),
+            line: Line::new(()),
+        },
+    });
+    let receiver = Receiver {
+        shared: Arc::clone(&shared),
+        seen: 0,
+    };
+    (Sender { shared }, receiver)
+}
+
+/// Changes the value. Clones change the same one.
+pub struct Sender<T> {
+    shared: Arc<Shared<T>>,
+}
+
+impl<T> Sender<T> {
+    /// A new value, which all receivers are told of. Waits until nobody has a [`Ref`] any more.
+    ///
+    /// # Errors
+    /// There is no receiver; the value is given back.
+    pub fn send(&self, value: T) -> Result<(), SendError<T>> {
+        if self.receiver_count() == 0 {
+            return Err(SendError::Closed(value));
+        }
+        self.send_replace(value);
+        Ok(())
+    }
+
+    /// A new value, also where there is no receiver. What was there.
+    pub fn send_replace(&self, value: T) -> T {
+        let mut old = value;
+        self.send_modify(|value| std::mem::swap(value, &mut old));
+        old
+    }
+
+    /// Changes the value in its place. Where `change` panics nobody is told.
+    pub fn send_modify(&self, change: impl FnOnce(&mut T)) {
+        self.send_if_modified(|value| {
+            change(value);
+            true
+        });
+    }
+
+    /// Changes the value in its place, and tells if `change` says that it did. What it said.
+    pub fn send_if_modified(&self, change: impl FnOnce(&mut T) -> bool) -> bool {
+        let mut value = self.shared.value.write();
+        let changed = change(&mut value);
+        if changed {
+            self.shared.version.has_changed();
+        }
+        changed
+    }
+
+    /// The newest value.
+    pub fn borrow(&self) -> Ref<'_, T> {
+        Ref {
+            value: self.shared.value.read(),
+            changed: false,
+        }
+    }
+
+    /// One more receiver, which has seen what is there now.
+    pub fn subscribe(&self) -> Receiver<T> {
+        self.shared.receivers.count.fetch_add(1, Ordering::Relaxed);
+        Receiver {
+            seen: self.shared.version.now(),
+            shared: Arc::clone(&self.shared),
+        }
+    }
+
+    /// How many receivers there are.
+    pub fn receiver_count(&self) -> usize {
+        self.shared.receivers.count.load(Ordering::Acquire)
+    }
+
+    /// Waits until there is no receiver.
+    ///
+    /// # Panics
+    /// If there is one, in a [`NoPark`](crate::preempt::NoPark) section and in [`native`](crate::native()).
+    pub fn closed(&self) {
+        waiting::for_ever(pin!(self.waiting()));
+    }
+
+    /// As [`closed`](Self::closed), for a task.
+    pub async fn closed_async(&self) {
+        self.waiting().await;
+    }
+
+    fn waiting(&self) -> Waiting<'_, Receivers> {
+        Waiting::new(&self.shared.receivers, (), 0)
+    }
+}
+
+impl<T> Clone for Sender<T> {
+    fn clone(&self) -> Self {
+        self.shared.senders.fetch_add(1, Ordering::Relaxed);
+        Self {
+            shared: Arc::clone(&self.shared),
+        }
+    }
+}
+
+impl<T> Drop for Sender<T> {
+    fn drop(&mut self) {
+        if self.shared.senders.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.shared.version.close();
+        }
+    }
+}
+
+/// Reads the newest value, and knows up to which one its owner has seen. Clones have seen the same.
+pub struct Receiver<T> {
+    shared: Arc<Shared<T>>,
+    seen: usize,
+}
+
+impl<T> Receiver<T> {
+    /// The newest value. It does not count as seen.
+    ///
+    /// # Panics
+    /// If a sender writes or waits to, in a [`NoPark`](crate::preempt::NoPark) section and in [`native`](crate::native()).
+    pub fn borrow(&self) -> Ref<'_, T> {
+        let value = self.shared.value.read();
+        let changed = self.shared.version.now() != self.seen;
+        Ref { value, changed }
+    }
+
+    /// The newest value, which counts as seen.
+    ///
+    /// # Panics
+    /// As [`borrow`](Self::borrow).
+    pub fn borrow_and_update(&mut self) -> Ref<'_, T> {
+        newest(&self.shared, &mut self.seen)
+    }
+
+    /// Whether there is a value that was not seen.
+    ///
+    /// # Errors
+    /// There is none, and there will be none.
+    pub fn has_changed(&self) -> Result<bool, Closed> {
+        let version = self.shared.version.word.load(Ordering::Acquire);
+        match version & !CLOSED != self.seen {
+            false if version & CLOSED != 0 => Err(Closed),
+            changed => Ok(changed),
+        }
+    }
+
+    /// Waits until there is a value that was not seen; it counts as seen then.
+    ///
+    /// # Errors
+    /// [`Ended::Closed`]: there will be none. [`Ended::Stopping`].
+    ///
+    /// # Panics
+    /// If there is none, in a [`NoPark`](crate::preempt::NoPark) section and in [`native`](crate::native()).
+    pub fn changed(&mut self) -> Result<(), Ended> {
+        self.changed_until(None)
+    }
+
+    /// As [`changed`](Self::changed), for at most `timeout`.
+    ///
+    /// # Errors
+    /// [`Ended`].
+    ///
+    /// # Panics
+    /// As [`changed`](Self::changed).
+    pub fn changed_timeout(&mut self, timeout: Duration) -> Result<(), Ended> {
+        self.changed_until(Some(clock::deadline(timeout)))
+    }
+
+    /// As [`changed`](Self::changed), until `deadline`.
+    ///
+    /// # Errors
+    /// [`Ended`].
+    ///
+    /// # Panics
+    /// As [`changed`](Self::changed).
+    pub fn changed_deadline(&mut self, deadline: Instant) -> Result<(), Ended> {
+        self.changed_until(Some(clock::at(deadline)))
+    }
+
+    fn changed_until(&mut self, deadline: Option<u64>) -> Result<(), Ended> {
+        if self.has_changed()? {
+            self.seen = self.shared.version.now();
+        } else {
+            let waiting = Waiting::new(&self.shared.version, self.seen, 0);
+            self.seen = waiting::until(pin!(waiting), deadline)??;
+        }
+        Ok(())
+    }
+
+    /// As [`changed`](Self::changed), for a task.
+    ///
+    /// # Errors
+    /// There will be none.
+    pub async fn changed_async(&mut self) -> Result<(), Closed> {
+        let waiting = Waiting::new(&self.shared.version, self.seen, 0);
+        self.seen = waiting.await?;
+        Ok(())
+    }
+
+    /// Waits for a value for which `is_it` says so, beginning with the newest; it counts as seen.
+    ///
+    /// # Errors
+    /// As [`changed`](Self::changed).
+    ///
+    /// # Panics
+    /// With that of `is_it`; as [`borrow`](Self::borrow) and [`changed`](Self::changed).
+    pub fn wait_for(&mut self, is_it: impl FnMut(&T) -> bool) -> Result<Ref<'_, T>, Ended> {
+        self.wait_until(None, is_it)
+    }
+
+    /// As [`wait_for`](Self::wait_for), for at most `timeout`.
+    ///
+    /// # Errors
+    /// [`Ended`].
+    ///
+    /// # Panics
+    /// As [`wait_for`](Self::wait_for).
+    pub fn wait_for_timeout(
+        &mut self,
+        timeout: Duration,
+        is_it: impl FnMut(&T) -> bool,
+    ) -> Result<Ref<'_, T>, Ended> {
+        self.wait_until(Some(clock::deadline(timeout)), is_it)
+    }
+
+    fn wait_until(
+        &mut self,
+        deadline: Option<u64>,
+        mut is_it: impl FnMut(&T) -> bool,
+    ) -> Result<Ref<'_, T>, Ended> {
+        let Self { shared, seen } = self;
+        loop {
+            let newest = newest(shared, seen);
+            if is_it(&newest) {
+                return Ok(newest);
+            }
+            drop(newest);
+            let waiting = Waiting::new(&shared.version, *seen, 0);
+            *seen = waiting::until(pin!(waiting), deadline)??;
+        }
+    }
+}
+
+/// Rule 1.
+fn newest<'a, T>(shared: &'a Shared<T>, seen: &mut usize) -> Ref<'a, T> {
+    let value = shared.value.read();
+    let version = shared.version.now();
+    let changed = std::mem::replace(seen, version) != version;
+    Ref { value, changed }
+}
+
+impl<T> Clone for Receiver<T> {
+    fn clone(&self) -> Self {
+        self.shared.receivers.count.fetch_add(1, Ordering::Relaxed);
+        Self {
+            shared: Arc::clone(&self.shared),
+            seen: self.seen,
+        }
+    }
+}
+
+impl<T> Drop for Receiver<T> {
+    fn drop(&mut self) {
+        self.shared.receivers.one_less();
+    }
+}
+
+/// The value, as long as it is looked at: no sender changes it meanwhile, but waits. So it is not kept for long, nor over another
+/// [`borrow`](Receiver::borrow) by the same actor.
+#[must_use = "the value may change when this is dropped"]
+pub struct Ref<'a, T> {
+    value: RwLockReadGuard<'a, T>,
+    changed: bool,
+}
+
+impl<T> Ref<'_, T> {
+    /// Whether the receiver had not seen it before.
+    pub fn has_changed(&self) -> bool {
+        self.changed
+    }
+}
+
+impl<T> Deref for Ref<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Ref<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Sender<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sender")
+            .field("value", &self.shared.value)
+            .finish()
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Receiver<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Receiver")
+            .field("value", &self.shared.value)
+            .finish()
+    }
+}
+
+impl Version {
+    fn now(&self) -> usize {
+        self.word.load(Ordering::Acquire) & !CLOSED
+    }
+
+    fn has_changed(&self) {
+        self.tell(|word| word.wrapping_add(CHANGE));
+    }
+
+    fn close(&self) {
+        self.tell(|word| word | CLOSED);
+    }
+
+    /// Rule 2.
+    fn tell(&self, change: impl Fn(usize) -> usize) {
+        let mut wakes = Wakes::default();
+        let mut queue = self.line.lock();
+        let word = self.word.load(Ordering::Relaxed);
+        self.word.store(change(word), Ordering::Release);
+        queue.give_all(LOOK, &mut wakes);
+        drop(queue);
+        wakes.wake();
+    }
+}
+
+impl Primitive for Version {
+    type State = ();
+    /// The version that was seen.
+    type Wish = usize;
+    type Output = Result<usize, Closed>;
+
+    fn line(&self) -> &Line<()> {
+        &self.line
+    }
+
+    fn ask(&self, _: &mut Queue<()>, seen: &mut usize, _: &mut Wakes) -> Ask<Self::Output> {
+        let word = self.word.load(Ordering::Acquire);
+        if word & !CLOSED != *seen {
+            Ask::Done(Ok(word & !CLOSED))
+        } else if word & CLOSED != 0 {
+            Ask::Done(Err(Closed))
+        } else {
+            Ask::Behind
+        }
+    }
+
+    fn given(&self, _: Gift, _: &mut usize) -> Option<Self::Output> {
+        None
+    }
+
+    fn left(&self, _: Held<'_, ()>, _: Option<Gift>, _: &usize) {}
+}
+
+impl Receivers {
+    fn one_less(&self) {
+        if self.count.fetch_sub(1, Ordering::AcqRel) == 1 {
+            let mut wakes = Wakes::default();
+            self.line.lock().give_all(LOOK, &mut wakes);
+            wakes.wake();
+        }
+    }
+}
+
+impl Primitive for Receivers {
+    type State = ();
+    type Wish = ();
+    type Output = ();
+
+    fn line(&self) -> &Line<()> {
+        &self.line
+    }
+
+    fn ask(&self, _: &mut Queue<()>, (): &mut (), _: &mut Wakes) -> Ask<()> {
+        match self.count.load(Ordering::Acquire) {
+            0 => Ask::Done(()),
+            _ => Ask::Behind,
+        }
+    }
+
+    fn given(&self, _: Gift, (): &mut ()) -> Option<()> {
+        None
+    }
+
+    fn left(&self, _: Held<'_, ()>, _: Option<Gift>, (): &()) {}
+}
