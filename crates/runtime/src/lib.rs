@@ -38,10 +38,12 @@ mod join;
 mod life;
 #[cfg(all(test, loom))]
 mod models;
+mod name;
 mod native;
 pub mod net;
 mod panics;
 pub mod preempt;
+pub mod registry;
 mod ring;
 pub mod runtime;
 mod scheduler;

@@ -13,6 +13,7 @@ use crate::exit::Watch;
 use crate::id::ActorId;
 use crate::join::{JoinError, JoinHandle};
 use crate::preempt;
+use crate::registry::Registry;
 use crate::scheduler::{Run, Scheduler};
 use crate::stack::overflow::Name;
 use crate::supervised::Signal;
@@ -324,6 +325,11 @@ impl Handle {
     /// The deadlines of this runtime.
     pub fn timers(&self) -> &Timers {
         &self.scheduler.timers
+    }
+
+    /// The names of this runtime's actors.
+    pub fn registry(&self) -> &Registry {
+        &self.scheduler.registry
     }
 }
 

@@ -26,6 +26,7 @@ use crate::idle::{Announced, Idle};
 use crate::injector::Injector;
 use crate::io::Pool;
 use crate::join::JoinError;
+use crate::registry::Registry;
 use crate::ring::Ring;
 use crate::runtime;
 use crate::shim::{AtomicBool, AtomicUsize, Mutex, Ordering, fence, lock};
@@ -99,6 +100,7 @@ pub(crate) struct Scheduler {
     pub(crate) timers: Timers,
     pub(crate) watcher: Watcher,
     pub(crate) pool: Arc<Pool>,
+    pub(crate) registry: Registry,
     injector: Injector,
     idle: Idle,
     started: AtomicUsize,
@@ -126,6 +128,7 @@ impl Scheduler {
                 Vec::new()
             },
             pool: Arc::new(Pool::new(config.blocking_threads)),
+            registry: Registry::new(config.workers),
             config,
             timers: Timers::default(),
             injector: Injector::new(),

@@ -41,6 +41,7 @@ mod monitored;
 pub(crate) mod owner;
 mod reference;
 mod turn;
+mod weak;
 
 use std::fmt;
 use std::time::Duration;
@@ -51,6 +52,7 @@ pub(crate) use self::incarnation::{Keeper, Kept, ToSelf, kept};
 pub use self::monitored::Monitored;
 pub use self::reference::{ActorRef, Later, start};
 use self::turn::Body;
+pub(crate) use self::weak::WeakRef;
 use crate::exit::{Down, Exit, Pid};
 use crate::id::ActorId;
 

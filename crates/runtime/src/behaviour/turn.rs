@@ -11,6 +11,7 @@ use thalweg_queue::quiet::{Locked, lock};
 use super::incarnation::{Keeper, Maker, Report};
 use super::lane::{Contents, Lane, Sealed};
 use super::owner::{Counted, Next, Owner};
+use super::weak::Life;
 use super::{Actor, Context, Mailbox};
 use crate::exit::{self, Control, Doom, Exit, ExitReason, Pid, Reach, Reached};
 use crate::id::ActorId;
@@ -58,6 +59,7 @@ pub(super) struct Named<A> {
     pub(super) ended: bool,
     pub(super) keeper: Option<Keeper>,
     pub(super) maker: Option<Maker<A>>,
+    pub(super) life: Option<Life>,
 }
 
 // SAFETY: `state`, `begun` and the reading end of `lane` are the running turn's, of which there is one at a time (`owner`'s rule 2). A turn runs on
@@ -105,6 +107,7 @@ impl<A: Actor> Body<A> {
                 ended: maker.is_some(),
                 keeper: None,
                 maker,
+                life: None,
             }),
         })
     }
@@ -400,6 +403,7 @@ impl<A: Actor> Body<A> {
     /// No incarnation will follow: nothing is accepted any more, and what waits is dropped.
     pub(super) fn close_down(&self) {
         let mut letters = self.owner.end();
+        self.end_life();
         while letters > 0 {
             // SAFETY: this is the running turn, or there is none and none can be (`owner`'s rule 3).
             match unsafe { self.lane.pop() } {
