@@ -29,6 +29,7 @@ mod epoch;
 mod exit;
 mod fiber;
 mod fifo;
+pub mod groups;
 mod id;
 mod idle;
 mod injector;

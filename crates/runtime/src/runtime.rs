@@ -10,6 +10,7 @@ use crate::behaviour::Mailbox;
 use crate::channel::Sender;
 use crate::config::{Config, StartError};
 use crate::exit::Watch;
+use crate::groups::Groups;
 use crate::id::ActorId;
 use crate::join::{JoinError, JoinHandle};
 use crate::preempt;
@@ -325,6 +326,11 @@ impl Handle {
     /// The deadlines of this runtime.
     pub fn timers(&self) -> &Timers {
         &self.scheduler.timers
+    }
+
+    /// The groups of this runtime's actors.
+    pub fn groups(&self) -> &Groups {
+        &self.scheduler.groups
     }
 
     /// The names of this runtime's actors.

@@ -22,6 +22,7 @@ use std::thread::JoinHandle;
 use crate::affinity;
 use crate::config::Config;
 use crate::desk::Desk;
+use crate::groups::Groups;
 use crate::idle::{Announced, Idle};
 use crate::injector::Injector;
 use crate::io::Pool;
@@ -101,6 +102,7 @@ pub(crate) struct Scheduler {
     pub(crate) watcher: Watcher,
     pub(crate) pool: Arc<Pool>,
     pub(crate) registry: Registry,
+    pub(crate) groups: Groups,
     injector: Injector,
     idle: Idle,
     started: AtomicUsize,
@@ -129,6 +131,7 @@ impl Scheduler {
             },
             pool: Arc::new(Pool::new(config.blocking_threads)),
             registry: Registry::new(config.workers),
+            groups: Groups::default(),
             config,
             timers: Timers::default(),
             injector: Injector::new(),

@@ -6,7 +6,8 @@ use std::time::Duration;
 use thalweg_runtime::registry::{self, NameError, RegisterError, WrongType};
 use thalweg_runtime::supervisor::{ChildSpec, Strategy, Supervisor};
 use thalweg_runtime::{
-    Actor, CallError, Config, Context, Handle, Handler, Runtime, init, run, spawn, start, yield_now,
+    Actor, CallError, Config, Context, Handle, Handler, JoinHandle, Runtime, init, run, spawn,
+    start, yield_now,
 };
 
 const LONG: Duration = Duration::from_secs(600);
@@ -34,6 +35,14 @@ impl Handler<Panic> for Counter {
     fn handle(&mut self, _: Panic, _: &Context<'_, Self>) {
         panic!("it was told to");
     }
+}
+
+fn yielder() -> JoinHandle<()> {
+    spawn(|| {
+        loop {
+            yield_now();
+        }
+    })
 }
 
 fn on_both(test: fn()) {
@@ -129,16 +138,17 @@ fn it_vanishes_before_a_monitor_or_a_join_hears_of_the_end() {
             assert!(registry::names().is_empty());
             after.wait();
 
-            let job = spawn(yield_now);
+            let job = yielder();
             let monitor = job.pid().monitor();
             registry::register_pid("job", &job.pid()).unwrap();
+            job.pid().kill().unwrap();
             monitor.wait();
             assert!(registry::whereis_pid("job").is_none());
-            job.join().unwrap();
 
-            let job = spawn(yield_now);
+            let job = yielder();
             registry::register_pid("job", &job.pid()).unwrap();
-            job.join().unwrap();
+            job.pid().kill().unwrap();
+            assert!(job.join().is_err());
             assert!(registry::whereis_pid("job").is_none());
         }
     });

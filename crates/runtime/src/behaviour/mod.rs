@@ -40,6 +40,7 @@ mod lane;
 mod monitored;
 pub(crate) mod owner;
 mod reference;
+mod told;
 mod turn;
 mod weak;
 
@@ -51,6 +52,7 @@ use thalweg_queue::Overflow;
 pub(crate) use self::incarnation::{Keeper, Kept, ToSelf, kept};
 pub use self::monitored::Monitored;
 pub use self::reference::{ActorRef, Later, start};
+pub(crate) use self::told::Teller;
 use self::turn::Body;
 pub(crate) use self::weak::WeakRef;
 use crate::exit::{Down, Exit, Pid};
