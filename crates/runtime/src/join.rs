@@ -36,6 +36,11 @@ pub enum JoinError {
 }
 
 impl JoinError {
+    /// Whether what unwinds is the end of the actor that runs, and nobody's panic.
+    pub(crate) fn is_end(payload: &(dyn Any + Send)) -> bool {
+        payload.is::<worker::GivenUp>() || payload.is::<Exiting>()
+    }
+
     pub(crate) fn panicked(payload: Box<dyn Any + Send>) -> Self {
         if payload.is::<worker::GivenUp>() {
             return Self::Stopped;

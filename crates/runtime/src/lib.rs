@@ -43,6 +43,7 @@ mod name;
 mod native;
 pub mod net;
 mod panics;
+pub mod patterns;
 pub mod preempt;
 pub mod registry;
 mod ring;

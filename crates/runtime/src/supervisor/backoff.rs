@@ -30,7 +30,7 @@ impl Default for Backoff {
 
 impl Backoff {
     /// Before the restart after so many failures in a row, 1 or more; `random` is from 0 to 1.
-    pub(super) fn delay(&self, failures: u32, random: f64) -> Duration {
+    pub(crate) fn delay(&self, failures: u32, random: f64) -> Duration {
         let doublings = failures.saturating_sub(1);
         let (from, doublings) = if self.first.is_zero() {
             match doublings.checked_sub(1) {
@@ -50,11 +50,11 @@ impl Backoff {
 
 /// Numbers that need not be good: SplitMix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", 2014).
 #[derive(Debug)]
-pub(super) struct Random(pub(super) u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
     /// From 0 to 1.
-    pub(super) fn next(&mut self) -> f64 {
+    pub(crate) fn next(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -53,6 +53,7 @@ mod spec;
 mod tree;
 
 pub use self::backoff::Backoff;
+pub(crate) use self::backoff::Random;
 pub use self::child::{ChildInfo, ChildState, Counts, Crash};
 pub use self::error::{ChildError, StartError};
 pub use self::job::Outcome;

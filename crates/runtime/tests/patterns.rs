@@ -1,0 +1,597 @@
+//! Breakers, bulkheads and rate limits: their rules, with the time told and not slept wherever a state depends on it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use thalweg_runtime::patterns::{
+    BreakerConfig, BreakerError, BreakerState, CircuitBreaker, Open, RateError, RateLimit, Trip,
+};
+use thalweg_runtime::supervisor::Backoff;
+use thalweg_runtime::{Config, init, run, spawn, yield_now};
+
+const LONG: Duration = Duration::from_secs(600);
+const SECOND: Duration = Duration::from_secs(1);
+
+fn millis(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+/// SplitMix64, as good as is needed.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % end
+    }
+}
+
+fn on_both(test: fn()) {
+    for workers in [1, 2] {
+        init(Config::exact(workers)).unwrap().run(test);
+    }
+}
+
+// ---- rate limits
+
+#[test]
+fn a_burst_is_there_at_once_and_then_the_rate() {
+    let limit = RateLimit::new(10.0, 3).unwrap();
+    let start = Instant::now();
+    for _ in 0..3 {
+        assert_eq!(limit.try_acquire_at(start), Ok(()));
+    }
+    let retry_after = limit.retry_after_at(start);
+    assert!(retry_after <= millis(100) && retry_after > millis(99));
+    assert_eq!(
+        limit.try_acquire_at(start),
+        Err(RateError::Exhausted { retry_after })
+    );
+    let early = start + retry_after - Duration::from_nanos(1);
+    assert!(limit.try_acquire_at(early).is_err());
+    assert_eq!(limit.try_acquire_at(start + retry_after), Ok(()));
+    // A pause brings the burst back, and no more.
+    let later = start + 100 * SECOND;
+    assert_eq!(limit.retry_after_at(later), Duration::ZERO);
+    assert_eq!(
+        (0..9)
+            .filter(|_| limit.try_acquire_at(later).is_ok())
+            .count(),
+        3
+    );
+}
+
+#[test]
+fn many_permits_come_together_or_not_at_all() {
+    let limit = RateLimit::new(1.0, 4).unwrap();
+    let start = Instant::now();
+    assert_eq!(limit.try_acquire_many_at(3, start), Ok(()));
+    assert!(limit.try_acquire_many_at(2, start).is_err());
+    assert_eq!(limit.try_acquire_at(start), Ok(()), "nothing was taken");
+    let too_many = Err(RateError::TooMany { burst: 4 });
+    assert_eq!(limit.try_acquire_many_at(5, start + LONG), too_many);
+    assert_eq!(limit.try_acquire_many_at(4, start + LONG), Ok(()));
+    assert_eq!(limit.try_acquire_many_at(0, start + LONG), Ok(()));
+}
+
+/// It admits what a bucket admits that leaks at the rate and holds a burst: the other form of the algorithm in I.371.
+#[test]
+fn it_admits_what_a_leaky_bucket_admits() {
+    let mut random = Random(3);
+    for _ in 0..200 {
+        // Intervals that are whole in its units, so that both forms are exact.
+        let interval = 1 + random.below(1_000_000);
+        let burst = 1 + random.below(20);
+        let limit = RateLimit::new(1e9 / interval as f64, burst as u32).unwrap();
+        let interval = {
+            // What it made of the rate, in sixteenths.
+            let exact = 1e9 * 16.0 / (1e9 / interval as f64);
+            exact.ceil() as u128
+        };
+        let start = Instant::now() + SECOND;
+        let (mut level, mut last, mut now) = (0u128, 0u128, 0u64);
+        for _ in 0..300 {
+            now += random.below(2 * interval as u64 / 16 + 2);
+            let permits = random.below(burst + 1) as u32;
+            let time = u128::from(now) * 16;
+            let leaked = level.saturating_sub(time - last);
+            let after = leaked + interval * u128::from(permits);
+            let fits = after <= interval * u128::from(burst);
+            if fits {
+                (level, last) = (after, time);
+            }
+            let at = start + Duration::from_nanos(now);
+            assert_eq!(limit.try_acquire_many_at(permits, at).is_ok(), fits);
+        }
+    }
+}
+
+#[test]
+fn threads_get_no_more_than_the_burst_together() {
+    let limit = Arc::new(RateLimit::new(1.0, 1_000).unwrap());
+    let now = Instant::now();
+    let threads: Vec<_> = (0..4)
+        .map(|_| {
+            let limit = Arc::clone(&limit);
+            std::thread::spawn(move || {
+                (0..900)
+                    .filter(|_| limit.try_acquire_at(now).is_ok())
+                    .count()
+            })
+        })
+        .collect();
+    let got: usize = threads
+        .into_iter()
+        .map(|thread| thread.join().unwrap())
+        .sum();
+    assert_eq!(got, 1_000);
+}
+
+#[test]
+fn who_waits_has_taken_its_place() {
+    on_both(|| {
+        let limit = Arc::new(RateLimit::new(1_000.0, 1).unwrap());
+        let start = Instant::now();
+        let waiters: Vec<_> = (0..5)
+            .map(|_| {
+                let limit = Arc::clone(&limit);
+                spawn(move || limit.acquire())
+            })
+            .collect();
+        waiters
+            .into_iter()
+            .for_each(|waiter| waiter.join().unwrap());
+        assert!(
+            start.elapsed() >= millis(4),
+            "the last came after four more"
+        );
+    });
+}
+
+#[test]
+fn who_would_wait_too_long_does_not_wait_at_all() {
+    run(|| {
+        let limit = RateLimit::new(0.001, 1).unwrap();
+        limit.acquire();
+        let before = limit.retry_after();
+        for refused in [
+            limit.acquire_timeout(SECOND),
+            limit.acquire_deadline(Instant::now() + SECOND),
+        ] {
+            assert!(matches!(
+                refused,
+                Err(RateError::Exhausted { retry_after }) if retry_after > 500 * SECOND
+            ));
+        }
+        assert!(limit.retry_after() <= before, "no place was taken");
+    });
+}
+
+#[test]
+fn a_rate_that_is_none_is_refused() {
+    for rate in [0.0, -1.0, f64::NAN, f64::INFINITY, 2e9, 1e-300] {
+        assert!(RateLimit::new(rate, 1).is_err(), "{rate}");
+    }
+    assert!(RateLimit::new(1.0, 0).is_err());
+    assert!(RateLimit::new(0.001, u32::MAX).is_err());
+    let fastest = RateLimit::new(1e9, u32::MAX).unwrap();
+    assert_eq!(fastest.burst(), u32::MAX);
+    assert_eq!(fastest.try_acquire_many(u32::MAX), Ok(()));
+}
+
+// ---- breakers
+
+const OPEN: Backoff = Backoff {
+    first: SECOND,
+    most: Duration::from_secs(8),
+    jitter: 0.0,
+    reset_after: Duration::from_secs(100),
+};
+
+fn in_a_row(failures: u32) -> BreakerConfig {
+    BreakerConfig {
+        trip: Trip::Row {
+            failures,
+            within: Duration::from_secs(10),
+        },
+        open: OPEN,
+        probes: 1,
+    }
+}
+
+/// The base of a breaker's time is before this.
+fn breaker(config: BreakerConfig) -> (CircuitBreaker, Instant) {
+    (CircuitBreaker::new(config).unwrap(), Instant::now())
+}
+
+fn fail(breaker: &CircuitBreaker, now: Instant) {
+    breaker.enter_at(now).unwrap().failed_at(now);
+}
+
+fn succeed(breaker: &CircuitBreaker, now: Instant) {
+    breaker.enter_at(now).unwrap().succeeded_at(now);
+}
+
+#[test]
+fn failures_in_a_row_open_it() {
+    let (breaker, now) = breaker(in_a_row(3));
+    fail(&breaker, now);
+    fail(&breaker, now);
+    succeed(&breaker, now);
+    fail(&breaker, now);
+    fail(&breaker, now);
+    assert_eq!(breaker.state_at(now), BreakerState::Closed);
+    fail(&breaker, now + millis(1));
+    let left = SECOND - millis(1);
+    assert_eq!(
+        breaker.state_at(now + millis(2)),
+        BreakerState::Open { left }
+    );
+    assert_eq!(
+        breaker.enter_at(now + millis(2)).unwrap_err(),
+        Open { left }
+    );
+}
+
+#[test]
+fn failures_long_ago_do_not() {
+    let (breaker, now) = breaker(in_a_row(3));
+    for seconds in [0, 6, 12, 18, 24] {
+        fail(&breaker, now + seconds * SECOND);
+    }
+    assert_eq!(breaker.state_at(now + 24 * SECOND), BreakerState::Closed);
+    fail(&breaker, now + 25 * SECOND);
+    assert_ne!(breaker.state_at(now + 25 * SECOND), BreakerState::Closed);
+}
+
+#[test]
+fn a_part_of_the_calls_opens_it_if_there_were_enough() {
+    let (breaker, now) = breaker(BreakerConfig {
+        trip: Trip::Rate {
+            rate: 0.5,
+            at_least: 10,
+            within: Duration::from_secs(10),
+        },
+        ..in_a_row(1)
+    });
+    for _ in 0..5 {
+        fail(&breaker, now);
+    }
+    for _ in 0..4 {
+        succeed(&breaker, now);
+    }
+    assert_eq!(breaker.state_at(now), BreakerState::Closed, "too few");
+    // All that is as if it had not been.
+    let later = now + 12 * SECOND;
+    for _ in 0..6 {
+        succeed(&breaker, later);
+    }
+    for _ in 0..5 {
+        fail(&breaker, later);
+    }
+    assert_eq!(breaker.state_at(later), BreakerState::Closed, "5 of 11");
+    fail(&breaker, later);
+    assert_ne!(breaker.state_at(later), BreakerState::Closed, "6 of 12");
+}
+
+#[test]
+fn a_probe_that_goes_well_closes_it() {
+    let (breaker, now) = breaker(in_a_row(1));
+    fail(&breaker, now);
+    let later = now + SECOND;
+    assert_eq!(breaker.state_at(later), BreakerState::HalfOpen);
+    let probe = breaker.enter_at(later).unwrap();
+    let refused = breaker.enter_at(later).unwrap_err();
+    assert_eq!(refused.left, Duration::ZERO, "one probe is on its way");
+    probe.succeeded_at(later);
+    assert_eq!(breaker.state_at(later), BreakerState::Closed);
+    succeed(&breaker, later);
+}
+
+#[test]
+fn each_opening_in_a_row_is_longer_until_it_was_closed_for_long() {
+    let (breaker, mut now) = breaker(in_a_row(1));
+    fail(&breaker, now);
+    for seconds in [1, 2, 4, 8, 8] {
+        let left = seconds * SECOND;
+        assert_eq!(breaker.state_at(now), BreakerState::Open { left });
+        now += left;
+        // The probe.
+        fail(&breaker, now);
+    }
+    now += 8 * SECOND;
+    succeed(&breaker, now);
+    fail(&breaker, now + 99 * SECOND);
+    let left = 8 * SECOND;
+    assert_eq!(
+        breaker.state_at(now + 99 * SECOND),
+        BreakerState::Open { left }
+    );
+    now += 107 * SECOND;
+    succeed(&breaker, now);
+    fail(&breaker, now + 100 * SECOND);
+    assert_eq!(
+        breaker.state_at(now + 100 * SECOND),
+        BreakerState::Open { left: SECOND }
+    );
+}
+
+#[test]
+fn all_probes_must_go_well_and_one_that_fails_is_enough() {
+    let (breaker, now) = breaker(BreakerConfig {
+        probes: 3,
+        ..in_a_row(1)
+    });
+    fail(&breaker, now);
+    let now = now + SECOND;
+    let probes: Vec<_> = (0..3).map(|_| breaker.enter_at(now).unwrap()).collect();
+    assert!(breaker.enter_at(now).is_err());
+    let mut probes = probes.into_iter();
+    probes.next().unwrap().succeeded_at(now);
+    assert!(breaker.enter_at(now).is_err(), "those that went well count");
+    probes.next().unwrap().failed_at(now);
+    assert!(matches!(breaker.state_at(now), BreakerState::Open { .. }));
+    // The last one's verdict is about a state that is over.
+    probes.next().unwrap().succeeded_at(now);
+    assert!(matches!(breaker.state_at(now), BreakerState::Open { .. }));
+    let now = now + 2 * SECOND;
+    for _ in 0..3 {
+        assert_eq!(breaker.state_at(now), BreakerState::HalfOpen);
+        succeed(&breaker, now);
+    }
+    assert_eq!(breaker.state_at(now), BreakerState::Closed);
+}
+
+#[test]
+fn a_call_from_before_it_opened_says_nothing_of_what_is_now() {
+    let (breaker, now) = breaker(in_a_row(1));
+    let (slow, slower) = (
+        breaker.enter_at(now).unwrap(),
+        breaker.enter_at(now).unwrap(),
+    );
+    fail(&breaker, now);
+    let now = now + SECOND;
+    let probe = breaker.enter_at(now).unwrap();
+    slow.failed_at(now);
+    slower.succeeded_at(now);
+    assert_eq!(breaker.state_at(now), BreakerState::HalfOpen);
+    probe.succeeded_at(now);
+    assert_eq!(breaker.state_at(now), BreakerState::Closed);
+}
+
+#[test]
+fn a_probe_without_a_verdict_gives_its_place_back() {
+    let (breaker, now) = breaker(in_a_row(1));
+    drop(breaker.enter_at(now).unwrap());
+    assert_eq!(breaker.state_at(now), BreakerState::Closed);
+    fail(&breaker, now);
+    let now = now + SECOND;
+    drop(breaker.enter_at(now).unwrap());
+    assert_eq!(breaker.state_at(now), BreakerState::HalfOpen);
+    succeed(&breaker, now);
+    assert_eq!(breaker.state_at(now), BreakerState::Closed);
+}
+
+#[test]
+fn the_random_part_makes_it_open_shorter_and_never_longer() {
+    let (breaker, mut now) = breaker(BreakerConfig {
+        open: Backoff {
+            jitter: 0.5,
+            most: SECOND,
+            ..OPEN
+        },
+        ..in_a_row(1)
+    });
+    fail(&breaker, now);
+    let mut times = Vec::new();
+    for _ in 0..50 {
+        let BreakerState::Open { left } = breaker.state_at(now) else {
+            panic!("it is open");
+        };
+        assert!((SECOND / 2..=SECOND).contains(&left), "{left:?}");
+        times.push(left);
+        now += left;
+        fail(&breaker, now);
+    }
+    times.dedup();
+    assert!(times.len() > 1);
+}
+
+/// Whatever happens in whatever order: while it is open nobody enters, and half open no more than its probes.
+#[test]
+fn no_order_of_events_lets_too_many_in() {
+    for seed in 0..300 {
+        let mut random = Random(seed);
+        let probes = 1 + random.below(3) as u32;
+        let (breaker, mut now) = breaker(BreakerConfig {
+            probes,
+            ..in_a_row(1 + random.below(3) as u32)
+        });
+        let mut running = Vec::new();
+        let mut inside = 0;
+        for _ in 0..300 {
+            let before = breaker.state_at(now);
+            match random.below(6) {
+                0 => now += millis(random.below(1_500)),
+                1..=3 => match (breaker.enter_at(now), before) {
+                    (Ok(permit), BreakerState::Closed) => running.push((permit, false)),
+                    (Ok(permit), BreakerState::HalfOpen) => {
+                        inside += 1;
+                        assert!(inside <= probes);
+                        running.push((permit, true));
+                    }
+                    (Ok(_), BreakerState::Open { .. }) => panic!("it is open"),
+                    (Err(Open { left }), state) => match state {
+                        BreakerState::Closed => panic!("it is closed"),
+                        BreakerState::Open { left: said } => assert_eq!(left, said),
+                        BreakerState::HalfOpen => assert!(left.is_zero()),
+                    },
+                },
+                _ if running.is_empty() => {}
+                how => {
+                    let at = random.below(running.len() as u64) as usize;
+                    let (permit, is_probe) = running.swap_remove(at);
+                    match (how, random.below(2)) {
+                        (4, 0) => permit.failed_at(now),
+                        (4, _) => permit.succeeded_at(now),
+                        _ => {
+                            drop(permit);
+                            // Where it is a probe of now, its place is free again; as a late one it is nothing.
+                            inside -= u32::from(is_probe && inside > 0);
+                        }
+                    }
+                }
+            }
+            if breaker.state_at(now) != BreakerState::HalfOpen {
+                inside = 0;
+                running
+                    .iter_mut()
+                    .for_each(|(_, is_probe)| *is_probe = false);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_call_says_by_itself_how_it_went() {
+    run(|| {
+        let breaker = CircuitBreaker::new(in_a_row(1)).unwrap();
+        let not_found = breaker.call_unless(|error| *error == 404, || Err::<(), _>(404));
+        assert_eq!(not_found, Err(BreakerError::Failed(404)));
+        assert_eq!(breaker.state(), BreakerState::Closed);
+        assert_eq!(breaker.call(|| Ok::<_, u32>(1)), Ok(1));
+        let failed = breaker.call(|| Err::<(), _>(500));
+        assert_eq!(failed, Err(BreakerError::Failed(500)));
+        let called = AtomicBool::new(false);
+        let refused = breaker.call(|| {
+            called.store(true, Ordering::Relaxed);
+            Ok::<_, u32>(())
+        });
+        assert!(matches!(refused, Err(BreakerError::Open(open)) if open.left > millis(500)));
+        assert!(!called.load(Ordering::Relaxed));
+    });
+}
+
+#[test]
+fn a_panic_is_a_failure_and_a_kill_is_not() {
+    on_both(|| {
+        let breaker = Arc::new(CircuitBreaker::new(in_a_row(1)).unwrap());
+        let inside = Arc::new(AtomicBool::new(false));
+        let killed = spawn({
+            let (breaker, inside) = (Arc::clone(&breaker), Arc::clone(&inside));
+            move || {
+                breaker.call(|| {
+                    inside.store(true, Ordering::Relaxed);
+                    loop {
+                        yield_now();
+                    }
+                    #[expect(unreachable_code, reason = "the type of the call")]
+                    Ok::<(), u32>(())
+                })
+            }
+        });
+        while !inside.load(Ordering::Relaxed) {
+            yield_now();
+        }
+        killed.pid().kill().unwrap();
+        assert!(killed.join().is_err());
+        assert_eq!(breaker.state(), BreakerState::Closed);
+        let panics = spawn({
+            let breaker = Arc::clone(&breaker);
+            move || breaker.call(|| -> Result<(), u32> { panic!("it was told to") })
+        });
+        let error = panics.join().unwrap_err().to_string();
+        assert!(error.contains("it was told to"), "{error}");
+        assert!(matches!(breaker.state(), BreakerState::Open { .. }));
+    });
+}
+
+#[test]
+fn a_breaker_that_makes_no_sense_is_refused() {
+    let good = in_a_row(1);
+    assert!(CircuitBreaker::new(good).is_ok());
+    assert!(CircuitBreaker::new(BreakerConfig::default()).is_ok());
+    let within = SECOND;
+    let trips = [
+        Trip::Row {
+            failures: 0,
+            within,
+        },
+        Trip::Row {
+            failures: 65_537,
+            within,
+        },
+        Trip::Row {
+            failures: 1,
+            within: Duration::ZERO,
+        },
+        Trip::Rate {
+            rate: 0.0,
+            at_least: 1,
+            within,
+        },
+        Trip::Rate {
+            rate: 1.1,
+            at_least: 1,
+            within,
+        },
+        Trip::Rate {
+            rate: f64::NAN,
+            at_least: 1,
+            within,
+        },
+        Trip::Rate {
+            rate: 0.5,
+            at_least: 0,
+            within,
+        },
+        Trip::Rate {
+            rate: 0.5,
+            at_least: 1,
+            within: Duration::ZERO,
+        },
+    ];
+    for trip in trips {
+        assert!(
+            CircuitBreaker::new(BreakerConfig { trip, ..good }).is_err(),
+            "{trip:?}"
+        );
+    }
+    let opens = [
+        Backoff {
+            first: Duration::ZERO,
+            ..OPEN
+        },
+        Backoff {
+            most: millis(1),
+            ..OPEN
+        },
+        Backoff {
+            jitter: f64::NAN,
+            ..OPEN
+        },
+        Backoff {
+            jitter: -0.1,
+            ..OPEN
+        },
+        Backoff {
+            jitter: 1.5,
+            ..OPEN
+        },
+    ];
+    for open in opens {
+        assert!(
+            CircuitBreaker::new(BreakerConfig { open, ..good }).is_err(),
+            "{open:?}"
+        );
+    }
+    let probes = CircuitBreaker::new(BreakerConfig { probes: 0, ..good });
+    assert_eq!(
+        probes.unwrap_err().to_string(),
+        "a breaker has 1 probe at least"
+    );
+}
