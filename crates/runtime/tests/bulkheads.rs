@@ -145,6 +145,55 @@ fn a_panic_and_a_kill_give_the_place_back() {
     });
 }
 
+#[test]
+fn a_place_that_was_given_to_who_is_killed_then_goes_on_to_the_next() {
+    on_both(|| {
+        let bulkhead = Arc::new(Bulkhead::new(1, 2).unwrap());
+        let inside = bulkhead.try_enter().unwrap();
+        let waiters: Vec<_> = (0..2)
+            .map(|number| {
+                let shared = bulkhead.clone();
+                let waiter = spawn(move || shared.run(LONG, || number));
+                until(|| bulkhead.waiting() == number + 1);
+                waiter
+            })
+            .collect();
+        let pid = waiters[0].pid();
+        drop(inside);
+        // With one worker it has not run since; with two it may be through.
+        let _ = pid.kill();
+        let mut waiters = waiters.into_iter();
+        let _ = waiters.next().unwrap().join();
+        assert_eq!(waiters.next().unwrap().join().unwrap(), Ok(1));
+        assert_eq!((bulkhead.running(), bulkhead.waiting()), (0, 0));
+    });
+}
+
+#[test]
+fn a_place_that_is_given_as_the_time_is_over_is_taken() {
+    run(|| {
+        for _ in 0..20 {
+            let bulkhead = Arc::new(Bulkhead::new(1, 1).unwrap());
+            let inside = bulkhead.try_enter().unwrap();
+            let timeout = Duration::from_millis(1);
+            let waiter = spawn({
+                let bulkhead = bulkhead.clone();
+                move || bulkhead.enter_timeout(timeout).map(drop)
+            });
+            until(|| bulkhead.waiting() == 1);
+            let begun = std::time::Instant::now();
+            while begun.elapsed() < 3 * timeout {
+                std::hint::spin_loop();
+            }
+            // The worker sees that its time is over, and this actor goes on before it.
+            yield_now();
+            drop(inside);
+            let _ = waiter.join().unwrap();
+            assert_eq!((bulkhead.running(), bulkhead.waiting()), (0, 0));
+        }
+    });
+}
+
 /// Kills and short deadlines that meet places just given: in the end all places are there.
 #[test]
 fn no_place_is_lost_among_kills_and_deadlines() {

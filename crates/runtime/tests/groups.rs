@@ -1,11 +1,14 @@
 //! Groups, rule by rule as OTP's `pg` has them, and where they go beyond.
 
 use std::collections::HashMap;
+use std::future::Future;
+use std::pin::pin;
 use std::sync::{Arc, Mutex};
+use std::task::{self, Poll, Wake};
 use std::time::Duration;
 
 use thalweg_queue::TryRecvError;
-use thalweg_runtime::groups::{self, Change, GroupMonitored, NotJoined};
+use thalweg_runtime::groups::{self, Change, Group, GroupMonitored, NotJoined};
 use thalweg_runtime::registry::NameError;
 use thalweg_runtime::supervisor::{ChildSpec, Strategy, Supervisor};
 use thalweg_runtime::{
@@ -280,6 +283,44 @@ fn members_and_changes_add_up_while_many_join_and_leave() {
         for log in &logs[1..] {
             assert!(logs[0].ends_with(log), "one order for all");
         }
+    });
+}
+
+/// What wakes a future may do anything, and here it does the next change while the first is delivered.
+#[test]
+fn a_change_made_while_another_is_delivered_comes_after_it() {
+    struct Waker {
+        group: Group<ActorRef<Member>>,
+        next: ActorRef<Member>,
+    }
+    impl Wake for Waker {
+        fn wake(self: Arc<Self>) {
+            if self.group.len() == 1 {
+                self.group.join(&self.next).unwrap();
+            }
+        }
+    }
+    run(|| {
+        let group = groups::of_actors::<Member>("group").unwrap();
+        let mut monitor = group.monitor();
+        let (first, next) = (start(Member), start(Member));
+        let waker = Arc::new(Waker {
+            group: group.clone(),
+            next: next.clone(),
+        });
+        {
+            let mut change = pin!(monitor.changes().recv_async());
+            let waker = waker.into();
+            let mut context = task::Context::from_waker(&waker);
+            assert!(change.as_mut().poll(&mut context).is_pending());
+            group.join(&first).unwrap();
+            let Poll::Ready(Ok(change)) = change.as_mut().poll(&mut context) else {
+                panic!("it has come");
+            };
+            assert_eq!(change.member().get().unwrap().id(), first.id());
+        }
+        let change = monitor.try_recv().unwrap();
+        assert_eq!(change.member().get().unwrap().id(), next.id());
     });
 }
 

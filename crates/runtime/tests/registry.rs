@@ -1,13 +1,16 @@
 //! Names: one actor each, gone with it, and none kept alive by them.
 
-use std::sync::mpsc;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, mpsc};
+use std::task::{self, Wake};
 use std::time::Duration;
 
-use thalweg_runtime::registry::{self, NameError, RegisterError, WrongType};
+use thalweg_runtime::registry::{self, NameError, RegisterError, Registry, WrongType};
 use thalweg_runtime::supervisor::{ChildSpec, Strategy, Supervisor};
 use thalweg_runtime::{
-    Actor, CallError, Config, Context, Handle, Handler, JoinHandle, Runtime, init, run, spawn,
-    start, yield_now,
+    Actor, ActorRef, CallError, Config, Context, Handle, Handler, JoinHandle, Runtime, init, run,
+    spawn, start, yield_now,
 };
 
 const LONG: Duration = Duration::from_secs(600);
@@ -151,6 +154,43 @@ fn it_vanishes_before_a_monitor_or_a_join_hears_of_the_end() {
             assert!(job.join().is_err());
             assert!(registry::whereis_pid("job").is_none());
         }
+    });
+}
+
+/// A future that is woken is woken in the middle of the end: before the name that was registered after it hears of that.
+#[test]
+fn a_waker_that_hears_first_finds_the_name_free() {
+    struct Waker {
+        registry: Registry,
+        heir: ActorRef<Counter>,
+        found: Mutex<Option<bool>>,
+    }
+    impl Wake for Waker {
+        fn wake(self: Arc<Self>) {
+            let found = self.registry.whereis_pid("name").is_some();
+            self.registry.register("name", &self.heir).unwrap();
+            *self.found.lock().unwrap() = Some(found);
+        }
+    }
+    on_both(|| {
+        let job = yielder();
+        let waker = Arc::new(Waker {
+            registry: Handle::current().unwrap().registry().clone(),
+            heir: start(Counter(3)),
+            found: Mutex::new(None),
+        });
+        let mut monitor = pin!(job.pid().monitor());
+        let polled = monitor
+            .as_mut()
+            .poll(&mut task::Context::from_waker(&waker.clone().into()));
+        assert!(polled.is_pending());
+        registry::register_pid("name", &job.pid()).unwrap();
+        job.pid().kill().unwrap();
+        assert!(job.join().is_err());
+        assert_eq!(*waker.found.lock().unwrap(), Some(false));
+        // What the old one heard of its end was not about the heir.
+        let found = registry::whereis::<Counter>("name").unwrap().unwrap();
+        assert_eq!(found.id(), waker.heir.id());
     });
 }
 
