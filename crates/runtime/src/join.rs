@@ -36,9 +36,9 @@ pub enum JoinError {
 }
 
 impl JoinError {
-    /// Whether what unwinds is the end of the actor that runs, and nobody's panic.
+    /// Whether what unwinds is the end of the actor that runs, or of a scope of it, and nobody's panic.
     pub(crate) fn is_end(payload: &(dyn Any + Send)) -> bool {
-        payload.is::<worker::GivenUp>() || payload.is::<Exiting>()
+        payload.is::<worker::GivenUp>() || payload.is::<Exiting>() || payload.is::<Cancelling>()
     }
 
     pub(crate) fn panicked(payload: Box<dyn Any + Send>) -> Self {

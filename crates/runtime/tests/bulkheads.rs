@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use thalweg_runtime::cancel::with_timeout;
 use thalweg_runtime::patterns::{Bulkhead, BulkheadError};
 use thalweg_runtime::{Config, Runtime, init, run, spawn, yield_now};
 
@@ -142,6 +143,20 @@ fn a_panic_and_a_kill_give_the_place_back() {
         assert_eq!(bulkhead.waiting(), 0);
         drop(inside);
         assert_eq!(bulkhead.running(), 0);
+    });
+}
+
+#[test]
+fn a_scope_that_ends_leaves_nobody_in_the_row() {
+    on_both(|| {
+        let bulkhead = Bulkhead::new(1, 1).unwrap();
+        let inside = bulkhead.try_enter().unwrap();
+        let waited = with_timeout(Duration::from_millis(1), || bulkhead.enter().map(drop));
+        assert!(waited.is_err(), "{waited:?}");
+        assert_eq!(bulkhead.waiting(), 0);
+        drop(inside);
+        let left = with_timeout(LONG, || bulkhead.run(LONG, || 1));
+        assert_eq!(left.unwrap(), Ok(1));
     });
 }
 

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use thalweg_runtime::cancel::{cancel_scope, with_timeout};
 use thalweg_runtime::patterns::{
     BreakerConfig, BreakerError, BreakerState, CircuitBreaker, Open, RateError, RateLimit, Trip,
 };
 use thalweg_runtime::supervisor::Backoff;
-use thalweg_runtime::{Config, init, run, spawn, yield_now};
+use thalweg_runtime::{Config, init, run, sleep, spawn, yield_now};
 
 const LONG: Duration = Duration::from_secs(600);
 const SECOND: Duration = Duration::from_secs(1);
@@ -506,6 +507,25 @@ fn a_panic_is_a_failure_and_a_kill_is_not() {
         });
         let error = panics.join().unwrap_err().to_string();
         assert!(error.contains("it was told to"), "{error}");
+        assert!(matches!(breaker.state(), BreakerState::Open { .. }));
+    });
+}
+
+#[test]
+fn a_scope_that_ends_outside_is_no_failure_and_inside_it_is() {
+    run(|| {
+        let breaker = CircuitBreaker::new(in_a_row(1)).unwrap();
+        let outside = cancel_scope(|token| {
+            breaker.call(|| {
+                token.cancel("no more of it");
+                yield_now();
+                Ok::<_, u32>(())
+            })
+        });
+        assert!(outside.is_err());
+        assert_eq!(breaker.state(), BreakerState::Closed);
+        let inside = breaker.call(|| with_timeout(Duration::ZERO, || sleep(LONG)));
+        assert!(matches!(inside, Err(BreakerError::Failed(_))));
         assert!(matches!(breaker.state(), BreakerState::Open { .. }));
     });
 }

@@ -80,7 +80,8 @@ impl CircuitBreaker {
         })
     }
 
-    /// Makes the call if it may be. An `Err` is a failure, and so is a panic, which goes on; an exit signal to the caller counts neither way.
+    /// Makes the call if it may be. An `Err` is a failure, and so is a panic, which goes on; an exit signal to the caller, or the end
+    /// of a [scope](crate::cancel) around it, counts neither way. A deadline is for the inside: there its end is an `Err`.
     ///
     /// # Errors
     /// It is open; or the call's own.
@@ -163,7 +164,7 @@ impl CircuitBreaker {
     }
 }
 
-/// Whether it is somebody's panic, and not the end of the actor that runs.
+/// Whether it is somebody's panic, and not the end of the actor that runs, or of its scope.
 fn is_panic(payload: &(dyn Any + Send)) -> bool {
     !JoinError::is_end(payload)
 }
