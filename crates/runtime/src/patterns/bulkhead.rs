@@ -1,21 +1,11 @@
-//! So many at a time.
-//!
-//! 1. Who finds a place free and nobody waiting takes it. Else it waits, if there is room for it, in the order of its ticket.
-//! 2. Who leaves gives the place to the first that waits, so nobody overtakes it; with nobody there the place is free.
-//! 3. A place that was given is its taker's, also where that gave up meanwhile: then it takes it after all, or passes it on as if it left.
+//! So many at a time: a semaphore, and a count of those that wait for it.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::Mutex;
-use std::task::Waker;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use thalweg_queue::clock;
-use thalweg_queue::quiet::{Locked, lock};
-
 use super::Invalid;
-use crate::exit;
-use crate::wait::{self, Woke};
+use crate::sync::{Ended, Permit, Semaphore};
 
 /// Lets at most so many be at something at a time, and at most so many wait for it: what is slow fills its own part of the ship and no other. First come,
 /// first served.
@@ -33,19 +23,11 @@ use crate::wait::{self, Woke};
 /// # Ok::<(), thalweg_runtime::patterns::Invalid>(())
 /// ```
 pub struct Bulkhead {
+    places: Semaphore,
     running: u32,
-    waiting: u32,
-    state: Mutex<State>,
-}
-
-#[derive(Default)]
-struct State {
-    free: u32,
-    next: u64,
-    /// By ticket.
-    waiting: BTreeMap<u64, Waker>,
-    /// Tickets whose place is there.
-    given: BTreeSet<u64>,
+    most_waiting: u32,
+    /// Until they have been woken.
+    waiting: AtomicU32,
 }
 
 /// Why somebody did not get in.
@@ -66,12 +48,23 @@ pub enum BulkheadError {
 /// A place, until it is dropped.
 #[derive(Debug)]
 #[must_use = "the place is free when this is dropped"]
-pub struct BulkheadPermit<'a>(&'a Bulkhead);
+pub struct BulkheadPermit<'a> {
+    _place: Permit<'a>,
+}
 
-/// Somebody that waits, or has just been given its place.
-struct Ticket<'a> {
-    bulkhead: &'a Bulkhead,
-    number: u64,
+impl<'a> From<Permit<'a>> for BulkheadPermit<'a> {
+    fn from(place: Permit<'a>) -> Self {
+        Self { _place: place }
+    }
+}
+
+/// One of those that wait.
+struct Waiting<'a>(&'a AtomicU32);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Bulkhead {
@@ -82,17 +75,11 @@ impl Bulkhead {
     pub fn new(running: u32, waiting: u32) -> Result<Self, Invalid> {
         Invalid::unless(running > 0, "a bulkhead lets 1 run at least")?;
         Ok(Self {
+            places: Semaphore::new(running as usize),
             running,
-            waiting,
-            state: Mutex::new(State {
-                free: running,
-                ..State::default()
-            }),
+            most_waiting: waiting,
+            waiting: AtomicU32::new(0),
         })
-    }
-
-    fn state(&self) -> Locked<'_, State> {
-        lock(&self.state)
     }
 
     /// A place, if one is free and nobody waits for it.
@@ -100,12 +87,10 @@ impl Bulkhead {
     /// # Errors
     /// None is: [`BulkheadError::Full`].
     pub fn try_enter(&self) -> Result<BulkheadPermit<'_>, BulkheadError> {
-        let mut state = self.state();
-        if state.take() {
-            Ok(BulkheadPermit(self))
-        } else {
-            Err(state.full())
-        }
+        let place = self.places.try_acquire();
+        place.map(Into::into).map_err(|_| BulkheadError::Full {
+            waiting: self.waiting(),
+        })
     }
 
     /// A place; waits for it, as long as it takes.
@@ -113,7 +98,7 @@ impl Bulkhead {
     /// # Errors
     /// As many wait as may, or the runtime of the actor that waits stops.
     pub fn enter(&self) -> Result<BulkheadPermit<'_>, BulkheadError> {
-        self.enter_by(u64::MAX)
+        self.enter_by(|places| places.acquire())
     }
 
     /// A place; waits for it for at most `timeout`.
@@ -121,7 +106,7 @@ impl Bulkhead {
     /// # Errors
     /// There was none.
     pub fn enter_timeout(&self, timeout: Duration) -> Result<BulkheadPermit<'_>, BulkheadError> {
-        self.enter_by(clock::deadline(timeout))
+        self.enter_by(|places| places.acquire_timeout(1, timeout))
     }
 
     /// A place; waits for it until `deadline`.
@@ -129,7 +114,7 @@ impl Bulkhead {
     /// # Errors
     /// There was none.
     pub fn enter_deadline(&self, deadline: Instant) -> Result<BulkheadPermit<'_>, BulkheadError> {
-        self.enter_by(clock::at(deadline))
+        self.enter_by(|places| places.acquire_deadline(1, deadline))
     }
 
     /// Runs `f` in a place that is waited for, for at most `timeout`.
@@ -143,121 +128,32 @@ impl Bulkhead {
 
     /// How many are in it.
     pub fn running(&self) -> u32 {
-        self.running - self.state().free
+        self.running - self.places.available() as u32
     }
 
     /// How many wait.
     pub fn waiting(&self) -> u32 {
-        self.state().waiting.len() as u32
+        self.waiting.load(Ordering::Relaxed)
     }
 
-    fn enter_by(&self, deadline: u64) -> Result<BulkheadPermit<'_>, BulkheadError> {
-        let ticket = {
-            let mut state = self.state();
-            if state.take() {
-                return Ok(BulkheadPermit(self));
-            }
-            if state.waiting.len() >= self.waiting as usize {
-                return Err(state.full());
-            }
-            drop(state);
-            wait::tell();
-            let waker = wait::waker();
-            let mut state = self.state();
-            // All may have changed meanwhile.
-            if state.take() {
-                return Ok(BulkheadPermit(self));
-            }
-            if state.waiting.len() >= self.waiting as usize {
-                return Err(state.full());
-            }
-            let number = state.next;
-            state.next += 1;
-            state.waiting.insert(number, waker);
-            Ticket {
-                bulkhead: self,
-                number,
-            }
-        };
-        loop {
-            if self.state().given.remove(&ticket.number) {
-                std::mem::forget(ticket);
-                return Ok(BulkheadPermit(self));
-            }
-            match wait::park(Some(deadline)) {
-                Woke::Woken | Woke::Interrupted => {}
-                // Rule 3.
-                Woke::TimedOut => {
-                    let given = self.state().give_up(ticket.number);
-                    std::mem::forget(ticket);
-                    return if given {
-                        Ok(BulkheadPermit(self))
-                    } else {
-                        Err(BulkheadError::TimedOut)
-                    };
-                }
-                Woke::Stopping => {
-                    drop(ticket);
-                    exit::raise_if_due();
-                    return Err(BulkheadError::Stopped);
-                }
-            }
+    fn enter_by<'a>(
+        &'a self,
+        wait: impl FnOnce(&'a Semaphore) -> Result<Permit<'a>, Ended>,
+    ) -> Result<BulkheadPermit<'a>, BulkheadError> {
+        if let Ok(place) = self.places.try_acquire() {
+            return Ok(place.into());
         }
-    }
-
-    /// Rule 2.
-    fn leave(&self) {
-        let mut state = self.state();
-        let waker = match state.waiting.pop_first() {
-            Some((ticket, waker)) => {
-                state.given.insert(ticket);
-                Some(waker)
-            }
-            None => {
-                state.free += 1;
-                None
-            }
-        };
-        drop(state);
-        if let Some(waker) = waker {
-            waker.wake();
+        let room = |waiting| (waiting < self.most_waiting).then_some(waiting + 1);
+        self.waiting
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, room)
+            .map_err(|waiting| BulkheadError::Full { waiting })?;
+        let _waiting = Waiting(&self.waiting);
+        match wait(&self.places) {
+            Ok(place) => Ok(place.into()),
+            Err(Ended::TimedOut) => Err(BulkheadError::TimedOut),
+            // Nobody closes it.
+            Err(Ended::Stopping | Ended::Closed) => Err(BulkheadError::Stopped),
         }
-    }
-}
-
-impl State {
-    /// Rule 1.
-    fn take(&mut self) -> bool {
-        let is_free = self.free > 0;
-        self.free -= u32::from(is_free);
-        is_free
-    }
-
-    fn full(&self) -> BulkheadError {
-        BulkheadError::Full {
-            waiting: self.waiting.len() as u32,
-        }
-    }
-
-    /// `true`: a place was given.
-    fn give_up(&mut self, ticket: u64) -> bool {
-        self.waiting.remove(&ticket);
-        self.given.remove(&ticket)
-    }
-}
-
-impl Drop for Ticket<'_> {
-    fn drop(&mut self) {
-        let given = self.bulkhead.state().give_up(self.number);
-        if given {
-            self.bulkhead.leave();
-        }
-    }
-}
-
-impl Drop for BulkheadPermit<'_> {
-    fn drop(&mut self) {
-        self.0.leave();
     }
 }
 
