@@ -408,3 +408,36 @@ fn many_children_of_one_kind_come_and_go() {
         assert_eq!(live.load(Ordering::SeqCst), 0);
     });
 }
+
+#[test]
+fn a_behaviour_actor_that_traps_ends_in_order_for_its_supervisor() {
+    struct Traps(Log);
+    impl Actor for Traps {
+        fn started(&mut self, context: &Context<'_, Self>) {
+            context.trap_exits(true);
+        }
+        fn on_exit(&mut self, exit: thalweg_runtime::Exit, _: &Context<'_, Self>) {
+            self.0.add(format!("trapped {}", exit.reason));
+        }
+        fn stopped(&mut self) {
+            self.0.add("stopped");
+        }
+    }
+    impl Handler<Ping> for Traps {
+        type Reply = ();
+        fn handle(&mut self, _: Ping, _: &Context<'_, Self>) {}
+    }
+    on_both(|| {
+        let log = Log::default();
+        let seen = log.clone();
+        let (spec, traps) = ChildSpec::actor("traps", move || Traps(seen.clone()));
+        let supervisor = Supervisor::new(Strategy::OneForOne).child(spec);
+        let supervisor = supervisor.start().expect("it starts");
+        traps.pid().exit(ExitReason::Shutdown).expect("it lives");
+        traps.call(Ping).expect("a stranger does not end it");
+        supervisor.terminate_child("traps").expect("it runs");
+        assert_eq!(log.take(), ["trapped shutdown", "stopped"]);
+        let child = supervisor.which_children().unwrap().remove(0);
+        assert_eq!(child.reasons["shutdown"], 1);
+    });
+}

@@ -78,6 +78,8 @@ pub(crate) enum Kind {
     Link,
     /// Somebody's.
     Asked,
+    /// The supervisor's: a behaviour actor ends for it in order, whether it traps exits or not, as OTP's behaviours do.
+    Parent,
     /// Not trapped.
     Kill,
 }
@@ -273,13 +275,13 @@ impl State {
                         return Then::Nothing;
                     }
                 }
-                Trap::Letters => {
+                Trap::Letters if kind != Kind::Parent => {
                     return match self.body() {
                         Some(body) => Then::Trapped(body, exit),
                         None => Then::Nothing,
                     };
                 }
-                Trap::None => {}
+                Trap::Letters | Trap::None => {}
             }
             if matches!(exit.reason, ExitReason::Normal) {
                 return Then::Nothing;

@@ -90,8 +90,8 @@ pub fn exit(reason: ExitReason) -> ! {
     std::panic::resume_unwind(Box::new(Exiting(reason)))
 }
 
-/// From now on exit signals to the caller, but for [`Pid::kill`], are messages here and do not end it, until this is dropped. That is for
-/// actors with a stack of their own; a behaviour actor has [`Context::trap_exits`](crate::Context::trap_exits).
+/// From now on exit signals to the caller, but for [`Pid::kill`], are messages here and do not end it, until this is dropped. A behaviour
+/// actor rather has [`Context::trap_exits`](crate::Context::trap_exits), by which they are messages like others.
 ///
 /// ```
 /// use thalweg_runtime::{ExitReason, run, spawn, trap_exits};
@@ -107,7 +107,7 @@ pub fn exit(reason: ExitReason) -> ! {
 /// ```
 ///
 /// # Panics
-/// If the caller is no actor, or a behaviour actor.
+/// If the caller is no actor.
 pub fn trap_exits() -> mpsc::Receiver<Exit> {
     let me = Pid::current().expect("trap_exits is for actors");
     let (sender, receiver) = mpsc::unbounded();

@@ -70,6 +70,11 @@ impl Pid {
         self.send(ExitReason::Killed, Kind::Kill)
     }
 
+    /// Its supervisor's [`ExitReason::Shutdown`].
+    pub(crate) fn shut_down(&self) -> Result<(), NotAlive> {
+        self.send(ExitReason::Shutdown, Kind::Parent)
+    }
+
     fn send(&self, reason: ExitReason, kind: Kind) -> Result<(), NotAlive> {
         if cfg!(panic = "abort") {
             panic!("an exit signal unwinds: it is not for a program with panic = \"abort\"");

@@ -176,7 +176,7 @@ impl Child {
         // It may have ended by itself.
         let _ = match self.spec.shutdown {
             Shutdown::Brutal => pid.kill(),
-            Shutdown::Within(_) | Shutdown::Forever => pid.exit(ExitReason::Shutdown),
+            Shutdown::Within(_) | Shutdown::Forever => pid.shut_down(),
         };
         Some(monitor)
     }
