@@ -43,13 +43,15 @@ impl Drop for Dropped {
 #[test]
 fn a_linked_actor_ends_with_the_reason_of_the_other() {
     run(|| {
-        let other = spawn(|| {
-            sleep(Duration::from_millis(1));
+        let (linked, is_linked) = channel();
+        let other = spawn(move || {
+            is_linked.recv().expect("it links");
             exit(boom());
         });
         let pid = other.pid();
         let linked = spawn(move || {
             pid.link();
+            linked.send(()).expect("it waits");
             sleep(LONG);
         });
         assert_eq!(reason_of(linked.join()).to_string(), "boom");
@@ -59,11 +61,14 @@ fn a_linked_actor_ends_with_the_reason_of_the_other() {
 #[test]
 fn a_normal_end_ends_nobody() {
     run(|| {
-        let other = spawn(|| sleep(Duration::from_millis(1)));
+        let (linked, is_linked) = channel::<()>();
+        let other = spawn(move || is_linked.recv().expect("it links"));
         let pid = other.pid();
         let linked = spawn(move || {
             pid.link();
-            let end = pid.monitor().wait();
+            let monitor = pid.monitor();
+            linked.send(()).expect("it waits");
+            let end = monitor.wait();
             yield_now();
             end.reason.kind()
         });

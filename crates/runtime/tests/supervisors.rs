@@ -177,33 +177,41 @@ fn accepted_messages_and_references_survive() {
 fn a_back_off_lets_time_pass_and_keeps_the_mailbox() {
     on_both(|| {
         let log = Log::default();
-        let (spec, actor) = worker("slow", &log);
-        let wait = Duration::from_millis(5);
+        let (soon, actor) = worker("soon", &log);
+        let (late, late_ref) = worker("late", &log);
+        let wait = |time| Backoff {
+            first: time,
+            most: time,
+            jitter: 0.0,
+            reset_after: LONG,
+        };
         let supervisor = Supervisor::new(Strategy::OneForOne)
             .tireless()
-            .child(spec.backoff(Backoff {
-                first: wait,
-                most: wait,
-                jitter: 0.0,
-                reset_after: LONG,
-            }))
+            .child(soon.backoff(wait(Duration::from_millis(5))))
+            .child(late.backoff(wait(LONG)))
             .start()
-            .expect("it starts");
+            .expect("they start");
         let failed = std::time::Instant::now();
         let _ = actor.call(Panic);
-        let child = supervisor.which_children().unwrap().remove(0);
-        assert_eq!((child.state, child.pid), (ChildState::Restarting, None));
         assert_eq!(
             actor.call(Ping),
             Ok(1),
             "it waited for the next incarnation"
         );
-        assert!(failed.elapsed() >= wait);
+        assert!(failed.elapsed() >= Duration::from_millis(5));
+        let monitor = late_ref.pid().monitor();
+        let _ = late_ref.call(Panic);
+        monitor.wait();
+        let child = loop {
+            let child = supervisor.which_children().unwrap().remove(1);
+            if child.state != ChildState::Running {
+                break child;
+            }
+        };
+        assert_eq!((child.state, child.pid), (ChildState::Restarting, None));
         // Ended while it is about to come back, it does not.
-        let _ = actor.call(Panic);
-        supervisor.terminate_child("slow").expect("it is there");
-        sleep(2 * wait);
-        assert_eq!(states(&supervisor)[0].1, ChildState::Stopped);
+        supervisor.terminate_child("late").expect("it is there");
+        assert_eq!(states(&supervisor)[1].1, ChildState::Stopped);
     });
 }
 

@@ -19,7 +19,7 @@ use super::Cause;
 use crate::worker;
 
 /// Looks between two at the clock, for a scope with a deadline.
-const LOOKS_TO_CLOCK: u32 = 16;
+const LOOKS_TO_CLOCK: u32 = 64;
 
 /// Cancels what runs in its scope. Clones are one and the same; any thread may have one.
 ///
@@ -68,12 +68,13 @@ impl Token {
 
     /// Of a scope that the caller begins now, within the one that it is in.
     pub(super) fn nested(deadline: u64) -> Self {
-        let task = worker::running();
-        let outer = task.as_ref().and_then(|task| task.scope());
-        // SAFETY: what runs in a scope has its token in a frame below.
-        let outer = outer.map(|node| unsafe {
-            Arc::increment_strong_count(node);
-            Arc::from_raw(node)
+        let outer = worker::running().map_or(std::ptr::null(), |task| task.header().scope.get());
+        let outer = (!outer.is_null()).then(|| {
+            // SAFETY: it is from an `Arc`, which who runs in the scope has in a frame below.
+            unsafe {
+                Arc::increment_strong_count(outer);
+                Arc::from_raw(outer)
+            }
         });
         Self::below(outer, deadline)
     }
