@@ -47,7 +47,7 @@ pub struct Frame {
 pub enum NoFrames {
     /// The application handles SIGURG itself, and keeps it.
     SignalTaken,
-    /// The thread did not answer within a second: it is in the kernel and cannot be interrupted, or gets no processor.
+    /// The thread did not answer, three times, within a second: it is in the kernel and cannot be interrupted, or gets no processor.
     NoAnswer,
     /// The turn was over before it could be asked.
     Over,

@@ -71,7 +71,12 @@ struct Seen {
     /// How long its thread had waited for one until then.
     waited: u64,
     reported: bool,
+    /// How often its thread did not answer.
+    unanswered: u8,
 }
+
+/// So often a thread is asked that does not answer: on a machine under load it may have had no processor.
+const TRIES: u8 = 3;
 
 /// A turn that has lasted for the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,6 +118,7 @@ impl Looks {
                 since: now,
                 waited,
                 reported: false,
+                unanswered: 0,
             };
             let Some(seen) = self.seen.get_mut(worker) else {
                 lively |= beat.is_awake();
@@ -120,12 +126,12 @@ impl Looks {
                 continue;
             };
             lively |= beat.is_awake() || seen.beat != beat;
-            if seen.beat.stretch != beat.stretch || !beat.is_awake() || late {
+            // In the turn in which it found an actor the worker may have been slow itself, which is not the actor's doing.
+            if seen.beat != beat || !beat.is_awake() || late {
                 let reported = late && seen.reported && seen.beat.stretch == beat.stretch;
                 *seen = Seen { reported, ..fresh };
                 continue;
             }
-            seen.beat = beat;
             let lasted = seen.lasted(now, waited);
             if lasted >= self.limit && !seen.reported {
                 seen.reported = true;
@@ -146,6 +152,16 @@ impl Looks {
         let lasted = seen.lasted(now, waited);
         seen.reported = lasted >= self.limit;
         seen.reported.then_some(Stalled { lasted, ..stalled })
+    }
+}
+
+impl Looks {
+    /// Its thread did not answer. `true`: it is asked again at one of the next looks.
+    pub(super) fn is_to_ask_again(&mut self, stalled: &Stalled) -> bool {
+        let seen = &mut self.seen[stalled.worker];
+        seen.unanswered += 1;
+        seen.reported = seen.unanswered >= TRIES;
+        !seen.reported
     }
 }
 

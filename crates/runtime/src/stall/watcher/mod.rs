@@ -15,7 +15,7 @@ use thalweg_queue::{Parker, clock};
 use self::look::{Looks, Rate, Stalled};
 use self::sample::Asked;
 use super::Pulse;
-use super::report::{self, Stall};
+use super::report::{self, NoFrames, Stall};
 use crate::id::ActorId;
 use crate::stack::overflow::AlternateStack;
 
@@ -163,6 +163,9 @@ impl Watch {
         let asked = sample::ask(pulse, stalled.beat.stretch, |answer| {
             (answer.name(), frames::walk(answer))
         });
+        if matches!(asked, Err(NoFrames::NoAnswer)) && looks.is_to_ask_again(&stalled) {
+            return;
+        }
         // Who answers has a processor, so that all it waited for one is in the books.
         let waited = sample::waited(pulse);
         let Some(stalled) = looks.settle(stalled, clock::now(), waited) else {
