@@ -8,7 +8,7 @@ use thalweg_queue::quiet::lock;
 use super::lane::{Contents, Sealed};
 use super::turn::Body;
 use super::{Actor, Context};
-use crate::exit::{Control, Down, ExitReason, Pid, Watch};
+use crate::exit::{Control, Down, Pid, Watch};
 use crate::id::ActorId;
 
 /// A behaviour actor's monitor. Dropped it goes on; see [`demonitor`](Self::demonitor).
@@ -45,16 +45,7 @@ impl Monitored {
             }
         }));
         let control = Arc::clone(other.control());
-        let place = match control.watch(watch) {
-            Ok(place) => Some(place),
-            Err(watch) => {
-                watch.tell(Down {
-                    id: control.id,
-                    reason: ExitReason::NoActor,
-                });
-                None
-            }
-        };
+        let place = control.watch_or_tell(watch);
         Self {
             control,
             place,

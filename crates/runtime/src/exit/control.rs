@@ -143,6 +143,20 @@ impl Control {
         })
     }
 
+    /// The same; who has ended already is [`ExitReason::NoActor`].
+    pub(crate) fn watch_or_tell(&self, watch: Watch) -> Option<usize> {
+        match self.watch(watch) {
+            Ok(place) => Some(place),
+            Err(watch) => {
+                watch.tell(Down {
+                    id: self.id,
+                    reason: ExitReason::NoActor,
+                });
+                None
+            }
+        }
+    }
+
     /// Whoever got the place, once.
     pub(crate) fn unwatch(&self, place: usize) {
         let watch = {

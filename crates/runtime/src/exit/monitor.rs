@@ -36,16 +36,7 @@ pub struct Monitor {
 impl Monitor {
     pub(super) fn new(control: &Arc<Control>) -> Self {
         let (sender, downs) = oneshot::channel();
-        let place = match control.watch(Watch::Monitor(sender)) {
-            Ok(place) => Some(place),
-            Err(watch) => {
-                watch.tell(Down {
-                    id: control.id,
-                    reason: ExitReason::NoActor,
-                });
-                None
-            }
-        };
+        let place = control.watch_or_tell(Watch::Monitor(sender));
         Self {
             control: Arc::clone(control),
             place,
