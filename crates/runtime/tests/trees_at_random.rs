@@ -272,9 +272,8 @@ fn one_tree(seed: u64) {
     while world.live.load(Ordering::SeqCst) > 0 {
         yield_now();
     }
-    drop(tree);
     let count = |of: &AtomicU64| of.load(Ordering::Relaxed);
-    // The mailboxes' last letters go with the last turns.
+    // While every reference is there: what goes with the last one does not count as dropped in order. The last letters go with the last turns.
     while count(&world.begun) + count(&world.dropped) < count(&world.accepted) {
         yield_now();
     }
@@ -283,6 +282,7 @@ fn one_tree(seed: u64) {
         count(&world.accepted),
         "seed {seed}: something was lost, or came twice"
     );
+    drop(tree);
     assert_eq!(
         world.overlaps.load(Ordering::Relaxed),
         0,
