@@ -111,10 +111,11 @@ fn a_child_that_does_not_start_ends_those_before_it() {
         let (a, _) = worker("a", &log);
         let (b, _) = ChildSpec::actor("b", || -> Worker { panic!("it cannot") });
         let (c, c_ref) = worker("c", &log);
+        c_ref.cast(Ping).expect("it may start yet");
         let failed = Supervisor::new(Strategy::OneForAll)
             .child(a)
             .child(b)
-            .child(c)
+            .child(c.clone())
             .start()
             .expect_err("b does not start");
         let StartError::Child { id, reason } = failed else {
@@ -122,9 +123,88 @@ fn a_child_that_does_not_start_ends_those_before_it() {
         };
         assert_eq!((id.as_str(), reason.kind()), ("b", "panic"));
         assert_eq!(log.take(), ["+a", "-a"]);
-        // It was never given to anybody.
-        assert_eq!(c_ref.len(), 0);
+        // Nobody was left to start it.
+        assert_eq!((c_ref.len(), c_ref.is_alive()), (0, false));
+        let other = Supervisor::new(Strategy::OneForAll).child(c);
+        let _other = other.start().expect("there is no b");
+        assert_eq!(c_ref.call(Ping), Ok(1));
     });
+}
+
+#[test]
+fn a_child_that_nobody_can_start_takes_no_messages() {
+    on_both(|| {
+        let (spec, actor) = worker("a", &Log::default());
+        let clone = spec.clone();
+        actor.cast(Ping).expect("it may start yet");
+        drop(spec);
+        assert!(actor.is_alive());
+        drop(clone);
+        assert_eq!(actor.call(Ping), Err(CallError::Ended));
+        assert_eq!(actor.len(), 0);
+    });
+}
+
+#[test]
+fn a_child_changes_hands_when_its_mailbox_is_closed() {
+    #[derive(Default)]
+    struct Seen {
+        starts: AtomicU32,
+        drops_begun: AtomicU32,
+        drops: AtomicU32,
+    }
+    /// Takes its time to be dropped, unread: as long as nobody starts the next incarnation, which nobody may.
+    struct Heavy(Arc<Seen>);
+    impl Drop for Heavy {
+        fn drop(&mut self) {
+            self.0.drops_begun.fetch_add(1, Ordering::SeqCst);
+            for _ in 0..20 {
+                if self.0.starts.load(Ordering::SeqCst) == 1 {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            }
+            self.0.drops.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+    struct Child;
+    impl Actor for Child {}
+    impl Handler<Heavy> for Child {
+        type Reply = ();
+        fn handle(&mut self, _: Heavy, _: &Context<'_, Self>) {
+            unreachable!("it is killed before");
+        }
+    }
+    impl Handler<Ping> for Child {
+        type Reply = ();
+        fn handle(&mut self, _: Ping, _: &Context<'_, Self>) {
+            sleep(LONG);
+        }
+    }
+    let runtime = Runtime::start(Config::exact(2)).unwrap();
+    let handle = runtime.handle().clone();
+    let seen = Arc::new(Seen::default());
+    let (spec, actor) = ChildSpec::actor_on(&handle, "a", Mailbox::default(), {
+        let seen = Arc::clone(&seen);
+        move || -> Result<_, ExitReason> {
+            let drops = seen.drops.load(Ordering::SeqCst);
+            assert_eq!(drops, seen.starts.fetch_add(1, Ordering::SeqCst));
+            Ok(Child)
+        }
+    });
+    let one = Supervisor::new(Strategy::OneForOne).child(spec.clone());
+    let one = one.start_on(&handle).expect("it starts");
+    actor.cast(Ping).expect("it lives");
+    actor.cast(Heavy(Arc::clone(&seen))).expect("there is room");
+    one.pid().kill().expect("it lives");
+    while seen.drops_begun.load(Ordering::SeqCst) == 0 {
+        std::thread::yield_now();
+    }
+    let two = Supervisor::new(Strategy::OneForOne).child(spec);
+    let _two = two
+        .start_on(&handle)
+        .expect("the first one has let go of it");
+    actor.cast(Ping).expect("it takes messages again");
+    drop(runtime);
 }
 
 #[test]

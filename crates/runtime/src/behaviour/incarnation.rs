@@ -5,8 +5,8 @@
 //! 2. Messages that were accepted stay in the mailbox and are the next incarnation's, but for the one that was being handled: it was handled, in part.
 //!    What was meant for an incarnation, such as the ends that it monitored, is for no other.
 //! 3. The state is made, and [`Actor::started`] runs, in the first turn of an incarnation; who began it hears how that went.
-//! 4. Without a keeper it ends for good, whoever sees to that first: `keeper` is taken away under the same lock under which an incarnation says
-//!    that it has ended.
+//! 4. Without a keeper it ends for good, and its mailbox is closed down, which one alone may do: the incarnation that ends, before it says so, if it
+//!    has no keeper then; else the keeper, before it gives up its place. So who keeps it next comes after that. Both look and say under one lock.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
@@ -37,15 +37,14 @@ pub(crate) type Report = oneshot::Sender<Result<(), ExitReason>>;
 
 /// What is kept, as its keeper sees it.
 pub(crate) trait Kept: Send + Sync {
-    /// From now on `keeper` hears of its ends, until it is closed down or abandoned. `false`: another one does.
+    /// From now on `keeper` hears of its ends, until it is abandoned. `false`: another one does.
     fn keep(&self, keeper: Keeper) -> bool;
     /// The incarnation that lives: a keeper that was killed may have left one behind.
     fn living(self: Arc<Self>) -> Option<Pid>;
     /// Begins an incarnation. None lives. The name is the new one's.
     fn begin(self: Arc<Self>) -> (Pid, oneshot::Receiver<Result<(), ExitReason>>);
-    /// None lives, and none will, unless it is kept and begun again: what waits is dropped, and nothing more accepted.
-    fn close_down(&self);
-    /// Whether one lives or not, none will follow.
+    /// None will follow, unless it is kept and begun again: what waits is dropped and nothing more accepted, at once or when the one that lives has
+    /// ended. For its keeper, and for whom no other can become it.
     fn abandon(&self);
     /// Messages that wait.
     fn waiting(&self) -> usize;
@@ -95,20 +94,18 @@ impl<A: Actor> Kept for Body<A> {
         (pid, reported)
     }
 
-    fn close_down(&self) {
-        lock(&self.named).keeper = None;
-        Self::close_down(self);
-    }
-
     fn abandon(&self) {
         let is_vacant = {
             let mut named = lock(&self.named);
-            named.keeper = None;
+            if !named.ended {
+                named.keeper = None;
+            }
             named.ended
         };
         // Rule 4.
         if is_vacant {
-            Self::close_down(self);
+            self.close_down();
+            lock(&self.named).keeper = None;
         }
     }
 

@@ -58,6 +58,11 @@ fn is_closed(seen: u64) -> bool {
     seen & (closing | ENDED) != 0
 }
 
+/// Of one that has ended there are none: who ended it took them out.
+fn letters(seen: u64) -> u64 {
+    if seen & ENDED == 0 { seen & LETTERS } else { 0 }
+}
+
 impl Owner {
     pub(crate) fn new() -> Self {
         Self(AtomicU64::new(0))
@@ -97,7 +102,7 @@ impl Owner {
     }
 
     pub(crate) fn letters(&self) -> u64 {
-        self.0.load(Ordering::Relaxed) & LETTERS
+        letters(self.0.load(Ordering::Relaxed))
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -162,7 +167,7 @@ impl Owner {
     pub(crate) fn begin_again(&self) {
         let mut seen = self.0.load(Ordering::Relaxed);
         loop {
-            let letters = if seen & ENDED == 0 { seen & LETTERS } else { 0 };
+            let letters = letters(seen);
             let kept = seen & (SYSTEM | WAITERS | KEPT);
             match self.0.compare_exchange_weak(
                 seen,
@@ -178,11 +183,6 @@ impl Owner {
 
     /// The turn, last: how many letters there are to be dropped. None, if it had ended.
     pub(crate) fn end(&self) -> u64 {
-        let before = self.0.fetch_or(ENDED, Ordering::AcqRel);
-        if before & ENDED == 0 {
-            before & LETTERS
-        } else {
-            0
-        }
+        letters(self.0.fetch_or(ENDED, Ordering::AcqRel))
     }
 }

@@ -371,21 +371,24 @@ impl<A: Actor> Body<A> {
 
     /// The rest of it, which runs no code of the state. `failed`: who began it hears that it did not come to be.
     fn end(self: &Arc<Self>, how: Result<(), JoinError>, failed: Option<Report>) {
+        let id = self.id();
         let (control, keeper, on_end) = {
             let mut named = lock(&self.named);
+            let keeper = named.keeper.clone();
+            if keeper.is_none() {
+                // Whoever keeps it from now on takes it for alive meanwhile (`incarnation`'s rule 4).
+                drop(named);
+                self.close_down();
+                named = lock(&self.named);
+            }
             named.ended = true;
-            let on_end = named.on_end.take();
-            (named.control.take(), named.keeper.clone(), on_end)
+            (named.control.take(), keeper, named.on_end.take())
         };
-        let id = self.id();
         let asked = || control.as_ref().and_then(|control| control.exit_reason());
         let reason = match &how {
             Ok(()) => asked().unwrap_or(ExitReason::Normal),
             Err(why) => ExitReason::from(why),
         };
-        if keeper.is_none() {
-            self.close_down();
-        }
         // From here on, where it is kept, the next incarnation may begin.
         if let Some(control) = control {
             control.end(reason.clone());

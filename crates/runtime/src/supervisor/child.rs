@@ -112,7 +112,7 @@ impl Child {
     /// Begins an incarnation of a child that is kept, and waits until it has made its state.
     pub(super) fn start(&mut self) -> Result<(), ExitReason> {
         self.forget_restart();
-        let (pid, begun) = self.spec.kept.clone().begin();
+        let (pid, begun) = self.spec.place.kept().begin();
         let incarnation = pid.id();
         self.pid = Some(pid);
         self.state = ChildState::Running;
@@ -131,7 +131,7 @@ impl Child {
     pub(super) fn close_down(&mut self) {
         self.forget_restart();
         self.is_kept = false;
-        self.spec.kept.close_down();
+        self.spec.place.abandon();
     }
 
     pub(super) fn forget_restart(&mut self) {
@@ -208,7 +208,7 @@ impl Child {
             restart: self.spec.restart,
             state: self.state,
             pid: self.pid.clone(),
-            waiting: self.spec.kept.waiting(),
+            waiting: self.spec.place.waiting(),
             restarts: self.starts.saturating_sub(1),
             crashes: self.crashes.iter().cloned().collect(),
             reasons: self.reasons.clone(),

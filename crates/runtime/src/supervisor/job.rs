@@ -132,12 +132,8 @@ impl Kept for Job {
         (pid, reported)
     }
 
-    fn close_down(&self) {
-        lock(&self.state).keeper = None;
-    }
-
     fn abandon(&self) {
-        self.close_down();
+        lock(&self.state).keeper = None;
     }
 
     fn waiting(&self) -> usize {

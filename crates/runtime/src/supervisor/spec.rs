@@ -1,5 +1,6 @@
 //! What a supervisor is to do, and with whom.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -68,16 +69,41 @@ pub enum ChildKind {
     Supervisor,
 }
 
-/// A child, before and after its start. A clone is the same child.
+/// A child, before and after its start. A clone is the same child. Messages that it is sent before wait for its first start; when its supervisor has
+/// ended, or no spec of it is left, they are refused.
 #[derive(Clone)]
 pub struct ChildSpec {
     pub(super) id: String,
-    pub(super) kept: Arc<dyn Kept>,
+    pub(super) place: Arc<Place>,
     pub(super) kind: ChildKind,
     pub(super) restart: Restart,
     pub(super) shutdown: Shutdown,
     pub(super) significant: bool,
     pub(super) backoff: Option<Backoff>,
+}
+
+/// Where a child's incarnations follow each other, whoever supervises it. When no spec of it is left nobody can start it any more, and it takes no more
+/// messages.
+pub(super) struct Place(Arc<dyn Kept>);
+
+impl Place {
+    pub(super) fn kept(&self) -> Arc<dyn Kept> {
+        Arc::clone(&self.0)
+    }
+}
+
+impl Deref for Place {
+    type Target = dyn Kept;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.abandon();
+    }
 }
 
 /// What OTP gives a worker.
@@ -158,7 +184,7 @@ impl ChildSpec {
     fn of(id: String, kept: Arc<dyn Kept>, kind: ChildKind, shutdown: Shutdown) -> Self {
         Self {
             id,
-            kept,
+            place: Arc::new(Place(kept)),
             kind,
             restart: Restart::Permanent,
             shutdown,

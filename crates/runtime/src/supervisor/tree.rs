@@ -5,9 +5,10 @@
 //! 2. The supervisor waits for each child that it starts, until its state is made, and for each that it ends. So it does one thing at a time, and
 //!    what comes meanwhile waits.
 //! 3. A restart that is not at once, or is tried again, is a message to itself, so that others are heard in between.
-//! 4. Whatever way it goes, its children go before: in order by [`Actor::stopped`], else by its destructor, which kills them.
+//! 4. Whatever way it goes, its children go before: in order by [`Actor::stopped`], else by its destructor, which kills them. Their mailboxes close,
+//!    also of those that it did not come to start.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,7 +34,7 @@ pub(super) struct Tree {
     children: BTreeMap<Key, Child>,
     names: HashMap<String, Key>,
     /// Those that its start is to start.
-    specs: Vec<ChildSpec>,
+    specs: VecDeque<ChildSpec>,
     next: Key,
     random: Random,
     to_self: Option<ToSelf<Self>>,
@@ -61,24 +62,25 @@ const TOO_OFTEN: &str = "it restarted its children too often";
 
 impl Tree {
     pub(super) fn new(supervisor: Supervisor) -> Result<Self, StartError> {
-        let mut names = HashMap::new();
-        for spec in &supervisor.children {
-            check(spec, supervisor.auto_shutdown)?;
-            if names.insert(&spec.id, ()).is_some() {
-                return Err(StartError::DuplicateId(spec.id.clone()));
-            }
-        }
-        Ok(Self {
+        let tree = Self {
             strategy: supervisor.strategy,
             auto_shutdown: supervisor.auto_shutdown,
             restarts: Restarts::new(supervisor.intensity, supervisor.period),
             children: BTreeMap::new(),
             names: HashMap::new(),
-            specs: supervisor.children,
+            specs: supervisor.children.into(),
             next: 0,
             random: Random(clock::now()),
             to_self: None,
-        })
+        };
+        let mut names = HashSet::new();
+        for spec in &tree.specs {
+            check(spec, tree.auto_shutdown)?;
+            if !names.insert(&spec.id) {
+                return Err(StartError::DuplicateId(spec.id.clone()));
+            }
+        }
+        Ok(tree)
     }
 
     fn to_self(&self) -> &ToSelf<Self> {
@@ -106,7 +108,7 @@ impl Tree {
     fn start(&mut self, key: Key) -> Result<Pid, StartError> {
         let to_self = self.to_self().clone();
         let child = self.children.get_mut(&key).expect("it is there");
-        let kept = &child.spec.kept;
+        let place = &child.spec.place;
         if !child.is_kept {
             let keeper = Arc::new(move |incarnation, reason| {
                 to_self.send(Ended {
@@ -115,12 +117,12 @@ impl Tree {
                     reason,
                 });
             });
-            if !kept.keep(keeper) {
+            if !place.keep(keeper) {
                 return Err(StartError::Supervised(child.spec.id.clone()));
             }
             child.is_kept = true;
             // A keeper that was killed may have left one behind.
-            if let Some(pid) = Arc::clone(kept).living() {
+            if let Some(pid) = place.kept().living() {
                 let _ = pid.kill();
                 pid.monitor().wait();
             }
@@ -294,7 +296,7 @@ fn check(spec: &ChildSpec, auto_shutdown: AutoShutdown) -> Result<(), StartError
 impl Actor for Tree {
     fn started(&mut self, context: &Context<'_, Self>) {
         self.to_self = Some(ToSelf::of(context));
-        for spec in std::mem::take(&mut self.specs) {
+        while let Some(spec) = self.specs.pop_front() {
             if let Err(error) = self.add(spec) {
                 self.end();
                 exit(error.into());
@@ -315,7 +317,13 @@ impl Drop for Tree {
                 let _ = pid.kill();
             }
             if child.is_kept {
-                child.spec.kept.abandon();
+                child.spec.place.abandon();
+            }
+        }
+        // Those that its start did not come to.
+        for spec in &self.specs {
+            if spec.place.keep(Arc::new(|_, _| {})) {
+                spec.place.abandon();
             }
         }
     }
