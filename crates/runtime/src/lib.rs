@@ -69,7 +69,7 @@ mod wheel;
 mod worker;
 
 pub use behaviour::{
-    Actor, ActorRef, CallError, Context, Handler, Later, Mailbox, Monitored, start,
+    Actor, ActorRef, CallError, Context, Handler, Later, Mailbox, Monitored, Priority, start,
 };
 pub use block_on::{Elapsed, block_on, block_on_deadline, block_on_timeout};
 pub use channel::{Iter, Receiver, Sender, channel};

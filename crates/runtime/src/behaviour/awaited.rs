@@ -51,15 +51,16 @@ impl<A: Actor> ActorRef<A> {
             reply: Some(reply),
         });
         loop {
-            let put = self
-                .body
-                .put(|| Sealed::new(contents.take().expect("it is put in once")));
+            let put = self.body.put(self.priority, || {
+                Sealed::new(contents.take().expect("it is put in once"))
+            });
             match put {
                 Ok(()) => break,
                 Err(Refused::Closed) => return Err(CallError::Ended),
                 Err(Refused::Full) if !waits => return Err(CallError::Full),
                 Err(Refused::Full) => {
-                    poll_fn(|context| self.body.poll_for_room(context.waker())).await;
+                    poll_fn(|context| self.body.poll_for_room(self.priority, context.waker()))
+                        .await;
                 }
             }
         }

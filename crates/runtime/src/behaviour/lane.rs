@@ -128,6 +128,14 @@ impl<A: Actor> Lane<A> {
         Some(Sealed(oldest))
     }
 
+    /// The reader: whether there was none a moment ago.
+    ///
+    /// # Safety
+    /// The caller is the reader (rule 2).
+    pub(super) unsafe fn is_empty(&self) -> bool {
+        self.oldest.get().is_null() && self.newest.load(Ordering::Relaxed).is_null()
+    }
+
     fn turn_over(&self) {
         if self.newest.load(Ordering::Relaxed).is_null() {
             return;

@@ -37,6 +37,7 @@
 mod awaited;
 mod incarnation;
 mod lane;
+mod lanes;
 mod monitored;
 pub(crate) mod owner;
 mod reference;
@@ -50,6 +51,7 @@ use std::time::Duration;
 use thalweg_queue::Overflow;
 
 pub(crate) use self::incarnation::{Keeper, Kept, ToSelf, kept};
+pub use self::lanes::Priority;
 pub use self::monitored::Monitored;
 pub use self::reference::{ActorRef, Later, start};
 pub(crate) use self::told::Teller;

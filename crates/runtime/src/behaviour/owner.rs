@@ -7,7 +7,7 @@
 //! | `WAITERS` | senders wait for room |
 //! | `CLOSED` | nobody can send any more: what is there is read, then it ends |
 //! | `STOP` | it ends before it reads another letter, however many there are |
-//! | `SYSTEM` | there is something in the system lane, or it is doomed: that comes before any letter |
+//! | `SYSTEM` | there is something in the system lane, a letter of high priority, or it is doomed: that comes before any other letter |
 //! | `KEPT` | another incarnation may follow: `STOP` ends this one, and letters are taken all the same |
 //! | `ENDED` | it has ended: nothing is put in any more |
 //!
@@ -20,7 +20,7 @@
 
 use crate::shim::{AtomicU64, Ordering};
 
-const LETTERS: u64 = (1 << 32) - 1;
+pub(super) const LETTERS: u64 = (1 << 32) - 1;
 const SCHEDULED: u64 = 1 << 32;
 const WAITERS: u64 = 1 << 33;
 const CLOSED: u64 = 1 << 34;
@@ -124,6 +124,11 @@ impl Owner {
         self.0.fetch_or(SYSTEM | SCHEDULED, Ordering::AcqRel) & SCHEDULED == 0
     }
 
+    /// The same of who has counted a letter, or makes the turn: there is one, or will be.
+    pub(crate) fn look_first(&self) {
+        self.0.fetch_or(SYSTEM, Ordering::Release);
+    }
+
     /// A sender that waits, before it looks again. One word says both: either this look sees the room, or who makes it sees this.
     pub(crate) fn wait(&self) {
         self.0.fetch_or(WAITERS, Ordering::Relaxed);
@@ -155,6 +160,12 @@ impl Owner {
         }
     }
 
+    /// The turn, after [`Next::System`]: whether it may read letters, and there are any.
+    pub(crate) fn may_read(&self) -> bool {
+        let seen = self.0.load(Ordering::Acquire);
+        seen & STOP == 0 && seen & LETTERS != 0
+    }
+
     /// The turn has read so many. `true`: senders waited for room, and are to be woken.
     pub(crate) fn has_read(&self, letters: u64) -> bool {
         // Who finds room by this learns nothing else; what the turn wrote is for the next turn (`next`).
@@ -163,15 +174,15 @@ impl Owner {
     }
 
     /// Rule 3: the next incarnation begins. What was asked of the last one is not of this one, and letters are there as they were, unless it had
-    /// ended.
+    /// ended. It looks into the system lane, where the last one may have left something.
     pub(crate) fn begin_again(&self) {
         let mut seen = self.0.load(Ordering::Relaxed);
         loop {
             let letters = letters(seen);
-            let kept = seen & (SYSTEM | WAITERS | KEPT);
+            let kept = seen & (WAITERS | KEPT);
             match self.0.compare_exchange_weak(
                 seen,
-                letters | kept | SCHEDULED,
+                letters | kept | SCHEDULED | SYSTEM,
                 Ordering::AcqRel,
                 Ordering::Relaxed,
             ) {

@@ -9,6 +9,7 @@ use thalweg_queue::quiet::lock;
 use thalweg_queue::{Overflow, RecvTimeoutError, SendError, clock, oneshot};
 
 use super::lane::{Contents, Sealed};
+use super::lanes::Priority;
 use super::turn::{Body, Refused};
 use super::{Actor, CALL_TIMEOUT, CallError, Context, Handler, Mailbox};
 use crate::exit::{self, Pid};
@@ -22,6 +23,7 @@ use crate::{channel, worker};
 /// Reaches an actor. When the last one is dropped the actor handles what it has, and ends.
 pub struct ActorRef<A: Actor> {
     pub(super) body: Arc<Body<A>>,
+    pub(super) priority: Priority,
 }
 
 /// A new actor with this state, on the caller's runtime.
@@ -109,7 +111,47 @@ impl<A: Actor> ActorRef<A> {
         body.references.fetch_add(1, Ordering::Relaxed);
         Self {
             body: Arc::clone(body),
+            priority: Priority::Normal,
         }
+    }
+
+    /// One more, by which messages and calls have this priority. One by which nothing is said of that has [`Priority::Normal`].
+    ///
+    /// ```
+    /// use thalweg_runtime::{Actor, Context, Handler, Priority, run, start};
+    ///
+    /// struct Log(Vec<&'static str>);
+    /// struct Take;
+    ///
+    /// impl Actor for Log {}
+    /// impl Handler<&'static str> for Log {
+    ///     type Reply = ();
+    ///     fn handle(&mut self, line: &'static str, _: &Context<'_, Self>) {
+    ///         self.0.push(line);
+    ///     }
+    /// }
+    /// impl Handler<Take> for Log {
+    ///     type Reply = Vec<&'static str>;
+    ///     fn handle(&mut self, _: Take, _: &Context<'_, Self>) -> Self::Reply {
+    ///         std::mem::take(&mut self.0)
+    ///     }
+    /// }
+    ///
+    /// run(|| {
+    ///     let log = start(Log(Vec::new()));
+    ///     // None is handled before the call waits: there is one worker.
+    ///     log.with_priority(Priority::Low).cast("later").unwrap();
+    ///     log.cast("now").unwrap();
+    ///     log.with_priority(Priority::High).cast("first").unwrap();
+    ///     assert_eq!(log.call(Take).unwrap(), ["first", "now"]);
+    ///     assert_eq!(log.with_priority(Priority::Low).call(Take).unwrap(), ["later"]);
+    /// });
+    /// ```
+    #[must_use]
+    pub fn with_priority(&self, priority: Priority) -> Self {
+        let mut other = self.clone();
+        other.priority = priority;
+        other
     }
 
     /// From now on it does not end for want of references: it has a supervisor.
@@ -229,9 +271,9 @@ impl<A: Actor> ActorRef<A> {
     {
         let mut contents = Some(Message { message, reply });
         loop {
-            let put = self
-                .body
-                .put(|| Sealed::new(contents.take().expect("it is put in once")));
+            let put = self.body.put(self.priority, || {
+                Sealed::new(contents.take().expect("it is put in once"))
+            });
             let Err(refused) = put else {
                 return Ok(());
             };
@@ -251,7 +293,7 @@ impl<A: Actor> ActorRef<A> {
                     return Ok(());
                 }
                 Refused::Full if !waits || self.body.is_caller() => CallError::Full,
-                Refused::Full if self.body.wait_for_room(deadline) => continue,
+                Refused::Full if self.body.wait_for_room(self.priority, deadline) => continue,
                 Refused::Full => {
                     exit::raise_if_due();
                     CallError::TimedOut
@@ -319,7 +361,9 @@ impl<A: Actor> Wake for Post<A> {
 
 impl<A: Actor> Clone for ActorRef<A> {
     fn clone(&self) -> Self {
-        Self::new(&self.body)
+        let mut clone = Self::new(&self.body);
+        clone.priority = self.priority;
+        clone
     }
 }
 

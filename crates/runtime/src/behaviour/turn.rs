@@ -9,8 +9,9 @@ use thalweg_queue::Quiet;
 use thalweg_queue::quiet::{Locked, lock};
 
 use super::incarnation::{Keeper, Maker, Report};
-use super::lane::{Contents, Lane, Sealed};
-use super::owner::{Counted, Next, Owner};
+use super::lane::{Contents, Sealed};
+use super::lanes::{Lanes, Priority};
+use super::owner::{self, Counted, Next, Owner};
 use super::weak::Life;
 use super::{Actor, Context, Mailbox};
 use crate::exit::{self, Control, Doom, Exit, ExitReason, Pid, Reach, Reached};
@@ -30,9 +31,7 @@ type OnEnd = Box<dyn FnOnce(Signal) + Send>;
 
 pub(super) struct Body<A: Actor> {
     pub(super) owner: Owner,
-    lane: Lane<A>,
-    /// What no full mailbox delays: ends of others, exits, timers.
-    system: Lane<A>,
+    lanes: Lanes<A>,
     pub(super) mailbox: Mailbox,
     /// `None`: it has ended. The running turn's alone (`owner`'s rule 2).
     state: UnsafeCell<Option<A>>,
@@ -89,8 +88,7 @@ impl<A: Actor> Body<A> {
         };
         Arc::new(Self {
             owner: Owner::new(),
-            lane: Lane::new(),
-            system: Lane::new(),
+            lanes: Lanes::new(),
             mailbox,
             state: UnsafeCell::new(state),
             begun: Cell::new(false),
@@ -122,12 +120,19 @@ impl<A: Actor> Body<A> {
     }
 
     /// Counts a letter and puts it in, if there is room.
-    pub(super) fn put(self: &Arc<Self>, letter: impl FnOnce() -> Sealed<A>) -> Result<(), Refused> {
+    pub(super) fn put(
+        self: &Arc<Self>,
+        priority: Priority,
+        letter: impl FnOnce() -> Sealed<A>,
+    ) -> Result<(), Refused> {
         // Whoever sees that it is counted waits for it by looking again and again.
         let _quiet = Quiet::begin();
-        match self.owner.count(u64::from(self.mailbox.capacity)) {
+        match self.owner.count(self.room(priority)) {
             Counted::In(idle) => {
-                self.lane.push(letter());
+                self.lanes.push(priority, letter());
+                if priority == Priority::High {
+                    self.owner.look_first();
+                }
                 if idle {
                     self.schedule();
                 }
@@ -138,9 +143,18 @@ impl<A: Actor> Body<A> {
         }
     }
 
+    /// Letters that may wait before one of this priority.
+    fn room(&self, priority: Priority) -> u64 {
+        let capacity = u64::from(self.mailbox.capacity);
+        match priority {
+            Priority::High => (2 * capacity).min(owner::LETTERS),
+            Priority::Normal | Priority::Low => capacity,
+        }
+    }
+
     /// Puts it where it comes before all letters, and whether there is room does not matter.
     pub(super) fn put_system(self: &Arc<Self>, letter: Sealed<A>) {
-        self.system.push(letter);
+        self.lanes.push_system(letter);
         self.look_at_system();
     }
 
@@ -171,11 +185,11 @@ impl<A: Actor> Body<A> {
     }
 
     /// Waits until there is room, or there will be none. `false`: the deadline passed.
-    pub(super) fn wait_for_room(&self, deadline: Option<u64>) -> bool {
-        let capacity = u64::from(self.mailbox.capacity);
+    pub(super) fn wait_for_room(&self, priority: Priority, deadline: Option<u64>) -> bool {
+        let room = self.room(priority);
         loop {
             self.ask_for_room(wait::waker());
-            if self.owner.has_room(capacity) {
+            if self.owner.has_room(room) {
                 return true;
             }
             match wait::park(deadline) {
@@ -198,9 +212,9 @@ impl<A: Actor> Body<A> {
     }
 
     /// The same for a task.
-    pub(super) fn poll_for_room(&self, waker: &Waker) -> Poll<()> {
+    pub(super) fn poll_for_room(&self, priority: Priority, waker: &Waker) -> Poll<()> {
         self.ask_for_room(waker.clone());
-        if self.owner.has_room(u64::from(self.mailbox.capacity)) {
+        if self.owner.has_room(self.room(priority)) {
             Poll::Ready(())
         } else {
             Poll::Pending
@@ -314,20 +328,27 @@ impl<A: Actor> Body<A> {
         {
             state.started(context);
         }
-        loop {
-            match self.owner.next() {
-                Next::Read => {}
+        while budget > 0 {
+            let letter = match self.owner.next() {
+                // SAFETY: this is the running turn.
+                Next::Read => unsafe { self.lanes.pop(budget) },
                 Next::System => {
                     self.read_system(state, context);
                     if self.doom.is_set() {
                         return Next::End;
                     }
-                    continue;
+                    if !self.owner.may_read() {
+                        continue;
+                    }
+                    // SAFETY: as above.
+                    let (letter, more) = unsafe { self.lanes.pop_any(budget) };
+                    if more {
+                        self.owner.look_first();
+                    }
+                    letter
                 }
                 other => return other,
-            }
-            // SAFETY: this is the running turn.
-            let letter = unsafe { self.lane.pop() };
+            };
             let (Some(letter), Some(state)) = (letter, state.as_mut()) else {
                 // Its sender has counted it and is about to put it in.
                 return Next::Read;
@@ -336,17 +357,18 @@ impl<A: Actor> Body<A> {
             letter.read(state, context);
             drop(counted);
             budget -= 1;
-            if budget == 0 {
-                return self.owner.next();
+            if budget > 0 {
+                wait::check();
             }
-            wait::check();
         }
+        // Not to be asked of the word: what it says once it does not say again.
+        Next::Read
     }
 
     fn read_system(&self, state: &mut Option<A>, context: &Context<'_, A>) {
         while !self.doom.is_set() {
             // SAFETY: this is the running turn.
-            let letter = unsafe { self.system.pop() };
+            let letter = unsafe { self.lanes.pop_system() };
             let (Some(letter), Some(state)) = (letter, state.as_mut()) else {
                 return;
             };
@@ -409,7 +431,7 @@ impl<A: Actor> Body<A> {
         self.end_life();
         while letters > 0 {
             // SAFETY: this is the running turn, or there is none and none can be (`owner`'s rule 3).
-            match unsafe { self.lane.pop() } {
+            match unsafe { self.lanes.pop_any(0) }.0 {
                 Some(letter) => {
                     letters -= 1;
                     drop_quietly(letter);
@@ -419,7 +441,7 @@ impl<A: Actor> Body<A> {
             }
         }
         // SAFETY: as above.
-        while let Some(letter) = unsafe { self.system.pop() } {
+        while let Some(letter) = unsafe { self.lanes.pop_system() } {
             drop_quietly(letter);
         }
         self.wake_all();

@@ -10,6 +10,7 @@ use std::sync::{Arc, Weak};
 use thalweg_queue::quiet::lock;
 
 use super::incarnation::Kept;
+use super::lanes::Priority;
 use super::turn::Body;
 use super::{Actor, ActorRef};
 use crate::exit::{Control, ExitReason, Pid, Reach, Reached};
@@ -69,7 +70,10 @@ impl<A: Actor> WeakRef<A> {
         let counted = body
             .references
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more);
-        counted.is_ok().then_some(ActorRef { body })
+        counted.is_ok().then_some(ActorRef {
+            body,
+            priority: Priority::Normal,
+        })
     }
 
     /// That of the incarnation that lives.

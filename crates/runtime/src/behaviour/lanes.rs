@@ -1,0 +1,89 @@
+//! In which order an actor's letters are read: by priority, and by age within one.
+//!
+//! 1. What the core sends (ends, exits, timers) comes before all; then high, normal and low.
+//! 2. Of the letters that a turn may read, the last is a low one if any waits, and the last but one a normal one: a flood of one priority delays the
+//!    others and does not starve them.
+//! 3. Who puts in a high letter says so after it, in the bit that also says that there is something in the system lane. So a turn looks for neither
+//!    unless there is one. A turn that leaves high letters where they are sets the bit again.
+
+use super::Actor;
+use super::lane::{Lane, Sealed};
+
+/// How soon an actor handles a message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Priority {
+    /// When no other waits, and one in 64.
+    Low,
+    /// In the order in which they come.
+    #[default]
+    Normal,
+    /// Before those that wait. There is as much room again for them: a mailbox that is full of others does not delay them.
+    High,
+}
+
+pub(super) struct Lanes<A: Actor> {
+    system: Lane<A>,
+    high: Lane<A>,
+    normal: Lane<A>,
+    low: Lane<A>,
+}
+
+impl<A: Actor> Lanes<A> {
+    pub(super) fn new() -> Self {
+        Self {
+            system: Lane::new(),
+            high: Lane::new(),
+            normal: Lane::new(),
+            low: Lane::new(),
+        }
+    }
+
+    pub(super) fn push(&self, priority: Priority, letter: Sealed<A>) {
+        match priority {
+            Priority::High => &self.high,
+            Priority::Normal => &self.normal,
+            Priority::Low => &self.low,
+        }
+        .push(letter);
+    }
+
+    pub(super) fn push_system(&self, letter: Sealed<A>) {
+        self.system.push(letter);
+    }
+
+    /// # Safety
+    /// The caller is the reader.
+    pub(super) unsafe fn pop_system(&self) -> Option<Sealed<A>> {
+        // SAFETY: the caller's.
+        unsafe { self.system.pop() }
+    }
+
+    /// The next one, where there is no high one, if the turn may read `budget` more.
+    ///
+    /// # Safety
+    /// The caller is the reader.
+    pub(super) unsafe fn pop(&self, budget: u64) -> Option<Sealed<A>> {
+        // SAFETY: the caller's.
+        unsafe {
+            match budget {
+                1 => self.low.pop().or_else(|| self.normal.pop()),
+                _ => self.normal.pop().or_else(|| self.low.pop()),
+            }
+        }
+    }
+
+    /// The same where there may be a high one; and whether another one is left.
+    ///
+    /// # Safety
+    /// The caller is the reader.
+    pub(super) unsafe fn pop_any(&self, budget: u64) -> (Option<Sealed<A>>, bool) {
+        // SAFETY: the caller's.
+        unsafe {
+            let letter = match budget {
+                1 | 2 => self.pop(budget).or_else(|| self.high.pop()),
+                _ => self.high.pop().or_else(|| self.pop(budget)),
+            };
+            (letter, !self.high.is_empty())
+        }
+    }
+}
