@@ -32,6 +32,7 @@ mod fifo;
 pub mod groups;
 mod id;
 mod idle;
+pub mod inbox;
 mod injector;
 mod interval;
 pub mod io;

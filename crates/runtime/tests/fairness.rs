@@ -6,7 +6,7 @@ use std::task::Waker;
 use std::time::Duration;
 
 use thalweg_queue::clock;
-use thalweg_runtime::{Config, Handle, JoinHandle, Runtime, Woke, spawn, wait, yield_now};
+use thalweg_runtime::{Config, Handle, JoinHandle, Runtime, Woke, sleep, spawn, wait, yield_now};
 
 const YIELDERS: usize = 8;
 
@@ -137,6 +137,22 @@ fn a_fresh_actor_starts_beside_yielders() {
 }
 
 /// A turn of the clock is looked for every 64th turn.
+#[test]
+fn who_waits_without_waiting_keeps_nobody_out() {
+    on_one_worker(|_| {
+        let over = Arc::new(AtomicBool::new(false));
+        let other = spawn({
+            let over = over.clone();
+            move || over.store(true, Ordering::Relaxed)
+        });
+        while !over.load(Ordering::Relaxed) {
+            // Its deadline has passed when it begins.
+            sleep(Duration::ZERO);
+        }
+        other.join().unwrap();
+    });
+}
+
 #[test]
 fn a_timer_fires_beside_yielders() {
     on_one_worker(|_| {

@@ -31,6 +31,11 @@ struct Readme;
 #[doc = include_str!("../README.md")]
 struct CrateReadme;
 
+/// Which message an actor gets next.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/messages.md")]
+struct MessagesPage;
+
 /// What actors share.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/sync.md")]

@@ -1,4 +1,4 @@
-//! Actors that hold a state and no stack: between two messages one of them is its state, its mailbox and some 150 bytes.
+//! Actors that hold a state and no stack: between two messages one of them is its state, its mailbox and some 200 bytes.
 //!
 //! What it does with a message is a [`Handler`], which runs as any other actor does: it may wait, for a reply, a deadline or a channel, and keeps its
 //! stack for as long. One message is handled at a time. Where no message is handled it belongs to no thread, so the next one may be handled
@@ -149,7 +149,7 @@ impl Default for Mailbox {
 impl Mailbox {
     /// # Panics
     /// If it has no room, or more than 2^31, or its policy takes older messages out.
-    fn check(&self) {
+    pub(crate) fn check(&self) {
         let Self { capacity, overflow } = self;
         assert!(
             (1..=1 << 31).contains(capacity),

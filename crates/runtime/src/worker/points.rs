@@ -48,6 +48,10 @@ impl Worker {
             None => self.put_aside(task),
             Some(deadline) => {
                 if deadline <= clock::now() {
+                    // Who waits like this again and again is to keep nobody out.
+                    if self.slice.is_due() && preempt::is_allowed() {
+                        self.give_way();
+                    }
                     return Woke::TimedOut;
                 }
                 let Some(fiber) = task.header().fiber.get() else {
@@ -162,6 +166,11 @@ impl Worker {
             return self.slice.put_off();
         }
         exit::raise_if_due();
+        self.give_way();
+    }
+
+    /// Lets others run if they wait and it has had its time slice. Nothing is raised.
+    fn give_way(&self) {
         self.pulse.offer();
         self.fire();
         self.poll_if_due();
