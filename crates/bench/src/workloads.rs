@@ -106,6 +106,7 @@ pub static WORKLOADS: &[Workload] = &[
     runtime::actors::CALL,
     runtime::actors::CAST,
     runtime::actors::SPAWN_STOP,
+    runtime::failing::WORKLOAD,
     runtime::living::WORKLOAD,
     runtime::memory::WORKLOAD,
 ];

@@ -92,13 +92,26 @@ const OF_ACTORS: &[(&str, Form, &[&str])] = &[
 ];
 
 /// Those without a peer, of which a process takes one sample.
-const ALONE: &[(&str, &[Form])] = &[(
-    "live_actors",
-    &[
-        &[("actors", "20"), ("kind", "behaviour"), ("seconds", "1")],
-        &[("actors", "20"), ("kind", "parked"), ("seconds", "1")],
-    ],
-)];
+const ALONE: &[(&str, &[Form])] = &[
+    (
+        "live_actors",
+        &[
+            &[("actors", "20"), ("kind", "behaviour"), ("seconds", "1")],
+            &[("actors", "20"), ("kind", "parked"), ("seconds", "1")],
+        ],
+    ),
+    (
+        "failure",
+        &[
+            &[("of", "monitor")],
+            &[("of", "link")],
+            &[("of", "cancelled")],
+            &[("of", "cancelled_deadline")],
+            &[("of", "stop_restart")],
+            &[("of", "kill_restart")],
+        ],
+    ),
+];
 
 /// Its subjects have a program of their own.
 const COUNTED: &str = "actor_memory";

@@ -7,6 +7,7 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
+mod actors;
 mod boundary;
 mod channels;
 mod sync;
@@ -14,7 +15,7 @@ mod sync;
 /// A path: its name, how often it runs where only the time is wanted, and the path itself.
 type Path = (&'static str, u64, fn(u64));
 
-const PATHS: [Path; 18] = [
+const PATHS: [Path; 23] = [
     ("spsc_pair", 10_000_000, channels::spsc_pair),
     ("spsc_pair_rtrb", 10_000_000, channels::spsc_pair_rtrb),
     ("spsc_batch_64", 1_000_000, channels::spsc_batch_64),
@@ -28,6 +29,11 @@ const PATHS: [Path; 18] = [
     ("read_pair", 10_000_000, sync::read_pair),
     ("permit_pair", 10_000_000, sync::permit_pair),
     ("notify_pair", 10_000_000, sync::notify_pair),
+    ("spawn_join", 1_000_000, actors::spawn_join),
+    ("yield_turn", 10_000_000, actors::yield_turn),
+    ("wake_park", 10_000_000, actors::wake_park),
+    ("actor_cast", 1_000_000, actors::actor_cast),
+    ("actor_call", 1_000_000, actors::actor_call),
     ("encode_match", 1_000_000, boundary::encode_match),
     ("view_match", 1_000_000, boundary::view_match),
     ("stream_match", 1_000_000, boundary::stream_match),

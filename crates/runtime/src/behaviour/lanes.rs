@@ -23,28 +23,20 @@ pub enum Priority {
 
 pub(super) struct Lanes<A: Actor> {
     system: Lane<A>,
-    high: Lane<A>,
-    normal: Lane<A>,
-    low: Lane<A>,
+    /// Each priority's, at its place.
+    levels: [Lane<A>; 3],
 }
 
 impl<A: Actor> Lanes<A> {
     pub(super) fn new() -> Self {
         Self {
             system: Lane::new(),
-            high: Lane::new(),
-            normal: Lane::new(),
-            low: Lane::new(),
+            levels: std::array::from_fn(|_| Lane::new()),
         }
     }
 
     pub(super) fn push(&self, priority: Priority, letter: Sealed<A>) {
-        match priority {
-            Priority::High => &self.high,
-            Priority::Normal => &self.normal,
-            Priority::Low => &self.low,
-        }
-        .push(letter);
+        self.levels[priority as usize].push(letter);
     }
 
     pub(super) fn push_system(&self, letter: Sealed<A>) {
@@ -62,12 +54,14 @@ impl<A: Actor> Lanes<A> {
     ///
     /// # Safety
     /// The caller is the reader.
+    #[inline(always)]
     pub(super) unsafe fn pop(&self, budget: u64) -> Option<Sealed<A>> {
+        let [low, normal, _] = &self.levels;
         // SAFETY: the caller's.
         unsafe {
             match budget {
-                1 => self.low.pop().or_else(|| self.normal.pop()),
-                _ => self.normal.pop().or_else(|| self.low.pop()),
+                1 => low.pop().or_else(|| normal.pop()),
+                _ => normal.pop().or_else(|| low.pop()),
             }
         }
     }
@@ -77,13 +71,14 @@ impl<A: Actor> Lanes<A> {
     /// # Safety
     /// The caller is the reader.
     pub(super) unsafe fn pop_any(&self, budget: u64) -> (Option<Sealed<A>>, bool) {
+        let [.., high] = &self.levels;
         // SAFETY: the caller's.
         unsafe {
             let letter = match budget {
-                1 | 2 => self.pop(budget).or_else(|| self.high.pop()),
-                _ => self.high.pop().or_else(|| self.pop(budget)),
+                1 | 2 => self.pop(budget).or_else(|| high.pop()),
+                _ => high.pop().or_else(|| self.pop(budget)),
             };
-            (letter, !self.high.is_empty())
+            (letter, !high.is_empty())
         }
     }
 }

@@ -148,15 +148,23 @@ impl Owner {
         } else if seen & CLOSED != 0 {
             Next::End
         } else {
-            match self.0.compare_exchange(
-                seen,
-                seen & !SCHEDULED,
-                Ordering::AcqRel,
-                Ordering::Acquire,
-            ) {
-                Ok(_) => Next::Rest,
-                Err(_) => Next::Read,
-            }
+            self.rest_after(seen)
+        }
+    }
+
+    /// The turn, which has had enough: it is over if there is nothing to do. What there is, is still said after.
+    pub(crate) fn rest(&self) -> bool {
+        let seen = self.0.load(Ordering::Acquire);
+        seen & (SYSTEM | STOP | CLOSED | LETTERS) == 0 && self.rest_after(seen) == Next::Rest
+    }
+
+    fn rest_after(&self, seen: u64) -> Next {
+        match self
+            .0
+            .compare_exchange(seen, seen & !SCHEDULED, Ordering::AcqRel, Ordering::Acquire)
+        {
+            Ok(_) => Next::Rest,
+            Err(_) => Next::Read,
         }
     }
 

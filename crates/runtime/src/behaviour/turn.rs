@@ -146,9 +146,10 @@ impl<A: Actor> Body<A> {
     /// Letters that may wait before one of this priority.
     fn room(&self, priority: Priority) -> u64 {
         let capacity = u64::from(self.mailbox.capacity);
-        match priority {
-            Priority::High => (2 * capacity).min(owner::LETTERS),
-            Priority::Normal | Priority::Low => capacity,
+        if priority == Priority::High {
+            (2 * capacity).min(owner::LETTERS)
+        } else {
+            capacity
         }
     }
 
@@ -361,8 +362,11 @@ impl<A: Actor> Body<A> {
                 wait::check();
             }
         }
-        // Not to be asked of the word: what it says once it does not say again.
-        Next::Read
+        if self.owner.rest() {
+            Next::Rest
+        } else {
+            Next::Read
+        }
     }
 
     fn read_system(&self, state: &mut Option<A>, context: &Context<'_, A>) {

@@ -26,6 +26,7 @@ pub mod channels;
 pub mod computing;
 pub mod driver;
 pub mod echo;
+pub mod failing;
 pub mod living;
 pub mod memory;
 pub mod pair;

@@ -1,0 +1,97 @@
+//! What actors do all the time, on one worker, with no end of a time slice in between.
+
+use std::hint::black_box;
+use std::sync::{Arc, OnceLock};
+use std::task::Waker;
+use std::time::Duration;
+
+use thalweg::runtime::{Actor, Config, Context, Handler, init, spawn, start, wait, yield_now};
+
+fn on_one_worker(job: impl FnOnce() + Send + 'static) {
+    let config = Config::exact(1).timeslice(Duration::from_secs(1));
+    init(config).expect("the settings are in order").run(job);
+}
+
+/// An actor is spawned and joined.
+pub fn spawn_join(count: u64) {
+    on_one_worker(move || {
+        for number in 0..count {
+            let actor = spawn(move || black_box(number));
+            assert_eq!(actor.join().ok(), Some(number));
+        }
+    });
+}
+
+/// One of two actors lets the other run.
+pub fn yield_turn(count: u64) {
+    on_one_worker(move || {
+        let other = spawn(move || (0..count / 2).for_each(|_| yield_now()));
+        (0..count / 2).for_each(|_| yield_now());
+        other.join().expect("it only yields");
+    });
+}
+
+/// One of two actors wakes the other and waits.
+pub fn wake_park(count: u64) {
+    fn take_turns(rounds: u64, wakers: &[OnceLock<Waker>; 2], place: usize) {
+        wakers[place].set(wait::waker()).expect("once");
+        for _ in 0..rounds {
+            if let Some(other) = wakers[1 - place].get() {
+                other.wake_by_ref();
+            }
+            let _ = wait::park(None);
+        }
+        wakers[1 - place].get().expect("both ran").wake_by_ref();
+    }
+    on_one_worker(move || {
+        let wakers: Arc<[OnceLock<Waker>; 2]> = Arc::default();
+        let of_other = Arc::clone(&wakers);
+        let other = spawn(move || take_turns(count / 2, &of_other, 1));
+        take_turns(count / 2, &wakers, 0);
+        other.join().expect("it only waits");
+    });
+}
+
+struct Counter(u64);
+struct Add(u64);
+struct Sum;
+
+impl Actor for Counter {}
+
+impl Handler<Add> for Counter {
+    type Reply = ();
+    fn handle(&mut self, Add(number): Add, _: &Context<'_, Self>) {
+        self.0 += number;
+    }
+}
+
+impl Handler<Sum> for Counter {
+    type Reply = u64;
+    fn handle(&mut self, _: Sum, _: &Context<'_, Self>) -> u64 {
+        self.0
+    }
+}
+
+/// A message to a behaviour actor, which handles 64 of them in a turn.
+pub fn actor_cast(count: u64) {
+    on_one_worker(move || {
+        let counter = start(Counter(0));
+        for number in 0..count {
+            counter.cast(Add(1)).expect("it lives");
+            if number % 64 == 63 {
+                yield_now();
+            }
+        }
+        assert_eq!(counter.call(Sum).ok(), Some(count));
+    });
+}
+
+/// A call of a behaviour actor, and its reply.
+pub fn actor_call(count: u64) {
+    on_one_worker(move || {
+        let counter = start(Counter(7));
+        for _ in 0..count {
+            assert_eq!(counter.call(Sum).ok(), Some(7));
+        }
+    });
+}
