@@ -64,7 +64,7 @@ fn membarrier(command: libc::c_int) -> libc::c_long {
 /// what an exchange of one word does that both make. A light barrier orders nothing against another light one, or against a
 /// fence: so each thread has a word of its own.
 #[cfg(loom)]
-pub(crate) mod model {
+pub mod model {
     use crate::sync::{AtomicUsize, Ordering};
     use std::cell::Cell;
     use std::sync::atomic;
@@ -93,8 +93,7 @@ pub(crate) mod model {
     }
 
     /// In a model, before anything else: this one has both barriers.
-    #[cfg(test)]
-    pub(crate) fn use_both(model: impl FnOnce()) {
+    pub fn use_both(model: impl FnOnce()) {
         ASYMMETRIC.set(true);
         // Whoever touches it first is seen by all others.
         let _ = &*WORDS;

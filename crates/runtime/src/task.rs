@@ -15,6 +15,7 @@ mod named;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
+#[cfg(not(loom))]
 use std::sync::Arc;
 use std::task::{RawWaker, RawWakerVTable, Waker};
 

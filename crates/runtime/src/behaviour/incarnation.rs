@@ -13,7 +13,6 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use thalweg_queue::oneshot;
-use thalweg_queue::quiet::lock;
 
 use super::lane::Sealed;
 use super::reference::{Later, Message};
@@ -23,7 +22,7 @@ use crate::Handle;
 use crate::exit::{ExitReason, Pid};
 use crate::id::ActorId;
 use crate::join::JoinError;
-use crate::shim::Ordering;
+use crate::shim::{Ordering, lock};
 use crate::stack::overflow::Name;
 
 /// Makes a state.

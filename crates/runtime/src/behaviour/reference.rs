@@ -353,7 +353,8 @@ struct Post<A: Actor> {
 
 impl<A: Actor> Wake for Post<A> {
     fn wake(self: Arc<Self>) {
-        if let Some(letter) = lock(&self.letter).take() {
+        let letter = lock(&self.letter).take();
+        if let Some(letter) = letter {
             self.body.put_system(letter);
         }
     }

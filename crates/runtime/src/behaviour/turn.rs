@@ -2,11 +2,10 @@
 
 use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 use std::task::{Poll, Waker};
 
 use thalweg_queue::Quiet;
-use thalweg_queue::quiet::{Locked, lock};
 
 use super::incarnation::{Keeper, Maker, Report};
 use super::lane::{Contents, Sealed};
@@ -14,10 +13,10 @@ use super::lanes::{Lanes, Priority};
 use super::owner::{self, Counted, Next, Owner};
 use super::weak::Life;
 use super::{Actor, Context, Mailbox};
-use crate::exit::{self, Control, Doom, Exit, ExitReason, Pid, Reach, Reached};
+use crate::exit::{self, Control, Doom, Exit, ExitReason, Marked, Pid, Reach, Reached};
 use crate::id::ActorId;
 use crate::join::JoinError;
-use crate::shim::{AtomicU64, AtomicUsize, Cell, Ordering, yield_now};
+use crate::shim::{AtomicU64, AtomicUsize, Cell, Locked, Mutex, Ordering, lock, yield_now};
 use crate::stack::overflow::Name;
 use crate::supervised::Signal;
 use crate::task::{Turning, Who};
@@ -245,7 +244,12 @@ impl<A: Actor> Body<A> {
     }
 
     pub(super) fn stop(self: &Arc<Self>) {
-        if self.owner.stop() {
+        self.stopped(self.owner.stop());
+    }
+
+    /// The rest of it.
+    fn stopped(self: &Arc<Self>, makes_turn: bool) {
+        if makes_turn {
             self.schedule();
         }
         self.wake_all();
@@ -462,17 +466,28 @@ impl<A: Actor> Reached for Body<A> {
         Arc::clone(self.pid().control())
     }
 
-    fn doom(self: Arc<Self>) {
-        self.doom.set();
-        self.look_at_system();
+    fn doom(&self) -> Marked {
+        Marked::Doomed(self.doom.set())
     }
 
-    fn shut_down(self: Arc<Self>) {
-        self.stop();
+    fn shut_down(&self) -> Marked {
+        Marked::Stopped(self.owner.stop())
     }
 
-    fn trapped(self: Arc<Self>, exit: Exit) {
-        self.put_system(Sealed::new(Trapped(self.id(), exit)));
+    fn hear(self: Arc<Self>, marked: Marked) {
+        match marked {
+            Marked::Doomed(waker) => {
+                if let Some(waker) = waker {
+                    waker.wake();
+                }
+                self.look_at_system();
+            }
+            Marked::Stopped(makes_turn) => self.stopped(makes_turn),
+        }
+    }
+
+    fn trapped(self: Arc<Self>, incarnation: ActorId, exit: Exit) {
+        self.put_system(Sealed::new(Trapped(incarnation, exit)));
     }
 }
 

@@ -7,14 +7,12 @@
 
 use std::sync::{Arc, Weak};
 
-use thalweg_queue::quiet::lock;
-
 use super::incarnation::Kept;
 use super::lanes::Priority;
 use super::turn::Body;
 use super::{Actor, ActorRef};
 use crate::exit::{Control, ExitReason, Pid, Reach, Reached};
-use crate::shim::Ordering;
+use crate::shim::{Ordering, lock};
 
 /// Ends with what it is in: rule 1.
 pub(super) struct Life(Arc<Control>);

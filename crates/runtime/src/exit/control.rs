@@ -6,16 +6,19 @@
 //! 3. A link is in both controls or in neither; so an end is told once, and not after the link was taken back.
 //! 4. The first exit that is to end it stays, but a kill takes its place as long as it was not raised.
 //! 5. Who watches is told after the lock was left, in the order in which they came.
+//! 6. A behaviour actor is marked under the lock, and woken after: so a signal that comes late is never the next incarnation's, which takes the marks
+//!    away when it begins.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
+use std::task::Waker;
 
-use thalweg_queue::quiet::{Locked, lock};
 use thalweg_queue::{Quiet, mpsc, oneshot};
 
 use super::{Down, Exit, ExitReason};
 use crate::id::ActorId;
+use crate::shim::{Locked, Mutex, lock};
 use crate::task::Task;
 
 #[derive(Debug)]
@@ -48,12 +51,22 @@ pub(crate) enum Reach {
 pub(crate) trait Reached: Send + Sync {
     /// That of the incarnation that lives.
     fn control(self: Arc<Self>) -> Arc<Control>;
-    /// Ends it now: between two messages, or where its handler waits.
-    fn doom(self: Arc<Self>);
-    /// Ends it after the message that it handles.
-    fn shut_down(self: Arc<Self>);
-    /// It traps exits.
-    fn trapped(self: Arc<Self>, exit: Exit);
+    /// Rule 6: it is to end now, between two messages or where its handler waits.
+    fn doom(&self) -> Marked;
+    /// Rule 6: it is to end after the message that it handles.
+    fn shut_down(&self) -> Marked;
+    /// It was marked, and the lock was left.
+    fn hear(self: Arc<Self>, marked: Marked);
+    /// It traps exits, this incarnation of it.
+    fn trapped(self: Arc<Self>, incarnation: ActorId, exit: Exit);
+}
+
+/// What a mark leaves to do.
+pub(crate) enum Marked {
+    /// What wakes its handler, if that waits.
+    Doomed(Option<Waker>),
+    /// Whether a turn is to be made.
+    Stopped(bool),
 }
 
 #[derive(Debug, Default)]
@@ -87,9 +100,8 @@ pub(crate) enum Kind {
 /// What is to be done for a signal when the lock is left.
 enum Then {
     Nothing,
-    Wake(std::task::Waker),
-    Doom(Arc<dyn Reached>),
-    ShutDown(Arc<dyn Reached>),
+    Wake(Waker),
+    Hear(Arc<dyn Reached>, Marked),
     Trapped(Arc<dyn Reached>, Exit),
 }
 
@@ -239,9 +251,8 @@ impl Control {
         match then {
             Then::Nothing => {}
             Then::Wake(waker) => waker.wake(),
-            Then::Doom(body) => body.doom(),
-            Then::ShutDown(body) => body.shut_down(),
-            Then::Trapped(body, exit) => body.trapped(exit),
+            Then::Hear(body, marked) => body.hear(marked),
+            Then::Trapped(body, exit) => body.trapped(self.id, exit),
         }
         true
     }
@@ -312,8 +323,14 @@ impl State {
         match &self.reach {
             Reach::Job(task) => task.must_end().map_or(Then::Nothing, Then::Wake),
             Reach::Body(_) => match self.body() {
-                Some(body) if in_order => Then::ShutDown(body),
-                Some(body) => Then::Doom(body),
+                Some(body) => {
+                    let marked = if in_order {
+                        body.shut_down()
+                    } else {
+                        body.doom()
+                    };
+                    Then::Hear(body, marked)
+                }
                 None => Then::Nothing,
             },
             Reach::Ended(_) => Then::Nothing,

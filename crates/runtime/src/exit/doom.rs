@@ -3,7 +3,10 @@
 //! 1. The running turn of such an actor puts its job here, with a reference, before it is put aside, and takes it back when it goes on. A job with a
 //!    stack of its own needs none of this: its [`Control`](super::Control) names it as long as it lives.
 //! 2. Who dooms the actor swaps the word for `DOOMED`; the job that was there is its to wake, with the reference.
-//! 3. It stays so until the next incarnation begins, of which nobody outside has a [`Pid`](super::Pid) yet.
+//! 3. It stays so until the next incarnation begins, of which nobody outside has a [`Pid`](super::Pid) yet; and it is set under the lock of the
+//!    incarnation's [`Control`](super::Control), so not after that has ended.
+
+use std::task::Waker;
 
 use crate::shim::{AtomicPtr, Ordering};
 use crate::task::{Header, Task};
@@ -22,8 +25,17 @@ impl Doom {
         self.0.load(Ordering::Acquire) == DOOMED
     }
 
+    /// Puts the caller, which is what runs, aside by `suspend`, unless it is doomed. Where nothing may end it now it is not woken for that.
+    pub(crate) fn put_aside(&self, task: Task, suspend: impl FnOnce()) {
+        let kept = task.header().masks.get() > 0;
+        if kept || self.wait_as(task) {
+            suspend();
+            self.go_on_as(task);
+        }
+    }
+
     /// Rule 1. `false`: it is doomed, and must not wait.
-    pub(crate) fn wait_as(&self, task: Task) -> bool {
+    fn wait_as(&self, task: Task) -> bool {
         task.header().life.add_reference();
         let put = self.0.compare_exchange(
             std::ptr::null_mut(),
@@ -38,7 +50,7 @@ impl Doom {
     }
 
     /// Rule 1: it goes on.
-    pub(crate) fn go_on_as(&self, task: Task) {
+    fn go_on_as(&self, task: Task) {
         let taken = self.0.compare_exchange(
             task.into_raw(),
             std::ptr::null_mut(),
@@ -50,17 +62,17 @@ impl Doom {
         }
     }
 
-    /// Rule 2.
-    pub(crate) fn set(&self) {
+    /// Rule 2: what wakes it.
+    pub(crate) fn set(&self) -> Option<Waker> {
         let before = self.0.swap(DOOMED, Ordering::AcqRel);
         if before == DOOMED {
-            return;
+            return None;
         }
         // SAFETY: what was there came from `into_raw`, with a reference that is ours now.
-        if let Some(task) = unsafe { Task::from_raw(before) } {
-            task.wake();
-            task.drop_reference();
-        }
+        let task = unsafe { Task::from_raw(before) }?;
+        let waker = task.waker();
+        task.drop_reference();
+        Some(waker)
     }
 
     /// Rule 3. Nothing of the actor runs.

@@ -8,17 +8,10 @@ use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use loom::thread;
 use thalweg_queue::explore::{large_model, model};
 
-use super::{Counted, counted, job, settle, take_some};
+use super::{Counted, counted, job, run, settle, take_some};
 use crate::desk::Desk;
 use crate::life::Life;
-use crate::task::Task;
 use crate::wait::Woke;
-
-/// Runs it as a worker does.
-fn run(task: Task) {
-    // SAFETY: the model started nothing else with it, and has a handle besides.
-    unsafe { task.run() };
-}
 
 #[test]
 fn a_thread_joins_while_the_job_ends() {

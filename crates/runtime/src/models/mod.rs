@@ -7,7 +7,10 @@
 mod desk;
 mod idle;
 mod job;
+mod kept;
+mod kill;
 mod owner;
+mod placement;
 mod poller;
 mod ring;
 mod sync;
@@ -28,6 +31,12 @@ fn job<T: 'static>(f: impl FnOnce() -> T + 'static) -> (Task, JoinHandle<T>) {
 /// As its worker has it that runs it: woken through this desk. There is no worker in a model, so everybody wakes it from afar.
 fn settle(task: Task, desk: &'static Desk) {
     task.settle(desk, std::ptr::NonNull::dangling());
+}
+
+/// Runs it as a worker does.
+fn run(task: Task) {
+    // SAFETY: the model started nothing else with it, and has a handle besides.
+    unsafe { task.run() };
 }
 
 /// The worker of `desk`: takes what is in its inbox, and sleeps while nothing was there.

@@ -19,13 +19,13 @@ use crate::scheduler::{Scheduler, cancel};
 
 /// What the models ask in the end. None of loom's business.
 #[derive(Default)]
-struct Known {
+pub(super) struct Known {
     read: AtomicU32,
     stopped: AtomicUsize,
 }
 
 /// Adds up what it is told: two turns at a time, or one that does not see what the last one did, are found by loom.
-struct Sum(UnsafeCell<u32>, Arc<Known>);
+pub(super) struct Sum(UnsafeCell<u32>, Arc<Known>);
 
 impl Actor for Sum {
     fn stopped(&mut self) {
@@ -39,9 +39,9 @@ impl Actor for Sum {
 }
 
 /// A bit, and what goes with the letter.
-struct Bit(
-    u32,
-    #[expect(dead_code, reason = "its drop counts")] Option<Counted>,
+pub(super) struct Bit(
+    pub(super) u32,
+    #[expect(dead_code, reason = "its drop counts")] pub(super) Option<Counted>,
 );
 
 impl Handler<Bit> for Sum {
@@ -54,13 +54,13 @@ impl Handler<Bit> for Sum {
     }
 }
 
-struct Model {
+pub(super) struct Model {
     scheduler: Arc<Scheduler>,
     known: Arc<Known>,
 }
 
 impl Model {
-    fn new(capacity: u32) -> (Arc<Self>, ActorRef<Sum>) {
+    pub(super) fn new(capacity: u32) -> (Arc<Self>, ActorRef<Sum>) {
         let scheduler = Arc::new(Scheduler::new(Config::exact(1)));
         // So that nobody starts it.
         scheduler.next_worker();
@@ -77,7 +77,7 @@ impl Model {
     }
 
     /// Makes the turns that wait.
-    fn work(&self) {
+    pub(super) fn work(&self) {
         while let Some(turn) = self.scheduler.take_injected() {
             // SAFETY: it was in the injector, and nobody else's.
             unsafe { turn.run() };
@@ -86,9 +86,19 @@ impl Model {
         }
     }
 
+    pub(super) fn has_no_turn(&self) {
+        assert!(self.scheduler.take_injected().is_none());
+    }
+
+    /// It was not asked to stop.
+    pub(super) fn was_killed(&self) {
+        self.has_no_turn();
+        assert_eq!(self.known.stopped.load(Relaxed), 0);
+    }
+
     /// All of these were read, and it ended once: no turn is left.
     fn has_ended(&self, read: u32) {
-        assert!(self.scheduler.take_injected().is_none());
+        self.has_no_turn();
         assert_eq!(self.known.read.load(Relaxed), read);
         assert_eq!(self.known.stopped.load(Relaxed), 1);
     }

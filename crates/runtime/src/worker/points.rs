@@ -88,11 +88,9 @@ impl Worker {
     /// A behaviour actor's handler: a signal is to reach it.
     #[cold]
     fn put_turn_aside(&self, task: Task, doom: &Doom) {
-        let kept = task.header().masks.get() > 0;
-        if kept || doom.wait_as(task) {
+        doom.put_aside(task, || {
             self.suspend(task, Phase::Parked, Suspended::Parked);
-            doom.go_on_as(task);
-        }
+        });
     }
 
     #[inline(always)]

@@ -1,0 +1,362 @@
+//! `exit`: a signal reaches an actor wherever it is, and its end is told once; after it nothing reaches it.
+
+use std::sync::{Arc, Mutex};
+
+use loom::sync::atomic::{AtomicBool, Ordering};
+use loom::thread;
+use thalweg_queue::barrier::model::use_both;
+use thalweg_queue::explore::{large_model, model};
+
+use super::owner::{Bit, Model};
+use super::{counted, job, run, settle, take_some};
+use crate::desk::Desk;
+use crate::exit::{Control, Doom, ExitReason, Kind, Watch};
+use crate::join::JoinError;
+use crate::task::Task;
+
+/// What was told of an actor's end. None of loom's business.
+#[derive(Clone, Default)]
+pub(super) struct Told(Arc<Mutex<Vec<&'static str>>>);
+
+impl Told {
+    pub(super) fn of(control: &Control) -> Self {
+        let told = Self::default();
+        told.also_of(control);
+        told
+    }
+
+    fn also_of(&self, control: &Control) {
+        let list = Arc::clone(&self.0);
+        control.watch_or_tell(Watch::Tell(Box::new(move |down| {
+            list.lock().unwrap().push(down.reason.kind());
+        })));
+    }
+
+    pub(super) fn once(&self) -> &'static str {
+        let told = self.0.lock().unwrap();
+        assert_eq!(told.len(), 1, "{told:?}");
+        told[0]
+    }
+}
+
+fn kill(control: &Control) -> bool {
+    control.signal(None, ExitReason::Killed, Kind::Kill)
+}
+
+/// As its worker runs an actor that waits for nothing but what ends it.
+fn wait_for_the_end(task: Task, desk: &Desk) {
+    while !task.must_exit() {
+        take_some(desk, |woken| assert!(woken == task));
+    }
+    run(task);
+}
+
+fn let_go(desk: &Desk) {
+    for left in desk.take_all() {
+        left.wake_from_inbox(|_| unreachable!("it has ended"));
+    }
+}
+
+fn a_kill_reaches_an_actor_that_begins() {
+    let desk = Desk::make();
+    let (task, handle) = job(|| ());
+    let control = task.control();
+    let told = Told::of(&control);
+    let killer = thread::spawn(move || assert!(kill(&control)));
+    settle(task, desk);
+    wait_for_the_end(task, desk);
+    assert!(matches!(
+        handle.join(),
+        Err(JoinError::Exit(ExitReason::Killed))
+    ));
+    killer.join().unwrap();
+    assert_eq!(told.once(), "killed");
+    let_go(desk);
+}
+
+/// Whether it has not begun, runs, is about to wait or waits: a signal that is lost is a deadlock.
+#[test]
+fn a_kill_reaches_an_actor_that_begins_and_waits() {
+    model(a_kill_reaches_an_actor_that_begins);
+}
+
+/// `must_end`'s heavy barrier and `settle`'s light one.
+#[test]
+fn a_kill_reaches_an_actor_that_begins_with_a_light_barrier() {
+    model(|| use_both(a_kill_reaches_an_actor_that_begins));
+}
+
+/// The wake-up for the kill may be taken while the actor is masked: it looks once more when it is not.
+#[test]
+fn a_kill_waits_for_the_end_of_a_mask() {
+    for kill_first in [true, false] {
+        model(move || {
+            let desk = Desk::make();
+            let (task, handle) = job(|| ());
+            settle(task, desk);
+            let (control, waker) = (task.control(), task.waker());
+            let said = loom::sync::Arc::new(AtomicBool::new(false));
+            let killer = thread::spawn({
+                let said = said.clone();
+                move || {
+                    if kill_first {
+                        assert!(kill(&control));
+                    }
+                    said.store(true, Ordering::Release);
+                    waker.wake();
+                    if !kill_first {
+                        assert!(kill(&control));
+                    }
+                }
+            });
+            task.header().masks.set(1);
+            while !said.load(Ordering::Acquire) {
+                assert!(!task.must_exit());
+                take_some(desk, |woken| assert!(woken == task));
+            }
+            assert!(!task.must_exit());
+            task.header().masks.set(0);
+            assert!(task.must_exit() || !kill_first);
+            wait_for_the_end(task, desk);
+            killer.join().unwrap();
+            assert!(handle.join().is_err());
+            let_go(desk);
+        });
+    }
+}
+
+#[test]
+fn a_kill_beside_the_end_comes_before_or_is_refused() {
+    model(|| {
+        let desk = Desk::make();
+        let (task, handle) = job(|| ());
+        let control = task.control();
+        let told = Told::of(&control);
+        let killer = thread::spawn({
+            let control = Arc::clone(&control);
+            move || kill(&control)
+        });
+        settle(task, desk);
+        run(task);
+        let how = handle.join();
+        let reached = killer.join().unwrap();
+        assert_eq!(told.once(), if how.is_ok() { "normal" } else { "killed" });
+        assert!(reached || how.is_ok());
+        assert!(!kill(&control));
+        let_go(desk);
+    });
+}
+
+/// `life`'s `NAMED`: the end sees the control, or that is born ended.
+#[test]
+fn who_names_an_actor_beside_its_end_hears_of_it_once() {
+    model(|| {
+        let (task, handle) = job(|| ());
+        let namer = thread::spawn(move || {
+            let control = task.control();
+            let told = Told::of(&control);
+            let reached = kill(&control);
+            // It is its reference that keeps the job.
+            drop(handle);
+            (control, told, reached)
+        });
+        run(task);
+        let (control, told, reached) = namer.join().unwrap();
+        let how = told.once();
+        assert!(["normal", "killed", "no_actor"].contains(&how));
+        assert!(reached || how != "killed");
+        assert!(!kill(&control));
+    });
+}
+
+#[test]
+fn two_name_an_actor_beside_its_end() {
+    large_model(|| {
+        let (task, handle) = job(|| ());
+        let namers = [task.waker(), task.waker()].map(|keeps| {
+            thread::spawn(move || {
+                let told = Told::of(&task.control());
+                drop(keeps);
+                told
+            })
+        });
+        run(task);
+        // Who is the second may have its control a moment before the first one says that it has ended.
+        for told in namers.map(|namer| namer.join().unwrap()) {
+            assert!(["normal", "no_actor"].contains(&told.once()));
+        }
+        drop(handle);
+    });
+}
+
+/// `control`'s rule 3.
+#[test]
+fn an_end_is_not_told_after_the_link_was_taken_back() {
+    model(|| {
+        let desk = Desk::make();
+        let ([one, other], handles): (_, Vec<_>) = {
+            let (one, other) = (job(|| ()), job(|| ()));
+            ([one.0, other.0], vec![one.1, other.1])
+        };
+        settle(one, desk);
+        settle(other, desk);
+        let controls = [one.control(), other.control()];
+        assert!(controls[0].link(&controls[1]));
+        assert!(kill(&controls[0]));
+        let worker = thread::spawn(move || run(one));
+        controls[1].unlink(&controls[0]);
+        let reached = other.must_exit();
+        worker.join().unwrap();
+        assert_eq!(other.must_exit(), reached);
+        run(other);
+        drop(handles);
+        let_go(desk);
+    });
+}
+
+/// Both locks are taken for a link, and each end takes them one after the other.
+#[test]
+fn two_that_are_linked_end_at_once() {
+    model(|| {
+        let desk = Desk::make();
+        let (one, one_handle) = job(|| ());
+        let (other, other_handle) = job(|| ());
+        let controls = [one.control(), other.control()];
+        let told = controls.each_ref().map(|control| Told::of(control));
+        let linker = thread::spawn({
+            let controls = controls.clone();
+            move || {
+                // As the other one does, which runs here.
+                if !controls[1].link(&controls[0]) {
+                    assert!(kill(&controls[1]));
+                }
+                settle(other, desk);
+                run(other);
+            }
+        });
+        assert!(kill(&controls[0]));
+        settle(one, desk);
+        run(one);
+        linker.join().unwrap();
+        assert_eq!(told[0].once(), "killed");
+        assert!(["normal", "killed"].contains(&told[1].once()));
+        drop((one_handle, other_handle));
+        let_go(desk);
+    });
+}
+
+/// Of a behaviour actor: its turn is a job that others know by this word only.
+#[test]
+fn a_kill_reaches_a_handler_that_waits() {
+    model(|| {
+        let desk = Desk::make();
+        let (turn, handle) = job(|| ());
+        settle(turn, desk);
+        let doom = loom::sync::Arc::new(Doom::new());
+        let killer = thread::spawn({
+            let doom = doom.clone();
+            move || wake(doom.set())
+        });
+        while !doom.is_set() {
+            doom.put_aside(turn, || take_some(desk, |woken| assert!(woken == turn)));
+        }
+        run(turn);
+        drop(handle);
+        killer.join().unwrap();
+        let_go(desk);
+    });
+}
+
+/// It goes on for something else, and may be gone before the kill wakes it.
+#[test]
+fn a_kill_comes_as_a_handler_goes_on_and_ends() {
+    large_model(|| {
+        let desk = Desk::make();
+        let (turn, handle) = job(|| ());
+        settle(turn, desk);
+        let waker = turn.waker();
+        let said = loom::sync::Arc::new((AtomicBool::new(false), Doom::new()));
+        let other = thread::spawn({
+            let said = said.clone();
+            move || {
+                said.0.store(true, Ordering::Release);
+                waker.wake();
+            }
+        });
+        let killer = thread::spawn({
+            let said = said.clone();
+            move || wake(said.1.set())
+        });
+        let doom = &said.1;
+        while !said.0.load(Ordering::Acquire) && !doom.is_set() {
+            doom.put_aside(turn, || take_some(desk, |woken| assert!(woken == turn)));
+        }
+        run(turn);
+        drop(handle);
+        killer.join().unwrap();
+        other.join().unwrap();
+        let_go(desk);
+        assert!(doom.is_set());
+    });
+}
+
+fn wake(waker: Option<std::task::Waker>) {
+    if let Some(waker) = waker {
+        waker.wake();
+    }
+}
+
+/// Between two messages, before the first, or beside the only one: it ends once, and the letter goes once.
+#[test]
+fn a_kill_beside_a_letter_ends_a_behaviour_actor_once() {
+    model(|| {
+        let (model, actor) = Model::new(8);
+        let control = Arc::clone(actor.pid().control());
+        let told = Told::of(&control);
+        let (letter, dropped) = counted();
+        let killer = thread::spawn({
+            let (model, control) = (model.clone(), Arc::clone(&control));
+            move || {
+                assert!(kill(&control));
+                model.work();
+            }
+        });
+        drop(actor.cast(Bit(1, Some(letter))));
+        model.work();
+        killer.join().unwrap();
+        model.work();
+        assert_eq!(told.once(), "killed");
+        assert_eq!(dropped.load(std::sync::atomic::Ordering::Relaxed), 1);
+        assert!(!kill(&control));
+        actor.cast(Bit(2, None)).unwrap_err();
+        drop(actor);
+        model.was_killed();
+    });
+}
+
+/// Either comes first, and only that one counts.
+#[test]
+fn a_kill_beside_a_stop_ends_a_behaviour_actor_once() {
+    model(|| {
+        let (model, actor) = Model::new(8);
+        let control = Arc::clone(actor.pid().control());
+        let told = Told::of(&control);
+        let killer = thread::spawn({
+            let (model, control) = (model.clone(), Arc::clone(&control));
+            move || {
+                let reached = kill(&control);
+                model.work();
+                reached
+            }
+        });
+        actor.stop();
+        model.work();
+        let reached = killer.join().unwrap();
+        model.work();
+        assert!(reached || told.once() == "normal");
+        assert!(["normal", "killed"].contains(&told.once()));
+        assert!(!kill(&control));
+        drop(actor);
+        model.has_no_turn();
+    });
+}

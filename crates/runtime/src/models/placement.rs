@@ -1,0 +1,195 @@
+//! `scheduler`'s rule 6: who is left with another worker begins there, or with whoever is idle, also where that one lies down meanwhile; or is
+//! cancelled where the runtime stops.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize as Figure, Ordering::Relaxed};
+
+use loom::thread;
+use thalweg_queue::explore::{large_model, model};
+
+use super::{counted, job};
+use crate::config::Config;
+use crate::join::JoinError;
+use crate::scheduler::{Scheduler, cancel};
+use crate::shim::Ordering;
+use crate::task::Task;
+
+/// Workers of one scheduler, of whom nobody has more than a look for what he may start.
+struct Model {
+    scheduler: Arc<Scheduler>,
+    begun: Figure,
+}
+
+impl Model {
+    /// Whose first worker has so many stacks.
+    fn new(workers: usize, stacks: usize) -> Arc<Self> {
+        let scheduler = Arc::new(Scheduler::new(Config::exact(workers)));
+        // So that nobody starts them.
+        while scheduler.next_worker().is_some() {}
+        scheduler.seats[0].stacks.store(stacks, Ordering::Relaxed);
+        Arc::new(Self {
+            scheduler,
+            begun: Figure::new(0),
+        })
+    }
+
+    fn run(&self, task: Task) {
+        self.begun.fetch_add(1, Relaxed);
+        // SAFETY: it came from a queue, and is nobody else's.
+        unsafe { task.run() };
+    }
+
+    /// `Worker::fresh`, and what others have.
+    fn take(&self, index: usize) -> Option<Task> {
+        let seats = &self.scheduler.seats;
+        let others = (0..seats.len()).filter(|other| *other != index);
+        let mine = &seats[index];
+        mine.take_own()
+            .or_else(|| mine.placed.pop())
+            .or_else(|| self.scheduler.take_injected())
+            .or_else(|| {
+                others
+                    .filter_map(|other| seats[other].steal_into(&mine.ring))
+                    .next()
+            })
+    }
+
+    /// `Worker::idle`: what it found, or was left when it had slept.
+    fn idle(&self, index: usize) -> Option<Task> {
+        let scheduler = &self.scheduler;
+        let finds = || scheduler.is_stopping() || scheduler.has_fresh();
+        scheduler.begin_search();
+        if finds() {
+            return if scheduler.end_search() {
+                self.pass_on(index)
+            } else {
+                None
+            };
+        }
+        scheduler.lie_down(index, false);
+        if !finds() {
+            scheduler.seats[index].desk.parker.park(None);
+        }
+        scheduler.get_up(index);
+        self.pass_on(index)
+    }
+
+    fn pass_on(&self, index: usize) -> Option<Task> {
+        let taken = self.take(index);
+        if self.scheduler.has_fresh() {
+            self.scheduler.announce();
+        }
+        taken
+    }
+
+    /// `Worker::work`, until so many have begun here or the runtime stops; then as `Worker::end_all`.
+    fn work(&self, index: usize, mut most: usize) {
+        while most > 0 && !self.scheduler.is_stopping() {
+            if let Some(task) = self.take(index).or_else(|| self.idle(index)) {
+                self.run(task);
+                most -= 1;
+            }
+        }
+        while self.scheduler.is_stopping()
+            && let Some(task) = self.take(index)
+        {
+            cancel(task);
+        }
+    }
+}
+
+/// It lies down, or is about to: a wake-up that is lost is a deadlock.
+#[test]
+fn what_is_placed_with_a_worker_that_lies_down_begins() {
+    model(|| {
+        let model = Model::new(2, 100);
+        let worker = thread::spawn({
+            let model = model.clone();
+            move || model.work(1, 1)
+        });
+        let (task, handle) = job(|| ());
+        assert!(model.scheduler.place(0, 0, task).is_none());
+        handle.join().unwrap();
+        worker.join().unwrap();
+    });
+}
+
+/// The one that it was left with is busy and never looks: another one that lies down has it.
+#[test]
+fn what_is_placed_with_a_busy_worker_begins_elsewhere() {
+    model(|| {
+        let model = Model::new(3, 100);
+        let worker = thread::spawn({
+            let model = model.clone();
+            move || model.work(2, 1)
+        });
+        let (task, handle) = job(|| ());
+        assert!(model.scheduler.place(0, 0, task).is_none());
+        handle.join().unwrap();
+        worker.join().unwrap();
+    });
+}
+
+/// `scheduler`'s rule 4: who takes one of them is busy for as long as the other one waits.
+#[test]
+fn two_that_are_placed_begin() {
+    large_model(|| {
+        let model = Model::new(3, 100);
+        let workers = [1, 2].map(|index| {
+            let model = model.clone();
+            thread::spawn(move || model.work(index, 1))
+        });
+        for draw in [0, 1] {
+            let (task, handle) = job(|| ());
+            drop(handle);
+            assert!(model.scheduler.place(0, draw, task).is_none());
+        }
+        for worker in workers {
+            worker.join().unwrap();
+        }
+    });
+}
+
+/// It is placed, or comes back to who would place it; it begins or is cancelled, once.
+#[test]
+fn what_is_placed_beside_a_stop_begins_or_is_cancelled() {
+    large_model(|| {
+        let model = Model::new(2, 100);
+        let (captured, dropped) = counted();
+        let (task, handle) = job(move || drop(captured));
+        let worker = thread::spawn({
+            let model = model.clone();
+            move || model.work(1, usize::MAX)
+        });
+        let stopper = thread::spawn({
+            let model = model.clone();
+            move || model.scheduler.halt()
+        });
+        if let Some(task) = model.scheduler.place(0, 0, task) {
+            cancel(task);
+        }
+        stopper.join().unwrap();
+        worker.join().unwrap();
+        assert_eq!(dropped.load(Relaxed), 1);
+        let how = handle.join();
+        assert_eq!(how.is_ok(), model.begun.load(Relaxed) == 1);
+        assert!(matches!(how, Ok(()) | Err(JoinError::Stopped)));
+    });
+}
+
+/// Nobody needs another worker where the own one is no busier.
+#[test]
+fn what_is_no_better_off_elsewhere_stays() {
+    for (mine, theirs) in [(0, 0), (16, 1), (100, 100), (99, 75)] {
+        model(move || {
+            let model = Model::new(2, mine);
+            model.scheduler.seats[1]
+                .stacks
+                .store(theirs, Ordering::Relaxed);
+            let (task, handle) = job(|| ());
+            let stays = model.scheduler.place(0, 0, task).expect("it stays");
+            model.run(stays);
+            handle.join().unwrap();
+        });
+    }
+}
