@@ -317,6 +317,15 @@ fn fail_fast_cancels_the_rest_and_gives_the_first_failure() {
                     sleep(LONG);
                 });
             }
+            let cancelled = scope.token().clone();
+            scope.spawn(move || {
+                shield(|| {
+                    while !cancelled.is_cancelled() {
+                        yield_now();
+                    }
+                });
+                exit(ExitReason::from("it went too"))
+            });
             first = Some(scope.spawn(|| exit(ExitReason::from("the disk"))).id());
             sleep(LONG);
         });

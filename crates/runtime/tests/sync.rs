@@ -357,6 +357,25 @@ fn a_watch_gives_the_newest_value_and_its_end() {
 }
 
 #[test]
+fn who_waits_for_the_last_receiver_to_go_hears_of_it() {
+    runtime(1)
+        .handle()
+        .spawn(|| {
+            let (sender, receiver) = watch::channel(0);
+            let other = receiver.clone();
+            let waits = spawn(move || sender.closed());
+            let_others();
+            drop(other);
+            let_others();
+            assert!(!waits.is_finished());
+            drop(receiver);
+            waits.join().unwrap();
+        })
+        .join()
+        .unwrap();
+}
+
+#[test]
 fn a_change_that_panics_is_not_told_of_and_unlocks() {
     let (sender, receiver) = watch::channel(0);
     let panics = || sender.send_modify(|_| panic!("half done"));

@@ -239,3 +239,33 @@ impl fmt::Debug for Token {
             .finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Token;
+
+    #[test]
+    fn a_token_keeps_nothing_of_children_that_went() {
+        let parent = Token::new();
+        let stays = parent.child();
+        for _ in 0..100 {
+            drop(parent.child());
+        }
+        assert_eq!(parent.node.state().below.len(), 1);
+        parent.cancel("enough");
+        assert!(stays.is_cancelled() && parent.child().is_cancelled());
+        assert!(parent.node.state().below.is_empty());
+    }
+
+    #[cfg(not(loom))]
+    #[test]
+    fn a_token_forgets_the_actor_whose_scope_is_over() {
+        crate::run(|| {
+            let token = crate::cancel::cancel_scope(|token| {
+                assert!(token.node.state().waker.is_some());
+                token.clone()
+            });
+            assert!(token.unwrap().node.state().waker.is_none());
+        });
+    }
+}

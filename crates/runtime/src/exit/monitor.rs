@@ -110,3 +110,43 @@ impl fmt::Debug for Monitor {
         f.debug_struct("Monitor").field("id", &self.id()).finish()
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::future::Future;
+    use std::pin::Pin;
+    use std::sync::{Arc, Mutex};
+    use std::task::{Context, Wake, Waker};
+    use std::time::Duration;
+
+    use crate::{run, sleep, spawn};
+
+    struct Says(usize, Arc<Mutex<Vec<usize>>>);
+
+    impl Wake for Says {
+        fn wake(self: Arc<Self>) {
+            self.1.lock().unwrap().push(self.0);
+        }
+    }
+
+    #[test]
+    fn monitors_hear_in_the_order_in_which_they_came() {
+        run(|| {
+            let sleeper = spawn(|| sleep(Duration::from_secs(600)));
+            let told = Arc::new(Mutex::new(Vec::new()));
+            let monitors: Vec<_> = (0..4)
+                .map(|number| {
+                    let mut monitor = sleeper.pid().monitor();
+                    let waker = Waker::from(Arc::new(Says(number, Arc::clone(&told))));
+                    let mut context = Context::from_waker(&waker);
+                    assert!(Pin::new(&mut monitor).poll(&mut context).is_pending());
+                    monitor
+                })
+                .collect();
+            sleeper.pid().kill().unwrap();
+            assert!(sleeper.join().is_err());
+            assert_eq!(*told.lock().unwrap(), [0, 1, 2, 3]);
+            drop(monitors);
+        });
+    }
+}

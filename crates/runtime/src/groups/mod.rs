@@ -332,3 +332,27 @@ pub fn of_pids(name: &str) -> Result<Group<Pid>, NameError> {
 pub fn list() -> Vec<GroupInfo> {
     with(Groups::list)
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::sync::Arc;
+
+    use super::of_pids;
+    use crate::{Pid, run};
+
+    #[test]
+    fn a_group_that_was_left_is_gone_with_who_held_it() {
+        run(|| {
+            let me = Pid::current().expect("an actor asks");
+            let group = of_pids("one").unwrap();
+            group.join(&me).unwrap();
+            group.join(&me).unwrap();
+            group.leave(&me).unwrap();
+            let room = Arc::downgrade(&group.room);
+            drop(group);
+            assert!(room.upgrade().is_some(), "it has a member");
+            of_pids("one").unwrap().leave(&me).unwrap();
+            assert!(room.upgrade().is_none());
+        });
+    }
+}

@@ -358,3 +358,26 @@ pub fn unregister(name: &str) -> bool {
 pub fn names() -> Vec<String> {
     with(Registry::names)
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::sync::Arc;
+
+    use super::{register_pid, unregister, with};
+    use crate::{Pid, run};
+
+    #[test]
+    fn a_name_that_was_given_back_leaves_nothing_with_its_actor() {
+        run(|| {
+            let pid = Pid::current().expect("an actor asks");
+            let watches = || with(|registry| Arc::weak_count(&registry.names));
+            let before = watches();
+            for _ in 0..3 {
+                register_pid("one", &pid).unwrap();
+                assert_eq!(watches(), before + 1);
+                assert!(unregister("one"));
+            }
+            assert_eq!(watches(), before);
+        });
+    }
+}

@@ -10,7 +10,7 @@
 //! * [`ChildInfo`] has the last crashes of a child and counts its reasons.
 //!
 //! Where it differs: a supervisor that is killed kills its children, also those that trap exits; it lives as long as its parent, or as one of its
-//! references; and a restart that fails is tried again by its back-off.
+//! references; and a restart that fails is tried again by its back-off, or after 1 ms.
 //!
 //! ```
 //! use std::sync::atomic::{AtomicU32, Ordering};

@@ -4,7 +4,8 @@
 //!    ended itself is not the child's any more when its message is read.
 //! 2. The supervisor waits for each child that it starts, until its state is made, and for each that it ends. So it does one thing at a time, and
 //!    what comes meanwhile waits.
-//! 3. A restart that is not at once, or is tried again, is a message to itself, so that others are heard in between.
+//! 3. A restart that is not at once, or is tried again, comes by a timer, so that others are heard in between: what it sent itself at once would come
+//!    before all of them, each time.
 //! 4. Whatever way it goes, its children go before: in order by [`Actor::stopped`], else by its destructor, which kills them. Their mailboxes close,
 //!    also of those that it did not come to start.
 
@@ -56,6 +57,9 @@ pub(super) struct StartAgain(pub(super) String);
 pub(super) struct Delete(pub(super) String);
 pub(super) struct Which;
 pub(super) struct Count;
+
+/// Before a restart is tried again that has no back-off: where [`Backoff`](super::Backoff)'s default begins.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// Why a supervisor ended that restarted too often.
 const TOO_OFTEN: &str = "it restarted its children too often";
@@ -201,18 +205,15 @@ impl Tree {
             Some(backoff) => backoff.delay(failures, self.random.next()),
             None => Duration::ZERO,
         };
-        if delay.is_zero() && !again {
+        let delay = if again { delay.max(PAUSE) } else { delay };
+        if delay.is_zero() {
             self.start_again(key);
             return;
         }
         child.state = ChildState::Restarting;
-        if delay.is_zero() {
-            self.to_self().send(TryAgain(key));
-        } else {
-            let later = self.to_self().send_after(delay, TryAgain(key));
-            if let Some(child) = self.children.get_mut(&key) {
-                child.later = later;
-            }
+        let later = self.to_self().send_after(delay, TryAgain(key));
+        if let Some(child) = self.children.get_mut(&key) {
+            child.later = later;
         }
     }
 

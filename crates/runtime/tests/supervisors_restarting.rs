@@ -1,0 +1,162 @@
+//! What lies between the end of one incarnation and the beginning of the next.
+
+mod trees;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use thalweg_runtime::supervisor::{
+    Backoff, ChildError, ChildSpec, Restart, StartError, Strategy, Supervisor,
+};
+use thalweg_runtime::{
+    Actor, CallError, Context, Handler, NoKill, Receiver, Sender, channel, sleep, spawn,
+};
+
+use trees::*;
+
+#[test]
+fn each_failure_in_a_row_is_waited_for_longer() {
+    on_both(|| {
+        let log = Log::default();
+        let (spec, actor) = worker("a", &log);
+        let _supervisor = Supervisor::new(Strategy::OneForOne)
+            .tireless()
+            .child(spec.backoff(Backoff {
+                first: Duration::from_millis(4),
+                most: Duration::from_millis(16),
+                jitter: 0.0,
+                reset_after: LONG,
+            }))
+            .start()
+            .expect("it starts");
+        let begun = Instant::now();
+        for _ in 0..4 {
+            let _ = actor.call(Panic);
+            assert_eq!(actor.call(Ping), Ok(1));
+        }
+        assert!(begun.elapsed() >= Duration::from_millis(4 + 8 + 16 + 16));
+    });
+}
+
+#[test]
+fn what_is_temporary_does_not_come_back_with_the_others() {
+    for strategy in [Strategy::OneForAll, Strategy::RestForOne] {
+        let test = move || {
+            let log = Log::default();
+            let (spec, permanent) = worker("permanent", &log);
+            let (short, temporary) = worker("temporary", &log);
+            let supervisor = Supervisor::new(strategy)
+                .child(spec)
+                .child(short.restart(Restart::Temporary))
+                .start()
+                .expect("both start");
+            log.take();
+            let _ = permanent.call(Panic);
+            assert_eq!(permanent.call(Ping), Ok(1));
+            assert_eq!(supervisor.count_children().unwrap().specs, 1);
+            assert_eq!(temporary.call(Ping), Err(CallError::Ended));
+            assert_eq!(log.take(), ["-temporary", "+permanent"]);
+        };
+        thalweg_runtime::run(test);
+    }
+}
+
+#[test]
+fn a_child_that_did_not_start_leaves_no_name() {
+    on_both(|| {
+        let supervisor = Supervisor::new(Strategy::OneForOne).start().unwrap();
+        let (spec, _) = ChildSpec::actor("a", || -> Worker { panic!("it cannot") });
+        assert!(matches!(
+            supervisor.start_child(spec),
+            Err(ChildError::Start(StartError::Child { .. }))
+        ));
+        assert_eq!(supervisor.count_children().unwrap().specs, 0);
+        let (spec, actor) = worker("a", &Log::default());
+        supervisor.start_child(spec).expect("the name is free");
+        assert_eq!(actor.call(Ping), Ok(1));
+    });
+}
+
+/// It tries for as long as it takes; it is asked, and told to end, in between.
+#[test]
+fn a_supervisor_whose_child_never_comes_back_is_heard() {
+    on_both(|| {
+        let broken = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&broken);
+        let (spec, actor) = ChildSpec::actor("flaky", move || {
+            assert!(!seen.load(Ordering::SeqCst), "not yet");
+            Worker {
+                name: "flaky",
+                log: Log::default(),
+                handled: 0,
+            }
+        });
+        let supervisor = Supervisor::new(Strategy::OneForOne)
+            .tireless()
+            .child(spec)
+            .start()
+            .expect("it starts");
+        broken.store(true, Ordering::SeqCst);
+        let _ = actor.call(Panic);
+        assert_eq!(supervisor.count_children().unwrap().active, 0);
+        broken.store(false, Ordering::SeqCst);
+        assert_eq!(actor.call(Ping), Ok(1));
+        broken.store(true, Ordering::SeqCst);
+        let _ = actor.call(Panic);
+        let monitor = supervisor.pid().monitor();
+        supervisor.stop();
+        assert_eq!(monitor.wait().reason.kind(), "normal");
+    });
+}
+
+/// The first supervisor is killed while its child does not let itself be killed.
+#[test]
+fn who_takes_a_child_over_waits_for_the_incarnation_that_was_left_behind() {
+    struct Alone(Arc<AtomicU32>);
+    struct Hold(Sender<()>, Receiver<()>);
+    impl Actor for Alone {}
+    impl Drop for Alone {
+        fn drop(&mut self) {
+            self.0.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+    impl Handler<Hold> for Alone {
+        type Reply = ();
+        fn handle(&mut self, Hold(told, until): Hold, _: &Context<'_, Self>) {
+            let _whole = NoKill::new();
+            told.send(()).expect("the test waits");
+            let _ = until.recv();
+        }
+    }
+    impl Handler<Ping> for Alone {
+        type Reply = ();
+        fn handle(&mut self, _: Ping, _: &Context<'_, Self>) {}
+    }
+    on_both(|| {
+        let (live, made) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
+        let (lives, makes) = (Arc::clone(&live), Arc::clone(&made));
+        let (spec, actor) = ChildSpec::actor("alone", move || {
+            assert_eq!(lives.fetch_add(1, Ordering::SeqCst), 0, "two live");
+            makes.fetch_add(1, Ordering::SeqCst);
+            Alone(Arc::clone(&lives))
+        });
+        let again = Supervisor::new(Strategy::OneForOne).child(spec.clone());
+        let first = Supervisor::new(Strategy::OneForOne).child(spec);
+        let first = first.start().expect("it starts");
+        let (told, holds) = channel();
+        let (release, until) = channel();
+        actor.cast(Hold(told, until)).expect("it lives");
+        holds.recv().expect("it handles it");
+        let monitor = first.pid().monitor();
+        first.pid().kill().expect("it lives");
+        monitor.wait();
+        let second = spawn(move || again.start());
+        sleep(Duration::from_millis(2));
+        assert_eq!(made.load(Ordering::SeqCst), 1);
+        release.send(()).expect("it waits");
+        let _second = second.join().unwrap().expect("it starts");
+        assert_eq!(made.load(Ordering::SeqCst), 2);
+        actor.call(Ping).expect("the second one has it");
+    });
+}
