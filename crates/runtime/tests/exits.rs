@@ -205,38 +205,6 @@ fn an_unlinked_actor_hears_nothing() {
 }
 
 #[test]
-fn a_ring_of_links_ends_whole() {
-    for workers in [1, 2] {
-        let ended = init(Config::exact(workers)).unwrap().run(|| {
-            let (first_to, first) = channel::<Pid>();
-            let (linked, links) = channel();
-            let mut next = first;
-            let mut ring = Vec::new();
-            for _ in 0..100 {
-                let (to, from) = channel::<Pid>();
-                let before = std::mem::replace(&mut next, from);
-                let linked = linked.clone();
-                ring.push(spawn(move || {
-                    to.send(Pid::current().expect("this is an actor"))
-                        .expect("the next one waits");
-                    before.recv().expect("the one before sends").link();
-                    linked.send(()).expect("the first actor counts");
-                    sleep(LONG);
-                }));
-            }
-            let last = next.recv().expect("the last one sends");
-            first_to.send(last).expect("the first one waits");
-            assert_eq!(links.iter().take(100).count(), 100);
-            ring[50].pid().exit(boom()).expect("it lives");
-            ring.into_iter()
-                .map(|actor| reason_of(actor.join()).to_string())
-                .collect::<Vec<_>>()
-        });
-        assert_eq!(ended, vec!["boom"; 100]);
-    }
-}
-
-#[test]
 fn monitors_stack_and_are_taken_back() {
     run(|| {
         let other = spawn(|| sleep(LONG));
@@ -338,7 +306,7 @@ fn a_stretch_without_kill_is_whole() {
         let careful = spawn(move || {
             {
                 let _whole = NoKill::new();
-                let _nested = NoKill::new();
+                drop(NoKill::new());
                 sleep(Duration::from_millis(2));
                 step.send("slept").expect("somebody reads");
                 yield_now();

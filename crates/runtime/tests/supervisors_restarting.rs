@@ -10,7 +10,8 @@ use thalweg_runtime::supervisor::{
     Backoff, ChildError, ChildSpec, Restart, StartError, Strategy, Supervisor,
 };
 use thalweg_runtime::{
-    Actor, CallError, Context, Handler, NoKill, Receiver, Sender, channel, sleep, spawn,
+    Actor, CallError, Context, Down, Exit, Handler, NoKill, Pid, Receiver, Sender, channel, sleep,
+    spawn,
 };
 
 use trees::*;
@@ -158,5 +159,59 @@ fn who_takes_a_child_over_waits_for_the_incarnation_that_was_left_behind() {
         let _second = second.join().unwrap().expect("it starts");
         assert_eq!(made.load(Ordering::SeqCst), 2);
         actor.call(Ping).expect("the second one has it");
+    });
+}
+
+/// The signal and the end are there while the first incarnation handles a message, and it fails in that.
+#[test]
+fn what_was_for_one_incarnation_is_not_for_the_next() {
+    struct Hears(Log);
+    struct Watch(Pid, Sender<()>, Receiver<()>);
+    impl Actor for Hears {
+        fn started(&mut self, context: &Context<'_, Self>) {
+            context.trap_exits(true);
+            self.0.add("started");
+        }
+        fn on_exit(&mut self, exit: Exit, _: &Context<'_, Self>) {
+            self.0.add(format!("trapped {}", exit.reason));
+        }
+        fn on_down(&mut self, down: Down, _: &Context<'_, Self>) {
+            self.0.add(format!("down {}", down.reason));
+        }
+    }
+    impl Handler<Watch> for Hears {
+        type Reply = ();
+        fn handle(&mut self, Watch(whom, told, until): Watch, context: &Context<'_, Self>) {
+            let _monitored = context.monitor(&whom);
+            told.send(()).expect("the test waits");
+            let _ = until.recv();
+            panic!("before it has read them");
+        }
+    }
+    impl Handler<Ping> for Hears {
+        type Reply = ();
+        fn handle(&mut self, _: Ping, _: &Context<'_, Self>) {}
+    }
+    on_both(|| {
+        let log = Log::default();
+        let seen = log.clone();
+        let (spec, actor) = ChildSpec::actor("hears", move || Hears(seen.clone()));
+        let _supervisor = Supervisor::new(Strategy::OneForOne)
+            .child(spec)
+            .start()
+            .expect("it starts");
+        let other = spawn(|| sleep(LONG));
+        let (told, watches) = channel();
+        let (release, until) = channel();
+        actor
+            .cast(Watch(other.pid(), told, until))
+            .expect("it lives");
+        watches.recv().expect("it handles it");
+        actor.pid().exit("late".into()).expect("it lives");
+        other.pid().kill().expect("it sleeps");
+        assert!(other.join().is_err());
+        release.send(()).expect("it waits");
+        actor.call(Ping).expect("the next one has it");
+        assert_eq!(log.take(), ["started", "started"]);
     });
 }

@@ -292,6 +292,33 @@ fn what_a_stopped_actor_had_been_given_or_stood_before_goes_on() {
     assert_eq!(shared.2.wait_timeout(NO_TIME), Err(WaitError::TimedOut));
 }
 
+/// It was woken, and ends before it sees that.
+#[test]
+fn a_wake_up_for_who_is_killed_is_the_next_ones() {
+    init(Config::exact(1)).unwrap().run(|| {
+        let shared = Arc::new((Mutex::new(()), Condvar::new(), Notify::new()));
+        type Shared = (Mutex<()>, Condvar, Notify);
+        let waits: [[fn(&Shared); 2]; 2] = [
+            [
+                |shared| drop(shared.1.wait(shared.0.lock())),
+                |shared| shared.1.notify_one(),
+            ],
+            [|shared| shared.2.wait(), |shared| shared.2.notify_one()],
+        ];
+        for [wait, notify] in waits {
+            let [first, second] = [(); 2].map(|()| {
+                let shared = shared.clone();
+                spawn(move || wait(&shared))
+            });
+            let_others();
+            notify(&shared);
+            first.pid().kill().unwrap();
+            assert!(first.join().is_err());
+            second.join().unwrap();
+        }
+    });
+}
+
 #[test]
 fn an_actor_hears_of_the_end_of_its_runtime_and_then_is_unwound() {
     let runtime = runtime(1);
