@@ -132,11 +132,17 @@ impl Token {
         self.node.state().cause.clone()
     }
 
-    /// When it is cancelled at the latest.
+    /// When it is cancelled at the latest, or was. `None`: it has no deadline.
     pub fn deadline(&self) -> Option<Instant> {
-        let left = self.node.deadline.checked_sub(clock::now());
-        let left = left.filter(|_| self.node.deadline != u64::MAX)?;
-        Instant::now().checked_add(Duration::from_nanos(left))
+        let deadline = self.node.deadline;
+        if deadline == u64::MAX {
+            return None;
+        }
+        let (now, here) = (clock::now(), Instant::now());
+        match deadline.checked_sub(now) {
+            Some(left) => here.checked_add(Duration::from_nanos(left)),
+            None => here.checked_sub(Duration::from_nanos(now - deadline)),
+        }
     }
 
     pub(super) fn node(&self) -> *const Node {
