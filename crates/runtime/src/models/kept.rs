@@ -84,7 +84,7 @@ struct Model {
     scheduler: Arc<Scheduler>,
     kept: Arc<dyn Kept>,
     known: Arc<Known>,
-    /// The keeper begins so many, and closes it down then.
+    /// The keeper begins so many, and gives it up then.
     most: usize,
     begun: AtomicUsize,
     /// Of starts, that nobody has looked at.
@@ -177,7 +177,7 @@ impl Model {
             if self.begun.load(Relaxed) < self.most {
                 self.begin();
             } else {
-                self.kept.close_down();
+                self.kept.abandon();
             }
         }
     }
@@ -313,7 +313,7 @@ fn a_letter_cast_beside_a_close_goes_once() {
                         actor.stop();
                         model.work();
                     } else {
-                        model.kept.close_down();
+                        model.kept.abandon();
                     }
                 }
             });
