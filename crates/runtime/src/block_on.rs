@@ -1,22 +1,17 @@
 //! Waiting for a future, anywhere: an actor leaves its worker to others meanwhile, a thread sleeps.
-//!
-//! 1. The waker that a future gets has a mark of its own. So a wake-up that comes while the future is polled counts, also where the poll
-//!    itself waited for something and took the actor's wake-up for that; and the future is polled again for no other wake-up.
-//! 2. It holds [`wait::waker`], which may be used by any thread and at any time: after the actor's end it does nothing.
-//! 3. One allocation for a whole wait, and none for a poll.
+//! `mark` says how a future is waited for. A wait allocates once, or not at all, and a poll never.
 
 use std::fmt;
 use std::future::Future;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use thalweg_queue::{Parker, clock};
 
 use crate::exit;
-use crate::shim::{AtomicBool, Ordering};
-use crate::wait::{self, Woke};
+use crate::mark::Waiting;
+use crate::wait;
 
 /// Waits for a future's value: an actor leaves its worker to others meanwhile, a thread sleeps. The future may be anybody's, and its waker
 /// may be woken from any thread, such as one of tokio.
@@ -95,65 +90,16 @@ fn until<F: IntoFuture>(deadline: u64, future: F) -> Result<F::Output, Elapsed> 
     output.ok_or(Elapsed)
 }
 
-/// Rule 1.
-struct Mark {
-    woken: AtomicBool,
-    waiter: Waker,
-}
-
-impl Wake for Mark {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        if !self.woken.swap(true, Ordering::AcqRel) {
-            self.waiter.wake_by_ref();
-        }
-    }
-}
-
-impl Mark {
-    fn take(&self) -> bool {
-        self.woken.swap(false, Ordering::AcqRel)
-    }
-
-    /// Waits until the future is to be polled again. `false`: the deadline passed, or the caller cannot wait.
-    fn wait(&self, deadline: Option<u64>) -> bool {
-        if self.take() {
-            if wait::stopping() || deadline.is_some_and(|at| at <= clock::now()) {
-                return false;
-            }
-            wait::yield_now();
-            return true;
-        }
-        if deadline.is_some() {
-            wait::tell();
-        }
-        loop {
-            match wait::park(deadline) {
-                // One more look, if it was woken meanwhile.
-                Woke::TimedOut | Woke::Stopping => return self.take(),
-                Woke::Woken | Woke::Interrupted if self.take() => return true,
-                Woke::Woken | Woke::Interrupted => {}
-            }
-        }
-    }
-}
-
 /// `None`: the deadline passed, or the caller cannot wait.
 fn drive<F: Future>(mut future: Pin<&mut F>, deadline: Option<u64>) -> Option<F::Output> {
-    let mark = Arc::new(Mark {
-        woken: AtomicBool::new(false),
-        waiter: wait::waker(),
-    });
-    let waker = Waker::from(Arc::clone(&mark));
+    let waiting = Waiting::begin();
+    let waker = waiting.waker();
     let mut context = Context::from_waker(&waker);
     loop {
         if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
             return Some(output);
         }
-        if !mark.wait(deadline) {
+        if !waiting.wait(deadline) {
             return None;
         }
     }

@@ -61,9 +61,11 @@ enum End<T> {
 
 /// The receiving end's way from one receiver to the other.
 struct Turns<T> {
-    give: mpmc::Sender<mpsc::Receiver<T>>,
+    give: Give<T>,
     take: mpmc::Receiver<mpsc::Receiver<T>>,
 }
+
+type Give<T> = mpmc::Sender<mpsc::Receiver<T>>;
 
 impl<T> Clone for Turns<T> {
     fn clone(&self) -> Self {
@@ -76,27 +78,35 @@ impl<T> Clone for Turns<T> {
 
 impl<T> Turns<T> {
     fn with<R>(&self, receiver: mpsc::Receiver<T>, f: impl FnOnce(&mpsc::Receiver<T>) -> R) -> R {
-        let turn = Turn {
-            turns: self,
-            receiver: Some(receiver),
-        };
-        f(turn
-            .receiver
-            .as_ref()
-            .expect("it is given back when the turn ends"))
+        f(Turn::new(&self.give, receiver).receiver())
     }
 }
 
 struct Turn<'a, T> {
-    turns: &'a Turns<T>,
+    give: &'a Give<T>,
     receiver: Option<mpsc::Receiver<T>>,
+}
+
+impl<'a, T> Turn<'a, T> {
+    fn new(give: &'a Give<T>, receiver: mpsc::Receiver<T>) -> Self {
+        Self {
+            give,
+            receiver: Some(receiver),
+        }
+    }
+
+    fn receiver(&mut self) -> &mut mpsc::Receiver<T> {
+        self.receiver
+            .as_mut()
+            .expect("it is given back when the turn ends")
+    }
 }
 
 impl<T> Drop for Turn<'_, T> {
     fn drop(&mut self) {
         if let Some(receiver) = self.receiver.take() {
             // There is one, so there is room for it.
-            let _ = self.turns.give.try_send(receiver);
+            let _ = self.give.try_send(receiver);
         }
     }
 }
@@ -166,6 +176,21 @@ impl<T> Receiver<T> {
                 let receiver = turns.take.recv_timeout(timeout)?;
                 let left = Duration::from_nanos(deadline.saturating_sub(clock::now()));
                 turns.with(receiver, |receiver| receiver.recv_timeout(left))
+            }
+        }
+    }
+
+    /// As [`recv`](Self::recv), as a future. Dropped, it has taken nothing. While it waits, the receivers that are clones of this one wait for their turn.
+    ///
+    /// # Errors
+    /// As [`recv`](Self::recv).
+    pub async fn recv_async(&mut self) -> Result<T, RecvError> {
+        match self.end.get_mut() {
+            End::Own(receiver) => receiver.recv_async().await,
+            End::Shared(turns) => {
+                let receiver = turns.take.recv_async().await?;
+                let mut turn = Turn::new(&turns.give, receiver);
+                turn.receiver().recv_async().await
             }
         }
     }

@@ -2,8 +2,10 @@
 //!
 //! Each tick's moment is that of the one before and the period, not when somebody came to wait for it: what is late does not add up.
 
+use std::future::pending;
 use std::time::{Duration, Instant};
 
+use crate::alarm::sleep_until_async;
 use crate::wait;
 
 /// From this lateness on [`MissedTicks::Delay`] counts a tick as missed, also of a longer period. As tokio; less comes from others' time slices.
@@ -102,6 +104,16 @@ impl Interval {
             wait::check();
         }
         wait::sleep_until(at);
+        self.next = self.missed.next(at, Instant::now(), self.period);
+        at
+    }
+
+    /// As [`tick`](Self::tick), as a future. Dropped, the tick is still to come.
+    pub async fn tick_async(&mut self) -> Instant {
+        let Some(at) = self.next else {
+            return pending().await;
+        };
+        sleep_until_async(at).await;
         self.next = self.missed.next(at, Instant::now(), self.period);
         at
     }

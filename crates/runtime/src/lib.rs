@@ -19,6 +19,7 @@
 
 mod affinity;
 mod ahead;
+mod alarm;
 mod behaviour;
 mod block_on;
 pub mod cancel;
@@ -38,6 +39,7 @@ mod interval;
 pub mod io;
 mod join;
 mod life;
+mod mark;
 #[cfg(all(test, loom))]
 mod models;
 mod name;
@@ -50,6 +52,7 @@ pub mod registry;
 mod ring;
 pub mod runtime;
 mod scheduler;
+mod select;
 mod shim;
 mod slice;
 #[cfg(not(any(miri, loom, thalweg_threads)))]
@@ -69,6 +72,7 @@ pub mod wait;
 mod wheel;
 mod worker;
 
+pub use alarm::{Sleep, sleep_async, sleep_until_async};
 pub use behaviour::{
     Actor, ActorRef, CallError, Context, Handler, Later, Mailbox, Monitored, Priority, start,
 };
@@ -89,3 +93,9 @@ pub use supervised::{Signal, spawn_under};
 pub use timers::{TimerKey, Timers};
 pub use together::Together;
 pub use wait::{Woke, sleep, sleep_until, yield_now};
+
+/// What [`select!`] expands to.
+#[doc(hidden)]
+pub mod __select {
+    pub use crate::select::{Also, NoArms, Won, now, wait};
+}

@@ -40,3 +40,8 @@ struct MessagesPage;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/sync.md")]
 struct SyncPage;
+
+/// The first of several.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/select.md")]
+struct SelectPage;

@@ -1,13 +1,16 @@
 //! Calls that a future waits for: from tasks of any executor, and from actors by [`block_on`](crate::block_on).
 
-use std::future::poll_fn;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
 
-use thalweg_queue::{Overflow, oneshot};
+use thalweg_queue::{Overflow, SendError, oneshot};
 
 use super::lane::Sealed;
 use super::reference::{ActorRef, Message};
 use super::turn::Refused;
 use super::{Actor, CallError, Handler};
+use crate::shim::Ordering;
 
 impl<A: Actor> ActorRef<A> {
     /// As [`call`](Self::call), for a task of any executor. It has no deadline of its own: the executor's timeout drops it, and a reply that
@@ -41,10 +44,6 @@ impl<A: Actor> ActorRef<A> {
         if self.body.is_caller() {
             return Err(CallError::Full);
         }
-        let waits = matches!(
-            self.body.mailbox.overflow,
-            Overflow::Block | Overflow::BlockFor(_)
-        );
         let (reply, answer) = oneshot::channel();
         let mut contents = Some(Message {
             message,
@@ -57,13 +56,87 @@ impl<A: Actor> ActorRef<A> {
             match put {
                 Ok(()) => break,
                 Err(Refused::Closed) => return Err(CallError::Ended),
-                Err(Refused::Full) if !waits => return Err(CallError::Full),
+                Err(Refused::Full) if !self.waits_for_room() => return Err(CallError::Full),
                 Err(Refused::Full) => {
-                    poll_fn(|context| self.body.poll_for_room(self.priority, context.waker()))
-                        .await;
+                    Room::of(self).await;
                 }
             }
         }
         answer.await.map_err(|_| CallError::Ended)
+    }
+
+    /// As [`cast`](Self::cast), for a task and for [`select!`](crate::select): it waits for room where the mailbox's policy is to wait, and has no
+    /// deadline of its own. Dropped before it is ready, it has sent nothing.
+    ///
+    /// # Errors
+    /// As [`cast`](Self::cast); never [`SendError::TimedOut`].
+    pub async fn cast_async<M: Send + 'static>(&self, message: M) -> Result<(), SendError<M>>
+    where
+        A: Handler<M>,
+    {
+        let mut contents = Some(Message {
+            message,
+            reply: None,
+        });
+        loop {
+            let put = self.body.put(self.priority, || {
+                Sealed::new(contents.take().expect("it is put in once"))
+            });
+            let Err(refused) = put else {
+                return Ok(());
+            };
+            let back = |contents: Option<Message<M, A::Reply>>| {
+                contents.expect("it was not put in").message
+            };
+            match refused {
+                Refused::Closed => return Err(SendError::Closed(back(contents))),
+                Refused::Full if self.waits_for_room() && !self.body.is_caller() => {
+                    Room::of(self).await;
+                }
+                Refused::Full if self.body.mailbox.overflow == Overflow::DropNewest => {
+                    self.body.dropped.fetch_add(1, Ordering::Relaxed);
+                    return Ok(());
+                }
+                Refused::Full => return Err(SendError::Full(back(contents))),
+            }
+        }
+    }
+
+    fn waits_for_room(&self) -> bool {
+        matches!(
+            self.body.mailbox.overflow,
+            Overflow::Block | Overflow::BlockFor(_)
+        )
+    }
+}
+
+/// Room in a mailbox. Dropped, it leaves the list of those who wait for it.
+struct Room<'a, A: Actor> {
+    actor: &'a ActorRef<A>,
+    waits: Option<Waker>,
+}
+
+impl<'a, A: Actor> Room<'a, A> {
+    fn of(actor: &'a ActorRef<A>) -> Self {
+        Self { actor, waits: None }
+    }
+}
+
+impl<A: Actor> Future for Room<'_, A> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let Self { actor, .. } = &*self;
+        let room = actor.body.poll_for_room(actor.priority, context.waker());
+        self.waits = room.is_pending().then(|| context.waker().clone());
+        room
+    }
+}
+
+impl<A: Actor> Drop for Room<'_, A> {
+    fn drop(&mut self) {
+        if let Some(waker) = &self.waits {
+            self.actor.body.leave_room(waker);
+        }
     }
 }

@@ -221,6 +221,18 @@ impl<A: Actor> Body<A> {
         }
     }
 
+    /// A task waits for room no more. Another wait may have the same waker: it looks again.
+    pub(super) fn leave_room(&self, waker: &Waker) {
+        let left = {
+            let mut waiting = self.waiting();
+            let place = waiting.iter().position(|other| other.will_wake(waker));
+            place.map(|place| waiting.swap_remove(place))
+        };
+        if let Some(waker) = left {
+            waker.wake();
+        }
+    }
+
     fn waiting(&self) -> Locked<'_, Vec<Waker>> {
         lock(&self.waiting)
     }

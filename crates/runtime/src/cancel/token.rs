@@ -2,20 +2,24 @@
 //!
 //! 1. A node is cancelled once, and with it all below: by whoever cancels it, before that comes back. A child that is made later is born so.
 //! 2. A node names its children weakly, and each takes itself off its parent's list when it goes.
-//! 3. The actor that runs in a node's scope is woken when it is cancelled; it looks before each wait and after it.
+//! 3. The actor that runs in a node's scope is woken when it is cancelled, and who awaits the token; it looks before each wait and after it.
 //! 4. The deadline of a node is the earliest of its own and those above. Who first sees that it has passed cancels the node for that.
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, Weak};
-use std::task::Waker;
+use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
 use thalweg_queue::clock;
 use thalweg_queue::quiet::{Locked, lock};
 
 use super::Cause;
+use crate::alarm::Sleep;
+use crate::sync::Notify;
 use crate::worker;
 
 /// Looks between two at the clock, for a scope with a deadline.
@@ -43,6 +47,8 @@ pub(crate) struct Node {
     deadline: u64,
     looks: AtomicU32,
     state: Mutex<State>,
+    /// Wakes those that [await](Token::cancelled_async) it.
+    ended: Notify,
     above: Option<(Arc<Node>, u64)>,
 }
 
@@ -89,6 +95,7 @@ impl Token {
                 cause,
                 ..State::default()
             }),
+            ended: Notify::new(),
             above,
         };
         let node = match above {
@@ -130,6 +137,41 @@ impl Token {
         // Its deadline may be what it is.
         self.node.is_due();
         self.node.state().cause.clone()
+    }
+
+    /// Waits until it is cancelled, as a future: for [`select!`](crate::select), and for tasks.
+    ///
+    /// ```
+    /// use thalweg_runtime::cancel::{Cause, Token};
+    /// use thalweg_runtime::{run, select, spawn, sleep_async};
+    /// use std::time::Duration;
+    ///
+    /// run(|| {
+    ///     let token = Token::new();
+    ///     let other = token.clone();
+    ///     spawn(move || other.cancel("enough"));
+    ///     select! {
+    ///         cause = token.cancelled_async() => assert_eq!(cause.to_string(), "enough"),
+    ///         () = sleep_async(Duration::from_secs(60)) => panic!("nobody cancels it"),
+    ///     }
+    /// });
+    /// ```
+    pub async fn cancelled_async(&self) -> Cause {
+        let mut ended = pin!(self.node.ended.notified());
+        let mut deadline = Sleep::until(self.node.deadline);
+        poll_fn(|context| {
+            if let Some(cause) = self.cause() {
+                return Poll::Ready(cause);
+            }
+            // Whichever comes, there is a cause then.
+            let comes = ended.as_mut().poll(context).is_ready()
+                || Pin::new(&mut deadline).poll(context).is_ready();
+            match self.cause().filter(|_| comes) {
+                Some(cause) => Poll::Ready(cause),
+                None => Poll::Pending,
+            }
+        })
+        .await
     }
 
     /// When it is cancelled at the latest, or was. `None`: it has no deadline.
@@ -197,6 +239,7 @@ impl Node {
         if let Some(waker) = waker {
             waker.wake();
         }
+        self.ended.notify_waiters();
         below
             .into_values()
             .filter_map(|node| node.upgrade())

@@ -33,6 +33,7 @@
 
 mod blocking;
 mod poller;
+mod ready;
 mod source;
 
 use std::io;
@@ -44,7 +45,9 @@ use thalweg_queue::clock;
 pub(crate) use blocking::Pool;
 pub use blocking::blocking;
 pub(crate) use poller::{Harvest, Poller, Until};
-pub(crate) use source::{Direction, Source, wait_on_thread};
+pub(crate) use ready::{call_async, ready_now};
+pub use ready::{wait_readable_async, wait_writable_async};
+pub(crate) use source::{Direction, Place, Source, wait_on_thread};
 
 use crate::worker::{self, Worker};
 

@@ -91,13 +91,18 @@ struct State {
     place: Option<(Arc<Poller>, u64)>,
     readers: Waiters,
     writers: Waiters,
+    /// Waits that there were.
+    waits: u64,
 }
+
+/// One wait for a source, by its number.
+type Ticket = u64;
 
 /// Who waits for one direction: nearly always one at most, which is kept here, without a line of memory more.
 #[derive(Debug, Default)]
 struct Waiters {
-    first: Option<Waker>,
-    others: Vec<Waker>,
+    first: Option<(Ticket, Waker)>,
+    others: Vec<(Ticket, Waker)>,
 }
 
 impl Waiters {
@@ -105,28 +110,35 @@ impl Waiters {
         self.first.is_none() && self.others.is_empty()
     }
 
-    /// Once, however often it is added.
-    fn add(&mut self, waker: Waker) {
-        let Some(first) = &self.first else {
-            self.others.retain(|other| !other.will_wake(&waker));
-            self.first = Some(waker);
-            return;
-        };
-        if !first.will_wake(&waker) && !self.others.iter().any(|other| other.will_wake(&waker)) {
-            self.others.push(waker);
+    /// The last waker of a wait counts. The one before it is to be dropped without the lock.
+    fn add(&mut self, ticket: Ticket, waker: &Waker) -> Option<Waker> {
+        let known = self.first.iter_mut().chain(&mut self.others);
+        for (other, old) in known {
+            if *other == ticket {
+                let is_new = !old.will_wake(waker);
+                return is_new.then(|| std::mem::replace(old, waker.clone()));
+            }
         }
+        let entry = (ticket, waker.clone());
+        match &self.first {
+            None => self.first = Some(entry),
+            Some(_) => self.others.push(entry),
+        }
+        None
     }
 
-    fn remove(&mut self, waker: &Waker) {
-        self.first.take_if(|first| first.will_wake(waker));
-        self.others.retain(|other| !other.will_wake(waker));
+    fn remove(&mut self, ticket: Ticket) -> Option<Waker> {
+        let first = self.first.take_if(|(first, _)| *first == ticket);
+        let removed = first.or_else(|| {
+            let place = self.others.iter().position(|(other, _)| *other == ticket);
+            place.map(|place| self.others.remove(place))
+        });
+        removed.map(|(_, waker)| waker)
     }
 
-    fn wake(&mut self) {
-        if let Some(first) = self.first.take() {
-            first.wake();
-        }
-        self.others.drain(..).for_each(Waker::wake);
+    fn wake(self) {
+        let all = self.first.into_iter().chain(self.others);
+        all.for_each(|(_, waker)| waker.wake());
     }
 }
 
@@ -136,6 +148,11 @@ impl State {
             Direction::Read => &mut self.readers,
             Direction::Write => &mut self.writers,
         }
+    }
+
+    fn ticket(&mut self) -> Ticket {
+        self.waits += 1;
+        self.waits
     }
 }
 
@@ -182,14 +199,10 @@ impl Source {
         deadline: Option<u64>,
     ) -> io::Result<()> {
         wait::tell();
+        let mut place = Place::new(self, direction);
         loop {
-            {
-                let mut state = self.state();
-                self.settle(&mut state, worker, fd)?;
-                if self.side(direction).look().is_ready() {
-                    return Ok(());
-                }
-                state.waiters(direction).add(wait::waker());
+            if place.enter(worker, fd, &wait::waker())? {
+                return Ok(());
             }
             let woke = wait::park(deadline);
             if woke == Woke::Woken || woke == Woke::Interrupted {
@@ -198,10 +211,7 @@ impl Source {
                 }
                 continue;
             }
-            let me = wait::waker();
-            let mut state = self.state();
-            state.waiters(direction).remove(&me);
-            drop(state);
+            drop(place);
             return match woke {
                 Woke::Stopping => {
                     exit::raise_if_due();
@@ -250,19 +260,74 @@ impl Source {
         if writable {
             self.write.happened(mark(failed));
         }
-        let mut state = self.state();
-        if readable {
-            state.readers.wake();
-        }
-        if writable {
-            state.writers.wake();
-        }
+        let take = |these: &mut Waiters, are_woken| match are_woken {
+            true => std::mem::take(these),
+            false => Waiters::default(),
+        };
+        let (readers, writers) = {
+            let mut state = self.state();
+            (
+                take(&mut state.readers, readable),
+                take(&mut state.writers, writable),
+            )
+        };
+        readers.wake();
+        writers.wake();
     }
 
     /// It is waited for no more. `fd` is still open.
     pub(crate) fn leave(&self, fd: BorrowedFd<'_>) {
         if let Some((poller, key)) = self.state().place.take() {
             poller.remove(key, fd);
+        }
+    }
+}
+
+/// One wait for a direction of a source. Dropped, it waits no more.
+#[derive(Debug)]
+pub(crate) struct Place<'a> {
+    source: &'a Arc<Source>,
+    direction: Direction,
+    ticket: Option<Ticket>,
+}
+
+impl<'a> Place<'a> {
+    pub(crate) fn new(source: &'a Arc<Source>, direction: Direction) -> Self {
+        Self {
+            source,
+            direction,
+            ticket: None,
+        }
+    }
+
+    /// `true`: it is ready. Otherwise `waker` is woken when it is.
+    ///
+    /// # Errors
+    /// What the system says to the registration.
+    pub(crate) fn enter(
+        &mut self,
+        worker: &Worker,
+        fd: BorrowedFd<'_>,
+        waker: &Waker,
+    ) -> io::Result<bool> {
+        let mut state = self.source.state();
+        self.source.settle(&mut state, worker, fd)?;
+        if self.source.side(self.direction).look().is_ready() {
+            return Ok(true);
+        }
+        let ticket = *self.ticket.get_or_insert_with(|| state.ticket());
+        let old = state.waiters(self.direction).add(ticket, waker);
+        drop(state);
+        drop(old);
+        Ok(false)
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket {
+            let waker = self.source.state().waiters(self.direction).remove(ticket);
+            drop(waker);
         }
     }
 }

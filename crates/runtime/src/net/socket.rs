@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 use thalweg_queue::clock;
 
-use crate::io::{Direction, Source, Stopping, wait_on_thread};
+use crate::io::{Direction, Source, Stopping, call_async, ready_now, wait_on_thread};
 use crate::{wait, worker};
 
 /// Nanoseconds for each call; 0: it waits for ever. Clones share them, as they share the system's.
@@ -171,6 +171,21 @@ impl<T: AsFd> Socket<T> {
         }
     }
 
+    /// The same as a future. The timeouts are not for it.
+    pub(super) async fn call_async<R>(
+        &self,
+        direction: Direction,
+        call: impl FnMut(&T) -> io::Result<R>,
+    ) -> io::Result<R> {
+        call_async(&self.source, self.get(), direction, call).await
+    }
+
+    /// Ready, and nothing done yet.
+    pub(super) async fn ready_async(&self, direction: Direction) -> io::Result<()> {
+        self.call_async(direction, |inner| ready_now(inner, direction))
+            .await
+    }
+
     /// Waits until the connection that was begun is there. `connected` says so, or `NotConnected`.
     pub(super) fn connected(
         &self,
@@ -265,6 +280,23 @@ macro_rules! socket {
                 Ok(Self(self.0.cloned(inner)))
             }
 
+            /// Waits until it can be read, or accepted from, has ended or failed: as a future, for [`select!`](crate::select) in an actor. Its timeouts
+            /// do not count. Somebody else may read first, so where several do the call that follows may wait.
+            ///
+            /// # Errors
+            /// `Unsupported`: it would wait, and the caller is no actor; the system's.
+            pub async fn readable_async(&self) -> io::Result<()> {
+                self.0.ready_async(Direction::Read).await
+            }
+
+            /// As [`readable_async`](Self::readable_async), until it can be written.
+            ///
+            /// # Errors
+            /// As there.
+            pub async fn writable_async(&self) -> io::Result<()> {
+                self.0.ready_async(Direction::Write).await
+            }
+
             /// The error that the system keeps for this socket, taken out.
             ///
             /// # Errors
@@ -318,6 +350,28 @@ macro_rules! timeouts {
 /// `Read` and `Write`, for the value and for a reference to it.
 macro_rules! read_write {
     ($type:ident, $less:expr) => {
+        impl $type {
+            /// As `read`, as a future, for [`select!`](crate::select) in an actor; its timeouts do not count. Dropped, it has read nothing.
+            ///
+            /// # Errors
+            /// The system's; `Unsupported`: it would wait, and the caller is no actor.
+            pub async fn read_async(&self, buf: &mut [u8]) -> io::Result<usize> {
+                self.0
+                    .call_async(Direction::Read, |mut inner| inner.read(buf))
+                    .await
+            }
+
+            /// As `write`, as a future: see [`read_async`](Self::read_async). Dropped, it has written nothing.
+            ///
+            /// # Errors
+            /// As there.
+            pub async fn write_async(&self, buf: &[u8]) -> io::Result<usize> {
+                self.0
+                    .call_async(Direction::Write, |mut inner| inner.write(buf))
+                    .await
+            }
+        }
+
         impl Read for &$type {
             fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
                 self.0.call_stream(Direction::Read, |mut inner| {

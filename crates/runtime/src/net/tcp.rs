@@ -5,7 +5,9 @@ use std::net::{Shutdown, SocketAddr, TcpListener as StdListener, TcpStream as St
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::time::Duration;
 
-use rustix::net::{AddressFamily, SocketFlags, SocketType, acceptfrom_with, socket_with};
+use rustix::net::{
+    AddressFamily, SocketAddrAny, SocketFlags, SocketType, acceptfrom_with, socket_with,
+};
 use thalweg_queue::clock;
 
 use super::addresses::{ToSocketAddrs, first};
@@ -58,9 +60,25 @@ impl TcpListener {
     /// # Errors
     /// The system's: where it has no more descriptors the connection stays in the queue, and the next call tries again.
     pub fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
-        let (fd, peer) = self
+        let accepted = self
             .0
             .call(Direction::Read, |inner| Ok(acceptfrom_with(inner, FLAGS)?))?;
+        Self::stream(accepted)
+    }
+
+    /// As [`accept`](Self::accept), as a future, for [`select!`](crate::select) in an actor. Dropped, it has accepted nothing.
+    ///
+    /// # Errors
+    /// As there; `Unsupported`: it would wait, and the caller is no actor.
+    pub async fn accept_async(&self) -> io::Result<(TcpStream, SocketAddr)> {
+        let accepted = self
+            .0
+            .call_async(Direction::Read, |inner| Ok(acceptfrom_with(inner, FLAGS)?))
+            .await?;
+        Self::stream(accepted)
+    }
+
+    fn stream((fd, peer): (OwnedFd, Option<SocketAddrAny>)) -> io::Result<(TcpStream, SocketAddr)> {
         let stream = StdStream::from(fd);
         let peer = match peer.map(SocketAddr::try_from) {
             Some(Ok(peer)) => peer,

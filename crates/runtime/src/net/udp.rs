@@ -75,6 +75,26 @@ impl UdpSocket {
         self.0.call(Direction::Read, |inner| inner.recv(buf))
     }
 
+    /// As [`recv`](Self::recv), as a future, for [`select!`](crate::select) in an actor; its timeouts do not count. Dropped, it has taken nothing.
+    ///
+    /// # Errors
+    /// The system's; `Unsupported`: it would wait, and the caller is no actor.
+    pub async fn recv_async(&self, buf: &mut [u8]) -> io::Result<usize> {
+        self.0
+            .call_async(Direction::Read, |inner| inner.recv(buf))
+            .await
+    }
+
+    /// As [`recv_from`](Self::recv_from), as a future: see [`recv_async`](Self::recv_async).
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn recv_from_async(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        self.0
+            .call_async(Direction::Read, |inner| inner.recv_from(buf))
+            .await
+    }
+
     /// The next datagram, and whence it comes.
     ///
     /// # Errors

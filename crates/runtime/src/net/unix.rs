@@ -43,6 +43,22 @@ impl UnixListener {
         let fd = self
             .0
             .call(Direction::Read, |inner| Ok(accept_with(inner, FLAGS)?))?;
+        Self::stream(fd)
+    }
+
+    /// As [`accept`](Self::accept), as a future, for [`select!`](crate::select) in an actor. Dropped, it has accepted nothing.
+    ///
+    /// # Errors
+    /// As there; `Unsupported`: it would wait, and the caller is no actor.
+    pub async fn accept_async(&self) -> io::Result<(UnixStream, SocketAddr)> {
+        let fd = self
+            .0
+            .call_async(Direction::Read, |inner| Ok(accept_with(inner, FLAGS)?))
+            .await?;
+        Self::stream(fd)
+    }
+
+    fn stream(fd: OwnedFd) -> io::Result<(UnixStream, SocketAddr)> {
         let stream = StdStream::from(fd);
         let peer = stream.peer_addr()?;
         Ok((UnixStream(Socket::new(stream)), peer))
@@ -217,6 +233,26 @@ impl UnixDatagram {
     /// The system's, or `TimedOut`.
     pub fn recv(&self, buf: &mut [u8]) -> io::Result<usize> {
         self.0.call(Direction::Read, |inner| inner.recv(buf))
+    }
+
+    /// As [`recv`](Self::recv), as a future, for [`select!`](crate::select) in an actor; its timeouts do not count. Dropped, it has taken nothing.
+    ///
+    /// # Errors
+    /// The system's; `Unsupported`: it would wait, and the caller is no actor.
+    pub async fn recv_async(&self, buf: &mut [u8]) -> io::Result<usize> {
+        self.0
+            .call_async(Direction::Read, |inner| inner.recv(buf))
+            .await
+    }
+
+    /// As [`recv_from`](Self::recv_from), as a future: see [`recv_async`](Self::recv_async).
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn recv_from_async(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        self.0
+            .call_async(Direction::Read, |inner| inner.recv_from(buf))
+            .await
     }
 
     /// The next datagram, and whence it comes.

@@ -1,0 +1,128 @@
+//! Readiness and calls as futures, for [`select!`](crate::select) and [`block_on`](crate::block_on()) in an actor.
+
+use std::future::poll_fn;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::task::Poll;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::{Direction, Place, Source};
+use crate::worker;
+
+/// As [`wait_readable`](super::wait_readable), as a future, which has no deadline of its own. It must be awaited by an actor, in `select!` or
+/// `block_on`: who waits elsewhere has no poller.
+///
+/// # Errors
+/// `Unsupported`: it is not ready, and the caller is no actor; what the system says to the registration.
+///
+/// ```
+/// use std::io::{Read, Write};
+/// use std::time::Duration;
+/// use thalweg_runtime::{io, run, select, sleep_async, spawn};
+///
+/// let (mut reader, mut writer) = std::io::pipe()?;
+/// let read = run(move || {
+///     spawn(move || writer.write_all(b"x"));
+///     select! {
+///         ready = io::wait_readable_async(&reader) => ready?,
+///         () = sleep_async(Duration::from_secs(60)) => return Err(std::io::ErrorKind::TimedOut.into()),
+///     }
+///     let mut byte = [0];
+///     reader.read(&mut byte)
+/// });
+/// assert_eq!(read?, 1);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub async fn wait_readable_async(fd: impl AsFd) -> io::Result<()> {
+    wait(fd.as_fd(), Direction::Read).await
+}
+
+/// As [`wait_writable`](super::wait_writable), as a future: see [`wait_readable_async`].
+///
+/// # Errors
+/// As there.
+pub async fn wait_writable_async(fd: impl AsFd) -> io::Result<()> {
+    wait(fd.as_fd(), Direction::Write).await
+}
+
+async fn wait(fd: BorrowedFd<'_>, direction: Direction) -> io::Result<()> {
+    // Between the poller's thread of events and another wait for this very descriptor a number of its own keeps them apart.
+    let own = fd.try_clone_to_owned()?;
+    let registered = Registered {
+        source: Source::new(),
+        fd: own.as_fd(),
+    };
+    let is_ready = |fd: &BorrowedFd<'_>| ready_now(*fd, direction);
+    let waited = call_async(&registered.source, &registered.fd, direction, is_ready).await;
+    match waited {
+        Err(error) if error.raw_os_error() == Some(libc::EPERM) => Ok(()),
+        waited => waited,
+    }
+}
+
+/// A descriptor that is with a poller for one wait.
+struct Registered<'a> {
+    source: Arc<Source>,
+    fd: BorrowedFd<'a>,
+}
+
+impl Drop for Registered<'_> {
+    fn drop(&mut self) {
+        self.source.leave(self.fd);
+    }
+}
+
+/// # Errors
+/// `WouldBlock`: it is not; or the system's.
+pub(crate) fn ready_now(fd: impl AsFd, direction: Direction) -> io::Result<()> {
+    let flags = match direction {
+        Direction::Read => PollFlags::IN,
+        Direction::Write => PollFlags::OUT,
+    };
+    let fd = fd.as_fd();
+    match poll(&mut [PollFd::new(&fd, flags)], Some(&Timespec::default()))? {
+        0 => Err(io::ErrorKind::WouldBlock.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Does `call`, and again each time that the descriptor got ready, until it does not say `WouldBlock`. Dropped, it has done nothing that it has not said.
+///
+/// # Errors
+/// `call`'s; `Unsupported`: it would wait, and the caller is no actor.
+pub(crate) async fn call_async<T: AsFd, R>(
+    source: &Arc<Source>,
+    inner: &T,
+    direction: Direction,
+    mut call: impl FnMut(&T) -> io::Result<R>,
+) -> io::Result<R> {
+    let side = source.side(direction);
+    let mut place = Place::new(source, direction);
+    poll_fn(|context| {
+        loop {
+            let seen = side.look();
+            if seen.is_ready() || worker::current().is_none() {
+                match call(inner) {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                        side.would_block(seen);
+                    }
+                    done => return Poll::Ready(done),
+                }
+            }
+            let Some(worker) = worker::current() else {
+                return Poll::Ready(Err(io::Error::new(
+                    io::ErrorKind::Unsupported,
+                    "a descriptor is awaited by actors",
+                )));
+            };
+            match place.enter(worker, inner.as_fd(), context.waker()) {
+                Ok(true) => {}
+                Ok(false) => return Poll::Pending,
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+    })
+    .await
+}

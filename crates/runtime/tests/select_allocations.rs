@@ -1,0 +1,69 @@
+//! What `select!` allocates: nothing, once a worker has waited.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use thalweg_queue::mpsc;
+use thalweg_runtime::{Config, init, select, sleep_async, spawn};
+
+struct Counting;
+
+static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: all is the system's; the count is beside it.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+#[test]
+fn a_loop_of_selects_over_channels_and_a_sleep_allocates_nothing() {
+    const ROUNDS: u32 = 1_000;
+    let allocated = init(Config::exact(1)).unwrap().run(|| {
+        let (ask, mut asked) = mpsc::channel::<u32>(4).unwrap();
+        let (_open, mut never) = mpsc::channel::<u32>(4).unwrap();
+        let (answer, mut answers) = mpsc::channel::<u32>(4).unwrap();
+        let echo = spawn(move || {
+            while let Ok(n) = select! {
+                n = asked.recv_async() => n,
+                n = never.recv_async() => n,
+                () = sleep_async(Duration::from_secs(60)) => unreachable!(),
+            } {
+                answer.send(n).unwrap();
+            }
+        });
+        let mut round = |n| {
+            ask.send(n).unwrap();
+            let came = select! {
+                came = answers.recv_async() => came.unwrap(),
+                () = sleep_async(Duration::from_secs(60)) => unreachable!(),
+            };
+            assert_eq!(came, n);
+        };
+        // Lanes, lists and what is kept are made meanwhile.
+        (0..ROUNDS).for_each(&mut round);
+        let before = ALLOCATIONS.load(Ordering::Relaxed);
+        (0..ROUNDS).for_each(&mut round);
+        let allocated = ALLOCATIONS.load(Ordering::Relaxed) - before;
+        drop(ask);
+        echo.join().unwrap();
+        allocated
+    });
+    // What the test's own harness may do meanwhile is not per select.
+    assert!(
+        allocated < 20,
+        "{allocated} allocations in {ROUNDS} rounds of two selects"
+    );
+}
