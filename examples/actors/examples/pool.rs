@@ -1,31 +1,48 @@
-//! A fixed number of workers at one channel: the receiving end is cloned, and each job goes to one of them.
+//! A pool: a fixed number of workers at one queue. Each job goes to one of them, and who sends waits where they are behind.
 //!
-//! It claims that each job is done once. How many each worker did is up to the moment.
+//! It claims that each job is done once, also where a worker panics over another one. How many each worker did is up to the moment.
 
-use thalweg::runtime::{Config, channel, init, spawn};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use thalweg::runtime::patterns::PoolBuilder;
+use thalweg::runtime::{Config, init};
 
 const JOBS: u64 = 2_000;
 const WORKERS: usize = 4;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let done = init(Config::default())?.run(|| {
-        let (jobs, queue) = channel();
-        let workers: Vec<_> = (0..WORKERS)
-            .map(|_| {
-                let queue = queue.clone();
-                spawn(move || queue.iter().map(digits).collect::<Vec<_>>())
-            })
-            .collect();
-        drop(queue);
-        (0..JOBS).for_each(|job| jobs.send(job).expect("the workers read to the end"));
-        drop(jobs);
-        let results = workers.into_iter().map(|worker| worker.join());
-        results.collect::<Result<Vec<_>, _>>()
-    })?;
-    for (worker, results) in done.iter().enumerate() {
-        println!("worker {worker} did {:>4}", results.len());
-    }
-    let mut all: Vec<_> = done.concat();
+        let done = Arc::new(Mutex::new(Vec::new()));
+        let results = Arc::clone(&done);
+        let pool = PoolBuilder::new("digits")
+            .workers(WORKERS)
+            .capacity(64)
+            .start(move || {
+                let results = Arc::clone(&results);
+                move |job: u64| {
+                    assert!(job < JOBS, "there is no such job");
+                    let result = digits(job);
+                    results.lock().expect("nobody panics with it").push(result);
+                }
+            })?;
+        (0..JOBS).try_for_each(|job| pool.cast(job))?;
+        // One worker fails over it, and is there again.
+        pool.cast(JOBS)?;
+        let drained = pool.drain(Duration::from_secs(60));
+        assert_eq!((drained.dropped, drained.running), (0, 0));
+        let stats = pool.stats();
+        for (worker, of) in stats.workers.iter().enumerate() {
+            println!(
+                "worker {worker} did {:>4}, failed over {}",
+                of.handled, of.failed
+            );
+        }
+        assert_eq!((stats.handled, stats.failed), (JOBS, 1));
+        let done = std::mem::take(&mut *done.lock().expect("nobody panics with it"));
+        Ok::<_, Box<dyn std::error::Error>>(done)
+    });
+    let mut all = done?;
     all.sort_unstable();
     assert!(all.iter().map(|(job, _)| *job).eq(0..JOBS), "each job once");
     println!("{JOBS} jobs, each once; 2^1999 has {} digits.", all[1999].1);

@@ -1,45 +1,35 @@
-//! Three stages, each an actor: one reads lines, one parses them, one adds up. What a stage owns it hands to the next.
+//! A pipeline: one stage parses lines, one counts, and who asked adds up. What a stage made it hands to the next, and none is far ahead of the slowest.
 //!
 //! It claims that each line that is a number is counted once, and that the others are counted as refused.
 
-use thalweg::runtime::{Receiver, channel, run, spawn};
+use thalweg::runtime::patterns::{PipelineBuilder, PoolError};
+use thalweg::runtime::run;
 
 const LINES: u64 = 200_000;
 
-fn main() {
+fn main() -> Result<(), PoolError> {
     let (sum, refused) = run(|| {
-        let (lines, to_parse) = channel();
-        let (numbers, to_add) = channel();
-        spawn(move || {
-            for n in 0..LINES {
-                let line = if n % 10 == 0 {
-                    format!("line {n}")
-                } else {
-                    n.to_string()
-                };
-                lines.send(line).expect("the parser reads to the end");
+        let pipeline = PipelineBuilder::new()
+            .stage("parse", 1, 1_024, |line: String| line.parse::<u64>())
+            .start()?;
+        pipeline.feed((0..LINES).map(|n| {
+            if n.is_multiple_of(10) {
+                format!("line {n}")
+            } else {
+                n.to_string()
             }
-        });
-        let parser = spawn(move || {
-            parse(&to_parse, |n| {
-                numbers.send(n).expect("the adder reads to the end")
-            })
-        });
-        let sum: u64 = to_add.iter().sum();
-        (sum, parser.join().expect("the parser does not panic"))
-    });
+        }));
+        let (mut sum, mut refused) = (0, 0);
+        for number in pipeline.iter() {
+            match number {
+                Ok(number) => sum += number,
+                Err(_) => refused += 1,
+            }
+        }
+        Ok::<_, PoolError>((sum, refused))
+    })?;
     println!("{LINES} lines, of which {refused} are no numbers; the others add up to {sum}.");
     assert_eq!(refused, LINES / 10);
     assert_eq!(sum, (0..LINES).filter(|n| n % 10 > 0).sum());
-}
-
-fn parse(lines: &Receiver<String>, mut to: impl FnMut(u64)) -> u64 {
-    let mut refused = 0;
-    for line in lines {
-        match line.parse() {
-            Ok(number) => to(number),
-            Err(_) => refused += 1,
-        }
-    }
-    refused
+    Ok(())
 }

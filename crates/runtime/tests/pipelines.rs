@@ -1,0 +1,381 @@
+//! Pipelines: what comes out, in which order, how much is inside, and what becomes of a stage that fails.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use thalweg_queue::SendError;
+use thalweg_runtime::patterns::{
+    Pipeline, PipelineBuilder, PipelineEnd, PipelineStats, PoolError, WhenFailed,
+};
+use thalweg_runtime::supervisor::Backoff;
+use thalweg_runtime::sync::Semaphore;
+use thalweg_runtime::{Config, Pid, Runtime, init, select, sleep, sleep_async, spawn, yield_now};
+
+fn on_both(test: fn()) {
+    for workers in [1, 2] {
+        init(Config::exact(workers)).unwrap().run(test);
+    }
+}
+
+/// `accepted` is what it says, once nothing is inside.
+fn adds_up(stats: &PipelineStats) {
+    assert_eq!(stats.accepted, stats.received + stats.lost, "{stats:?}");
+}
+
+#[test]
+fn all_that_was_accepted_comes_out_once_and_then_the_end() {
+    on_both(|| {
+        let pipeline = PipelineBuilder::new()
+            .stage("double", 3, 4, |n: u64| n * 2)
+            .stage("text", 2, 1, |n| n.to_string())
+            .start()
+            .unwrap();
+        let feeder = pipeline.feed(0..1_000);
+        let all: BTreeSet<u64> = pipeline.iter().map(|text| text.parse().unwrap()).collect();
+        assert!(all.into_iter().eq((0..1_000).map(|n| n * 2)));
+        assert_eq!(feeder.join().unwrap(), 1_000);
+        assert!(matches!(pipeline.recv(), Err(PipelineEnd::Drained)));
+        assert!(matches!(pipeline.send(1), Err(SendError::Closed(1))));
+        let stats = pipeline.stats();
+        adds_up(&stats);
+        assert_eq!((stats.received, stats.lost), (1_000, 0));
+        for stage in &stats.stages {
+            assert_eq!((stage.items.accepted, stage.items.handled), (1_000, 1_000));
+        }
+        assert_eq!(
+            stats
+                .stages
+                .iter()
+                .map(|stage| &*stage.name)
+                .collect::<Vec<_>>(),
+            ["double", "text"]
+        );
+    });
+}
+
+#[test]
+fn one_that_nobody_put_anything_in_ends_as_well() {
+    on_both(|| {
+        let pipeline = PipelineBuilder::new()
+            .stage("one", 1, 1, |n: u8| n)
+            .start()
+            .unwrap();
+        let other = pipeline.clone();
+        let waits = spawn(move || other.recv());
+        yield_now();
+        pipeline.close();
+        assert!(matches!(waits.join().unwrap(), Err(PipelineEnd::Drained)));
+    });
+}
+
+#[test]
+fn the_order_is_kept_though_some_are_slower_and_some_are_lost() {
+    on_both(|| {
+        let pipeline = PipelineBuilder::new()
+            .stage("slow", 4, 4, |n: u64| {
+                if n.is_multiple_of(7) {
+                    sleep(Duration::from_micros(n % 200));
+                }
+                assert!(n % 10 != 3, "unlucky");
+                n
+            })
+            .stage("again", 3, 2, |n| {
+                assert!(n % 10 != 5, "unlucky");
+                n
+            })
+            .in_order()
+            .start()
+            .unwrap();
+        pipeline.feed(0..400);
+        let all: Vec<_> = pipeline.iter().collect();
+        let lucky = |n: &u64| n % 10 != 3 && n % 10 != 5;
+        assert!(all.into_iter().eq((0..400).filter(lucky)));
+        let stats = pipeline.stats();
+        adds_up(&stats);
+        assert_eq!((stats.received, stats.lost), (320, 80));
+        let failed: Vec<_> = stats
+            .stages
+            .iter()
+            .map(|stage| stage.items.failed)
+            .collect();
+        assert_eq!(failed, [40, 40]);
+        let failure = pipeline.last_failure().unwrap();
+        assert_eq!(failure.reason.kind(), "panic");
+        assert!(matches!(pipeline.ended(), Some(PipelineEnd::Drained)));
+    });
+}
+
+#[test]
+fn there_is_no_more_inside_than_there_is_room_for() {
+    on_both(|| {
+        let begun = Arc::new(AtomicU64::new(0));
+        let (count, gate) = (Arc::clone(&begun), Arc::new(Semaphore::new(0)));
+        let waits = Arc::clone(&gate);
+        // 1 at hand and 2 that wait, twice.
+        let pipeline = PipelineBuilder::new()
+            .stage("counts", 1, 2, move |n: u64| {
+                count.fetch_add(1, Ordering::SeqCst);
+                n
+            })
+            .stage("waits", 1, 2, move |n| {
+                waits.acquire().unwrap().forget();
+                n
+            })
+            .in_order()
+            .start()
+            .unwrap();
+        let mut sent = 0;
+        while pipeline
+            .send_timeout(sent, Duration::from_millis(5))
+            .is_ok()
+        {
+            sent += 1;
+        }
+        assert!(sent <= 6, "{sent}");
+        assert!(
+            begun.load(Ordering::SeqCst) <= 4,
+            "the second stage holds up the first"
+        );
+        // Nor where all are done and nobody receives.
+        gate.add_permits(1_000);
+        while pipeline.stats().stages[1].items.handled < sent {
+            yield_now();
+        }
+        assert!(matches!(
+            pipeline
+                .send_timeout(9, Duration::from_millis(5))
+                .map(|()| sent),
+            Err(SendError::TimedOut(9)) | Ok(0..6)
+        ));
+        assert_eq!(pipeline.recv().unwrap(), 0);
+        pipeline.send(7).unwrap();
+        pipeline.close();
+        assert_eq!(pipeline.iter().last(), Some(7));
+        adds_up(&pipeline.stats());
+    });
+}
+
+#[test]
+fn a_stage_that_fails_stops_the_pipeline_where_that_is_its_policy() {
+    on_both(|| {
+        let pipeline = PipelineBuilder::new()
+            .stage("parse", 1, 8, |text: &'static str| {
+                text.parse::<u32>().expect("a number")
+            })
+            .stage("same", 1, 8, |n| n)
+            .when_failed(WhenFailed::Stop)
+            .start()
+            .unwrap();
+        let feeder = pipeline.feed(["1", "2", "x", "3"].into_iter().cycle());
+        let got = pipeline.iter().count();
+        assert!(got <= 2, "{got}");
+        match pipeline.ended() {
+            Some(PipelineEnd::Failed(failure)) => {
+                assert_eq!((&*failure.stage, failure.reason.kind()), ("parse", "panic"));
+                assert!(failure.to_string().contains("a number"), "{failure}");
+            }
+            other => panic!("{other:?}"),
+        }
+        feeder.join().unwrap();
+        while pipeline
+            .stats()
+            .stages
+            .iter()
+            .any(|stage| stage.items.running > 0)
+        {
+            yield_now();
+        }
+        adds_up(&pipeline.stats());
+    });
+}
+
+#[test]
+fn a_worker_that_is_killed_loses_the_item_at_hand() {
+    on_both(|| {
+        let pipeline = PipelineBuilder::new()
+            .stage("dies", 1, 8, |n: u64| {
+                if n == 3 {
+                    Pid::current().unwrap().kill().unwrap();
+                    yield_now();
+                }
+                n
+            })
+            .in_order()
+            .start()
+            .unwrap();
+        pipeline.feed(0..6);
+        assert_eq!(pipeline.iter().collect::<Vec<_>>(), [0, 1, 2, 4, 5]);
+        assert_eq!(pipeline.last_failure().unwrap().reason.kind(), "killed");
+        assert_eq!(pipeline.stats().lost, 1);
+    });
+}
+
+#[test]
+fn a_cancelled_one_ends_at_once_and_all_who_wait_hear_of_it() {
+    on_both(|| {
+        let gate = Arc::new(Semaphore::new(0));
+        let waits = Arc::clone(&gate);
+        let pipeline = PipelineBuilder::new()
+            .stage("waits", 2, 2, move |n: u64| {
+                waits.acquire().unwrap().forget();
+                n
+            })
+            .start()
+            .unwrap();
+        let feeder = pipeline.feed(0..100);
+        let other = pipeline.clone();
+        let receives = spawn(move || other.recv());
+        while pipeline.stats().stages[0].items.running < 2 {
+            yield_now();
+        }
+        pipeline.cancel();
+        assert!(matches!(
+            receives.join().unwrap(),
+            Err(PipelineEnd::Cancelled)
+        ));
+        assert!(feeder.join().unwrap() <= 4);
+        gate.add_permits(10);
+        while pipeline.stats().stages[0].items.running > 0 {
+            yield_now();
+        }
+        let stats = pipeline.stats();
+        adds_up(&stats);
+        assert_eq!(stats.received, 0);
+    });
+}
+
+#[test]
+fn the_last_clone_cancels_it_though_somebody_feeds_it() {
+    on_both(|| {
+        let pipeline = PipelineBuilder::new()
+            .stage("one", 1, 1, |n: u64| n)
+            .start()
+            .unwrap();
+        let feeder = pipeline.feed(0..);
+        assert!(pipeline.recv().is_ok());
+        drop(pipeline);
+        feeder.join().unwrap();
+    });
+}
+
+#[test]
+fn results_are_selected() {
+    on_both(|| {
+        let pipeline = PipelineBuilder::new()
+            .stage("one", 1, 4, |n: u64| n)
+            .start()
+            .unwrap();
+        let (mut sum, mut idle) = (0, 0);
+        let feeder = pipeline.feed(0..200);
+        loop {
+            select! {
+                result = pipeline.recv_async() => match result {
+                    Ok(n) => sum += n,
+                    Err(_) => break,
+                },
+                () = sleep_async(Duration::from_micros(20)) => idle += 1,
+            }
+        }
+        assert_eq!(
+            (sum, feeder.join().unwrap()),
+            (19_900, 200),
+            "after {idle} waits in vain"
+        );
+    });
+}
+
+#[test]
+fn what_cannot_be_is_refused_and_threads_have_pipelines_too() {
+    let runtime = Runtime::start(Config::exact(1)).unwrap();
+    let none = PipelineBuilder::<u8, u8>::new().start_on(runtime.handle());
+    assert!(matches!(none, Err(PoolError::Invalid(_))));
+    for (workers, capacity) in [(0, 1), (1, 0)] {
+        let none = PipelineBuilder::new().stage("x", workers, capacity, |n: u8| n);
+        assert!(matches!(
+            none.start_on(runtime.handle()),
+            Err(PoolError::Invalid(_))
+        ));
+    }
+    let pipeline: Pipeline<u32, u32> = PipelineBuilder::new()
+        .stage("add", 1, 4, |n| n + 1)
+        .start_on(runtime.handle())
+        .unwrap();
+    pipeline.send(1).unwrap();
+    assert_eq!(pipeline.recv().unwrap(), 2);
+}
+
+#[test]
+fn random_pipelines_lose_nothing_uncounted() {
+    const RUNS: u64 = if cfg!(miri) { 2 } else { 100 };
+    on_both(|| {
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(|info| {
+            if !info.to_string().contains("bad luck") {
+                eprintln!("{info}")
+            }
+        }));
+        for seed in 0..RUNS {
+            let work = move |salt: u64| {
+                move |n: u64| {
+                    match (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ seed ^ salt) % 23 {
+                        0 => panic!("bad luck"),
+                        1 => sleep(Duration::from_micros(5)),
+                        2 => {
+                            let _ = Pid::current().map(|me| me.kill());
+                            yield_now();
+                        }
+                        3 => yield_now(),
+                        _ => {}
+                    }
+                    n
+                }
+            };
+            let mut builder = PipelineBuilder::new()
+                .backoff(Backoff {
+                    first: Duration::from_micros(seed % 20),
+                    most: Duration::from_micros(50),
+                    ..Backoff::default()
+                })
+                .stage("a", 1 + seed as usize % 3, 1 + seed as usize % 5, work(1))
+                .stage(
+                    "b",
+                    1 + seed as usize % 4,
+                    1 + seed as usize % 2,
+                    work(1 << 40),
+                )
+                .stage("c", 1 + seed as usize % 2, 3, work(1 << 50));
+            let in_order = seed % 2 == 0;
+            if in_order {
+                builder = builder.in_order();
+            }
+            let pipeline = builder.start().unwrap();
+            let cancels = seed % 5 == 0;
+            let feeder = pipeline.feed(0..100);
+            let mut all = Vec::new();
+            for n in pipeline.iter() {
+                all.push(n);
+                if cancels && all.len() == 20 {
+                    pipeline.cancel();
+                }
+            }
+            let accepted = feeder.join().unwrap();
+            while pipeline
+                .stats()
+                .stages
+                .iter()
+                .any(|stage| stage.items.running > 0)
+            {
+                yield_now();
+            }
+            let stats = pipeline.stats();
+            adds_up(&stats);
+            assert_eq!(accepted, stats.accepted);
+            assert_eq!(all.len() as u64, stats.received, "seed {seed}");
+            assert!(cancels || stats.accepted == 100, "seed {seed}: {stats:?}");
+            assert!(!in_order || all.is_sorted(), "seed {seed}: {all:?}");
+        }
+        std::panic::set_hook(hook);
+    });
+}

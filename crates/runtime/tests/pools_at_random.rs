@@ -1,0 +1,187 @@
+//! Random pools with panics, kills, resizes and floods: each job that was accepted is handled, or counted as failed or dropped, and nothing hangs.
+//! `THALWEG_POOLS` says how many, `THALWEG_TEST_SEED` from which seed; a failure names its own.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use thalweg_runtime::patterns::{Pool, PoolBuilder, Routing, WhenFull};
+use thalweg_runtime::supervisor::{Backoff, Shutdown};
+use thalweg_runtime::{Config, Pid, init, sleep, spawn, yield_now};
+
+/// SplitMix64 (Steele, Lea, Flood, 2014).
+#[derive(Clone)]
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % n
+    }
+}
+
+#[derive(Default)]
+struct Counts {
+    begun: AtomicU64,
+    unread: AtomicU64,
+}
+
+struct Job {
+    counts: Arc<Counts>,
+    what: u64,
+    begun: bool,
+    refused: bool,
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        if !self.begun && !self.refused {
+            self.counts.unread.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+}
+
+fn work(mut job: Job) {
+    job.begun = true;
+    job.counts.begun.fetch_add(1, Ordering::SeqCst);
+    match job.what {
+        0 => panic!("bad luck"),
+        1 => sleep(Duration::from_micros(10)),
+        2 => {
+            let me = Pid::current().expect("a worker is an actor");
+            let _ = me.kill();
+            yield_now();
+        }
+        3 => yield_now(),
+        _ => {}
+    }
+}
+
+/// Sends, kills and resizes at random. How many jobs were accepted.
+fn trouble(mut random: Random, pool: &Pool<Job>, counts: &Arc<Counts>) -> u64 {
+    let mut accepted = 0;
+    for _ in 0..random.below(80) {
+        match random.below(24) {
+            0 | 1 => {
+                let workers = pool.which_workers().unwrap_or_default();
+                if !workers.is_empty() {
+                    let which = random.below(workers.len() as u64) as usize;
+                    let _ = workers[which].pid.as_ref().map(Pid::kill);
+                }
+            }
+            2 => {
+                let _ = pool.resize(1 + random.below(5) as usize);
+            }
+            3 => yield_now(),
+            4 if random.below(12) == 0 => pool.close(),
+            5 if random.below(24) == 0 => {
+                let _ = pool.pid().kill();
+            }
+            _ => {
+                let job = Job {
+                    counts: Arc::clone(counts),
+                    what: random.below(24),
+                    begun: false,
+                    refused: false,
+                };
+                match pool.cast_timeout(job, Duration::from_micros(200)) {
+                    Ok(()) => accepted += 1,
+                    Err(refused) => refused.into_inner().refused = true,
+                }
+            }
+        }
+    }
+    accepted
+}
+
+fn one_pool(seed: u64) {
+    let mut random = Random(seed);
+    let routing = match random.below(4) {
+        0 => Routing::Shared,
+        1 => Routing::RoundRobin,
+        2 => Routing::LeastLoaded,
+        _ => Routing::by_key(|job: &Job| job.what),
+    };
+    let when_full = [WhenFull::Wait, WhenFull::Refuse, WhenFull::DropOldest];
+    let shutdown = [
+        Shutdown::Brutal,
+        Shutdown::Within(Duration::from_micros(20)),
+        Shutdown::Forever,
+    ];
+    let pool = PoolBuilder::new("random")
+        .workers(1 + random.below(4) as usize)
+        .capacity(1 + random.below(20) as usize)
+        .when_full(when_full[random.below(3) as usize])
+        .shutdown(shutdown[random.below(3) as usize])
+        .backoff(Backoff {
+            first: Duration::from_micros(random.below(30)),
+            most: Duration::from_micros(100),
+            ..Backoff::default()
+        })
+        .routing(routing)
+        .start(|| work)
+        .expect("its workers start");
+    let counts = Arc::new(Counts::default());
+    let troubles: Vec<_> = (0..2)
+        .map(|n| {
+            let (pool, counts) = (pool.clone(), Arc::clone(&counts));
+            let random = Random(seed.wrapping_mul(31) + n);
+            spawn(move || trouble(random, &pool, &counts))
+        })
+        .collect();
+    let accepted: u64 = troubles.into_iter().map(|one| one.join().unwrap()).sum();
+    if random.below(4) == 0 {
+        pool.drain(Duration::ZERO);
+    } else {
+        let drained = pool.drain(Duration::from_secs(3600));
+        assert_eq!(drained.running, 0, "seed {seed}");
+    }
+    while pool.stats().running > 0 {
+        yield_now();
+    }
+    let stats = pool.stats();
+    let (begun, unread) = (&counts.begun, &counts.unread);
+    let said = (stats.accepted, stats.handled + stats.failed, stats.dropped);
+    let seen = (
+        accepted,
+        begun.load(Ordering::SeqCst),
+        unread.load(Ordering::SeqCst),
+    );
+    assert_eq!(said, seen, "seed {seed}: {stats:?}");
+    assert_eq!(
+        stats.accepted,
+        stats.handled + stats.failed + stats.dropped,
+        "seed {seed}"
+    );
+    assert_eq!(stats.waiting, 0, "seed {seed}");
+}
+
+#[test]
+fn random_pools_lose_nothing_uncounted() {
+    let number = |name: &str, default: u64| {
+        std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
+    };
+    let pools = number("THALWEG_POOLS", if cfg!(miri) { 3 } else { 1_000 });
+    let seed = number("THALWEG_TEST_SEED", 1);
+    for workers in [1, 2] {
+        init(Config::exact(workers)).unwrap().run(move || {
+            // They panic a lot, as they should.
+            std::panic::set_hook(Box::new(|_| {}));
+            for n in 0..pools / 2 {
+                let seed = seed.wrapping_add(n * 2 + workers as u64 - 1);
+                let slow = spawn(move || {
+                    sleep(Duration::from_secs(60));
+                    eprintln!("seed {seed} hangs");
+                    std::process::abort();
+                });
+                one_pool(seed);
+                let _ = slow.pid().kill();
+                let _ = slow.join();
+            }
+            let _ = std::panic::take_hook();
+        });
+    }
+}
