@@ -6,9 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use thalweg_queue::{Select, mpmc, mpsc, oneshot, spsc};
+use thalweg_runtime::cancel::Token;
+use thalweg_runtime::patterns::{Pipeline, PipelineBuilder, Pool, PoolBuilder};
+use thalweg_runtime::supervisor::Shutdown;
+use thalweg_runtime::sync::{Mutex, Notify};
 use thalweg_runtime::{
     Actor, ActorRef, Builder, Config, Context, Handler, JoinError, Mailbox, block_on,
-    block_on_timeout, channel, init, interval, io, net, sleep, spawn, start, yield_now,
+    block_on_timeout, channel, init, interval, io, net, select, sleep, sleep_async, spawn, start,
+    yield_now,
 };
 
 const LONG: Duration = Duration::from_secs(600);
@@ -162,7 +167,64 @@ const WAITS: &[(&str, Wait)] = &[
         let exits = thalweg_runtime::trap_exits();
         let _ = exits.recv();
     }),
+    ("select", || {
+        let (_tx, mut rx) = channel::<u8>();
+        let (_other, mut shared) = channel::<u8>();
+        let _one = shared.clone();
+        let socket = net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let (mutex, notify, token) = (Mutex::new(()), Notify::new(), Token::new());
+        let _lock = mutex.lock();
+        let slow = full();
+        select! {
+            _ = rx.recv_async() => {}
+            _ = shared.recv_async() => {}
+            _ = socket.readable_async() => {}
+            _ = mutex.lock_async() => {}
+            () = notify.notified() => {}
+            _ = token.cancelled_async() => {}
+            _ = slow.call_async(Nap) => {}
+            () = sleep_async(LONG) => {}
+        }
+    }),
+    ("select default", || {
+        loop {
+            select! { () = sleep_async(LONG) => break, default => {} }
+            // A point is rare: what waits between is where it ends.
+            yield_now();
+        }
+    }),
+    ("pool call", || {
+        let pool = slow_pool();
+        let _ = pool.call_timeout((), LONG);
+    }),
+    ("pool cast", || {
+        let pool = slow_pool();
+        while pool.cast(()).is_ok() {}
+    }),
+    ("pool drain", || {
+        let pool = slow_pool();
+        pool.cast(()).expect("there is room");
+        pool.drain(LONG);
+    }),
+    ("pipeline send", || {
+        let pipeline = slow_pipeline();
+        while pipeline.send(()).is_ok() {}
+    }),
+    ("pipeline recv", || {
+        let _ = slow_pipeline().recv();
+    }),
 ];
+
+fn slow_pool() -> Pool<()> {
+    let pool = PoolBuilder::new("slow").workers(1).capacity(1);
+    let pool = pool.shutdown(Shutdown::Brutal);
+    pool.start(|| |()| sleep(LONG)).expect("it starts")
+}
+
+fn slow_pipeline() -> Pipeline<(), ()> {
+    let pipeline = PipelineBuilder::new().stage("slow", 1, 1, |()| sleep(LONG));
+    pipeline.start().expect("it starts")
+}
 
 struct Dropped(Arc<AtomicBool>);
 
