@@ -3,17 +3,17 @@
 use std::cell::Cell;
 use std::future::{Future, pending, poll_fn, ready};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::{Pin, pin};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
 use std::task::{Context as Task, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use thalweg_runtime::cancel::{Cause, with_timeout};
 use thalweg_runtime::sync::Semaphore;
 use thalweg_runtime::{
-    Config, JoinError, Runtime, block_on, channel, init, interval, run, select, sleep_async, spawn,
-    yield_now,
+    Config, JoinError, Runtime, Sleep, block_on, channel, init, interval, run, select, sleep_async,
+    spawn, yield_now,
 };
 
 const LONG: Duration = Duration::from_secs(3600);
@@ -348,7 +348,7 @@ struct Own<F> {
 
 struct Flag {
     woken: AtomicBool,
-    outer: std::sync::Mutex<Option<Waker>>,
+    outer: Mutex<Option<Waker>>,
 }
 
 impl Wake for Flag {
@@ -378,7 +378,7 @@ fn a_sleep_wakes_whoever_polls_it() {
         future: Box::pin(sleep_async(Duration::from_millis(2))),
         flag: Arc::new(Flag {
             woken: AtomicBool::new(true),
-            outer: std::sync::Mutex::default(),
+            outer: Mutex::default(),
         }),
     };
     // By a combinator's own waker, in an actor and on a thread.
@@ -392,31 +392,25 @@ fn a_sleep_wakes_whoever_polls_it() {
         select! { biased; () = &mut sleep => panic!("early"), () = ready(()) => {} }
         spawn(move || block_on(&mut sleep)).join().unwrap();
     });
-    // With a waker of ours, by another thread, while the waiter is parked.
+    // Set by another thread, with a waker of ours, while the waiter is parked for longer.
     run(|| {
         let (send, wakers) = mpsc::channel::<Waker>();
-        let done = Arc::new(AtomicBool::new(false));
-        let theirs = Arc::clone(&done);
+        let shared: Arc<Mutex<Option<Pin<Box<Sleep>>>>> = Arc::default();
+        let theirs = Arc::clone(&shared);
         std::thread::spawn(move || {
             let waker = wakers.recv().unwrap();
-            let mut sleep = pin!(sleep_async(Duration::from_millis(1)));
-            while sleep
-                .as_mut()
-                .poll(&mut Task::from_waker(&waker))
-                .is_pending()
-            {
-                std::thread::yield_now();
-            }
-            theirs.store(true, Ordering::SeqCst);
-            waker.wake();
+            std::thread::sleep(Duration::from_millis(2));
+            let mut place = theirs.lock().unwrap();
+            let sleep = place.insert(Box::pin(sleep_async(Duration::from_millis(1))));
+            let _ = sleep.as_mut().poll(&mut Task::from_waker(&waker));
         });
-        let polls = AtomicUsize::new(0);
         select! {
-            () = poll_fn(|context| {
-                if polls.fetch_add(1, Ordering::SeqCst) == 0 {
-                    send.send(context.waker().clone()).unwrap();
+            () = poll_fn(|context| match &mut *shared.lock().unwrap() {
+                Some(sleep) => sleep.as_mut().poll(context),
+                None => {
+                    let _ = send.send(context.waker().clone());
+                    Poll::Pending
                 }
-                if done.load(Ordering::SeqCst) { Poll::Ready(()) } else { Poll::Pending }
             }) => {}
             () = sleep_async(LONG) => unreachable!(),
         }
