@@ -23,6 +23,11 @@ impl Fifo {
         self.first.get()
     }
 
+    /// Oldest first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Task> {
+        std::iter::successors(self.first(), |task| task.header().next.get())
+    }
+
     #[inline(always)]
     pub(crate) fn push(&self, task: Task) {
         task.header().next.set(None);

@@ -1,11 +1,12 @@
 //! Numbers that no two actors of a process ever share.
 
 use std::fmt;
+use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Which actor. Numbers are not used again, so one that is kept after its actor has ended names nobody else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ActorId(u64);
+pub struct ActorId(NonZeroU64);
 
 /// Numbers that a worker takes at a time.
 const BLOCK: u64 = 1 << 12;
@@ -14,16 +15,17 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 
 impl ActorId {
     pub(crate) fn number(self) -> u64 {
-        self.0
+        self.0.get()
     }
 
-    /// Of a `number`.
+    /// Of a `number`, which is not 0.
+    #[inline(always)]
     pub(crate) fn of_number(number: u64) -> Self {
-        Self(number)
+        Self(NonZeroU64::new(number).unwrap_or(NonZeroU64::MAX))
     }
 
     pub(crate) fn next() -> Self {
-        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+        Self::of_number(NEXT.fetch_add(1, Ordering::Relaxed))
     }
 }
 
@@ -43,7 +45,7 @@ impl Ids {
             next
         };
         self.next.set(next + 1);
-        ActorId(next)
+        ActorId::of_number(next)
     }
 }
 
@@ -74,6 +76,5 @@ mod tests {
         all.sort();
         all.dedup();
         assert_eq!(all.len(), count);
-        assert!(all[0] > ActorId(0));
     }
 }

@@ -54,6 +54,11 @@ impl Injector {
         std::mem::take(&mut *queue).into_iter()
     }
 
+    /// Looks at each that waits here, under the lock.
+    pub(crate) fn each(&self, look: impl FnMut(Task)) {
+        lock(&self.queue).iter().copied().for_each(look);
+    }
+
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0

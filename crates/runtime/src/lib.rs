@@ -35,11 +35,13 @@ mod id;
 mod idle;
 pub mod inbox;
 mod injector;
+pub mod inspect;
 mod interval;
 pub mod io;
 mod join;
 mod life;
 mod mark;
+pub mod metrics;
 #[cfg(all(test, loom))]
 mod models;
 mod name;

@@ -150,6 +150,8 @@ impl Builder {
         job: impl FnOnce() -> T + Send + 'static,
     ) -> JoinHandle<T> {
         let task = Task::new(ActorId::next(), self.name, job);
+        task.header().parent.set(worker::acting());
+        runtime.count(|counts| &counts.started_stacks);
         runtime.scheduler.inject(task);
         JoinHandle::new(task)
     }
@@ -165,7 +167,7 @@ pub struct Runtime {
 /// Spawns onto a runtime, from any thread.
 #[derive(Clone)]
 pub struct Handle {
-    scheduler: Arc<Scheduler>,
+    pub(crate) scheduler: Arc<Scheduler>,
 }
 
 impl std::fmt::Debug for Handle {
@@ -299,10 +301,14 @@ impl Handle {
     pub(crate) fn spawn_watched<T: Send + 'static>(
         &self,
         name: Option<Name>,
+        supervised: bool,
         watch: Watch,
         job: impl FnOnce() -> T + Send + 'static,
     ) -> JoinHandle<T> {
         let task = Task::new(ActorId::next(), name, job);
+        task.header().parent.set(worker::acting());
+        task.header().supervised.set(supervised);
+        self.count(|counts| &counts.started_stacks);
         let watched = task.control().watch(watch);
         debug_assert!(watched.is_ok(), "it is in no queue yet");
         let handle = JoinHandle::new(task);

@@ -25,8 +25,10 @@ use crate::desk::Desk;
 use crate::groups::Groups;
 use crate::idle::{Announced, Idle};
 use crate::injector::Injector;
+use crate::inspect::{Asked, Crashes, Register};
 use crate::io::Pool;
 use crate::join::JoinError;
+use crate::metrics::Counts;
 use crate::registry::Registry;
 use crate::ring::Ring;
 use crate::runtime;
@@ -52,6 +54,7 @@ pub(crate) struct Seat {
     /// How many its worker has.
     pub(crate) stacks: AtomicUsize,
     pub(crate) pulse: Arc<Pulse>,
+    pub(crate) asked: Asked,
 }
 
 impl Seat {
@@ -103,6 +106,11 @@ pub(crate) struct Scheduler {
     pub(crate) pool: Arc<Pool>,
     pub(crate) registry: Registry,
     pub(crate) groups: Groups,
+    /// The behaviour actors, where books are kept.
+    pub(crate) register: Option<Register>,
+    pub(crate) crashes: Crashes,
+    /// What others than its workers count.
+    pub(crate) outside: Counts,
     injector: Injector,
     idle: Idle,
     started: AtomicUsize,
@@ -118,6 +126,7 @@ impl Scheduler {
             placed: Injector::new(),
             stacks: AtomicUsize::new(0),
             pulse: Arc::default(),
+            asked: Asked::default(),
         });
         let seats: Box<[_]> = seats.collect();
         let pulses = seats.iter().map(|seat: &Seat| Arc::clone(&seat.pulse));
@@ -132,6 +141,9 @@ impl Scheduler {
             pool: Arc::new(Pool::new(config.blocking_threads)),
             registry: Registry::new(config.workers),
             groups: Groups::default(),
+            crashes: Crashes::default(),
+            outside: Counts::default(),
+            register: config.inspect.then(|| Register::new(config.workers)),
             config,
             timers: Timers::default(),
             injector: Injector::new(),
@@ -196,8 +208,25 @@ impl Scheduler {
         }
     }
 
+    /// Workers that have started, or are about to.
+    pub(crate) fn started(&self) -> usize {
+        self.started.load(Ordering::Relaxed)
+    }
+
+    /// Looks at each job that waits for a worker and is in no ring.
+    pub(crate) fn each_waiting(&self, mut look: impl FnMut(Task)) {
+        self.injector.each(&mut look);
+        for seat in &self.seats {
+            seat.placed.each(&mut look);
+        }
+    }
+
     pub(crate) fn take_injected(&self) -> Option<Task> {
         self.injector.pop()
+    }
+
+    pub(crate) fn injected(&self) -> usize {
+        self.injector.len()
     }
 
     #[inline(always)]

@@ -8,7 +8,8 @@
 //!    handle's or the worker's.
 //! 4. `control` is made by whoever first asks for it, with any reference, and given up with the job. `doomed` is set by it alone, and never cleared;
 //!    `masks`, `raised`, `ending`, `actor` and `scope` are what runs' own.
-//! 5. From afar a job is woken by its home's inbox: who turns `woken` to true puts it in, with a reference; the home turns it back before it
+//! 5. `parent` and `supervised` are written by who makes the job, before it is in any queue.
+//! 6. From afar a job is woken by its home's inbox: who turns `woken` to true puts it in, with a reference; the home turns it back before it
 //!    looks what the wake-up is for. So it is there at most once.
 
 mod named;
@@ -75,7 +76,7 @@ pub(crate) struct Header {
     /// What others know of it, from `Arc::into_raw`; null: nobody asked.
     control: AtomicPtr<Control>,
     /// A signal is to end it.
-    doomed: AtomicBool,
+    pub(crate) doomed: AtomicBool,
     /// The signal was raised: this is how it ends.
     pub(crate) raised: Cell<bool>,
     /// The destructors of a behaviour actor's state run.
@@ -89,6 +90,16 @@ pub(crate) struct Header {
     pub(crate) id: ActorId,
     /// Whom a stall is reported of: the behaviour actor whose turn it is, or itself.
     pub(crate) shown: Cell<ActorId>,
+    /// How often it was given its worker.
+    pub(crate) slices: Cell<u64>,
+    /// How long it had it, but for the slice that is under way, in nanoseconds; 0 where no books are kept.
+    pub(crate) ran: Cell<u64>,
+    /// Who spawned it.
+    pub(crate) parent: Cell<Option<ActorId>>,
+    /// That was its supervisor.
+    pub(crate) supervised: Cell<bool>,
+    /// One of many of somebody else's, and no actor by itself.
+    pub(crate) is_turn: bool,
     pub(crate) name: Option<Name>,
     #[cfg(loom)]
     memory: crate::shim::Memory,
@@ -260,14 +271,14 @@ impl Task {
     /// A job that is not in any queue yet, with the runtime's reference and a handle's.
     #[inline(always)]
     pub(crate) fn new<F: FnOnce() -> T, T>(id: ActorId, name: Option<Name>, f: F) -> Self {
-        Self::with(Life::new(), id, name, f)
+        Self::with(Life::new(), false, id, name, f)
     }
 
     /// The same without a handle, and perhaps somebody's turn.
     #[inline(always)]
     pub(crate) fn detached<F: FnOnce()>(id: ActorId, who: Option<Who<'_>>, f: F) -> Self {
         let name = who.and_then(|who| who.name.cloned());
-        let task = Self::with(Life::detached(), id, name, f);
+        let task = Self::with(Life::detached(), true, id, name, f);
         if let Some(who) = who {
             task.header().shown.set(who.id);
         }
@@ -275,7 +286,13 @@ impl Task {
     }
 
     #[inline(always)]
-    fn with<F: FnOnce() -> T, T>(life: Life, id: ActorId, name: Option<Name>, f: F) -> Self {
+    fn with<F: FnOnce() -> T, T>(
+        life: Life,
+        is_turn: bool,
+        id: ActorId,
+        name: Option<Name>,
+        f: F,
+    ) -> Self {
         let job = Box::new(Job {
             header: Header {
                 table: &Job::<F, T>::TABLE,
@@ -300,6 +317,11 @@ impl Task {
                 scope: Cell::new(std::ptr::null()),
                 id,
                 shown: Cell::new(id),
+                slices: Cell::new(0),
+                ran: Cell::new(0),
+                parent: Cell::new(None),
+                supervised: Cell::new(false),
+                is_turn,
                 name,
                 #[cfg(loom)]
                 memory: crate::shim::Memory::new(),
@@ -371,6 +393,11 @@ impl Task {
 
     fn end(self, how: Option<ExitReason>) {
         let header = self.header();
+        if !header.is_turn
+            && let Some(worker) = worker::current()
+        {
+            worker.count_end(self, how.as_ref());
+        }
         // Before anybody can have joined it: who has does not find its name any more.
         let told = header.life.is_named();
         if told {

@@ -10,6 +10,8 @@ use std::task::Waker;
 use thalweg_queue::quiet::lock;
 use thalweg_queue::{Parker, Quiet, clock};
 
+use crate::metrics::Counter;
+
 /// Names a timer that was set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TimerKey {
@@ -22,6 +24,8 @@ pub struct TimerKey {
 pub struct Timers {
     state: Arc<Mutex<State>>,
     parker: OnceLock<Parker>,
+    /// The thread's to count.
+    fired: Arc<Counter>,
 }
 
 #[derive(Debug, Default)]
@@ -63,10 +67,17 @@ impl Timers {
         let parker = Parker::new();
         let mine = parker.clone();
         let state = Arc::clone(&self.state);
-        let thread = crate::runtime::thread("tw-timer".into(), move || serve(&state, &mine));
+        let fired = Arc::clone(&self.fired);
+        let thread = crate::runtime::thread("tw-timer".into(), move || {
+            serve(&state, &mine, &fired);
+        });
         // Without a thread no deadline would ever fire: worse than to stop here.
         thread.expect("the system has a thread for deadlines");
         parker
+    }
+
+    pub(crate) fn fired(&self) -> u64 {
+        self.fired.get()
     }
 
     pub(crate) fn stop(&self) {
@@ -81,7 +92,7 @@ impl Timers {
     }
 }
 
-fn serve(state: &Mutex<State>, parker: &Parker) {
+fn serve(state: &Mutex<State>, parker: &Parker, count: &Counter) {
     loop {
         let mut guard = lock(state);
         if guard.stopped {
@@ -94,6 +105,7 @@ fn serve(state: &Mutex<State>, parker: &Parker) {
                 let fired = guard.set.pop_first();
                 drop(guard);
                 if let Some((_, waker)) = fired {
+                    count.add(1);
                     waker.wake();
                 }
             }

@@ -79,6 +79,12 @@ impl Entry {
     }
 
     /// Whether it is set and has neither fired nor been cancelled.
+    /// When it fires, if it is to; the clock's time, to a tick.
+    pub(crate) fn deadline(&self) -> Option<u64> {
+        self.is_pending()
+            .then(|| self.tick.get().saturating_mul(GRAIN))
+    }
+
     pub(crate) fn is_pending(&self) -> bool {
         self.list.get() != NOWHERE
     }

@@ -86,7 +86,11 @@ impl<A: Actor> Kept for Body<A> {
             let mut named = lock(&self.named);
             named.ended = false;
             named.control = None;
+            if let Some(books) = &self.books {
+                books.begin(named.keeper.is_some());
+            }
         }
+        self.runtime.count(|counts| &counts.started_behaviours);
         let pid = self.pid();
         self.owner.begin_again();
         self.schedule_turn(Some(report));

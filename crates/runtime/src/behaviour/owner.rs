@@ -18,6 +18,7 @@
 //! 3. Of an actor that is kept, `SCHEDULED` stays set between two incarnations, so that no turn is made: who begins the next one makes it.
 //! 4. Who sets `ENDED` takes out as many letters as were counted then: those that are not in yet are on their way.
 
+use crate::inspect::ActorState;
 use crate::shim::{AtomicU64, Ordering};
 
 pub(super) const LETTERS: u64 = (1 << 32) - 1;
@@ -107,6 +108,18 @@ impl Owner {
 
     pub(crate) fn is_over(&self) -> bool {
         is_closed(self.0.load(Ordering::Acquire))
+    }
+
+    /// What whoever looks on sees of an incarnation that lives.
+    pub(crate) fn state(&self) -> ActorState {
+        let seen = self.0.load(Ordering::Relaxed);
+        if seen & (STOP | CLOSED | ENDED) != 0 {
+            ActorState::Ending
+        } else if seen & SCHEDULED != 0 {
+            ActorState::Runnable
+        } else {
+            ActorState::Resting
+        }
     }
 
     /// `true`: a turn is to be made.

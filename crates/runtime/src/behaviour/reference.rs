@@ -290,6 +290,7 @@ impl<A: Actor> ActorRef<A> {
                 Refused::Closed => CallError::Ended,
                 Refused::Full if drops => {
                     self.body.dropped.fetch_add(1, Ordering::Relaxed);
+                    self.body.runtime.count(|counts| &counts.dropped_messages);
                     return Ok(());
                 }
                 Refused::Full if !waits || self.body.is_caller() => CallError::Full,

@@ -15,11 +15,13 @@ use super::weak::Life;
 use super::{Actor, Context, Mailbox};
 use crate::exit::{self, Control, Doom, Exit, ExitReason, Marked, Pid, Reach, Reached};
 use crate::id::ActorId;
+use crate::inspect::{ActorState, Books, Occupancy, Seen};
 use crate::join::JoinError;
 use crate::shim::{AtomicU64, AtomicUsize, Cell, Locked, Mutex, Ordering, lock, yield_now};
 use crate::stack::overflow::Name;
 use crate::supervised::Signal;
 use crate::task::{Turning, Who};
+use crate::worker::Worker;
 use crate::{Handle, wait, worker};
 
 /// Messages that one turn handles before others get theirs: what a slice holds of short ones.
@@ -47,6 +49,8 @@ pub(super) struct Body<A: Actor> {
     pub(super) id: AtomicU64,
     name: Option<Name>,
     pub(super) named: Mutex<Named<A>>,
+    /// Where they are kept.
+    pub(super) books: Option<Box<Books>>,
 }
 
 /// What few actors have, and what is looked at when one ends.
@@ -85,7 +89,11 @@ impl<A: Actor> Body<A> {
             Ok(state) => (Some(state), None),
             Err(maker) => (None, Some(maker)),
         };
-        Arc::new(Self {
+        let id = ActorId::next();
+        let register = runtime.scheduler.register.as_ref();
+        let books = register.map(|register| Box::new(register.books(id)));
+        let body = Arc::new(Self {
+            books,
             owner: Owner::new(),
             lanes: Lanes::new(),
             mailbox,
@@ -96,7 +104,7 @@ impl<A: Actor> Body<A> {
             waiting: Mutex::default(),
             doom: Doom::new(),
             runtime,
-            id: AtomicU64::new(ActorId::next().number()),
+            id: AtomicU64::new(id.number()),
             name,
             named: Mutex::new(Named {
                 on_end,
@@ -106,7 +114,12 @@ impl<A: Actor> Body<A> {
                 maker,
                 life: None,
             }),
-        })
+        });
+        if let Some(books) = &body.books {
+            let weak: Weak<dyn Reached> = Arc::<Self>::downgrade(&body);
+            books.enter(weak);
+        }
+        body
     }
 
     pub(super) fn id(&self) -> ActorId {
@@ -115,6 +128,7 @@ impl<A: Actor> Body<A> {
 
     /// Its first turn.
     pub(super) fn begin(self: &Arc<Self>) {
+        self.runtime.count(|counts| &counts.started_behaviours);
         self.look_at_system();
     }
 
@@ -322,6 +336,11 @@ impl<A: Actor> Body<A> {
             };
             Ok(self.end_state(how))
         });
+        if let Some(books) = &self.books
+            && let Some(turn) = worker::current().and_then(Worker::books_of_running)
+        {
+            books.add(turn);
+        }
         match how {
             Ok(how) => self.end(how, failed),
             Err(Next::Rest) => {}
@@ -431,6 +450,12 @@ impl<A: Actor> Body<A> {
             Ok(()) => asked().unwrap_or(ExitReason::Normal),
             Err(why) => ExitReason::from(why),
         };
+        self.runtime
+            .count(|counts| counts.ended_behaviours.of(Some(&reason)));
+        if !reason.is_orderly() {
+            let name = self.name.as_ref().and_then(|name| name.text());
+            self.runtime.scheduler.crashes.note(id, name, &reason);
+        }
         // From here on, where it is kept, the next incarnation may begin.
         if let Some(control) = control {
             control.end(reason.clone());
@@ -501,6 +526,29 @@ impl<A: Actor> Reached for Body<A> {
     fn trapped(self: Arc<Self>, incarnation: ActorId, exit: Exit) {
         self.put_system(Sealed::new(Trapped(incarnation, exit)));
     }
+
+    fn seen(&self) -> Seen {
+        let lives = !lock(&self.named).ended;
+        let name = self.name.as_ref().and_then(|name| name.text());
+        Seen {
+            id: self.id(),
+            name: name.map(str::to_owned),
+            state: if lives {
+                self.owner.state()
+            } else if self.is_over() {
+                ActorState::Ending
+            } else {
+                ActorState::Between
+            },
+            mailbox: Occupancy {
+                len: self.len(),
+                capacity: self.mailbox.capacity as usize,
+            },
+            parent: self.books.as_ref().and_then(|books| books.parent()),
+            supervised: self.books.as_ref().is_some_and(|books| books.supervised()),
+            books: self.books.as_ref().map(|books| books.total()),
+        }
+    }
 }
 
 /// An exit signal on its way to the incarnation that traps it.
@@ -542,6 +590,9 @@ struct CountedLetter<'a, A: Actor>(&'a Body<A>);
 
 impl<A: Actor> Drop for CountedLetter<'_, A> {
     fn drop(&mut self) {
+        if let Some(worker) = worker::current() {
+            worker.pulse.counts.messages.add(1);
+        }
         if self.0.owner.has_read(1) {
             self.0.wake_all();
         }

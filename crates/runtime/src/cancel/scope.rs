@@ -183,7 +183,7 @@ impl Scope {
         let tell = Watch::Tell(Box::new(move |down| {
             shared.ended(&siblings, down.id, down.reason);
         }));
-        self.runtime.spawn_watched(None, tell, move || {
+        self.runtime.spawn_watched(None, false, tell, move || {
             if token.is_cancelled() {
                 exit(ExitReason::Shutdown);
             }

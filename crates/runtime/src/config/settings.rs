@@ -21,7 +21,7 @@ type Read = fn(&mut Config, &str) -> Result<(), &'static str>;
 
 const A_NUMBER: &str = "a number";
 
-pub(super) static SETTINGS: [Known; 10] = [
+pub(super) static SETTINGS: [Known; 11] = [
     Known {
         name: "workers",
         variables: &[("THALWEG_WORKERS", |config, text| {
@@ -84,11 +84,7 @@ pub(super) static SETTINGS: [Known; 10] = [
     Known {
         name: "affinity",
         variables: &[("THALWEG_AFFINITY", |config, text| {
-            config.affinity = match text {
-                "on" => true,
-                "off" => false,
-                _ => return Err("on or off"),
-            };
+            config.affinity = switch(text)?;
             Ok(())
         })],
         range: if cfg!(target_os = "linux") {
@@ -133,6 +129,16 @@ pub(super) static SETTINGS: [Known; 10] = [
                 stall::IS_KNOWN && range.contains(&stall)
             })
         },
+    },
+    Known {
+        name: "inspect",
+        variables: &[("THALWEG_INSPECT", |config, text| {
+            config.inspect = switch(text)?;
+            Ok(())
+        })],
+        range: "on or off",
+        value: |config| Value::Switch(config.inspect),
+        is_in_range: |_| true,
     },
     Known {
         name: "report_overflow",
@@ -196,6 +202,14 @@ pub(super) fn resolve(
         }
     }
     Ok((config, from))
+}
+
+fn switch(text: &str) -> Result<bool, &'static str> {
+    match text {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err("on or off"),
+    }
 }
 
 /// `100us`, `1ms`.
@@ -275,6 +289,7 @@ mod tests {
                 ("THALWEG_TIMESLICE", "1ms"),
                 ("THALWEG_ALLOC_INTERVAL", "64"),
                 ("THALWEG_AFFINITY", "off"),
+                ("THALWEG_INSPECT", "on"),
             ],
         );
         let expected = Config {
@@ -284,6 +299,7 @@ mod tests {
             timeslice: Duration::from_millis(1),
             alloc_interval: 64,
             affinity: false,
+            inspect: true,
             ..Config::default()
         };
         assert_eq!(said, Ok(expected));
@@ -316,6 +332,7 @@ mod tests {
             ("THALWEG_TIMESLICE_CYCLES", "1", "1 us to 1 s"),
             ("THALWEG_TIMESLICE_CYCLES", "1ms", "a number of cycles"),
             ("THALWEG_AFFINITY", "yes", "on or off"),
+            ("THALWEG_INSPECT", "1", "on or off"),
         ] {
             let error = with(Config::default(), &[(variable, text)]).unwrap_err();
             assert!(error.starts_with(variable), "{error}");

@@ -18,6 +18,7 @@ use thalweg_queue::{Quiet, mpsc, oneshot};
 
 use super::{Down, Exit, ExitReason};
 use crate::id::ActorId;
+use crate::inspect::Seen;
 use crate::shim::{Locked, Mutex, lock};
 use crate::task::Task;
 
@@ -59,6 +60,8 @@ pub(crate) trait Reached: Send + Sync {
     fn hear(self: Arc<Self>, marked: Marked);
     /// It traps exits, this incarnation of it.
     fn trapped(self: Arc<Self>, incarnation: ActorId, exit: Exit);
+    /// How it is just now.
+    fn seen(&self) -> Seen;
 }
 
 /// What a mark leaves to do.

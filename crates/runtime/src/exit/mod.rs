@@ -38,7 +38,7 @@ use std::fmt;
 
 use thalweg_queue::mpsc;
 
-pub(crate) use self::control::{Control, Kind, Marked, Reach, Reached, Watch};
+pub(crate) use self::control::{Control, Kind, Marked, Numbers, Reach, Reached, Watch};
 pub(crate) use self::doom::Doom;
 pub use self::monitor::Monitor;
 pub use self::pid::{NotAlive, Pid};

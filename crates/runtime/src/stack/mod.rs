@@ -33,6 +33,7 @@ pub(crate) mod overflow;
 mod reservation;
 #[cfg(test)]
 mod tests;
+mod touched;
 mod trim;
 
 use std::num::NonZeroUsize;
@@ -40,6 +41,7 @@ use std::num::NonZeroUsize;
 pub(crate) use depot::Depot;
 pub use error::StackError;
 pub(crate) use magazine::Magazine;
+pub(crate) use touched::lowest_touched;
 
 /// Memory that one actor runs on. Dropped, it goes back to its depot; [`Magazine::give`] is the quick way.
 #[derive(Debug)]
@@ -159,13 +161,6 @@ pub(crate) fn most_guarded() -> Option<usize> {
 
 /// The stack of ours that `address` lies on, above its guard: its lowest address that can be read, and the one behind its highest. Nothing but loads,
 /// for a signal handler.
-#[cfg_attr(
-    not(all(
-        target_os = "linux",
-        any(target_arch = "x86_64", target_arch = "aarch64")
-    )),
-    expect(dead_code, reason = "nobody asks here")
-)]
 pub(crate) fn usable_around(address: usize) -> Option<(usize, usize)> {
     let (start, shape) = reservation::slot_around(address)?;
     let usable = (start + shape.guard, start + shape.size);

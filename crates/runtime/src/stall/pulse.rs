@@ -2,6 +2,9 @@
 
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
+use crate::id::ActorId;
+use crate::metrics::Counts;
+
 /// The worker sleeps.
 pub(super) const NOBODY: u64 = 0;
 /// The worker is awake, and runs nobody.
@@ -39,6 +42,8 @@ pub(crate) struct Pulse {
     pub(super) stack: [AtomicUsize; 2],
     /// Where on its own stack the actor is that runs on the worker's just now ([`native`](crate::native)); 0: nowhere.
     pub(super) left: AtomicUsize,
+    /// What it counts as it goes.
+    pub(crate) counts: Counts,
 }
 
 impl Pulse {
@@ -61,6 +66,14 @@ impl Pulse {
     pub(crate) fn offer(&self) {
         let offers = self.offer.load(Ordering::Relaxed);
         self.offer.store(offers.wrapping_add(1), Ordering::Relaxed);
+    }
+
+    /// Who has the turn, as other threads see it.
+    pub(crate) fn actor(&self) -> Option<ActorId> {
+        match self.actor.load(Ordering::Relaxed) {
+            NOBODY | ITSELF => None,
+            actor => Some(ActorId::of_number(actor)),
+        }
     }
 
     /// This actor has the turn.

@@ -9,6 +9,7 @@ use super::spec::{ChildKind, ChildSpec, Restart, Shutdown};
 use crate::behaviour::Later;
 use crate::exit::{ExitReason, Monitor, Pid};
 use crate::id::ActorId;
+use crate::runtime::Handle;
 
 /// Crashes that are kept of each child.
 const CRASHES: usize = 8;
@@ -117,6 +118,11 @@ impl Child {
         self.pid = Some(pid);
         self.state = ChildState::Running;
         self.starts += 1;
+        if self.starts > 1
+            && let Some(runtime) = Handle::current()
+        {
+            runtime.count(|counts| &counts.restarts);
+        }
         self.since = clock::now();
         let failed = match begun.recv() {
             Ok(Ok(())) => return Ok(()),

@@ -124,7 +124,10 @@ impl Kept for Job {
             }
         }));
         let name = Name::new(self.name.clone());
-        let pid = self.runtime.spawn_watched(Some(name), tell, job).pid();
+        let pid = self
+            .runtime
+            .spawn_watched(Some(name), true, tell, job)
+            .pid();
         state.pid = Some(pid.clone());
         drop(state);
         let (report, reported) = oneshot::channel();

@@ -15,6 +15,16 @@ pub(crate) fn most_guarded() -> Option<usize> {
 #[derive(Debug)]
 pub(crate) struct Stack;
 
+/// Nobody knows.
+pub(crate) fn usable_around(_: usize) -> Option<(usize, usize)> {
+    None
+}
+
+/// Nobody knows.
+pub(crate) fn lowest_touched(_: usize, _: usize) -> Option<usize> {
+    None
+}
+
 #[derive(Debug)]
 pub(crate) struct Depot;
 
@@ -53,6 +63,10 @@ pub(crate) mod overflow {
     impl Name {
         pub(crate) fn new(_: impl Into<std::sync::Arc<str>>) -> Self {
             Self
+        }
+
+        pub(crate) fn text(&self) -> Option<&str> {
+            None
         }
     }
 

@@ -31,6 +31,11 @@ impl Fibers {
         self.all.len()
     }
 
+    /// The one in this place.
+    pub(super) fn get(&self, place: usize) -> NonNull<Fiber> {
+        self.all[place]
+    }
+
     /// What runs on the one in this place.
     pub(super) fn task(&self, place: usize) -> Option<Task> {
         // SAFETY: it is in `all`.

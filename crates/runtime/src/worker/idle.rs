@@ -40,6 +40,7 @@ impl Worker {
         self.scheduler.lie_down(self.index, poller.is_some());
         while !self.finds() && !is_due() && self.fibers(|fibers| fibers.stacks.trim()) {}
         if !self.finds() {
+            self.pulse.counts.sleeps.add(1);
             spin.sleep(|| match poller {
                 Some(poller) => {
                     self.wait_in(poller, Until::Deadline(deadline));
@@ -89,6 +90,7 @@ impl Worker {
                 continue;
             }
             if let Some(task) = seats[victim].steal_into(mine) {
+                self.pulse.counts.steals.add(1);
                 self.slot.set(Some(task));
                 return true;
             }

@@ -8,6 +8,7 @@
 mod events;
 mod fibers;
 mod idle;
+mod listing;
 mod points;
 
 use std::cell::{Cell, OnceCell, RefCell, UnsafeCell};
@@ -22,7 +23,7 @@ use crate::ahead;
 use crate::desk::Desk;
 use crate::fiber::{Fiber, Suspended};
 use crate::fifo::Fifo;
-use crate::id::Ids;
+use crate::id::{ActorId, Ids};
 use crate::io::{Harvest, Poller};
 use crate::join::{JoinError, JoinHandle};
 use crate::panics;
@@ -71,6 +72,10 @@ pub(crate) struct Worker {
     polled: Cell<u64>,
     /// Counts its turns, too.
     pub(crate) pulse: Arc<Pulse>,
+    /// Books are kept of what each actor takes.
+    keeps_books: bool,
+    /// When what runs here was given the worker, where they are kept.
+    since: Cell<u64>,
     /// Yields for which nobody waited.
     yields_alone: Cell<u32>,
     slice: Slice,
@@ -121,6 +126,11 @@ impl Belongings {
     }
 }
 
+/// Which actor runs on this thread.
+pub(crate) fn acting() -> Option<ActorId> {
+    current()?.acting()
+}
+
 /// What runs on this thread, if it is a worker and something does.
 pub(crate) fn running() -> Option<Task> {
     current()?.running()
@@ -154,6 +164,8 @@ impl Worker {
             ready: Fifo::default(),
             fibers: UnsafeCell::new(Fibers::new(Depot::of(scheduler.config.stack_size))),
             _alternate: alternate,
+            keeps_books: scheduler.config.inspect,
+            since: Cell::new(0),
             scheduler,
             wheel: Wheel::new(clock::now()),
             poller: OnceCell::new(),
@@ -170,6 +182,7 @@ impl Worker {
         let result = f(&worker);
         worker.end_all();
         worker.end_io();
+        worker.seat().asked.close();
         thalweg_queue::host(before);
         drop(points);
         CURRENT.set(std::ptr::null());
@@ -182,6 +195,12 @@ impl Worker {
 
     fn is_alone(&self) -> bool {
         self.scheduler.seats.len() == 1
+    }
+
+    /// Which actor runs here now: the one whose turn it is, if it is one.
+    #[inline(always)]
+    pub(crate) fn acting(&self) -> Option<ActorId> {
+        Some(self.running.get()?.header().shown.get())
     }
 
     /// What runs here now.
@@ -289,12 +308,21 @@ impl Worker {
         header.phase.set(Phase::Running);
         self.running.set(Some(task));
         self.pulse.run(header.shown.get().number());
+        self.pulse.counts.slices.add(1);
         // SAFETY: the name is the job's, which takes it back before it goes (`Task::end`).
         unsafe { overflow::set_current(header.name.as_ref().map(NonNull::from)) };
         self.slice.begin();
+        header.slices.set(header.slices.get() + 1);
+        if self.keeps_books {
+            self.since.set(clock::now());
+        }
         // SAFETY: one of ours; and this is not a fiber but the worker's own stack.
         let why = unsafe { Fiber::resume(fiber, task) };
         self.running.set(None);
+        if self.keeps_books {
+            // What has finished may be freed by now.
+            self.book((why != Suspended::Finished).then_some(header));
+        }
         match why {
             Suspended::Parked => {}
             Suspended::Yielded => {
@@ -344,6 +372,8 @@ impl Worker {
     #[inline(always)]
     pub(crate) fn spawn<T>(&self, name: Option<Name>, f: impl FnOnce() -> T) -> JoinHandle<T> {
         let task = Task::new(self.ids.next(), name, f);
+        task.header().parent.set(self.acting());
+        self.pulse.counts.started_stacks.add(1);
         if self.scheduler.is_stopping() {
             cancel(task);
         } else if self.is_alone() {
@@ -379,6 +409,7 @@ impl Worker {
     /// A new job that stays here.
     pub(crate) fn spawn_here<T>(&self, f: impl FnOnce() -> T) -> JoinHandle<T> {
         let task = Task::new(self.ids.next(), None, f);
+        self.pulse.counts.started_stacks.add(1);
         self.ready.push(task);
         JoinHandle::new(task)
     }
@@ -408,7 +439,13 @@ impl Worker {
 
     fn collect(&self) {
         for task in self.desk.take_all() {
-            task.wake_from_inbox(|task| self.wake(task));
+            task.wake_from_inbox(|task| {
+                self.pulse.counts.wakes_from_afar.add(1);
+                self.wake(task);
+            });
+        }
+        if self.seat().asked.is_asked() {
+            self.seat().asked.answer(self);
         }
     }
 
@@ -424,6 +461,7 @@ impl Worker {
             if let Some(task) = unsafe { Task::from_raw(named.cast_mut().cast()) }
                 && Self::is_to_run(task)
             {
+                self.pulse.counts.deadlines.add(1);
                 self.ready.push(task);
             }
         });

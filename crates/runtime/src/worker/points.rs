@@ -79,6 +79,7 @@ impl Worker {
 
     #[inline(always)]
     fn put_aside(&self, task: Task) {
+        self.pulse.counts.waits.add(1);
         match task.turning() {
             None => self.suspend(task, Phase::Parked, Suspended::Parked),
             Some(turning) => self.put_turn_aside(task, turning.doom()),

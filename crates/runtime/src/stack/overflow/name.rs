@@ -13,6 +13,11 @@ impl Name {
         Self(name.into())
     }
 
+    /// Where a fiber is a thread there is none.
+    pub(crate) fn text(&self) -> Option<&str> {
+        Some(&self.0)
+    }
+
     pub(crate) fn as_bytes(&self) -> &[u8] {
         self.0.as_bytes()
     }

@@ -1,0 +1,73 @@
+//! Ends that were not in order, kept for who looks later.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Mutex;
+use std::time::SystemTime;
+
+use thalweg_queue::quiet::lock;
+
+use crate::exit::ExitReason;
+use crate::id::ActorId;
+
+/// Crashes that are kept of a runtime.
+const KEPT: usize = 64;
+
+/// An actor's end that was not in order: by a panic, a kill, an error, or for want of a stack.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Crash {
+    /// Whose.
+    pub id: ActorId,
+    /// What it was called.
+    pub name: Option<String>,
+    /// Why. A [`Panic`](crate::Panic) has its message, its place and, where `RUST_BACKTRACE` asks for it, how it came there.
+    pub reason: ExitReason,
+    /// When.
+    pub at: SystemTime,
+}
+
+impl fmt::Display for Crash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "actor {}", self.id)?;
+        if let Some(name) = &self.name {
+            write!(f, " ({name})")?;
+        }
+        write!(f, ": {}", self.reason)?;
+        if let ExitReason::Panic(panic) = &self.reason
+            && let Some(backtrace) = panic.backtrace()
+        {
+            write!(f, "\n{backtrace}")?;
+        }
+        Ok(())
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Crashes(Mutex<VecDeque<Crash>>);
+
+impl Crashes {
+    /// One that was not in order.
+    #[cold]
+    pub(crate) fn note(&self, id: ActorId, name: Option<&str>, reason: &ExitReason) {
+        let crash = Crash {
+            id,
+            name: name.map(str::to_owned),
+            reason: reason.clone(),
+            at: SystemTime::now(),
+        };
+        let oldest = {
+            let mut crashes = lock(&self.0);
+            let full = crashes.len() == KEPT;
+            let oldest = if full { crashes.pop_front() } else { None };
+            crashes.push_back(crash);
+            oldest
+        };
+        // A reason may be a user's, with a destructor.
+        drop(oldest);
+    }
+
+    pub(crate) fn all(&self) -> Vec<Crash> {
+        lock(&self.0).iter().cloned().collect()
+    }
+}

@@ -1,0 +1,87 @@
+//! Asks all who know.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use thalweg_queue::{Quiet, clock, oneshot};
+
+use super::info::{ActorInfo, ActorList, ActorState, Silent};
+use crate::scheduler::Scheduler;
+use crate::worker;
+
+pub(super) fn gather(scheduler: &Arc<Scheduler>, patience: Duration) -> ActorList {
+    let deadline = clock::deadline(patience);
+    // Rule 3 of the module.
+    let mut actors = waiting(scheduler);
+    let here = worker::current().filter(|here| Arc::ptr_eq(&here.scheduler, scheduler));
+    let mut asked = Vec::new();
+    for (index, seat) in scheduler.seats.iter().enumerate() {
+        let is_here = here.is_some_and(|here| here.index() == index);
+        if is_here || index >= scheduler.started() {
+            continue;
+        }
+        let (answer, answered) = oneshot::channel();
+        seat.ask(move |worker| {
+            // Who asked may have lost patience.
+            let _ = answer.send(worker.list());
+        });
+        asked.push((index, answered));
+    }
+    if let Some(here) = here {
+        let _quiet = Quiet::begin();
+        actors.extend(here.list());
+    }
+    let mut silent = Vec::new();
+    for (index, mut answered) in asked {
+        let left = Duration::from_nanos(deadline.saturating_sub(clock::now()));
+        match answered.recv_timeout(left) {
+            Ok(list) => actors.extend(list),
+            // It has left, and its actors have ended.
+            Err(_) if scheduler.is_stopping() => {}
+            Err(_) => silent.push(Silent {
+                worker: index,
+                kept_by: scheduler.seats[index].pulse.actor(),
+            }),
+        }
+    }
+    if let Some(register) = &scheduler.register {
+        register.each(|actor| actors.push(actor));
+    }
+    ActorList {
+        actors: each_once(actors),
+        silent,
+        has_resting: scheduler.register.is_some(),
+    }
+}
+
+/// What waits for a worker in queues that all see.
+fn waiting(scheduler: &Scheduler) -> Vec<ActorInfo> {
+    let mut waiting = Vec::new();
+    scheduler.each_waiting(|task| waiting.push(task.info_as_new()));
+    waiting
+}
+
+/// By number. Of an actor that was seen twice, what was seen where it runs goes before, and then what is known of it at all.
+fn each_once(mut actors: Vec<ActorInfo>) -> Vec<ActorInfo> {
+    actors.sort_by_key(|actor| (actor.id, rank(actor)));
+    actors.dedup_by(|later, first| {
+        let same = later.id == first.id;
+        if same {
+            first.parent = first.parent.or(later.parent);
+            first.supervisor = first.supervisor.or(later.supervisor);
+            first.mailbox = first.mailbox.or(later.mailbox);
+            first.slices = first.slices.or(later.slices);
+            first.worker_time = first.worker_time.or(later.worker_time);
+        }
+        same
+    });
+    actors
+}
+
+fn rank(actor: &ActorInfo) -> u8 {
+    match actor.state {
+        _ if actor.worker.is_some() => 0,
+        ActorState::New | ActorState::Resting => 2,
+        _ => 1,
+    }
+}

@@ -1,0 +1,143 @@
+//! The list as a table.
+
+use std::fmt::{self, Write as _};
+use std::time::Duration;
+
+use super::info::{ActorInfo, ActorKind, ActorList, ActorState};
+
+const TITLES: [&str; 10] = [
+    "actor", "name", "kind", "state", "worker", "mailbox", "slices", "time", "stack", "parent",
+];
+
+/// Columns of words; the others are numbers, and end at one edge.
+const WORDS: std::ops::Range<usize> = 1..4;
+
+type Row = [String; TITLES.len()];
+
+/// One line an actor. A stack's bytes are those in use and, behind the bar, the most that ever were.
+///
+/// ```text
+/// actor  name     kind       state         worker  mailbox  slices  time    stack       parent
+///  4097  -        stack      running            0        -       1  310us   1K|8K            -
+///  4098  sleeper  stack      waits 3600s        0        -       1  12us    1K|8K         4097
+///     2  counter  behaviour  resting            -   0/1024       3  9us     -             4097
+/// ```
+impl fmt::Display for ActorList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rows: Vec<Row> = std::iter::once(TITLES.map(str::to_owned))
+            .chain(self.actors.iter().map(row))
+            .collect();
+        let width = |column: usize| {
+            let cells = rows.iter().map(|row| row[column].chars().count());
+            cells.max().unwrap_or(0)
+        };
+        let widths: [usize; TITLES.len()] = std::array::from_fn(width);
+        for row in &rows {
+            let mut line = String::new();
+            for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
+                if WORDS.contains(&column) {
+                    write!(line, "{cell:<width$}  ")?;
+                } else {
+                    write!(line, "{cell:>width$}  ")?;
+                }
+            }
+            writeln!(f, "{}", line.trim_end())?;
+        }
+        for silent in &self.silent {
+            write!(f, "worker {} did not answer", silent.worker)?;
+            match silent.kept_by {
+                Some(actor) => writeln!(f, ": actor {actor} keeps it")?,
+                None => writeln!(f)?,
+            }
+        }
+        if !self.has_resting {
+            writeln!(
+                f,
+                "behaviour actors that handle no message are not listed: THALWEG_INSPECT=on"
+            )?;
+        }
+        Ok(())
+    }
+}
+
+fn row(actor: &ActorInfo) -> Row {
+    [
+        actor.id.to_string(),
+        actor.name.as_deref().map_or_else(none, printable),
+        actor.kind.to_string(),
+        actor.state.to_string(),
+        or_none(actor.worker),
+        or_none(
+            actor
+                .mailbox
+                .map(|mailbox| format!("{}/{}", mailbox.len, mailbox.capacity)),
+        ),
+        or_none(actor.slices),
+        or_none(actor.worker_time.map(short)),
+        or_none(actor.stack.map(|stack| {
+            let depth = kibi(stack.depth);
+            let most = stack.high_water().map_or_else(|| "?".into(), kibi);
+            format!("{depth}|{most}")
+        })),
+        or_none(actor.parent),
+    ]
+}
+
+fn none() -> String {
+    String::from("-")
+}
+
+fn or_none(value: Option<impl ToString>) -> String {
+    value.map_or_else(none, |value| value.to_string())
+}
+
+/// A name is its author's: what would move the terminal's cursor is not printed, and one line stays one.
+fn printable(name: &str) -> String {
+    const LONGEST: usize = 32;
+    let mut text: String = name.escape_debug().take(LONGEST).collect();
+    if name.escape_debug().count() > LONGEST {
+        text.push('…');
+    }
+    text
+}
+
+fn kibi(bytes: usize) -> String {
+    format!("{}K", bytes.div_ceil(1 << 10))
+}
+
+/// Three digits or four, and the unit.
+fn short(time: Duration) -> String {
+    match time.as_nanos() {
+        ns @ 0..10_000 => format!("{ns}ns"),
+        ns @ 10_000..10_000_000 => format!("{}us", ns / 1_000),
+        ns @ 10_000_000..10_000_000_000 => format!("{}ms", ns / 1_000_000),
+        ns => format!("{}s", ns / 1_000_000_000),
+    }
+}
+
+impl fmt::Display for ActorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Stack => "stack",
+            Self::Behaviour => "behaviour",
+            Self::Scheduled => "scheduled",
+        })
+    }
+}
+
+impl fmt::Display for ActorState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::New => f.write_str("new"),
+            Self::Runnable => f.write_str("runnable"),
+            Self::Running => f.write_str("running"),
+            Self::Waiting { timeout: None } => f.write_str("waits"),
+            Self::Waiting {
+                timeout: Some(timeout),
+            } => write!(f, "waits {}", short(*timeout)),
+            Self::Resting => f.write_str("resting"),
+            Self::Between => f.write_str("between"),
+            Self::Ending => f.write_str("ending"),
+        }
+    }
+}
