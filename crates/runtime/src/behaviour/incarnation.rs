@@ -153,6 +153,11 @@ impl<A: Actor> ToSelf<A> {
         Self(Arc::downgrade(context.body))
     }
 
+    /// The same for who supervises it, or looks on.
+    pub(crate) fn to(actor: &ActorRef<A>) -> Self {
+        Self(Arc::downgrade(&actor.body))
+    }
+
     pub(crate) fn send<M: Send + 'static>(&self, message: M)
     where
         A: Handler<M>,

@@ -27,7 +27,7 @@
 //! | parent, supervisor, slices | of actors with a stack | yes |
 //! | time on its worker | no | yes |
 //!
-//! The last 64 [crashes](crashes) of a runtime are there in any case.
+//! The last 64 [crashes] of a runtime are there in any case.
 
 // 1. A worker's actors are its own to look at: it is asked (`asked`), and writes its list between two turns, on its own thread. An actor that asks writes that of
 //    its own worker itself.
@@ -51,6 +51,7 @@ pub(crate) use self::crash::Crashes;
 pub(crate) use self::info::Seen;
 pub use self::info::{ActorInfo, ActorKind, ActorList, ActorState, Occupancy, Silent, StackUse};
 pub(crate) use self::register::{Books, Register};
+pub(crate) use self::table::{one_line, printable};
 use crate::runtime::Handle;
 
 /// How long [`actors`] waits for a worker.

@@ -92,13 +92,17 @@ fn or_none(value: Option<impl ToString>) -> String {
 }
 
 /// A name is its author's: what would move the terminal's cursor is not printed, and one line stays one.
-fn printable(name: &str) -> String {
-    const LONGEST: usize = 32;
-    let mut text: String = name.escape_debug().take(LONGEST).collect();
-    if name.escape_debug().count() > LONGEST {
-        text.push('…');
+pub(crate) fn printable(name: &str) -> String {
+    one_line(name, 32)
+}
+
+/// At most so many characters of a text that has whatever its author wanted.
+pub(crate) fn one_line(text: &str, longest: usize) -> String {
+    let mut line: String = text.escape_debug().take(longest).collect();
+    if text.escape_debug().count() > longest {
+        line.push('…');
     }
-    text
+    line
 }
 
 fn kibi(bytes: usize) -> String {

@@ -51,6 +51,7 @@ mod reference;
 mod restarts;
 mod spec;
 mod tree;
+mod view;
 
 pub use self::backoff::Backoff;
 pub(crate) use self::backoff::Random;
@@ -59,3 +60,4 @@ pub use self::error::{ChildError, StartError};
 pub use self::job::Outcome;
 pub use self::reference::SupervisorRef;
 pub use self::spec::{AutoShutdown, ChildKind, ChildSpec, Restart, Shutdown, Strategy, Supervisor};
+pub use self::view::{ChildView, NotSeen, Seen, SupervisorView};

@@ -9,7 +9,8 @@ use super::error::StartError;
 use super::job::{Job, Outcome};
 use super::reference::SupervisorRef;
 use super::tree::Tree;
-use crate::behaviour::{Actor, ActorRef, Kept, Mailbox, kept};
+use super::view::Below;
+use crate::behaviour::{Actor, ActorRef, Kept, Mailbox, ToSelf, kept};
 use crate::exit::ExitReason;
 use crate::runtime::Handle;
 use crate::stack::overflow::Name;
@@ -80,6 +81,8 @@ pub struct ChildSpec {
     pub(super) shutdown: Shutdown,
     pub(super) significant: bool,
     pub(super) backoff: Option<Backoff>,
+    /// A supervisor's: what it is asked by for what is below it.
+    pub(super) below: Option<Below>,
 }
 
 /// Where a child's incarnations follow each other, whoever supervises it. When no spec of it is left nobody can start it any more, and it takes no more
@@ -177,7 +180,8 @@ impl ChildSpec {
     ) -> (Self, SupervisorRef) {
         let (kept, supervisor) = supervisor(runtime, make);
         supervisor.tree.keep_open();
-        let spec = Self::of(id.into(), kept, ChildKind::Supervisor, Shutdown::Forever);
+        let mut spec = Self::of(id.into(), kept, ChildKind::Supervisor, Shutdown::Forever);
+        spec.below = Some(ToSelf::to(&supervisor.tree));
         (spec, supervisor)
     }
 
@@ -190,6 +194,7 @@ impl ChildSpec {
             shutdown,
             significant: false,
             backoff: None,
+            below: None,
         }
     }
 

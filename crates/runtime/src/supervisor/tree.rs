@@ -20,6 +20,7 @@ use super::child::{Child, ChildInfo, ChildState, Counts};
 use super::error::{ChildError, StartError};
 use super::restarts::Restarts;
 use super::spec::{AutoShutdown, ChildKind, ChildSpec, Restart, Strategy, Supervisor};
+use super::view::Look;
 use crate::behaviour::{Actor, Context, Handler, ToSelf};
 use crate::exit::{ExitReason, Pid, exit};
 use crate::id::ActorId;
@@ -421,6 +422,16 @@ impl Handler<Which> for Tree {
 
     fn handle(&mut self, _: Which, _: &Context<'_, Self>) -> Vec<ChildInfo> {
         self.children.values().map(Child::info).collect()
+    }
+}
+
+impl Handler<Look> for Tree {
+    type Reply = ();
+
+    fn handle(&mut self, look: Look, _: &Context<'_, Self>) {
+        let children = self.children.values();
+        let children = children.map(|child| (child.info(), child.spec.below.clone()));
+        look.answer(self.strategy, children.collect());
     }
 }
 
