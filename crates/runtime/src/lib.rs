@@ -70,6 +70,7 @@ pub mod sync;
 mod task;
 mod timers;
 mod together;
+pub mod trace;
 pub mod wait;
 mod wheel;
 mod worker;

@@ -20,6 +20,7 @@ use crate::stack::overflow::Name;
 use crate::supervised::Signal;
 use crate::task::{Task, Who};
 use crate::timers::Timers;
+use crate::trace;
 use crate::worker::{self, Worker};
 
 /// Runs `main` as an actor on this thread, and what it spawns, until `main` returns. Then what is still there is ended: waits end with
@@ -151,6 +152,7 @@ impl Builder {
     ) -> JoinHandle<T> {
         let task = Task::new(ActorId::next(), self.name, job);
         task.header().parent.set(worker::acting());
+        trace::give_child(task);
         runtime.count(|counts| &counts.started_stacks);
         runtime.scheduler.inject(task);
         JoinHandle::new(task)
@@ -308,6 +310,10 @@ impl Handle {
         let task = Task::new(ActorId::next(), name, job);
         task.header().parent.set(worker::acting());
         task.header().supervised.set(supervised);
+        // What a supervisor starts is for all requests.
+        if !supervised {
+            trace::give_child(task);
+        }
         self.count(|counts| &counts.started_stacks);
         let watched = task.control().watch(watch);
         debug_assert!(watched.is_ok(), "it is in no queue yet");

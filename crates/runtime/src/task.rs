@@ -32,6 +32,7 @@ use crate::preempt;
 use crate::shim::fence;
 use crate::shim::{AtomicBool, AtomicPtr, Cell, Ordering, UnsafeCell};
 use crate::stack::overflow::{self, Name};
+use crate::trace::TraceContext;
 use crate::worker;
 use thalweg_queue::barrier;
 
@@ -94,6 +95,8 @@ pub(crate) struct Header {
     pub(crate) slices: Cell<u64>,
     /// How long it had it, but for the slice that is under way, in nanoseconds; 0 where no books are kept.
     pub(crate) ran: Cell<u64>,
+    /// What it works for (`trace`), from `Arc::into_raw`; null: nothing that is known.
+    trace: Cell<*const TraceContext>,
     /// Who spawned it.
     pub(crate) parent: Cell<Option<ActorId>>,
     /// That was its supervisor.
@@ -242,6 +245,9 @@ impl<F: FnOnce() -> T, T> Job<F, T> {
                 // SAFETY: rule 4: it came from `into_raw`, and this was its place.
                 drop(unsafe { Arc::from_raw(control) });
             }
+            if !job.header.trace.get().is_null() {
+                drop(Task(header).replace_trace(None));
+            }
             drop(job);
         }
     }
@@ -319,6 +325,7 @@ impl Task {
                 shown: Cell::new(id),
                 slices: Cell::new(0),
                 ran: Cell::new(0),
+                trace: Cell::new(std::ptr::null()),
                 parent: Cell::new(None),
                 supervised: Cell::new(false),
                 is_turn,

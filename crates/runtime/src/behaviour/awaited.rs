@@ -51,7 +51,7 @@ impl<A: Actor> ActorRef<A> {
         });
         loop {
             let put = self.body.put(self.priority, || {
-                Sealed::new(contents.take().expect("it is put in once"))
+                Sealed::traced(contents.take().expect("it is put in once"))
             });
             match put {
                 Ok(()) => break,

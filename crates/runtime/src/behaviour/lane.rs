@@ -8,9 +8,11 @@
 
 use std::cell::Cell;
 use std::ptr::{NonNull, null_mut};
+use std::sync::Arc;
 
 use super::{Actor, Context};
 use crate::shim::{AtomicPtr, Cell as Link, Ordering};
+use crate::trace::{self, TraceContext};
 
 /// What all letters to an `A` have in common. It is the first field of each.
 #[repr(C)]
@@ -34,6 +36,23 @@ pub(super) trait Contents<A: Actor>: Send + 'static {
     fn read(self, actor: &mut A, context: &Context<'_, A>);
 }
 
+struct WithTrace<C> {
+    contents: C,
+    context: Arc<TraceContext>,
+}
+
+impl<A: Actor, C: Contents<A>> Contents<A> for WithTrace<C> {
+    fn read(self, actor: &mut A, context: &Context<'_, A>) {
+        let Self {
+            contents,
+            context: came,
+        } = self;
+        trace::enter(Some(Arc::new(came.child())), || {
+            contents.read(actor, context);
+        });
+    }
+}
+
 /// A letter that is in nobody's lane.
 pub(super) struct Sealed<A: Actor>(NonNull<Envelope<A>>);
 
@@ -50,6 +69,24 @@ impl<A: Actor> Sealed<A> {
             contents,
         });
         Self(NonNull::from(Box::leak(letter)).cast())
+    }
+
+    /// The same, with the sender's trace, if it has one.
+    #[inline(always)]
+    pub(super) fn traced<C: Contents<A>>(contents: C) -> Self {
+        if trace::is_used() {
+            return Self::perhaps_traced(contents);
+        }
+        Self::new(contents)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn perhaps_traced<C: Contents<A>>(contents: C) -> Self {
+        match trace::to_send() {
+            None => Self::new(contents),
+            Some(context) => Self::new(WithTrace { contents, context }),
+        }
     }
 
     pub(super) fn read(self, actor: &mut A, context: &Context<'_, A>) {

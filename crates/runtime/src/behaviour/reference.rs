@@ -97,6 +97,7 @@ pub(super) struct Message<M, R> {
 }
 
 impl<A: Handler<M>, M: Send + 'static> Contents<A> for Message<M, A::Reply> {
+    #[inline(always)]
     fn read(self, actor: &mut A, context: &Context<'_, A>) {
         let value = actor.handle(self.message, context);
         if let Some(reply) = self.reply {
@@ -272,7 +273,7 @@ impl<A: Actor> ActorRef<A> {
         let mut contents = Some(Message { message, reply });
         loop {
             let put = self.body.put(self.priority, || {
-                Sealed::new(contents.take().expect("it is put in once"))
+                Sealed::traced(contents.take().expect("it is put in once"))
             });
             let Err(refused) = put else {
                 return Ok(());
@@ -316,7 +317,7 @@ impl<A: Actor> Body<A> {
         A: Handler<M>,
     {
         let deadline = clock::deadline(delay);
-        let letter = Sealed::new(Message {
+        let letter = Sealed::traced(Message {
             message,
             reply: None,
         });

@@ -10,6 +10,7 @@ use crate::cancel::Node;
 use crate::exit::{Control, Doom, ExitReason, Reach, Reached};
 use crate::id::ActorId;
 use crate::shim::{Ordering, fence};
+use crate::trace::TraceContext;
 
 /// A behaviour actor during its turn. It lies in the turn's frame, and names what the turn keeps.
 pub(crate) struct Turning {
@@ -101,6 +102,17 @@ impl Task {
     pub(crate) fn turning(&self) -> Option<&Turning> {
         // SAFETY: `during` takes it back before the frame goes in which it lies.
         unsafe { self.header().actor.get().as_ref() }
+    }
+
+    /// Puts another one there. What was before. The caller is what runs, or whoever has the job while it does not.
+    pub(crate) fn replace_trace(
+        self,
+        trace: Option<Arc<TraceContext>>,
+    ) -> Option<Arc<TraceContext>> {
+        let trace = trace.map_or(std::ptr::null(), Arc::into_raw);
+        let before = self.header().trace.replace(trace);
+        // SAFETY: what is there came from `into_raw` above, and this was its place.
+        (!before.is_null()).then(|| unsafe { Arc::from_raw(before) })
     }
 
     /// Which actor runs here.

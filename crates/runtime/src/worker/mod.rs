@@ -36,6 +36,7 @@ use crate::stack::Depot;
 use crate::stack::overflow::{self, AlternateStack, Name};
 use crate::stall::{Pulse, Watched};
 use crate::task::{Phase, Task, Who};
+use crate::trace;
 use crate::wait;
 use crate::wheel::Wheel;
 
@@ -373,6 +374,9 @@ impl Worker {
     pub(crate) fn spawn<T>(&self, name: Option<Name>, f: impl FnOnce() -> T) -> JoinHandle<T> {
         let task = Task::new(self.ids.next(), name, f);
         task.header().parent.set(self.acting());
+        if trace::is_used() {
+            trace::give_child(task);
+        }
         self.pulse.counts.started_stacks.add(1);
         if self.scheduler.is_stopping() {
             cancel(task);
