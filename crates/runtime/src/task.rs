@@ -91,8 +91,8 @@ pub(crate) struct Header {
     pub(crate) id: ActorId,
     /// Whom a stall is reported of: the behaviour actor whose turn it is, or itself.
     pub(crate) shown: Cell<ActorId>,
-    /// How often it was given its worker.
-    pub(crate) slices: Cell<u64>,
+    /// How often it was given its worker; the most that fits: as often, or more.
+    pub(crate) slices: Cell<u32>,
     /// How long it had it, but for the slice that is under way, in nanoseconds; 0 where no books are kept.
     pub(crate) ran: Cell<u64>,
     /// What it works for (`trace`), from `Arc::into_raw`; null: nothing that is known.

@@ -345,7 +345,9 @@ fn it_goes_to_who_is_spawned_and_stays_over_its_waits() {
         };
         let context = sample();
         let (traced, scoped) = with_trace(context.clone(), || {
-            let scoped = cancel::scope(cancel::OnFailure::Ignore, |scope| scope.spawn(trace::current).join());
+            let scoped = cancel::scope(cancel::OnFailure::Ignore, |scope| {
+                scope.spawn(trace::current).join()
+            });
             (spawn(look), scoped)
         });
         let plain = spawn(look);

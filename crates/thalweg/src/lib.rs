@@ -45,3 +45,8 @@ struct SyncPage;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/select.md")]
 struct SelectPage;
+
+/// What a runtime shows of itself.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/seeing.md")]
+struct SeeingPage;

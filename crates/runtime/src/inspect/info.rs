@@ -97,7 +97,7 @@ pub struct ActorInfo {
     pub supervisor: Option<ActorId>,
     /// The worker that it began on; of a behaviour actor, while it handles a message.
     pub worker: Option<usize>,
-    /// How often it was given its worker.
+    /// How often it was given its worker; of an actor with a stack up to 4,294,967,295, which is that often or more.
     pub slices: Option<u64>,
     /// How long it had its worker in all, by the clock: time in which the kernel gave the worker's processor to others is in it.
     pub worker_time: Option<Duration>,
