@@ -151,9 +151,10 @@ impl Builder {
         job: impl FnOnce() -> T + Send + 'static,
     ) -> JoinHandle<T> {
         let task = Task::new(ActorId::next(), self.name, job);
-        task.header().parent.set(worker::acting());
-        trace::give_child(task);
-        runtime.count(|counts| &counts.started_stacks);
+        runtime.note_new(task);
+        if trace::is_used() {
+            trace::give_child(task);
+        }
         runtime.scheduler.inject(task);
         JoinHandle::new(task)
     }
@@ -299,6 +300,16 @@ impl Handle {
         Builder::new().spawn_on(self, job)
     }
 
+    /// Whose it is, and one more of them. It is in no queue yet.
+    #[inline(always)]
+    fn note_new(&self, task: Task) {
+        let Some(worker) = worker::current() else {
+            return self.scheduler.outside.started_stacks.add_as_one_of_many(1);
+        };
+        task.header().parent.set(worker.acting());
+        self.count(|counts| &counts.started_stacks);
+    }
+
     /// A new actor whose end is told, as that of one that has a control: before anybody can have joined it.
     pub(crate) fn spawn_watched<T: Send + 'static>(
         &self,
@@ -308,13 +319,12 @@ impl Handle {
         job: impl FnOnce() -> T + Send + 'static,
     ) -> JoinHandle<T> {
         let task = Task::new(ActorId::next(), name, job);
-        task.header().parent.set(worker::acting());
+        self.note_new(task);
         task.header().supervised.set(supervised);
         // What a supervisor starts is for all requests.
-        if !supervised {
+        if !supervised && trace::is_used() {
             trace::give_child(task);
         }
-        self.count(|counts| &counts.started_stacks);
         let watched = task.control().watch(watch);
         debug_assert!(watched.is_ok(), "it is in no queue yet");
         let handle = JoinHandle::new(task);

@@ -91,8 +91,6 @@ pub(crate) fn to_send() -> Current {
 #[cold]
 #[inline(never)]
 pub(crate) fn give_child(task: Task) {
-    if is_used() {
-        let child = get().map(|context| Arc::new(context.child()));
-        task.replace_trace(child);
-    }
+    let child = get().map(|context| Arc::new(context.child()));
+    task.replace_trace(child);
 }
