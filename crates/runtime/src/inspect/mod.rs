@@ -16,7 +16,7 @@
 //! });
 //! ```
 //!
-//! A thread asks by [`Handle::actors`]. What it costs is paid by who asks, and by each worker for the time in which it writes its list, some 100 ns an actor. What
+//! A thread asks by [`Handle::actors`]. What it costs is paid by who asks, and by each worker for the time in which it writes its list, about 1 us an actor. What
 //! each field says without [`Config::inspect`](crate::Config::inspect), and with it:
 //!
 //! | | without | with |
