@@ -91,8 +91,8 @@ pub(crate) struct Header {
     pub(crate) id: ActorId,
     /// Whom a stall is reported of: the behaviour actor whose turn it is, or itself.
     pub(crate) shown: Cell<ActorId>,
-    /// How often it was given its worker; the most that fits: as often, or more.
-    pub(crate) slices: Cell<u32>,
+    /// How often it was given its worker.
+    pub(crate) slices: Cell<u64>,
     /// How long it had it, but for the slice that is under way, in nanoseconds; 0 where no books are kept.
     pub(crate) ran: Cell<u64>,
     /// What it works for (`trace`), from `Arc::into_raw`; null: nothing that is known.
@@ -400,8 +400,9 @@ impl Task {
 
     fn end(self, how: Option<ExitReason>) {
         let header = self.header();
+        let worker = worker::current();
         if !header.is_turn
-            && let Some(worker) = worker::current()
+            && let Some(worker) = worker
         {
             worker.count_end(self, how.as_ref());
         }
@@ -411,7 +412,7 @@ impl Task {
             self.tell_end(how.as_ref());
         }
         if header.life.is_joined()
-            && let Some(worker) = worker::current()
+            && let Some(worker) = worker
             && std::ptr::eq(header.joiner_desk.load(Ordering::Relaxed), worker.desk)
         {
             // SAFETY: `life`'s rule 1: an actor of this very worker filled the place, and does not run.

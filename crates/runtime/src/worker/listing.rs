@@ -53,7 +53,7 @@ impl Worker {
         } else {
             0
         };
-        (header.slices.get().into(), header.ran.get() + now)
+        (header.slices.get(), header.ran.get() + now)
     }
 
     /// All that are this worker's, begun or not. The caller is its thread.

@@ -313,7 +313,7 @@ impl Worker {
         // SAFETY: the name is the job's, which takes it back before it goes (`Task::end`).
         unsafe { overflow::set_current(header.name.as_ref().map(NonNull::from)) };
         self.slice.begin();
-        header.slices.set(header.slices.get().saturating_add(1));
+        header.slices.set(header.slices.get().wrapping_add(1));
         if self.keeps_books {
             self.since.set(clock::now());
         }
