@@ -106,8 +106,8 @@ pub static WORKLOADS: &[Workload] = &[
     runtime::actors::CALL,
     runtime::actors::CAST,
     runtime::actors::SPAWN_STOP,
-    runtime::failing::WORKLOAD,
     runtime::living::WORKLOAD,
+    runtime::failing::WORKLOAD,
     runtime::memory::WORKLOAD,
 ];
 

@@ -289,7 +289,7 @@ impl fmt::Debug for Token {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::Token;
 
@@ -306,7 +306,6 @@ mod tests {
         assert!(parent.node.state().below.is_empty());
     }
 
-    #[cfg(not(loom))]
     #[test]
     fn a_token_forgets_the_actor_whose_scope_is_over() {
         crate::run(|| {
