@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Mutex;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
+use thalweg_queue::clock;
 use thalweg_queue::quiet::lock;
 
 use crate::exit::ExitReason;
@@ -43,18 +44,34 @@ impl fmt::Display for Crash {
     }
 }
 
+/// What the time of day was at `then` ([`clock`]).
+pub(crate) fn time_of_day(then: u64) -> SystemTime {
+    let ago = Duration::from_nanos(clock::now().saturating_sub(then));
+    let now = SystemTime::now();
+    now.checked_sub(ago).unwrap_or(now)
+}
+
 #[derive(Debug, Default)]
-pub(crate) struct Crashes(Mutex<VecDeque<Crash>>);
+pub(crate) struct Crashes(Mutex<VecDeque<Noted>>);
+
+/// The time of day is asked for by who looks.
+#[derive(Clone, Debug)]
+struct Noted {
+    id: ActorId,
+    name: Option<String>,
+    reason: ExitReason,
+    at: u64,
+}
 
 impl Crashes {
     /// One that was not in order.
     #[cold]
     pub(crate) fn note(&self, id: ActorId, name: Option<&str>, reason: &ExitReason) {
-        let crash = Crash {
+        let crash = Noted {
             id,
             name: name.map(str::to_owned),
             reason: reason.clone(),
-            at: SystemTime::now(),
+            at: clock::now(),
         };
         let oldest = {
             let mut crashes = lock(&self.0);
@@ -68,6 +85,22 @@ impl Crashes {
     }
 
     pub(crate) fn all(&self) -> Vec<Crash> {
-        lock(&self.0).iter().cloned().collect()
+        let noted = lock(&self.0).clone();
+        noted
+            .into_iter()
+            .map(
+                |Noted {
+                     id,
+                     name,
+                     reason,
+                     at,
+                 }| Crash {
+                    id,
+                    name,
+                    reason,
+                    at: time_of_day(at),
+                },
+            )
+            .collect()
     }
 }
