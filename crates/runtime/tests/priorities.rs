@@ -209,11 +209,19 @@ fn a_flood_does_not_starve_those_of_lower_priority() {
     struct Flooded {
         came: u32,
         handled: u32,
+        seen: Seen,
     }
     struct Flood(Priority);
-    struct Other;
+    struct Other(Priority);
+    struct Last;
     const NO_HOPE: u32 = 1_000;
     impl Actor for Flooded {}
+    impl Handler<Hold> for Flooded {
+        type Reply = ();
+        fn handle(&mut self, hold: Hold, _: &Context<'_, Self>) {
+            let _ = hold.0.recv();
+        }
+    }
     impl Handler<Flood> for Flooded {
         type Reply = ();
         fn handle(&mut self, Flood(priority): Flood, context: &Context<'_, Self>) {
@@ -225,29 +233,37 @@ fn a_flood_does_not_starve_those_of_lower_priority() {
         }
     }
     impl Handler<Other> for Flooded {
-        type Reply = u32;
-        fn handle(&mut self, _: Other, _: &Context<'_, Self>) -> u32 {
+        type Reply = ();
+        fn handle(&mut self, Other(priority): Other, _: &Context<'_, Self>) {
             self.came += 1;
-            self.handled
+            assert!(self.handled < NO_HOPE, "{priority:?}");
+            self.seen.add(format!("{priority:?}"));
         }
+    }
+    impl Handler<Last> for Flooded {
+        type Reply = ();
+        fn handle(&mut self, _: Last, _: &Context<'_, Self>) {}
     }
     on_both(|| {
         for flood in [Priority::High, Priority::Normal] {
+            let seen = Seen::default();
             let actor = start(Flooded {
                 came: 0,
                 handled: 0,
+                seen: seen.clone(),
             });
+            let first = actor.with_priority(flood);
+            let (release, hold) = channel();
+            first.cast(Hold(hold)).unwrap();
             for _ in 0..2 {
-                let first = actor.with_priority(flood);
                 first.cast(Flood(flood)).unwrap();
             }
-            let others = [Priority::Normal, Priority::Low].map(|priority| {
-                let actor = actor.with_priority(priority);
-                spawn(move || actor.call(Other).unwrap())
-            });
-            for other in others {
-                assert!(other.join().unwrap() < NO_HOPE, "{flood:?}");
+            for other in [Priority::Normal, Priority::Low] {
+                actor.with_priority(other).cast(Other(other)).unwrap();
             }
+            drop(release);
+            actor.with_priority(Priority::Low).call(Last).unwrap();
+            assert_eq!(seen.take(), ["Normal", "Low"], "{flood:?}");
         }
     });
 }
