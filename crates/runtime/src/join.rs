@@ -17,7 +17,7 @@ use crate::panics::Panic;
 use crate::preempt;
 use crate::shim::spin_loop;
 use crate::stack::StackError;
-use crate::task::{Joiner, Task};
+use crate::task::{Joiner, Sleeper, Task};
 use crate::wait::Woke;
 use crate::worker;
 
@@ -166,9 +166,14 @@ impl<T> JoinHandle<T> {
         Ok(self.take())
     }
 
+    pub(crate) fn task(&self) -> Task {
+        self.task
+    }
+
     /// Takes the joiner's place back from an earlier poll. `false`: the actor has ended.
-    fn has_place(&mut self) -> bool {
-        !std::mem::take(&mut self.polled) || self.task.header().life.unjoin()
+    pub(crate) fn has_place(&mut self) -> bool {
+        // SAFETY: this is the handle, and it joined when it was polled.
+        !std::mem::take(&mut self.polled) || unsafe { self.task.unjoin() }
     }
 
     /// `me` is the caller, and `park` puts it aside until it is woken.
@@ -176,11 +181,12 @@ impl<T> JoinHandle<T> {
         let life = &self.task.header().life;
         // SAFETY: the place is ours: this is the only handle, and every way out of here gives it back. We go only after `LEFT`, or
         // having taken the place back.
-        if !unsafe { self.task.join(Joiner::Actor(me)) } {
+        if !unsafe { self.task.join(Joiner::One(Sleeper::Actor(me))) } {
             return true;
         }
         while !life.is_done() {
-            if matches!(park(), Woke::TimedOut | Woke::Stopping) && life.unjoin() {
+            // SAFETY: it joined above.
+            if matches!(park(), Woke::TimedOut | Woke::Stopping) && unsafe { self.task.unjoin() } {
                 return false;
             }
         }
@@ -195,11 +201,12 @@ impl<T> JoinHandle<T> {
         let life = &self.task.header().life;
         let parker = Parker::current();
         // SAFETY: as for an actor.
-        if !unsafe { self.task.join(Joiner::Waker(parker.waker())) } {
+        if !unsafe { self.task.join(Joiner::One(Sleeper::Waker(parker.waker()))) } {
             return true;
         }
         while !life.is_done() {
-            if parker.park(deadline) == Wake::TimedOut && life.unjoin() {
+            // SAFETY: it joined above.
+            if parker.park(deadline) == Wake::TimedOut && unsafe { self.task.unjoin() } {
                 return false;
             }
         }
@@ -207,7 +214,7 @@ impl<T> JoinHandle<T> {
     }
 
     /// The job is done.
-    fn take(&mut self) -> Result<T, JoinError> {
+    pub(crate) fn take(&mut self) -> Result<T, JoinError> {
         assert!(!self.taken, "a handle was polled after it was ready");
         self.taken = true;
         // SAFETY: `DONE` was seen, `T` is what the handle was made for, and it was not taken before.
@@ -221,7 +228,7 @@ impl<T> Future for JoinHandle<T> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         if !self.is_finished() && self.has_place() {
             self.polled = true;
-            let joiner = Joiner::Waker(context.waker().clone());
+            let joiner = Joiner::One(Sleeper::Waker(context.waker().clone()));
             // SAFETY: the place is ours, as `has_place` says.
             if unsafe { self.task.join(joiner) } {
                 return Poll::Pending;

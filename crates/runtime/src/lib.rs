@@ -39,6 +39,7 @@ pub mod inspect;
 mod interval;
 pub mod io;
 mod join;
+mod join_set;
 mod life;
 mod mark;
 pub mod metrics;
@@ -87,6 +88,7 @@ pub use exit::{Down, Exit, ExitReason, Monitor, NoKill, NotAlive, Pid, exit, tra
 pub use id::ActorId;
 pub use interval::{Interval, MissedTicks, interval, interval_at};
 pub use join::{JoinError, JoinHandle, TimedOut};
+pub use join_set::{Ended, JoinSet};
 pub use native::native;
 pub use panics::Panic;
 pub use runtime::{Builder, Handle, Ready, Runtime, init, run, spawn};

@@ -3,7 +3,7 @@
 //! 1. Whoever holds a [`Task`] holds one of its references, or knows somebody who does for as long: the runtime holds one from
 //!    the spawn to the end, a [`JoinHandle`](crate::JoinHandle) one, a waker one, an entry in an inbox one.
 //! 2. Until it is started a job belongs to the queue that it is in. From then on `next`, `phase`, `notified` and `fiber` are its home worker's
-//!    alone: no other thread looks at them. `desk` is written once, at the start, before any waker of the job exists.
+//!    alone: no other thread looks at them, but at `next` of one that has ended (`join_set`). `desk` is written once, at the start, before any waker of the job exists.
 //! 3. `stage` is the closure's until the start, the running worker's until `DONE`, and then by [`life`](crate::life) the
 //!    handle's or the worker's.
 //! 4. `control` is made by whoever first asks for it, with any reference, and given up with the job. `doomed` is set by it alone, and never cleared;
@@ -12,14 +12,16 @@
 //! 6. From afar a job is woken by its home's inbox: who turns `woken` to true puts it in, with a reference; the home turns it back before it
 //!    looks what the wake-up is for. So it is there at most once.
 
+mod joined;
 mod named;
 
+use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
-#[cfg(not(loom))]
 use std::sync::Arc;
 use std::task::{RawWaker, RawWakerVTable, Waker};
 
+pub(crate) use self::joined::{Joiner, Sleeper};
 pub(crate) use self::named::Turning;
 use crate::cancel::Node;
 use crate::desk::Desk;
@@ -48,17 +50,11 @@ pub(crate) enum Phase {
     Ready,
 }
 
-/// Whom the end of a job wakes.
-pub(crate) enum Joiner {
-    /// An actor, by its bare address: `life`'s rule 3.
-    Actor(Task),
-    Waker(Waker),
-}
-
 pub(crate) struct Header {
     table: &'static Table,
     pub(crate) life: Life,
-    joiner: UnsafeCell<Option<Joiner>>,
+    /// Filled while `life` says so, and nobody has emptied it.
+    joiner: UnsafeCell<MaybeUninit<Joiner>>,
     /// Whose actor filled the joiner's place; null: none's.
     joiner_desk: AtomicPtr<Desk>,
     pub(crate) next: Cell<Option<Task>>,
@@ -68,6 +64,8 @@ pub(crate) struct Header {
     desk: AtomicPtr<Desk>,
     /// The next in the inbox.
     pub(crate) behind: Cell<Option<Task>>,
+    /// Where its handle is in a [`JoinSet`](crate::JoinSet), whose owner's this is.
+    pub(crate) place: Cell<u32>,
     pub(crate) phase: Cell<Phase>,
     /// Woken while it was not put aside: the next time it does not have to be.
     pub(crate) notified: Cell<bool>,
@@ -143,15 +141,6 @@ enum Stage<F, T> {
 struct Job<F, T> {
     header: Header,
     stage: UnsafeCell<Stage<F, T>>,
-}
-
-impl Header {
-    /// # Safety
-    /// `life`'s rule 1: the place is the caller's.
-    unsafe fn take_joiner(&self) -> Option<Joiner> {
-        // SAFETY: as said.
-        self.joiner.with_mut(|place| unsafe { (*place).take() })
-    }
 }
 
 impl<F: FnOnce() -> T, T> Job<F, T> {
@@ -233,7 +222,6 @@ impl<F: FnOnce() -> T, T> Job<F, T> {
         {
             job.header.memory.free();
             // What is dropped with it is read.
-            job.header.joiner.with_mut(|_| ());
             job.stage.with_mut(|_| ());
             // So that loom sees who comes later.
             std::mem::forget(job);
@@ -303,13 +291,14 @@ impl Task {
             header: Header {
                 table: &Job::<F, T>::TABLE,
                 life,
-                joiner: UnsafeCell::new(None),
+                joiner: UnsafeCell::new(MaybeUninit::uninit()),
                 joiner_desk: AtomicPtr::new(std::ptr::null_mut()),
                 next: Cell::new(None),
                 fiber: Cell::new(None),
                 frame: Cell::new(std::ptr::null()),
                 desk: AtomicPtr::new(std::ptr::null_mut()),
                 behind: Cell::new(None),
+                place: Cell::new(0),
                 phase: Cell::new(Phase::Fresh),
                 notified: Cell::new(false),
                 told: Cell::new(false),
@@ -416,14 +405,16 @@ impl Task {
             && std::ptr::eq(header.joiner_desk.load(Ordering::Relaxed), worker.desk)
         {
             // SAFETY: `life`'s rule 1: an actor of this very worker filled the place, and does not run.
-            if let Some(Joiner::Actor(joiner)) = unsafe { header.take_joiner() } {
-                self.take_name_back();
-                if header.life.end_joined_here() && !told {
-                    self.tell_end(how.as_ref());
-                }
-                worker.wake(joiner);
-                return;
+            let joiner = unsafe { header.take_joiner() };
+            let Joiner::One(Sleeper::Actor(joiner)) = joiner else {
+                unreachable!("nobody else says where it is");
+            };
+            self.take_name_back();
+            if header.life.end_joined_here() && !told {
+                self.tell_end(how.as_ref());
             }
+            worker.wake(joiner);
+            return;
         }
         let ended = header.life.end();
         if ended.named && !told {
@@ -436,10 +427,9 @@ impl Task {
         if ended.joined {
             // SAFETY: `life`'s rule 1.
             match unsafe { header.take_joiner() } {
-                // `life`'s rule 3 keeps it there.
-                Some(Joiner::Actor(joiner)) => joiner.wake(),
-                Some(Joiner::Waker(waker)) => waker.wake(),
-                None => {}
+                Joiner::One(sleeper) => sleeper.wake(),
+                // SAFETY: it has ended, and the runtime's reference is still there.
+                Joiner::Set(ends) => unsafe { ends.push(self) },
             }
         }
         self.take_name_back();
@@ -457,33 +447,12 @@ impl Task {
         }
     }
 
-    /// The handle's: wakes `joiner` at the end. `false`: it has ended.
-    ///
-    /// # Safety
-    /// The caller is the handle, and the place is its own (`life`'s rule 1). An actor is the current one, and does not go before
-    /// it was woken or the place taken back.
-    pub(crate) unsafe fn join(self, joiner: Joiner) -> bool {
-        let header = self.header();
-        let desk = match joiner {
-            Joiner::Actor(_) => {
-                worker::current().map_or(std::ptr::null(), |w| std::ptr::from_ref(w.desk))
-            }
-            Joiner::Waker(_) => std::ptr::null(),
-        };
-        header.joiner_desk.store(desk.cast_mut(), Ordering::Relaxed);
-        // SAFETY: as said.
-        header
-            .joiner
-            .with_mut(|place| unsafe { *place = Some(joiner) });
-        header.life.join()
-    }
-
     /// The handle's: the output.
     ///
     /// # Safety
     /// The caller is the handle, of a job with an output of this type, has seen `DONE`, and takes it once.
     pub(crate) unsafe fn take<T>(self) -> Result<T, JoinError> {
-        let mut output = std::mem::MaybeUninit::<Result<T, JoinError>>::uninit();
+        let mut output = MaybeUninit::<Result<T, JoinError>>::uninit();
         // SAFETY: as said: `take` writes it.
         unsafe {
             (self.header().table.take)(self.0, output.as_mut_ptr().cast());

@@ -7,6 +7,7 @@
 mod desk;
 mod idle;
 mod job;
+mod join_set;
 mod kept;
 mod kill;
 mod owner;

@@ -1,7 +1,7 @@
 //! `supervised_spawn`: what it costs that somebody hears of an actor's end.
 
 use thalweg_peers::tokio_beyond;
-use thalweg_runtime::{Signal, channel, spawn, spawn_under};
+use thalweg_runtime::{JoinSet, Signal, channel, spawn, spawn_under};
 
 use crate::cell::Cell;
 use crate::judgement::Target;
@@ -16,16 +16,23 @@ use super::point::{Point, knobs};
 pub const WORKLOAD: Workload = Workload {
     name: "supervised_spawn",
     group: "runtime",
-    what: "Actors that end well, all spawned and then all heard of: by a supervisor, against ours that are joined, and tokio's.",
+    what: "Actors that end well, all spawned and then all heard of as they end, against ours that are joined one after the other, and tokio's.",
     source: "smarm's claim that supervision costs nothing",
     peers: &["thalweg@bare", "tokio_current_thread", "tokio_multi_thread"],
     seconds: 20,
     run: run::<Supervision>,
-    knobs: knobs![(
-        "actors",
-        "10000",
-        "actors that are spawned before the first is heard of"
-    )],
+    knobs: knobs![
+        (
+            "actors",
+            "10000",
+            "actors that are spawned before the first is heard of"
+        ),
+        (
+            "by",
+            "set,channel",
+            "who hears: set: a JoinSet, as tokio's; channel: the receiver of spawn_under's signals, where tokio's are joined in order; as a list"
+        )
+    ],
     cells: Some(open::<Supervision>),
 };
 
@@ -33,7 +40,15 @@ pub const WORKLOAD: Workload = Workload {
 #[derive(Clone, Copy, Debug)]
 pub struct Supervision {
     actors: u64,
-    supervised: bool,
+    by: By,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum By {
+    Set,
+    Channel,
+    /// Ours without a supervisor.
+    Handles,
 }
 
 impl Pair for Supervision {
@@ -44,15 +59,22 @@ impl Pair for Supervision {
     type Found = u64;
 
     fn of(cell: &Cell) -> Result<Self, Problem> {
-        Ok(Self {
-            actors: cell.number("actors")?,
-            supervised: true,
-        })
+        let by = match cell.text("by")? {
+            "set" => By::Set,
+            "channel" => By::Channel,
+            other => {
+                return Err(Problem::Usage(format!(
+                    "by is set or channel, not `{other}`"
+                )));
+            }
+        };
+        let actors = cell.number("actors")?;
+        Ok(Self { actors, by })
     }
 
     fn other_form(self) -> Self {
         Self {
-            supervised: false,
+            by: By::Handles,
             ..self
         }
     }
@@ -62,22 +84,38 @@ impl Pair for Supervision {
     }
 
     fn ours(self) -> u64 {
-        if !self.supervised {
-            let actors: Vec<_> = (0..self.actors).map(|_| spawn(|| ())).collect();
-            return actors.into_iter().filter_map(|one| one.join().ok()).count() as u64;
+        match self.by {
+            By::Handles => {
+                let actors: Vec<_> = (0..self.actors).map(|_| spawn(|| ())).collect();
+                let joined = actors.into_iter().filter_map(|one| one.join().ok());
+                joined.count() as u64
+            }
+            By::Set => {
+                let mut set: JoinSet<()> = JoinSet::new();
+                for _ in 0..self.actors {
+                    set.spawn(|| ());
+                }
+                let ends = std::iter::from_fn(|| set.join_next());
+                ends.filter(|ended| ended.result.is_ok()).count() as u64
+            }
+            By::Channel => {
+                let (supervisor, signals) = channel();
+                for _ in 0..self.actors {
+                    drop(spawn_under(supervisor.clone(), || ()));
+                }
+                (0..self.actors)
+                    .map(|_| signals.recv().expect(ENDS))
+                    .filter(|signal| matches!(signal, Signal::Exit(_)))
+                    .count() as u64
+            }
         }
-        let (supervisor, signals) = channel();
-        for _ in 0..self.actors {
-            drop(spawn_under(supervisor.clone(), || ()));
-        }
-        (0..self.actors)
-            .map(|_| signals.recv().expect(ENDS))
-            .filter(|signal| matches!(signal, Signal::Exit(_)))
-            .count() as u64
     }
 
-    fn tokio(self) -> impl Future<Output = u64> + Send + 'static {
-        tokio_beyond::all_joined(self.actors)
+    async fn tokio(self) -> u64 {
+        match self.by {
+            By::Set => tokio_beyond::all_in_a_set(self.actors).await,
+            By::Channel | By::Handles => tokio_beyond::all_joined(self.actors).await,
+        }
     }
 
     fn check(self, found: &u64) -> Result<(), String> {

@@ -1,0 +1,153 @@
+//! `join_set`: jobs end beside their owner, who waits for them, gives up, or goes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::task::{Context, Poll, Wake, Waker};
+
+use loom::thread;
+use thalweg_queue::explore::{large_model, model};
+
+use super::{counted, job, run, settle, take_some};
+use crate::desk::Desk;
+use crate::join_set::JoinSet;
+use crate::wait::Woke;
+
+struct Woken(AtomicUsize);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Relaxed);
+    }
+}
+
+#[test]
+fn two_end_beside_who_waits() {
+    large_model(|| {
+        let mut set = JoinSet::new();
+        let workers = [1, 2].map(|n| {
+            let (task, handle) = job(move || n);
+            set.insert(handle);
+            thread::spawn(move || run(task))
+        });
+        let first = set.join_next().unwrap().result.unwrap();
+        let second = set.join_next().unwrap().result.unwrap();
+        assert_eq!(first + second, 3);
+        assert!(set.join_next().is_none());
+        for worker in workers {
+            worker.join().unwrap();
+        }
+    });
+}
+
+/// Rule 4: who waits is freed as soon as it has heard.
+#[test]
+fn an_actor_of_another_worker_hears_and_goes() {
+    model(|| {
+        let desk = Desk::make();
+        let mut set = JoinSet::new();
+        let (task, handle) = job(|| 1);
+        set.insert(handle);
+        let worker = thread::spawn(move || run(task));
+
+        let (me, my_handle) = job(|| ());
+        settle(me, desk);
+        assert!(set.wait_as_actor(me, || {
+            take_some(desk, |woken| assert!(woken == me));
+            Woke::Woken
+        }));
+        let ended = set.try_join_next().expect("it was waited for");
+        assert_eq!(ended.result.unwrap(), 1);
+        run(me);
+        drop(my_handle);
+        worker.join().unwrap();
+        for left in desk.take_all() {
+            left.drop_reference();
+        }
+    });
+}
+
+/// The same, where the wait is over at once, and the owner goes with its set.
+#[test]
+fn an_actor_of_another_worker_gives_up_and_goes() {
+    model(|| {
+        let desk = Desk::make();
+        let mut set = JoinSet::new();
+        let (output, dropped) = counted();
+        let (task, handle) = job(move || output);
+        set.insert(handle);
+        let worker = thread::spawn(move || run(task));
+
+        let (me, my_handle) = job(|| ());
+        settle(me, desk);
+        if set.wait_as_actor(me, || Woke::Stopping) {
+            assert!(set.try_join_next().is_some());
+        }
+        set.detach_all();
+        run(me);
+        drop(my_handle);
+        worker.join().unwrap();
+        for left in desk.take_all() {
+            left.drop_reference();
+        }
+        assert_eq!(dropped.load(Relaxed), 1);
+    });
+}
+
+#[test]
+fn the_set_goes_while_two_end() {
+    large_model(|| {
+        let mut set = JoinSet::new();
+        let (outputs, workers): (Vec<_>, Vec<_>) = (0..2)
+            .map(|_| {
+                let (output, dropped) = counted();
+                let (task, handle) = job(move || output);
+                set.insert(handle);
+                (dropped, thread::spawn(move || run(task)))
+            })
+            .unzip();
+        set.detach_all();
+        for worker in workers {
+            worker.join().unwrap();
+        }
+        assert!(outputs.iter().all(|dropped| dropped.load(Relaxed) == 1));
+    });
+}
+
+/// Whoever polled last is woken, or sees the end himself.
+#[test]
+fn it_is_polled_twice_while_one_ends() {
+    model(|| {
+        let mut set = JoinSet::new();
+        let (task, handle) = job(|| 1);
+        set.insert(handle);
+        let worker = thread::spawn(move || run(task));
+        let woken = Arc::new(Woken(0.into()));
+        let waker = Waker::from(woken.clone());
+        let mut heard = 0;
+        let mut pending = false;
+        for _ in 0..2 {
+            match set.poll_join_next(&mut Context::from_waker(&waker)) {
+                Poll::Ready(Some(ended)) => heard += ended.result.unwrap(),
+                Poll::Ready(None) => assert_eq!(heard, 1),
+                Poll::Pending => pending = true,
+            }
+        }
+        worker.join().unwrap();
+        if heard == 0 {
+            assert!(pending && woken.0.load(Relaxed) == 1);
+            assert_eq!(set.try_join_next().unwrap().result.unwrap(), 1);
+        }
+    });
+}
+
+#[test]
+fn what_ends_beside_its_insertion_is_heard_of() {
+    model(|| {
+        let (task, handle) = job(|| 1);
+        let worker = thread::spawn(move || run(task));
+        let mut set = JoinSet::new();
+        set.insert(handle);
+        assert_eq!(set.join_next().unwrap().result.unwrap(), 1);
+        worker.join().unwrap();
+    });
+}
