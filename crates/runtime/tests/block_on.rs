@@ -1,5 +1,7 @@
 //! Futures awaited by actors, and actors awaited by futures' executors.
 
+mod kit;
+
 use std::future::{Future, pending, poll_fn};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
@@ -7,13 +9,11 @@ use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
 use thalweg_runtime::{
-    Actor, CallError, Config, Context, Elapsed, Handle, Handler, JoinError, Mailbox, Runtime,
-    block_on, block_on_deadline, block_on_timeout, run, spawn, wait, yield_now,
+    Actor, CallError, Context, Elapsed, Handle, Handler, JoinError, Mailbox, block_on,
+    block_on_deadline, block_on_timeout, run, spawn, wait, yield_now,
 };
 
-fn runtime(workers: usize) -> Runtime {
-    Runtime::start(Config::exact(workers)).unwrap()
-}
+use kit::{Echo, runtime};
 
 /// Says that it was dropped.
 struct Dropped(mpsc::Sender<&'static str>);
@@ -295,16 +295,6 @@ fn a_panic_in_the_poll_is_the_actors() {
         panic!("it panicked")
     };
     assert_eq!(panic.message(), Some("on purpose"));
-}
-
-struct Echo;
-impl Actor for Echo {}
-
-impl Handler<u32> for Echo {
-    type Reply = u32;
-    fn handle(&mut self, value: u32, _: &Context<'_, Self>) -> u32 {
-        value
-    }
 }
 
 /// Waits for both sides.

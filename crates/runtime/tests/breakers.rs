@@ -1,5 +1,7 @@
 //! Breakers: the states and what leads from one to another, with the time told and not slept.
 
+mod kit;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -9,33 +11,11 @@ use thalweg_runtime::patterns::{
     BreakerConfig, BreakerError, BreakerState, CircuitBreaker, Open, Trip,
 };
 use thalweg_runtime::supervisor::Backoff;
-use thalweg_runtime::{Config, init, run, sleep, spawn, yield_now};
+use thalweg_runtime::{run, sleep, spawn, yield_now};
 
-const LONG: Duration = Duration::from_secs(600);
+use kit::{LONG, Random, millis, on_both};
+
 const SECOND: Duration = Duration::from_secs(1);
-
-fn millis(count: u64) -> Duration {
-    Duration::from_millis(count)
-}
-
-/// SplitMix64, as good as is needed.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % end
-    }
-}
-
-fn on_both(test: fn()) {
-    for workers in [1, 2] {
-        init(Config::exact(workers)).unwrap().run(test);
-    }
-}
 
 const OPEN: Backoff = Backoff {
     first: SECOND,
@@ -257,7 +237,7 @@ fn the_random_part_makes_it_open_shorter_and_never_longer() {
 #[test]
 fn no_order_of_events_lets_too_many_in() {
     for seed in 0..if cfg!(miri) { 2 } else { 300 } {
-        let mut random = Random(seed);
+        let random = Random::new(seed);
         let probes = 1 + random.below(3) as u32;
         let (breaker, mut now) = breaker(BreakerConfig {
             probes,

@@ -1,5 +1,7 @@
 //! Bulkheads: so many at a time, so many that wait, in their order, and no place is ever lost.
 
+mod kit;
+
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -8,19 +10,7 @@ use thalweg_runtime::cancel::with_timeout;
 use thalweg_runtime::patterns::{Bulkhead, BulkheadError};
 use thalweg_runtime::{Config, Runtime, init, run, spawn, yield_now};
 
-const LONG: Duration = Duration::from_secs(600);
-
-fn on_both(test: fn()) {
-    for workers in [1, 2] {
-        init(Config::exact(workers)).unwrap().run(test);
-    }
-}
-
-fn until(condition: impl Fn() -> bool) {
-    while !condition() {
-        yield_now();
-    }
-}
+use kit::{LONG, on_both, until};
 
 #[test]
 fn as_many_run_as_may_and_all_come_to_it() {

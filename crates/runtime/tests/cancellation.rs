@@ -1,5 +1,7 @@
 //! Cancellation and scopes, rule by rule.
 
+mod kit;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -13,14 +15,9 @@ use thalweg_runtime::{
     sleep, spawn, start, yield_now,
 };
 
-const LONG: Duration = Duration::from_secs(600);
-const SHORT: Duration = Duration::from_millis(1);
+use kit::{LONG, on_both};
 
-fn on_both(test: fn()) {
-    for workers in [1, 2] {
-        init(Config::exact(workers)).unwrap().run(test);
-    }
-}
+const SHORT: Duration = Duration::from_millis(1);
 
 fn asked(words: &str) -> Cancelled {
     Cancelled {

@@ -1,5 +1,7 @@
 //! Links, monitors, trapped exits and kill, rule by rule as OTP has them.
 
+mod kit;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -9,18 +11,7 @@ use thalweg_runtime::{
     Runtime, channel, exit, init, run, sleep, spawn, start, trap_exits, yield_now,
 };
 
-const LONG: Duration = Duration::from_secs(600);
-
-fn reason_of<T: std::fmt::Debug>(joined: Result<T, JoinError>) -> ExitReason {
-    match joined {
-        Err(JoinError::Exit(reason)) => reason,
-        other => panic!("it did not end by a signal: {other:?}"),
-    }
-}
-
-fn boom() -> ExitReason {
-    ExitReason::from("boom")
-}
+use kit::{LONG, boom, reason_of};
 
 /// Counts its drops.
 #[derive(Clone, Default)]

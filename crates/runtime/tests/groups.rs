@@ -1,11 +1,12 @@
 //! Groups, rule by rule as OTP's `pg` has them, and where they go beyond.
 
+mod kit;
+
 use std::collections::HashMap;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::task::{self, Poll, Wake};
-use std::time::Duration;
 
 use thalweg_queue::TryRecvError;
 use thalweg_runtime::groups::{self, Change, Group, GroupMonitored, NotJoined};
@@ -16,7 +17,7 @@ use thalweg_runtime::{
     yield_now,
 };
 
-const LONG: Duration = Duration::from_secs(600);
+use kit::{LONG, on_both};
 
 struct Member;
 struct Ping;
@@ -33,12 +34,6 @@ impl Handler<Panic> for Member {
     type Reply = ();
     fn handle(&mut self, _: Panic, _: &Context<'_, Self>) {
         panic!("it was told to");
-    }
-}
-
-fn on_both(test: fn()) {
-    for workers in [1, 2] {
-        init(Config::exact(workers)).unwrap().run(test);
     }
 }
 

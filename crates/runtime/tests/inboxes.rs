@@ -1,5 +1,7 @@
 //! What an inbox promises: each message once, the wanted one first, and the others where they are.
 
+mod kit;
+
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,13 +17,9 @@ use thalweg_runtime::{
     spawn, yield_now,
 };
 
-const SOON: Duration = Duration::from_millis(5);
+use kit::on_both;
 
-fn on_both(test: fn()) {
-    for workers in [1, 2] {
-        init(Config::exact(workers)).unwrap().run(test);
-    }
-}
+const SOON: Duration = Duration::from_millis(5);
 
 fn bounded(capacity: u32, overflow: Overflow) -> Mailbox {
     Mailbox { capacity, overflow }

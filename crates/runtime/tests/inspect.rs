@@ -1,5 +1,7 @@
 //! The list of actors: what each kind and state looks like, from inside and from outside, with books and without.
 
+mod kit;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -7,22 +9,11 @@ use std::time::Duration;
 use thalweg_runtime::inspect::{self, ActorKind, ActorList, ActorState};
 use thalweg_runtime::supervisor::{Backoff, ChildSpec, Strategy, Supervisor};
 use thalweg_runtime::{
-    Actor, Builder, Config, Context, ExitReason, Handler, Mailbox, Runtime, channel, init, run,
-    sleep, spawn, start, wait, yield_now,
+    Builder, Config, Context, ExitReason, Handler, Mailbox, Runtime, channel, init, run, sleep,
+    spawn, start, wait, yield_now,
 };
 
-const LONG: Duration = Duration::from_secs(600);
-
-struct Echo;
-
-impl Actor for Echo {}
-
-impl Handler<u32> for Echo {
-    type Reply = u32;
-    fn handle(&mut self, number: u32, _: &Context<'_, Self>) -> u32 {
-        number
-    }
-}
+use kit::{Echo, LONG};
 
 impl Handler<Duration> for Echo {
     type Reply = ();

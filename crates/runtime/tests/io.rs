@@ -1,5 +1,7 @@
 //! Waiting for descriptors, and calls that block.
 
+mod kit;
+
 use std::io::{ErrorKind, Read, Write};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
@@ -8,9 +10,7 @@ use std::time::{Duration, Instant};
 use thalweg_runtime::io::{self, Stopping};
 use thalweg_runtime::{Config, Runtime, run, sleep, spawn, yield_now};
 
-fn runtime(workers: usize) -> Runtime {
-    Runtime::start(Config::exact(workers)).unwrap()
-}
+use kit::runtime;
 
 fn soon(ms: u64) -> Option<Instant> {
     Some(Instant::now() + Duration::from_millis(ms))

@@ -1,5 +1,7 @@
 //! A kill at every place where an actor waits: it ends there, its destructors run, nothing hangs, and what it waited for goes on without it.
 
+mod kit;
+
 use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +18,7 @@ use thalweg_runtime::{
     yield_now,
 };
 
-const LONG: Duration = Duration::from_secs(600);
+use kit::LONG;
 
 struct Slow;
 struct Nap;

@@ -1,21 +1,10 @@
 //! Links of many actors.
 
-use std::time::Duration;
+mod kit;
 
-use thalweg_runtime::{Config, ExitReason, JoinError, Pid, channel, init, run, sleep, spawn};
+use thalweg_runtime::{Config, Pid, channel, init, run, sleep, spawn};
 
-const LONG: Duration = Duration::from_secs(600);
-
-fn reason_of<T: std::fmt::Debug>(joined: Result<T, JoinError>) -> ExitReason {
-    match joined {
-        Err(JoinError::Exit(reason)) => reason,
-        other => panic!("it did not end by a signal: {other:?}"),
-    }
-}
-
-fn boom() -> ExitReason {
-    ExitReason::from("boom")
-}
+use kit::{LONG, boom, reason_of};
 
 #[test]
 fn a_ring_of_links_ends_whole() {

@@ -1,5 +1,7 @@
 //! Pipelines: what comes out, in which order, how much is inside, and what becomes of a stage that fails.
 
+mod kit;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,12 +13,20 @@ use thalweg_runtime::patterns::{
 };
 use thalweg_runtime::supervisor::Backoff;
 use thalweg_runtime::sync::Semaphore;
-use thalweg_runtime::{Config, Pid, Runtime, init, select, sleep, sleep_async, spawn, yield_now};
+use thalweg_runtime::{Config, Pid, Runtime, select, sleep, sleep_async, spawn, yield_now};
 
-fn on_both(test: fn()) {
-    for workers in [1, 2] {
-        init(Config::exact(workers)).unwrap().run(test);
-    }
+use kit::{on_both, until};
+
+/// Waits until nothing is at hand in any of its stages.
+fn comes_to_rest<I: Send + 'static, O: Send + 'static>(pipeline: &Pipeline<I, O>) {
+    let runs = |stats: PipelineStats| stats.stages.iter().any(|stage| stage.items.running > 0);
+    until(|| !runs(pipeline.stats()));
+}
+
+/// One worker that gives what it gets.
+fn same(capacity: usize) -> Pipeline<u64, u64> {
+    let builder = PipelineBuilder::new().stage("one", 1, capacity, |n| n);
+    builder.start().unwrap()
 }
 
 /// `accepted` is what it says, once nothing is inside.
@@ -58,10 +68,7 @@ fn all_that_was_accepted_comes_out_once_and_then_the_end() {
 #[test]
 fn one_that_nobody_put_anything_in_ends_as_well() {
     on_both(|| {
-        let pipeline = PipelineBuilder::new()
-            .stage("one", 1, 1, |n: u8| n)
-            .start()
-            .unwrap();
+        let pipeline = same(1);
         let other = pipeline.clone();
         let waits = spawn(move || other.recv());
         yield_now();
@@ -179,14 +186,7 @@ fn a_stage_that_fails_stops_the_pipeline_where_that_is_its_policy() {
             other => panic!("{other:?}"),
         }
         feeder.join().unwrap();
-        while pipeline
-            .stats()
-            .stages
-            .iter()
-            .any(|stage| stage.items.running > 0)
-        {
-            yield_now();
-        }
+        comes_to_rest(&pipeline);
         adds_up(&pipeline.stats());
     });
 }
@@ -237,9 +237,7 @@ fn a_cancelled_one_ends_at_once_and_all_who_wait_hear_of_it() {
         ));
         assert!(feeder.join().unwrap() <= 4);
         gate.add_permits(10);
-        while pipeline.stats().stages[0].items.running > 0 {
-            yield_now();
-        }
+        comes_to_rest(&pipeline);
         let stats = pipeline.stats();
         adds_up(&stats);
         assert_eq!(stats.received, 0);
@@ -249,10 +247,7 @@ fn a_cancelled_one_ends_at_once_and_all_who_wait_hear_of_it() {
 #[test]
 fn the_last_clone_cancels_it_though_somebody_feeds_it() {
     on_both(|| {
-        let pipeline = PipelineBuilder::new()
-            .stage("one", 1, 1, |n: u64| n)
-            .start()
-            .unwrap();
+        let pipeline = same(1);
         let feeder = pipeline.feed(0..);
         assert!(pipeline.recv().is_ok());
         drop(pipeline);
@@ -263,10 +258,7 @@ fn the_last_clone_cancels_it_though_somebody_feeds_it() {
 #[test]
 fn results_are_selected() {
     on_both(|| {
-        let pipeline = PipelineBuilder::new()
-            .stage("one", 1, 4, |n: u64| n)
-            .start()
-            .unwrap();
+        let pipeline = same(4);
         let (mut sum, mut idle) = (0, 0);
         let feeder = pipeline.feed(0..200);
         loop {
@@ -361,14 +353,7 @@ fn random_pipelines_lose_nothing_uncounted() {
                 }
             }
             let accepted = feeder.join().unwrap();
-            while pipeline
-                .stats()
-                .stages
-                .iter()
-                .any(|stage| stage.items.running > 0)
-            {
-                yield_now();
-            }
+            comes_to_rest(&pipeline);
             let stats = pipeline.stats();
             adds_up(&stats);
             assert_eq!(accepted, stats.accepted);

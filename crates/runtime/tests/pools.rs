@@ -1,5 +1,7 @@
 //! Pools: which worker a job goes to, what is accepted, and where each job is counted.
 
+mod kit;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -8,17 +10,11 @@ use std::time::Duration;
 use thalweg_queue::SendError;
 use thalweg_runtime::patterns::{Drained, Pool, PoolBuilder, PoolError, Routing, WhenFull};
 use thalweg_runtime::sync::Semaphore;
-use thalweg_runtime::{
-    CallError, Config, Runtime, init, run, select, sleep_async, spawn, yield_now,
-};
+use thalweg_runtime::{CallError, Config, Runtime, run, select, sleep_async, spawn, yield_now};
+
+use kit::on_both;
 
 const LONG: Duration = Duration::from_secs(60);
-
-fn on_both(test: fn()) {
-    for workers in [1, 2] {
-        init(Config::exact(workers)).unwrap().run(test);
-    }
-}
 
 /// A job that waits until it may end; or one that panics.
 enum Job {

@@ -1,6 +1,8 @@
 //! Random pools with panics, kills, resizes and floods: each job that was accepted is handled, or counted as failed or dropped, and nothing hangs.
 //! `THALWEG_POOLS` says how many, `THALWEG_TEST_SEED` from which seed; a failure names its own.
 
+mod kit;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -9,19 +11,7 @@ use thalweg_runtime::patterns::{Pool, PoolBuilder, Routing, WhenFull};
 use thalweg_runtime::supervisor::{Backoff, Shutdown};
 use thalweg_runtime::{Config, Pid, init, sleep, spawn, yield_now};
 
-/// SplitMix64 (Steele, Lea, Flood, 2014).
-#[derive(Clone)]
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % n
-    }
-}
+use kit::{Random, one_seed, setting};
 
 #[derive(Default)]
 struct Counts {
@@ -61,7 +51,7 @@ fn work(mut job: Job) {
 }
 
 /// Sends, kills and resizes at random. How many jobs were accepted.
-fn trouble(mut random: Random, pool: &Pool<Job>, counts: &Arc<Counts>) -> u64 {
+fn trouble(random: Random, pool: &Pool<Job>, counts: &Arc<Counts>) -> u64 {
     let mut accepted = 0;
     for _ in 0..random.below(80) {
         match random.below(24) {
@@ -98,7 +88,7 @@ fn trouble(mut random: Random, pool: &Pool<Job>, counts: &Arc<Counts>) -> u64 {
 }
 
 fn one_pool(seed: u64) {
-    let mut random = Random(seed);
+    let random = Random::new(seed);
     let routing = match random.below(4) {
         0 => Routing::Shared,
         1 => Routing::RoundRobin,
@@ -114,8 +104,8 @@ fn one_pool(seed: u64) {
     let pool = PoolBuilder::new("random")
         .workers(1 + random.below(4) as usize)
         .capacity(1 + random.below(20) as usize)
-        .when_full(when_full[random.below(3) as usize])
-        .shutdown(shutdown[random.below(3) as usize])
+        .when_full(random.of(&when_full))
+        .shutdown(random.of(&shutdown))
         .backoff(Backoff {
             first: Duration::from_micros(random.below(30)),
             most: Duration::from_micros(100),
@@ -128,7 +118,7 @@ fn one_pool(seed: u64) {
     let troubles: Vec<_> = (0..2)
         .map(|n| {
             let (pool, counts) = (pool.clone(), Arc::clone(&counts));
-            let random = Random(seed.wrapping_mul(31) + n);
+            let random = Random::new(seed.wrapping_mul(31) + n);
             spawn(move || trouble(random, &pool, &counts))
         })
         .collect();
@@ -161,25 +151,14 @@ fn one_pool(seed: u64) {
 
 #[test]
 fn random_pools_lose_nothing_uncounted() {
-    let number = |name: &str, default: u64| {
-        std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
-    };
-    let pools = number("THALWEG_POOLS", if cfg!(miri) { 3 } else { 1_000 });
-    let seed = number("THALWEG_TEST_SEED", 1);
+    let pools: u64 = setting("THALWEG_POOLS", if cfg!(miri) { 3 } else { 1_000 });
+    let seed: u64 = setting("THALWEG_TEST_SEED", 1);
     for workers in [1, 2] {
         init(Config::exact(workers)).unwrap().run(move || {
             // They panic a lot, as they should.
             std::panic::set_hook(Box::new(|_| {}));
             for n in 0..pools / 2 {
-                let seed = seed.wrapping_add(n * 2 + workers as u64 - 1);
-                let slow = spawn(move || {
-                    sleep(Duration::from_secs(60));
-                    eprintln!("seed {seed} hangs");
-                    std::process::abort();
-                });
-                one_pool(seed);
-                let _ = slow.pid().kill();
-                let _ = slow.join();
+                one_seed(seed.wrapping_add(n * 2 + workers as u64 - 1), one_pool);
             }
             let _ = std::panic::take_hook();
         });

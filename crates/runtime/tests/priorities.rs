@@ -1,5 +1,7 @@
 //! Which message an actor handles next.
 
+mod kit;
+
 use std::sync::{Arc, Mutex};
 
 use thalweg_queue::{Overflow, SendError};
@@ -8,6 +10,8 @@ use thalweg_runtime::{
     Actor, ActorRef, Builder, Config, Context, Down, Handler, Mailbox, Pid, Priority, Receiver,
     channel, init, spawn, start,
 };
+
+use kit::on_both;
 
 /// What it handled, in order.
 #[derive(Clone, Default)]
@@ -20,12 +24,6 @@ impl Seen {
 
     fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.0.lock().unwrap())
-    }
-}
-
-fn on_both(test: fn()) {
-    for workers in [1, 2] {
-        init(Config::exact(workers)).unwrap().run(test);
     }
 }
 

@@ -1,36 +1,16 @@
 //! Rate limits: the burst, the rate and who waits, with the time told and not slept.
 
+mod kit;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use thalweg_runtime::patterns::{RateError, RateLimit};
-use thalweg_runtime::{Config, init, run, spawn};
+use thalweg_runtime::{run, spawn};
 
-const LONG: Duration = Duration::from_secs(600);
+use kit::{LONG, Random, millis, on_both};
+
 const SECOND: Duration = Duration::from_secs(1);
-
-fn millis(count: u64) -> Duration {
-    Duration::from_millis(count)
-}
-
-/// SplitMix64, as good as is needed.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % end
-    }
-}
-
-fn on_both(test: fn()) {
-    for workers in [1, 2] {
-        init(Config::exact(workers)).unwrap().run(test);
-    }
-}
 
 #[test]
 fn a_burst_is_there_at_once_and_then_the_rate() {
@@ -75,7 +55,7 @@ fn many_permits_come_together_or_not_at_all() {
 /// It admits what a bucket admits that leaks at the rate and holds a burst: the other form of the algorithm in I.371.
 #[test]
 fn it_admits_what_a_leaky_bucket_admits() {
-    let mut random = Random(3);
+    let random = Random::new(3);
     for _ in 0..if cfg!(miri) { 2 } else { 200 } {
         // Intervals that are whole in its units, so that both forms are exact.
         let interval = 1 + random.below(1_000_000);

@@ -1,10 +1,11 @@
 //! Names: one actor each, gone with it, and none kept alive by them.
 
+mod kit;
+
 use std::future::Future;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, mpsc};
 use std::task::{self, Wake};
-use std::time::Duration;
 
 use thalweg_runtime::registry::{self, NameError, RegisterError, Registry, WrongType};
 use thalweg_runtime::supervisor::{ChildSpec, Strategy, Supervisor};
@@ -13,7 +14,7 @@ use thalweg_runtime::{
     spawn, start, yield_now,
 };
 
-const LONG: Duration = Duration::from_secs(600);
+use kit::{LONG, on_both};
 
 #[derive(Default)]
 struct Counter(u32);
@@ -46,12 +47,6 @@ fn yielder() -> JoinHandle<()> {
             yield_now();
         }
     })
-}
-
-fn on_both(test: fn()) {
-    for workers in [1, 2] {
-        init(Config::exact(workers)).unwrap().run(test);
-    }
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! `select!`: which arm runs, when, and how a wait in it ends.
 
+mod kit;
+
 use std::cell::Cell;
 use std::future::{Future, pending, poll_fn, ready};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,17 +14,11 @@ use std::time::{Duration, Instant};
 use thalweg_runtime::cancel::{Cause, with_timeout};
 use thalweg_runtime::sync::Semaphore;
 use thalweg_runtime::{
-    Config, JoinError, Runtime, Sleep, block_on, channel, init, interval, run, select, sleep_async,
+    Config, JoinError, Runtime, Sleep, block_on, channel, interval, run, select, sleep_async,
     spawn, yield_now,
 };
 
-const LONG: Duration = Duration::from_secs(3600);
-
-fn on_both(test: fn()) {
-    for workers in [1, 2] {
-        init(Config::exact(workers)).unwrap().run(test);
-    }
-}
+use kit::{LONG, on_both};
 
 #[test]
 fn the_arm_that_is_ready_runs_and_its_value_is_the_selects() {

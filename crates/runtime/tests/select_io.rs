@@ -1,12 +1,14 @@
 //! Sockets and descriptors in `select!`.
 
+mod kit;
+
 use std::io::{self, Read, Write};
 use std::time::Duration;
 
 use thalweg_runtime::net::{TcpListener, TcpStream, UdpSocket, UnixDatagram, UnixStream};
 use thalweg_runtime::{Config, channel, init, run, select, sleep_async, spawn};
 
-const LONG: Duration = Duration::from_secs(3600);
+use kit::LONG;
 
 fn on_both(test: fn() -> io::Result<()>) {
     for workers in [1, 2] {

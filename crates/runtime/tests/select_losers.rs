@@ -1,5 +1,7 @@
 //! What an arm of `select!` that did not win had is not lost: messages, permits, wake-ups, locks, ends.
 
+mod kit;
+
 use std::future::ready;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,13 +15,7 @@ use thalweg_runtime::{
     sleep_async, spawn, start, yield_now,
 };
 
-const LONG: Duration = Duration::from_secs(3600);
-
-fn on_both(test: fn()) {
-    for workers in [1, 2] {
-        init(Config::exact(workers)).unwrap().run(test);
-    }
-}
+use kit::{LONG, on_both};
 
 /// All are done, or it hangs.
 fn join_all<T>(actors: Vec<JoinHandle<T>>) -> Vec<T> {

@@ -1,27 +1,15 @@
 //! The supervision tree as a view: what it says, and that nothing below it can hold it up.
 
+mod kit;
+
 use std::time::Duration;
 
 use thalweg_runtime::supervisor::{
     Backoff, ChildSpec, ChildState, NotSeen, Strategy, Supervisor, SupervisorRef, SupervisorView,
 };
-use thalweg_runtime::{
-    Actor, Config, Context, Handler, Receiver, Runtime, channel, run, sleep, spawn, yield_now,
-};
+use thalweg_runtime::{Config, Receiver, Runtime, channel, run, sleep, spawn, yield_now};
 
-const LONG: Duration = Duration::from_secs(600);
-
-struct Echo;
-
-impl Actor for Echo {}
-
-impl Handler<u32> for Echo {
-    type Reply = u32;
-    fn handle(&mut self, number: u32, _: &Context<'_, Self>) -> u32 {
-        assert!(number > 0, "nothing\nat all");
-        number
-    }
-}
+use kit::{Echo, LONG};
 
 fn names(view: &SupervisorView) -> Vec<&str> {
     view.children().iter().map(|c| c.info.id.as_str()).collect()
@@ -47,7 +35,7 @@ fn two_levels() -> (SupervisorRef, thalweg_runtime::ActorRef<Echo>) {
 fn the_view_has_all_levels_from_left_to_right_with_restarts_and_crashes() {
     run(|| {
         let (root, echo) = two_levels();
-        assert!(echo.call(0).is_err(), "it panics");
+        assert!(echo.call("nothing\nat all").is_err(), "it panics");
         assert_eq!(echo.call(1), Ok(1));
         let view = root.view();
         assert_eq!(view.id, root.pid().id());
@@ -69,7 +57,7 @@ fn the_view_has_all_levels_from_left_to_right_with_restarts_and_crashes() {
 fn its_text_is_a_tree_of_one_line_each() {
     run(|| {
         let (root, echo) = two_levels();
-        assert!(echo.call(0).is_err(), "it panics");
+        assert!(echo.call("nothing\nat all").is_err(), "it panics");
         assert_eq!(echo.call(1), Ok(1));
         let view = root.view();
         let pid = |name| {

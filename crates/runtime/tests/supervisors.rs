@@ -1,5 +1,6 @@
 //! Supervision, rule by rule as OTP has it, and where it goes beyond.
 
+mod kit;
 mod trees;
 
 use std::sync::Arc;

@@ -1,5 +1,6 @@
 //! Supervisors whose children fail, do not start, do not end, or whose own end comes in between.
 
+mod kit;
 mod trees;
 
 use std::sync::Arc;

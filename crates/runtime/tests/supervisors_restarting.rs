@@ -1,5 +1,6 @@
 //! What lies between the end of one incarnation and the beginning of the next.
 
+mod kit;
 mod trees;
 
 use std::sync::Arc;

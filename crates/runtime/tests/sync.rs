@@ -1,28 +1,20 @@
 //! What actors, threads and tasks share and wait for.
 
+mod kit;
+
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use thalweg_runtime::sync::{
     Barrier, Condvar, Ended, Mutex, MutexGuard, Notify, RwLock, RwLockWriteGuard, Semaphore,
     TryAcquireError, WaitError, watch,
 };
-use thalweg_runtime::{Config, Runtime, run, spawn, yield_now};
+use thalweg_runtime::{run, spawn};
 
-const NO_TIME: Duration = Duration::ZERO;
-const SHORT: Duration = Duration::from_millis(3);
-
-fn runtime(workers: usize) -> Runtime {
-    Runtime::start(Config::exact(workers)).unwrap()
-}
-
-/// On one worker: all that was spawned before runs until it waits.
-fn let_others() {
-    (0..3).for_each(|_| yield_now());
-}
+use kit::{NO_TIME, SHORT, let_others, runtime};
 
 #[test]
 fn an_actor_that_waits_leaves_its_worker_to_others() {

@@ -1,5 +1,7 @@
 //! Waits for what actors share that end otherwise: by a panic, by the end of the runtime, where nobody may wait.
 
+mod kit;
+
 use std::io::{BufRead, BufReader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command, Stdio};
@@ -8,19 +10,9 @@ use std::time::Duration;
 
 use thalweg_runtime::preempt::NoPark;
 use thalweg_runtime::sync::{Barrier, Condvar, Mutex, Notify, RwLock, Semaphore, WaitError, watch};
-use thalweg_runtime::{Config, JoinError, Runtime, init, native, run, spawn, yield_now};
+use thalweg_runtime::{Config, JoinError, init, native, run, spawn, yield_now};
 
-const NO_TIME: Duration = Duration::ZERO;
-const SHORT: Duration = Duration::from_millis(3);
-
-fn runtime(workers: usize) -> Runtime {
-    Runtime::start(Config::exact(workers)).unwrap()
-}
-
-/// On one worker: all that was spawned before runs until it waits.
-fn let_others() {
-    (0..3).for_each(|_| yield_now());
-}
+use kit::{NO_TIME, SHORT, let_others, runtime};
 
 #[test]
 fn a_guard_that_is_dropped_by_a_panic_unlocks() {

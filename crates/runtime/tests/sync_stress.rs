@@ -3,7 +3,8 @@
 //!
 //! `THALWEG_TEST_SEED` chooses another run, `THALWEG_TEST_ROUNDS` how long it is.
 
-use std::cell::Cell;
+mod kit;
+
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
@@ -14,33 +15,21 @@ use std::time::Duration;
 use thalweg_runtime::sync::{Barrier, Condvar, Ended, Mutex, Notify, RwLock, Semaphore, watch};
 use thalweg_runtime::{Config, Runtime, check, wait, yield_now};
 
-/// SplitMix64 (Steele, Lea, Flood 2014).
-struct Random(Cell<u64>);
+use kit::{Random, setting};
 
-impl Random {
-    fn new(of: u64) -> Self {
-        let seed = std::env::var("THALWEG_TEST_SEED").map_or(1_u64, |text| text.parse().unwrap());
-        Self(Cell::new(seed.wrapping_mul(0x1_0001) ^ (of << 32)))
-    }
+/// Those of one of several.
+fn numbers(of: u64) -> Random {
+    let seed: u64 = setting("THALWEG_TEST_SEED", 1);
+    Random::new(seed.wrapping_mul(0x1_0001) ^ (of << 32))
+}
 
-    fn below(&self, bound: u64) -> u64 {
-        let state = self.0.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
-        self.0.set(state);
-        let mut mix = state;
-        mix = (mix ^ (mix >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mix = (mix ^ (mix >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mix ^ (mix >> 31)) % bound
-    }
-
-    /// None, or so short that it may end at any moment.
-    fn timeout(&self) -> Duration {
-        Duration::from_micros(self.below(40).saturating_sub(10) * 5)
-    }
+/// None, or so short that it may end at any moment.
+fn soon(random: &Random) -> Duration {
+    Duration::from_micros(random.below(40).saturating_sub(10) * 5)
 }
 
 fn rounds() -> u64 {
-    let default = if cfg!(miri) { 20 } else { 400 };
-    std::env::var("THALWEG_TEST_ROUNDS").map_or(default, |text| text.parse().unwrap())
+    setting("THALWEG_TEST_ROUNDS", if cfg!(miri) { 20 } else { 400 })
 }
 
 /// Holds what it has for a while, over a wait or not.
@@ -77,7 +66,7 @@ fn everywhere<S: Send + Sync + 'static>(
         let shared = Arc::new(shared());
         let body = |of: u64| {
             let (shared, each) = (shared.clone(), each.clone());
-            move || each(&shared, &Random::new(of))
+            move || each(&shared, &numbers(of))
         };
         let threads: Vec<_> = (0..EACH).map(|n| std::thread::spawn(body(n))).collect();
         let actors: Vec<_> = (EACH..2 * EACH)
@@ -96,7 +85,7 @@ fn a_mutex_adds_up() {
         |(mutex, added), random| {
             for _ in 0..rounds() {
                 let guard = match random.below(4) {
-                    0 => mutex.lock_timeout(random.timeout()).ok(),
+                    0 => mutex.lock_timeout(soon(random)).ok(),
                     1 => mutex.try_lock(),
                     2 => {
                         begin_and_drop(random, mutex.lock_async());
@@ -129,7 +118,7 @@ fn what_is_written_is_read_whole() {
                     0 => begin_and_drop(random, lock.write_async()),
                     1 => begin_and_drop(random, lock.read_async()),
                     2 => {
-                        if let Ok(mut guard) = lock.write_timeout(random.timeout()) {
+                        if let Ok(mut guard) = lock.write_timeout(soon(random)) {
                             guard[0] += 1;
                             hold(random);
                             guard[1] += 1;
@@ -164,7 +153,7 @@ fn permits_are_all_there_in_the_end() {
             for _ in 0..rounds() {
                 let permits = 1 + random.below(MOST as u64) as usize;
                 let permit = match random.below(4) {
-                    0 => semaphore.acquire_timeout(permits, random.timeout()).ok(),
+                    0 => semaphore.acquire_timeout(permits, soon(random)).ok(),
                     1 => semaphore.try_acquire_many(permits).ok(),
                     2 => {
                         begin_and_drop(random, semaphore.acquire_async(permits));
@@ -196,7 +185,7 @@ fn a_change_reaches_somebody_who_waits_for_it() {
                 drop(value);
                 filled.notify_one();
                 loop {
-                    let timeout = random.timeout();
+                    let timeout = soon(random);
                     let (mut value, _) =
                         filled.wait_while_timeout(place.lock(), timeout, |value| value.is_none());
                     if value.take().is_some() {
@@ -222,7 +211,7 @@ fn a_permit_is_neither_lost_nor_two() {
         |(token, out), random| {
             for _ in 0..rounds() {
                 let has_it = match random.below(3) {
-                    0 => token.wait_timeout(random.timeout()).is_ok(),
+                    0 => token.wait_timeout(soon(random)).is_ok(),
                     1 => {
                         let mut notified = pin!(token.notified());
                         let mut context = Context::from_waker(Waker::noop());
@@ -256,7 +245,7 @@ fn all_meet_each_time_and_one_leads() {
             for round in 0..rounds() as usize {
                 if random.below(3) == 0 {
                     // Six must come: it may be the sixth.
-                    if let Ok(met) = barrier.wait_timeout(random.timeout()) {
+                    if let Ok(met) = barrier.wait_timeout(soon(random)) {
                         led.fetch_add(usize::from(met.is_leader()), Ordering::Relaxed);
                         assert!(led.load(Ordering::Relaxed) >= round);
                         continue;
@@ -278,11 +267,11 @@ fn the_last_value_is_seen_by_all() {
         let reads = |of: u64| {
             let mut receiver = receiver.clone();
             move || {
-                let random = Random::new(of);
+                let random = numbers(of);
                 let mut last = 0;
                 loop {
                     match random.below(3) {
-                        0 => match receiver.changed_timeout(random.timeout()) {
+                        0 => match receiver.changed_timeout(soon(&random)) {
                             Err(Ended::Closed) => return last,
                             Err(_) => continue,
                             Ok(()) => {}

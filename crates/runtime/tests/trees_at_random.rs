@@ -2,6 +2,8 @@
 //! stays behind, and nothing hangs. `THALWEG_TREES` says how many (ten thousand by default, a million in `make prove`), `THALWEG_TEST_SEED` from which
 //! seed; a failure names its own.
 
+mod kit;
+
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -13,23 +15,7 @@ use thalweg_runtime::{
     Actor, ActorRef, Config, Context, Handler, Pid, init, sleep, spawn, yield_now,
 };
 
-/// SplitMix64 (Steele, Lea, Flood, 2014).
-#[derive(Clone)]
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % n
-    }
-
-    fn one_in(&mut self, n: u64) -> bool {
-        self.below(n) == 0
-    }
-}
+use kit::{Random, one_seed, setting};
 
 /// What one tree does, all in all.
 #[derive(Default)]
@@ -47,8 +33,8 @@ struct World {
 
 impl World {
     fn below(&self, n: u64) -> u64 {
-        let mut random = self.random.lock().unwrap();
-        random.as_mut().expect("it was seeded").below(n)
+        let random = self.random.lock().unwrap();
+        random.as_ref().expect("it was seeded").below(n)
     }
 
     /// Something bad, unless the tree is to come to rest.
@@ -147,13 +133,13 @@ struct Tree {
 }
 
 impl Tree {
-    fn grow(&mut self, random: &mut Random, depth: u64) -> Supervisor {
-        let strategy = [
+    fn grow(&mut self, random: &Random, depth: u64) -> Supervisor {
+        let strategy = random.of(&[
             Strategy::OneForOne,
             Strategy::OneForAll,
             Strategy::RestForOne,
             Strategy::SimpleOneForOne,
-        ][random.below(4) as usize];
+        ]);
         let mut supervisor = Supervisor::new(strategy);
         supervisor = if random.one_in(3) {
             supervisor.intensity(random.below(4) as u32, Duration::from_secs(60))
@@ -178,17 +164,17 @@ impl Tree {
                 self.leaves.push(leaf);
                 spec
             };
-            let restart = [
+            let restart = random.of(&[
                 Restart::Permanent,
                 Restart::Permanent,
                 Restart::Transient,
                 Restart::Temporary,
-            ][random.below(4) as usize];
-            let shutdown = [
+            ]);
+            let shutdown = random.of(&[
                 Shutdown::Brutal,
                 Shutdown::Forever,
                 Shutdown::Within(Duration::from_micros(20)),
-            ][random.below(3) as usize];
+            ]);
             let mut spec = spec.restart(restart).shutdown(shutdown);
             if random.one_in(2) {
                 spec = spec.backoff(Backoff {
@@ -204,7 +190,7 @@ impl Tree {
 }
 
 /// Sends, kills and stops at random.
-fn trouble(mut random: Random, world: &Arc<World>, leaves: &[ActorRef<Leaf>], pids: &[Pid]) {
+fn trouble(random: Random, world: &Arc<World>, leaves: &[ActorRef<Leaf>], pids: &[Pid]) {
     for _ in 0..random.below(60) {
         let leaf = &leaves[random.below(leaves.len() as u64) as usize];
         match random.below(12) {
@@ -234,15 +220,15 @@ fn trouble(mut random: Random, world: &Arc<World>, leaves: &[ActorRef<Leaf>], pi
 }
 
 fn one_tree(seed: u64) {
-    let mut random = Random(seed);
+    let random = Random::new(seed);
     let world = Arc::new(World::default());
-    *world.random.lock().unwrap() = Some(Random(seed ^ 0x5555));
+    *world.random.lock().unwrap() = Some(Random::new(seed ^ 0x5555));
     let mut tree = Tree {
         world: Arc::clone(&world),
         leaves: Vec::new(),
         branches: Vec::new(),
     };
-    let supervisor = tree.grow(&mut random, 2);
+    let supervisor = tree.grow(&random, 2);
     if tree.leaves.is_empty() {
         return;
     }
@@ -252,7 +238,7 @@ fn one_tree(seed: u64) {
             .map(|n| {
                 let (world, pids) = (Arc::clone(&world), pids.clone());
                 let leaves = tree.leaves.clone();
-                let random = Random(seed.wrapping_mul(31) + n);
+                let random = Random::new(seed.wrapping_mul(31) + n);
                 spawn(move || trouble(random, &world, &leaves, &pids))
             })
             .collect();
@@ -292,25 +278,14 @@ fn one_tree(seed: u64) {
 
 #[test]
 fn random_trees_lose_nothing_and_leave_nothing() {
-    let number = |name: &str, default: u64| {
-        std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
-    };
-    let trees = number("THALWEG_TREES", if cfg!(miri) { 3 } else { 10_000 });
-    let seed = number("THALWEG_TEST_SEED", 1);
+    let trees: u64 = setting("THALWEG_TREES", if cfg!(miri) { 3 } else { 10_000 });
+    let seed: u64 = setting("THALWEG_TEST_SEED", 1);
     for (workers, share) in [(1, trees / 2), (2, trees - trees / 2)] {
         init(Config::exact(workers)).unwrap().run(move || {
             // They panic a lot, as they should.
             std::panic::set_hook(Box::new(|_| {}));
             for n in 0..share {
-                let seed = seed.wrapping_add(n * 2 + workers as u64 - 1);
-                let slow = spawn(move || {
-                    sleep(Duration::from_secs(60));
-                    eprintln!("seed {seed} hangs");
-                    std::process::abort();
-                });
-                one_tree(seed);
-                let _ = slow.pid().kill();
-                let _ = slow.join();
+                one_seed(seed.wrapping_add(n * 2 + workers as u64 - 1), one_tree);
             }
         });
     }

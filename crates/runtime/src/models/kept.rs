@@ -199,6 +199,19 @@ impl Model {
     }
 }
 
+/// Another thread that does this, and then what there is to do.
+fn beside(
+    model: &Arc<Model>,
+    actor: &ActorRef<Incarnation>,
+    does: impl FnOnce(&Arc<Model>, &ActorRef<Incarnation>) + Send + 'static,
+) -> thread::JoinHandle<()> {
+    let (model, actor) = (Arc::clone(model), actor.clone());
+    thread::spawn(move || {
+        does(&model, &actor);
+        model.work();
+    })
+}
+
 /// What a model asks of the incarnation that lives.
 type End = fn(&ActorRef<Incarnation>, &Pid);
 
@@ -215,13 +228,7 @@ fn a_letter_cast_over_a_restart_is_read_once() {
             let (model, actor) = Model::new(8, 2, 0);
             let pid = model.begin();
             let (letter, dropped) = counted();
-            let other = thread::spawn({
-                let (model, actor) = (model.clone(), actor.clone());
-                move || {
-                    end(&actor, &pid);
-                    model.work();
-                }
-            });
+            let other = beside(&model, &actor, move |_, actor| end(actor, &pid));
             actor.cast(Bit(1, Some(letter))).unwrap();
             model.work();
             other.join().unwrap();
@@ -238,13 +245,7 @@ fn letters_of_two_senders_are_read_over_a_restart() {
     model(|| {
         let (model, actor) = Model::new(8, 2, 0);
         model.begin();
-        let sender = thread::spawn({
-            let (model, actor) = (model.clone(), actor.clone());
-            move || {
-                actor.cast(Bit(1, None)).unwrap();
-                model.work();
-            }
-        });
+        let sender = beside(&model, &actor, |_, actor| actor.cast(Bit(1, None)).unwrap());
         actor.stop();
         actor.cast(Bit(2, None)).unwrap();
         model.work();
@@ -260,13 +261,7 @@ fn a_letter_cast_beside_a_start_that_fails_is_the_next_ones() {
     model(|| {
         let (model, actor) = Model::new(8, 2, 1);
         model.begin();
-        let sender = thread::spawn({
-            let (model, actor) = (model.clone(), actor.clone());
-            move || {
-                actor.cast(Bit(1, None)).unwrap();
-                model.work();
-            }
-        });
+        let sender = beside(&model, &actor, |_, actor| actor.cast(Bit(1, None)).unwrap());
         model.work();
         sender.join().unwrap();
         model.work();
@@ -280,13 +275,9 @@ fn who_waits_for_room_over_a_restart_gets_it() {
     model(|| {
         let (model, actor) = Model::new(1, 2, 0);
         actor.cast(Bit(1, None)).unwrap();
-        let other = thread::spawn({
-            let (model, actor) = (model.clone(), actor.clone());
-            move || {
-                model.begin();
-                actor.stop();
-                model.work();
-            }
+        let other = beside(&model, &actor, |model, actor| {
+            model.begin();
+            actor.stop();
         });
         actor.cast(Bit(2, None)).unwrap();
         model.work();

@@ -278,25 +278,16 @@ fn a_cancelled_timer_wakes_nobody() {
     assert_eq!(bench.wheel.next_deadline(), alone);
 }
 
-/// SplitMix64 (Steele, Lea and Flood, 2014).
-struct Random(u64);
+struct Random(crate::supervisor::Random);
 
 impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
     fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
+        self.0.bits() % end
     }
 
     /// Every order of magnitude alike.
     fn span(&mut self) -> u64 {
-        self.next() >> self.below(64)
+        self.0.bits() >> self.below(64)
     }
 }
 
@@ -381,7 +372,7 @@ impl Model {
 }
 
 fn against_the_model(seed: u64, entries: usize, steps: usize) {
-    let mut random = Random(seed);
+    let mut random = Random(crate::supervisor::Random(seed));
     let clock = random.span();
     let bench = Bench::new(clock, entries);
     let model = RefCell::new(Model {

@@ -3,14 +3,13 @@
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use thalweg_runtime::supervisor::{
     ChildSpec, ChildState, Restart, Strategy, Supervisor, SupervisorRef,
 };
-use thalweg_runtime::{Actor, ActorRef, Config, Context, ExitReason, Handler, exit, init};
+use thalweg_runtime::{Actor, ActorRef, Context, ExitReason, Handler, exit};
 
-pub const LONG: Duration = Duration::from_secs(600);
+pub use crate::kit::{LONG, on_both};
 
 /// What happened, in order.
 #[derive(Clone, Default)]
@@ -107,10 +106,4 @@ pub fn states(supervisor: &SupervisorRef) -> Vec<(String, ChildState)> {
         .into_iter()
         .map(|child| (child.id, child.state))
         .collect()
-}
-
-pub fn on_both(test: fn()) {
-    for workers in [1, 2] {
-        init(Config::exact(workers)).unwrap().run(test);
-    }
 }
