@@ -28,6 +28,7 @@
 //! });
 //! ```
 
+mod below;
 mod scope;
 mod token;
 

@@ -14,7 +14,7 @@ use thalweg_queue::quiet::{Locked, lock};
 
 use super::token::Token;
 use super::{Cancelled, Cause, within};
-use crate::exit::{ExitReason, NoKill, Watch, exit};
+use crate::exit::{Down, ExitReason, Hears, NoKill, Watch, exit};
 use crate::id::ActorId;
 use crate::join::JoinHandle;
 use crate::runtime::Handle;
@@ -71,11 +71,11 @@ impl std::error::Error for ScopeError {}
 #[derive(Clone)]
 pub struct Scope {
     shared: Arc<Shared>,
-    token: Token,
     runtime: Handle,
 }
 
 struct Shared {
+    token: Token,
     on_failure: OnFailure,
     state: Mutex<State>,
 }
@@ -126,14 +126,14 @@ pub fn scope<T>(on_failure: OnFailure, f: impl FnOnce(&Scope) -> T) -> Result<T,
     let runtime = Handle::current().expect("a scope is for actors");
     let scope = Scope {
         shared: Arc::new(Shared {
+            token: Token::nested(u64::MAX),
             on_failure,
             state: Mutex::default(),
         }),
-        token: Token::nested(u64::MAX),
         runtime,
     };
     let body = catch_unwind(AssertUnwindSafe(|| {
-        within(&scope.token, |_| {
+        within(scope.token(), |_| {
             let value = f(&scope);
             scope.wait();
             value
@@ -141,7 +141,7 @@ pub fn scope<T>(on_failure: OnFailure, f: impl FnOnce(&Scope) -> T) -> Result<T,
     }));
     // Rule 1.
     if !matches!(body, Ok(Ok(_))) {
-        scope.token.cancel_for(Cause::Unwound);
+        scope.token().cancel_for(Cause::Unwound);
     }
     {
         let _whole = NoKill::new();
@@ -165,7 +165,7 @@ impl Scope {
         &self,
         job: impl FnOnce() -> T + Send + 'static,
     ) -> JoinHandle<T> {
-        let token = self.token.child();
+        let token = self.token().child();
         {
             let mut state = self.shared.state();
             if state.closed {
@@ -178,11 +178,8 @@ impl Scope {
                 return self.runtime.spawn(|| exit(ExitReason::Shutdown));
             }
         }
-        let shared = Arc::clone(&self.shared);
-        let siblings = self.token.clone();
-        let tell = Watch::Tell(Box::new(move |down| {
-            shared.ended(&siblings, down.id, down.reason);
-        }));
+        // Rule 2.
+        let tell = Watch::Shared(Arc::clone(&self.shared) as Arc<dyn Hears>);
         self.runtime.spawn_watched(None, false, tell, move || {
             if token.is_cancelled() {
                 exit(ExitReason::Shutdown);
@@ -193,12 +190,12 @@ impl Scope {
 
     /// Cancels it: its actors, and its body.
     pub fn cancel(&self, why: impl Into<Arc<str>>) {
-        self.token.cancel(why);
+        self.token().cancel(why);
     }
 
     /// What it is cancelled by.
     pub fn token(&self) -> &Token {
-        &self.token
+        &self.shared.token
     }
 
     /// How many actors of it live.
@@ -229,9 +226,8 @@ impl Scope {
     }
 }
 
-impl Shared {
-    /// Rule 2.
-    fn ended(&self, siblings: &Token, id: ActorId, reason: ExitReason) {
+impl Hears for Shared {
+    fn hears(&self, Down { id, reason }: Down) {
         let failed = !reason.is_orderly();
         let fails_fast = failed && self.on_failure == OnFailure::FailFast;
         let waiter = {
@@ -250,7 +246,7 @@ impl Shared {
             }
         };
         if fails_fast {
-            siblings.cancel_for(Cause::Failed(reason));
+            self.token.cancel_for(Cause::Failed(reason));
         }
         if let Some(waiter) = waiter {
             waiter.wake();
@@ -262,7 +258,7 @@ impl fmt::Debug for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Scope")
             .field("live", &self.len())
-            .field("token", &self.token)
+            .field("token", self.token())
             .finish()
     }
 }

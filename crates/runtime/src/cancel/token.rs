@@ -5,7 +5,6 @@
 //! 3. The actor that runs in a node's scope is woken when it is cancelled, and who awaits the token; it looks before each wait and after it.
 //! 4. The deadline of a node is the earliest of its own and those above. Who first sees that it has passed cancels the node for that.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -18,6 +17,7 @@ use thalweg_queue::clock;
 use thalweg_queue::quiet::{Locked, lock};
 
 use super::Cause;
+use super::below::Below;
 use crate::alarm::Sleep;
 use crate::sync::Notify;
 use crate::worker;
@@ -49,14 +49,13 @@ pub(crate) struct Node {
     state: Mutex<State>,
     /// Wakes those that [await](Token::cancelled_async) it.
     ended: Notify,
-    above: Option<(Arc<Node>, u64)>,
+    above: Option<(Arc<Node>, usize)>,
 }
 
 #[derive(Default)]
 struct State {
     cause: Option<Cause>,
-    below: BTreeMap<u64, Weak<Node>>,
-    next: u64,
+    below: Below,
     waker: Option<Waker>,
 }
 
@@ -101,8 +100,8 @@ impl Token {
         let node = match above {
             None => Arc::new(make(None, None)),
             Some(above) => Arc::new_cyclic(|me| {
-                let (key, cause) = above.take_in(me.clone());
-                make(Some((above, key)), cause)
+                let (place, cause) = above.take_in(me.clone());
+                make(place.map(|place| (above, place)), cause)
             }),
         };
         Self { node }
@@ -208,14 +207,12 @@ impl Node {
     }
 
     /// Rule 1.
-    fn take_in(&self, child: Weak<Self>) -> (u64, Option<Cause>) {
+    fn take_in(&self, child: Weak<Self>) -> (Option<usize>, Option<Cause>) {
         let mut state = self.state();
-        let key = state.next;
-        state.next += 1;
-        if state.cause.is_none() {
-            state.below.insert(key, child);
+        match &state.cause {
+            Some(cause) => (None, Some(cause.clone())),
+            None => (Some(state.below.insert(child)), None),
         }
-        (key, state.cause.clone())
     }
 
     fn cancel(&self, cause: Cause) {
@@ -240,10 +237,7 @@ impl Node {
             waker.wake();
         }
         self.ended.notify_waiters();
-        below
-            .into_values()
-            .filter_map(|node| node.upgrade())
-            .collect()
+        below.into_children().collect()
     }
 
     #[inline]
@@ -275,8 +269,8 @@ impl Node {
 impl Drop for Node {
     fn drop(&mut self) {
         // Rule 2.
-        if let Some((above, key)) = self.above.take() {
-            above.state().below.remove(&key);
+        if let Some((above, place)) = self.above.take() {
+            above.state().below.remove(place);
         }
     }
 }
@@ -300,10 +294,21 @@ mod tests {
         for _ in 0..100 {
             drop(parent.child());
         }
-        assert_eq!(parent.node.state().below.len(), 1);
+        let below = |parent: &Token| {
+            let state = parent.node.state();
+            (state.below.len(), state.below.places())
+        };
+        assert_eq!(below(&parent), (1, 2));
+        let many: Vec<_> = (0..100).map(|_| parent.child()).collect();
+        assert_eq!(below(&parent), (101, 101));
+        drop(many);
+        assert_eq!(below(&parent), (1, 101));
         parent.cancel("enough");
         assert!(stays.is_cancelled() && parent.child().is_cancelled());
-        assert!(parent.node.state().below.is_empty());
+        assert_eq!(below(&parent), (0, 0));
+        let parent = Token::new();
+        drop((0..100).map(|_| parent.child()).collect::<Vec<_>>());
+        assert_eq!(below(&parent), (0, 0));
     }
 
     #[test]

@@ -16,6 +16,7 @@ use std::task::Waker;
 
 use thalweg_queue::{Quiet, mpsc, oneshot};
 
+use super::watches::Watches;
 use super::{Down, Exit, ExitReason};
 use crate::id::ActorId;
 use crate::inspect::Seen;
@@ -32,9 +33,7 @@ pub(crate) struct Control {
 struct State {
     reach: Reach,
     links: HashMap<ActorId, Arc<Control>, BuildHasherDefault<Numbers>>,
-    watches: Vec<Option<Watch>>,
-    /// Places in `watches` that are free.
-    free: Vec<usize>,
+    watches: Watches,
     trap: Trap,
     /// What is to end it.
     exit: Option<ExitReason>,
@@ -85,6 +84,13 @@ pub(crate) enum Watch {
     Monitor(oneshot::Sender<Down>),
     /// What has its own way, which neither waits nor runs code of a user.
     Tell(Box<dyn FnOnce(Down) + Send>),
+    /// One that hears of many.
+    Shared(Arc<dyn Hears>),
+}
+
+/// As [`Watch::Tell`], of each that it watches.
+pub(crate) trait Hears: Send + Sync {
+    fn hears(&self, down: Down);
 }
 
 /// What kind of exit signal.
@@ -115,8 +121,7 @@ impl Control {
             state: Mutex::new(State {
                 reach,
                 links: HashMap::default(),
-                watches: Vec::new(),
-                free: Vec::new(),
+                watches: Watches::default(),
                 trap: Trap::None,
                 exit: None,
             }),
@@ -146,16 +151,7 @@ impl Control {
         if state.has_ended() {
             return Err(watch);
         }
-        Ok(match state.free.pop() {
-            Some(place) => {
-                state.watches[place] = Some(watch);
-                place
-            }
-            None => {
-                state.watches.push(Some(watch));
-                state.watches.len() - 1
-            }
-        })
+        Ok(state.watches.add(watch))
     }
 
     /// The same; who has ended already is [`ExitReason::NoActor`].
@@ -179,8 +175,7 @@ impl Control {
             if state.has_ended() {
                 return;
             }
-            state.free.push(place);
-            state.watches[place].take()
+            state.watches.take(place)
         };
         drop(watch);
     }
@@ -269,7 +264,6 @@ impl Control {
                 return;
             }
             state.reach = Reach::Ended(reason.clone());
-            state.free = Vec::new();
             state.exit = None;
             state.trap = Trap::None;
             (
@@ -277,12 +271,12 @@ impl Control {
                 std::mem::take(&mut state.watches),
             )
         };
-        for watch in watches.into_iter().flatten() {
+        watches.for_each(|watch| {
             watch.tell(Down {
                 id: self.id,
                 reason: reason.clone(),
             });
-        }
+        });
         for peer in links.into_values() {
             peer.signal(Some(self.id), reason.clone(), Kind::Link);
         }
@@ -354,6 +348,7 @@ impl Watch {
             // Who asked may not want it any more.
             Self::Monitor(sender) => drop(sender.send(down)),
             Self::Tell(tell) => tell(down),
+            Self::Shared(hears) => hears.hears(down),
         }
     }
 }

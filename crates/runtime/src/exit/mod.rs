@@ -33,12 +33,13 @@ mod doom;
 mod monitor;
 mod pid;
 mod reason;
+mod watches;
 
 use std::fmt;
 
 use thalweg_queue::mpsc;
 
-pub(crate) use self::control::{Control, Kind, Marked, Numbers, Reach, Reached, Watch};
+pub(crate) use self::control::{Control, Hears, Kind, Marked, Numbers, Reach, Reached, Watch};
 pub(crate) use self::doom::Doom;
 pub use self::monitor::Monitor;
 pub use self::pid::{NotAlive, Pid};
@@ -186,10 +187,7 @@ pub(crate) fn raise_if_due() {
     let Some(task) = worker::running() else {
         return;
     };
-    let can_be = cfg!(panic = "unwind")
-        && !task.header().ending.get()
-        && !std::thread::panicking()
-        && !preempt::is_native();
+    let can_be = !task.header().ending.get() && !std::thread::panicking() && !preempt::is_native();
     if !can_be || !task.is_interrupted() {
         return;
     }
