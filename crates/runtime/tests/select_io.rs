@@ -117,6 +117,37 @@ fn connections_and_datagrams_are_selected() {
 }
 
 #[test]
+fn a_connection_is_begun_in_a_select_and_one_that_lost_is_given_up() {
+    on_both(|| {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let address = listener.local_addr()?;
+        let accepts = spawn(move || listener.accept());
+        let stream = wins!(TcpStream::connect_async(address));
+        let (accepted, peer) = accepts.join().unwrap()?;
+        assert_eq!(peer, stream.local_addr()?);
+        assert_eq!(wins!(stream.write_async(b"hello")), 5);
+        assert_eq!(wins!(accepted.read_async(&mut [0; 8])), 5);
+        // Its listener went with that actor.
+        let refused = select! { stream = TcpStream::connect_async(address) => stream.unwrap_err() };
+        assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+
+        // A queue that is full: Linux lets one more in than it was told, and drops what comes then.
+        let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+        rustix::net::listen(&listener, 0)?;
+        let address = listener.local_addr()?;
+        let mut kept = Vec::new();
+        loop {
+            select! {
+                stream = TcpStream::connect_async(address) => kept.push(stream?),
+                () = sleep_async(Duration::from_millis(50)) => break,
+            }
+            assert!(kept.len() < 8, "it is never full");
+        }
+        Ok(())
+    });
+}
+
+#[test]
 fn a_descriptor_of_anybody_is_selected_twice_at_once() {
     on_both(|| {
         let (reader, mut writer) = io::pipe()?;

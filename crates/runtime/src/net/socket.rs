@@ -205,15 +205,35 @@ impl<T: AsFd> Socket<T> {
                 None => wait_on_thread(inner.as_fd(), Direction::Write, deadline)?,
             }
             let seen = side.look();
-            rustix::net::sockopt::socket_error(inner)??;
-            match connected(inner) {
-                Err(error) if error.kind() == io::ErrorKind::NotConnected => {
+            match is_there(inner, &connected) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     side.would_block(seen);
                 }
                 result => return result,
             }
         }
     }
+
+    /// The same as a future.
+    pub(super) async fn connected_async(
+        &self,
+        connected: impl Fn(&T) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let side = self.source.side(Direction::Write);
+        side.would_block(side.look());
+        self.call_async(Direction::Write, |inner| is_there(inner, &connected))
+            .await
+    }
+}
+
+/// # Errors
+/// `WouldBlock`: it is under way; or why there will be none.
+fn is_there<T: AsFd>(inner: &T, connected: impl Fn(&T) -> io::Result<()>) -> io::Result<()> {
+    rustix::net::sockopt::socket_error(inner)??;
+    connected(inner).map_err(|error| match error.kind() {
+        io::ErrorKind::NotConnected => io::ErrorKind::WouldBlock.into(),
+        _ => error,
+    })
 }
 
 /// Whether the connection is under way.

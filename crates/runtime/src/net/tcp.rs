@@ -160,7 +160,49 @@ impl TcpStream {
         Self::connect_until(*address, Some(clock::deadline(timeout)))
     }
 
+    /// As [`connect`](Self::connect) to one address, as a future, for [`select!`](crate::select) in an actor. Dropped, it has no connection: one that
+    /// was under way is given up. There is none for a name, whose resolver blocks: an actor that connects, and its handle, is for that.
+    ///
+    /// ```
+    /// use std::io;
+    /// use std::time::Duration;
+    /// use thalweg_runtime::net::{TcpListener, TcpStream};
+    /// use thalweg_runtime::{run, select, sleep_async};
+    ///
+    /// run(|| {
+    ///     let listener = TcpListener::bind("127.0.0.1:0")?;
+    ///     let address = listener.local_addr()?;
+    ///     select! {
+    ///         stream = TcpStream::connect_async(address) => assert_eq!(stream?.peer_addr()?, address),
+    ///         () = sleep_async(Duration::from_secs(60)) => return Err(io::ErrorKind::TimedOut.into()),
+    ///     }
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The system's; `Unsupported`: it would wait, and the caller is no actor.
+    pub async fn connect_async(address: SocketAddr) -> io::Result<Self> {
+        let (socket, is_begun) = Self::begin(address)?;
+        if is_begun {
+            socket
+                .connected_async(|inner| inner.peer_addr().map(drop))
+                .await?;
+        }
+        Ok(Self(socket))
+    }
+
     fn connect_until(address: SocketAddr, deadline: Option<u64>) -> io::Result<Self> {
+        let (socket, is_begun) = Self::begin(address)?;
+        if is_begun {
+            socket.connected(deadline, |inner| inner.peer_addr().map(drop))?;
+        }
+        Ok(Self(socket))
+    }
+
+    /// Whether it is under way still.
+    fn begin(address: SocketAddr) -> io::Result<(Socket<StdStream>, bool)> {
         let family = if address.is_ipv4() {
             AddressFamily::INET
         } else {
@@ -169,13 +211,10 @@ impl TcpStream {
         let fd = socket_with(family, SocketType::STREAM, FLAGS, None)?;
         let socket = Socket::new(StdStream::from(fd));
         match rustix::net::connect(socket.get(), &address) {
-            Ok(()) => {}
-            Err(error) if is_begun(error) => {
-                socket.connected(deadline, |inner| inner.peer_addr().map(|_| ()))?;
-            }
-            Err(error) => return Err(error.into()),
+            Ok(()) => Ok((socket, false)),
+            Err(error) if is_begun(error) => Ok((socket, true)),
+            Err(error) => Err(error.into()),
         }
-        Ok(Self(socket))
     }
 
     /// Reads what is there without taking it.

@@ -117,6 +117,38 @@ impl Bulkhead {
         self.enter_by(|places| places.acquire_deadline(1, deadline))
     }
 
+    /// As [`enter`](Self::enter), as a future, for tasks and for [`select!`](crate::select). Dropped, it leaves the line, and a place that it may have
+    /// been given goes to the next.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use thalweg_runtime::{patterns::Bulkhead, run, select, sleep_async};
+    ///
+    /// run(|| {
+    ///     let bulkhead = Bulkhead::new(1, 1)?;
+    ///     let inside = bulkhead.try_enter().expect("nobody is");
+    ///     select! {
+    ///         _ = bulkhead.enter_async() => panic!("it is full"),
+    ///         () = sleep_async(Duration::from_millis(1)) => drop(inside),
+    ///     }
+    ///     assert_eq!((bulkhead.running(), bulkhead.waiting()), (0, 0));
+    ///     Ok::<(), thalweg_runtime::patterns::Invalid>(())
+    /// })?;
+    /// # Ok::<(), thalweg_runtime::patterns::Invalid>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As many wait as may: [`BulkheadError::Full`].
+    pub async fn enter_async(&self) -> Result<BulkheadPermit<'_>, BulkheadError> {
+        if let Ok(place) = self.places.try_acquire() {
+            return Ok(place.into());
+        }
+        let _waiting = self.wait()?;
+        let place = self.places.acquire_async(1).await;
+        // Nobody closes it.
+        place.map(Into::into).map_err(|_| BulkheadError::Stopped)
+    }
+
     /// Runs `f` in a place that is waited for, for at most `timeout`.
     ///
     /// # Errors
@@ -136,6 +168,15 @@ impl Bulkhead {
         self.waiting.load(Ordering::Relaxed)
     }
 
+    /// One more that waits, if there may be one more.
+    fn wait(&self) -> Result<Waiting<'_>, BulkheadError> {
+        let room = |waiting| (waiting < self.most_waiting).then_some(waiting + 1);
+        self.waiting
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, room)
+            .map_err(|waiting| BulkheadError::Full { waiting })?;
+        Ok(Waiting(&self.waiting))
+    }
+
     fn enter_by<'a>(
         &'a self,
         wait: impl FnOnce(&'a Semaphore) -> Result<Permit<'a>, Ended>,
@@ -143,11 +184,7 @@ impl Bulkhead {
         if let Ok(place) = self.places.try_acquire() {
             return Ok(place.into());
         }
-        let room = |waiting| (waiting < self.most_waiting).then_some(waiting + 1);
-        self.waiting
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, room)
-            .map_err(|waiting| BulkheadError::Full { waiting })?;
-        let _waiting = Waiting(&self.waiting);
+        let _waiting = self.wait()?;
         match wait(&self.places) {
             Ok(place) => Ok(place.into()),
             Err(Ended::TimedOut) => Err(BulkheadError::TimedOut),

@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::Invalid;
+use crate::alarm::sleep_until_async;
 use crate::wait;
 
 /// In a nanosecond.
@@ -131,6 +132,37 @@ impl RateLimit {
         debug_assert!(taken.is_ok(), "a burst is 1 at least");
     }
 
+    /// As [`acquire`](Self::acquire), as a future, for tasks and for [`select!`](crate::select): its place is taken when it is first polled. Dropped before
+    /// its end it gives the place back, if nobody has come after it; else its time passes unused, since nobody behind it may go sooner.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use thalweg_runtime::{patterns::RateLimit, run, select, sleep_async};
+    ///
+    /// run(|| {
+    ///     let limit = RateLimit::new(0.001, 1)?;
+    ///     limit.acquire();
+    ///     let next = limit.retry_after();
+    ///     select! {
+    ///         () = limit.acquire_async() => panic!("that takes a quarter of an hour"),
+    ///         () = sleep_async(Duration::from_millis(1)) => assert!(limit.retry_after() <= next),
+    ///     }
+    ///     Ok::<(), thalweg_runtime::patterns::Invalid>(())
+    /// })?;
+    /// # Ok::<(), thalweg_runtime::patterns::Invalid>(())
+    /// ```
+    pub async fn acquire_async(&self) {
+        let now = Instant::now();
+        let taken = self.take(1, self.units(now), u64::MAX);
+        let taken = taken.expect("a burst is 1 at least, and any wait is short enough");
+        if taken.wait.is_zero() {
+            return;
+        }
+        let place = Place { limit: self, taken };
+        sleep_until_async(now + place.taken.wait).await;
+        std::mem::forget(place);
+    }
+
     /// Waits for a permit, unless it would come only after `timeout`: then it does not wait at all, and takes none.
     ///
     /// # Errors
@@ -151,7 +183,7 @@ impl RateLimit {
     fn acquire_many_by(&self, permits: u32, timeout: Option<Duration>) -> Result<(), RateError> {
         let now = Instant::now();
         let most = timeout.map_or(u64::MAX, units);
-        let wait = self.take(permits, self.units(now), most)?;
+        let wait = self.take(permits, self.units(now), most)?.wait;
         if !wait.is_zero() {
             wait::sleep_until(now + wait);
         }
@@ -190,8 +222,8 @@ impl RateLimit {
         after.saturating_sub(conforms)
     }
 
-    /// Permits that come after `most` units or sooner; when that is.
-    fn take(&self, permits: u32, now: u64, most: u64) -> Result<Duration, RateError> {
+    /// Permits that come after `most` units or sooner.
+    fn take(&self, permits: u32, now: u64, most: u64) -> Result<Taken, RateError> {
         if permits > self.burst {
             return Err(RateError::TooMany { burst: self.burst });
         }
@@ -208,10 +240,40 @@ impl RateLimit {
                 .word
                 .compare_exchange_weak(word, after, Ordering::Relaxed, Ordering::Relaxed)
             {
-                Ok(_) => return Ok(duration(wait)),
+                Ok(_) => {
+                    return Ok(Taken {
+                        before: word.max(now),
+                        after,
+                        wait: duration(wait),
+                    });
+                }
                 Err(seen) => word = seen,
             }
         }
+    }
+}
+
+/// Permits that were taken.
+struct Taken {
+    /// Where the word was, and where it went.
+    before: u64,
+    after: u64,
+    /// When they come.
+    wait: Duration,
+}
+
+/// That of one who waits.
+struct Place<'a> {
+    limit: &'a RateLimit,
+    taken: Taken,
+}
+
+impl Drop for Place<'_> {
+    /// Who came after counts on the word as it is.
+    fn drop(&mut self) {
+        let Taken { before, after, .. } = self.taken;
+        let word = &self.limit.word;
+        let _ = word.compare_exchange(after, before, Ordering::Relaxed, Ordering::Relaxed);
     }
 }
 

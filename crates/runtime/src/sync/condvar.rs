@@ -2,10 +2,12 @@
 //!
 //! 1. Who waits enters the line before it unlocks. So who changes the value under the lock and says so afterwards finds it there.
 //! 2. `waits` is written under the line's lock. Who says that something changed reads it without: by rule 1 the mutex orders the two.
-//! 3. Who was woken as the one of `notify_one` and goes without having seen it passes it on.
+//! 3. Who was woken as the one of `notify_one` and goes without having seen it passes it on; it has seen it when it has the lock again.
 //! 4. The guard is taken by value: an actor that is ended while it waits has none to drop, and the lock is not its own then.
 
 use std::fmt;
+use std::future::Future;
+use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::{Duration, Instant};
@@ -43,7 +45,7 @@ const ALL: Gift = 2;
 /// });
 /// ```
 ///
-/// It may be used with any number of mutexes. For tasks there are [`Notify`](super::Notify) and [`watch`](super::watch).
+/// It may be used with any number of mutexes.
 ///
 /// # Order
 /// [`notify_one`](Self::notify_one) wakes who has waited longest; then it queues for the mutex like all others.
@@ -83,8 +85,10 @@ impl Condvar {
         enter(waiting.as_mut());
         let mutex = guard.mutex();
         drop(guard);
-        waiting::for_ever(waiting);
-        mutex.lock()
+        let woken = self.inner.woken(waiting::for_ever(waiting));
+        let guard = mutex.lock();
+        woken.has_seen();
+        guard
     }
 
     /// Waits as long as `is_to_wait` says so, which is asked first and under the lock.
@@ -167,7 +171,65 @@ impl Condvar {
         let mutex = guard.mutex();
         drop(guard);
         let ended = waiting::until(waiting, Some(deadline));
-        (mutex.lock(), ended)
+        let woken = ended.map(|gift| self.inner.woken(gift));
+        let guard = mutex.lock();
+        (guard, woken.map(Woken::has_seen))
+    }
+
+    /// As [`wait`](Self::wait), for a task. Dropped, the future has left the lock open, and a [`notify_one`](Self::notify_one) that it may have been
+    /// given goes to the next; before it is polled it has done no more than to keep the lock.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use thalweg_runtime::{block_on, run, spawn, sync::{Condvar, Mutex}};
+    ///
+    /// let shared = Arc::new((Mutex::new(0), Condvar::new()));
+    /// run(move || {
+    ///     let other = shared.clone();
+    ///     spawn(move || {
+    ///         *other.0.lock() = 3;
+    ///         other.1.notify_one();
+    ///     });
+    ///     let seen = block_on(async {
+    ///         let mut value = shared.0.lock_async().await;
+    ///         while *value == 0 {
+    ///             value = shared.1.wait_async(value).await;
+    ///         }
+    ///         *value
+    ///     });
+    ///     assert_eq!(seen, 3);
+    /// });
+    /// ```
+    pub async fn wait_async<'a, T: ?Sized>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+        let mutex = guard.mutex();
+        let mut waiting = pin!(Waiting::new(&self.inner, (), 0));
+        let mut guard = Some(guard);
+        let gift = poll_fn(|context| {
+            let polled = waiting.as_mut().poll(context);
+            // Rule 1.
+            drop(guard.take());
+            polled
+        })
+        .await;
+        let woken = self.inner.woken(gift);
+        let guard = mutex.lock_async().await;
+        woken.has_seen();
+        guard
+    }
+
+    /// As [`wait_while`](Self::wait_while), for a task: see [`wait_async`](Self::wait_async).
+    ///
+    /// # Panics
+    /// With that of `is_to_wait`, unlocking.
+    pub async fn wait_while_async<'a, T: ?Sized>(
+        &self,
+        mut guard: MutexGuard<'a, T>,
+        mut is_to_wait: impl FnMut(&mut T) -> bool,
+    ) -> MutexGuard<'a, T> {
+        while is_to_wait(&mut guard) {
+            guard = self.wait_async(guard).await;
+        }
+        guard
     }
 
     /// Wakes who has waited longest, if anybody waits. Called with the mutex locked or after it was unlocked.
@@ -205,7 +267,32 @@ fn enter(waiting: Pin<&mut Waiting<'_, Inner>>) {
     debug_assert_eq!(entered, Poll::Pending, "nobody is woken who has not waited");
 }
 
+/// One that was woken and is about to lock again: rule 3.
+struct Woken<'a> {
+    inner: &'a Inner,
+    gift: Gift,
+}
+
+impl Woken<'_> {
+    /// It has the lock.
+    fn has_seen(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Woken<'_> {
+    fn drop(&mut self) {
+        if self.gift == ONE {
+            self.inner.notify_one();
+        }
+    }
+}
+
 impl Inner {
+    fn woken(&self, gift: Gift) -> Woken<'_> {
+        Woken { inner: self, gift }
+    }
+
     fn notify_one(&self) {
         let mut wakes = Wakes::default();
         let mut queue = self.line.lock();
@@ -228,19 +315,19 @@ impl Inner {
 impl Primitive for Inner {
     type State = ();
     type Wish = ();
-    type Output = ();
+    type Output = Gift;
 
     fn line(&self) -> &Line<()> {
         &self.line
     }
 
-    fn ask(&self, _: &mut Queue<()>, (): &mut (), _: &mut Wakes) -> Ask<()> {
+    fn ask(&self, _: &mut Queue<()>, (): &mut (), _: &mut Wakes) -> Ask<Gift> {
         self.waits.store(true, Ordering::Relaxed);
         Ask::Behind
     }
 
-    fn given(&self, _: Gift, (): &mut ()) -> Option<()> {
-        Some(())
+    fn given(&self, gift: Gift, (): &mut ()) -> Option<Gift> {
+        Some(gift)
     }
 
     fn left(&self, queue: Held<'_, ()>, gift: Option<Gift>, (): &()) {
