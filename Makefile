@@ -194,6 +194,7 @@ lint-unsafe: setup
 .PHONY: test-rust
 test-rust: setup
 	cargo test --locked --workspace --no-fail-fast
+	cargo run --locked --profile abort -p thalweg-abort
 
 .PHONY: test-loom
 test-loom: setup

@@ -87,7 +87,9 @@ impl Instance {
     pub fn runtime() -> Result<Handle, Failure> {
         use thalweg_runtime::{Runtime, StartError};
         Runtime::global().map_err(|error| match error {
-            StartError::Setting(..) => Code::Argument.because(error.to_string()),
+            StartError::Setting(..) | StartError::Abort => {
+                Code::Argument.because(error.to_string())
+            }
             StartError::Thread(_) => Code::Overloaded.because(error.to_string()),
         })
     }

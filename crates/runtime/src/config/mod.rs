@@ -106,6 +106,9 @@ pub enum StartError {
     Setting(&'static str, String, &'static str),
     /// The system gave no thread.
     Thread(std::io::Error),
+    /// The program is built with `panic = "abort"`. An actor is ended by unwinding it: by its own panic, a kill, a link, a cancellation, the end of its
+    /// runtime. Queues, channels and [`sync`](crate::sync) among threads need no runtime.
+    Abort,
 }
 
 impl std::fmt::Display for StartError {
@@ -113,6 +116,9 @@ impl std::fmt::Display for StartError {
         match self {
             Self::Setting(name, value, range) => write!(f, "{name} is {value}, it must be {range}"),
             Self::Thread(error) => write!(f, "no thread for a worker: {error}"),
+            Self::Abort => f.write_str(
+                "the program is built with panic = \"abort\", and actors are ended by unwinding: build it with panic = \"unwind\"",
+            ),
         }
     }
 }
@@ -220,8 +226,11 @@ impl Config {
         Self { inspect, ..self }
     }
 
-    /// With what the environment says, and in range.
+    /// With what the environment says, and in range; in a program in which actors can be ended.
     pub(crate) fn checked(self) -> Result<Self, StartError> {
+        if cfg!(panic = "abort") {
+            return Err(StartError::Abort);
+        }
         settings::resolve(self, &settings::environment).map(|(config, _)| config)
     }
 }

@@ -92,7 +92,7 @@ pub(crate) struct GivenUp;
 
 /// Ends what runs here, where that can be done: an unwind within an unwind would end the process, and frames of another language may lie between.
 pub(crate) fn give_up() {
-    if cfg!(panic = "unwind") && !std::thread::panicking() && !preempt::is_native() {
+    if !std::thread::panicking() && !preempt::is_native() {
         std::panic::resume_unwind(Box::new(GivenUp));
     }
 }

@@ -1,0 +1,46 @@
+//! Under `panic = "abort"` no actor could be killed, cancelled or restarted: each way to open a runtime says so, with an error that has a type, before
+//! anything has begun. What threads share works as ever.
+//!
+//! `cargo run --profile abort -p thalweg-abort`: cargo builds its own tests so that they unwind.
+
+use std::thread;
+
+use thalweg_runtime::sync::{Mutex, Notify};
+use thalweg_runtime::{Config, Runtime, StartError, block_on, channel, init, sleep_async};
+
+fn main() {
+    assert!(cfg!(panic = "abort"), "this is for --profile abort");
+    let opened = [
+        ("init", init(Config::exact(1)).map(drop)),
+        ("start", Runtime::start(Config::exact(2)).map(drop)),
+        ("global", Runtime::global().map(drop)),
+    ];
+    for (how, opened) in opened {
+        match opened {
+            Err(error @ StartError::Abort) => {
+                assert!(error.to_string().contains("panic = \"unwind\""), "{error}");
+            }
+            other => panic!("{how}: {other:?}"),
+        }
+    }
+    // A setting that is no good either is not what is to be mended first.
+    assert!(matches!(init(Config::exact(0)), Err(StartError::Abort)));
+
+    let (sender, numbers) = channel();
+    let (sum, done) = (Mutex::new(0), Notify::new());
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for number in numbers {
+                *sum.lock() += number;
+            }
+            done.notify_one();
+        });
+        for number in 1..=10 {
+            sender.send(number).expect("it receives");
+        }
+        drop(sender);
+        block_on(done.notified());
+        block_on(sleep_async(std::time::Duration::from_micros(1)));
+    });
+    assert_eq!(sum.into_inner(), 55);
+}
