@@ -25,7 +25,7 @@ use crate::desk::Desk;
 use crate::groups::Groups;
 use crate::idle::{Announced, Idle};
 use crate::injector::Injector;
-use crate::inspect::{Asked, Crashes, Register};
+use crate::inspect::{Asked, Crashes, Moved, Register};
 use crate::io::Pool;
 use crate::join::JoinError;
 use crate::metrics::Counts;
@@ -109,6 +109,7 @@ pub(crate) struct Scheduler {
     /// The behaviour actors, where books are kept.
     pub(crate) register: Option<Register>,
     pub(crate) crashes: Crashes,
+    pub(crate) moved: Moved,
     /// What others than its workers count.
     pub(crate) outside: Counts,
     injector: Injector,
@@ -142,6 +143,7 @@ impl Scheduler {
             registry: Registry::new(config.workers),
             groups: Groups::default(),
             crashes: Crashes::default(),
+            moved: Moved::default(),
             outside: Counts::default(),
             register: config.inspect.then(|| Register::new(config.workers)),
             config,

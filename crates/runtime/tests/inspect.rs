@@ -222,12 +222,34 @@ fn a_thread_sees_all_workers_and_who_keeps_one() {
     assert!(list.to_string().contains(&format!("actor {id} keeps it")));
     free.store(true, Ordering::Relaxed);
     keeper.join().expect("it ends");
-    // What has not begun may be missed while it goes from worker to worker.
-    loop {
+    let list = handle.actors_within(LONG);
+    assert!(list.silent.is_empty(), "{list}");
+    assert_eq!(list.children(id).count(), sleepers, "{list}");
+}
+
+#[test]
+fn what_goes_from_worker_to_worker_meanwhile_is_listed() {
+    let runtime = Runtime::start(Config::exact(2)).expect("it starts");
+    let handle = runtime.handle();
+    for round in 0..if cfg!(miri) { 5 } else { 2_000 } {
+        let (says, said) = std::sync::mpsc::channel();
+        let parent = handle.spawn(move || {
+            // The other worker takes of them while they are listed.
+            let sleepers: Vec<_> = (0..12).map(|_| spawn(|| sleep(LONG))).collect();
+            let ids: Vec<_> = sleepers.iter().map(|sleeper| sleeper.id()).collect();
+            says.send(ids).expect("the test waits");
+            sleepers
+        });
+        let ids = said.recv().expect("it runs");
         let list = handle.actors_within(LONG);
-        assert!(list.silent.is_empty(), "{list}");
-        if list.children(id).count() == sleepers {
-            break;
+        for id in ids {
+            assert!(
+                list.get(id).is_some(),
+                "round {round}: {id} is not in\n{list}"
+            );
+        }
+        for sleeper in parent.join().expect("it ends") {
+            sleeper.pid().kill().expect("it sleeps");
         }
     }
 }

@@ -30,7 +30,7 @@ fn main() {
     let (sum, done) = (Mutex::new(0), Notify::new());
     thread::scope(|scope| {
         scope.spawn(|| {
-            for number in numbers {
+            for number in numbers.iter() {
                 *sum.lock() += number;
             }
             done.notify_one();

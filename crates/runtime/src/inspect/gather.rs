@@ -12,6 +12,7 @@ use crate::worker;
 pub(super) fn gather(scheduler: &Arc<Scheduler>, patience: Duration) -> ActorList {
     let deadline = clock::deadline(patience);
     // Rule 3 of the module.
+    let watching = scheduler.moved.watch();
     let mut actors = waiting(scheduler);
     let here = worker::current().filter(|here| Arc::ptr_eq(&here.scheduler, scheduler));
     let mut asked = Vec::new();
@@ -44,6 +45,7 @@ pub(super) fn gather(scheduler: &Arc<Scheduler>, patience: Duration) -> ActorLis
             }),
         }
     }
+    actors.extend(watching.moved());
     if let Some(register) = &scheduler.register {
         register.each(|actor| actors.push(actor));
     }

@@ -32,14 +32,15 @@
 // 1. A worker's actors are its own to look at: it is asked (`asked`), and writes its list between two turns, on its own thread. An actor that asks writes that of
 //    its own worker itself.
 // 2. Who asks waits for a worker for so long and no longer: one that is kept by an actor is named with that actor.
-// 3. Each worker writes at a moment of its own. What waits in queues that all see is listed first, so that what is taken from there meanwhile is seen twice and not
-//    never; it is one in the list.
+// 3. Each worker writes at a moment of its own. What waits in queues that all see is listed first, and what goes from one worker to another meanwhile is noted
+//    (`moved`), so that it is seen twice and not never; it is one in the list.
 // 4. Behaviour actors at rest are known to nobody but the register, and that is there where books are kept.
 
 mod asked;
 mod crash;
 mod gather;
 mod info;
+mod moved;
 mod register;
 mod table;
 
@@ -50,6 +51,7 @@ pub use self::crash::Crash;
 pub(crate) use self::crash::Crashes;
 pub(crate) use self::info::Seen;
 pub use self::info::{ActorInfo, ActorKind, ActorList, ActorState, Occupancy, Silent, StackUse};
+pub(crate) use self::moved::Moved;
 pub(crate) use self::register::{Books, Register};
 pub(crate) use self::table::{one_line, printable};
 use crate::runtime::Handle;

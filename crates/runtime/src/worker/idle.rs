@@ -91,6 +91,9 @@ impl Worker {
             }
             if let Some(task) = seats[victim].steal_into(mine) {
                 self.pulse.counts.steals.add(1);
+                if self.scheduler.moved.is_watched() {
+                    self.note_stolen(task);
+                }
                 self.slot.set(Some(task));
                 return true;
             }

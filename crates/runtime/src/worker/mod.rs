@@ -270,7 +270,11 @@ impl Worker {
 
     fn sent(&self) -> Option<Task> {
         let placed = self.seat().placed.pop();
-        placed.or_else(|| self.scheduler.take_injected())
+        let sent = placed.or_else(|| self.scheduler.take_injected())?;
+        if self.scheduler.moved.is_watched() {
+            self.scheduler.moved.note(sent);
+        }
+        Some(sent)
     }
 
     /// What is not to run at once.
