@@ -4,6 +4,7 @@
 //! `cargo run --profile abort -p thalweg-abort`: cargo builds its own tests so that they unwind.
 
 use std::thread;
+use std::time::Duration;
 
 use thalweg_runtime::sync::{Mutex, Notify};
 use thalweg_runtime::{Config, Runtime, StartError, block_on, channel, init, sleep_async};
@@ -27,10 +28,12 @@ fn main() {
     assert!(matches!(init(Config::exact(0)), Err(StartError::Abort)));
 
     let (sender, numbers) = channel();
-    let (sum, done) = (Mutex::new(0), Notify::new());
+    let sum = Mutex::new(0);
+    let done = Notify::new();
     thread::scope(|scope| {
-        scope.spawn(|| {
-            for number in numbers.iter() {
+        let (sum, done) = (&sum, &done);
+        scope.spawn(move || {
+            for number in &numbers {
                 *sum.lock() += number;
             }
             done.notify_one();
@@ -40,7 +43,7 @@ fn main() {
         }
         drop(sender);
         block_on(done.notified());
-        block_on(sleep_async(std::time::Duration::from_micros(1)));
+        block_on(sleep_async(Duration::from_micros(1)));
     });
     assert_eq!(sum.into_inner(), 55);
 }
