@@ -10,7 +10,9 @@ use thalweg_runtime::sync::{Mutex, Notify};
 use thalweg_runtime::{Config, Runtime, StartError, block_on, channel, init, sleep_async};
 
 fn main() {
-    assert!(cfg!(panic = "abort"), "this is for --profile abort");
+    if cfg!(panic = "unwind") {
+        panic!("this is for --profile abort");
+    }
     let opened = [
         ("init", init(Config::exact(1)).map(drop)),
         ("start", Runtime::start(Config::exact(2)).map(drop)),
