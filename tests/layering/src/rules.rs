@@ -64,6 +64,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     // The lab's peers, wrapped: nothing of ours is among them.
     ("thalweg-peers", &[]),
+    // It is built once more for its own profile, so it has no more below it than it needs.
+    ("thalweg-abort", &["thalweg-runtime"]),
     ("thalweg-layering", &[]),
 ];
 
