@@ -1,4 +1,5 @@
 //! What actors, threads and tasks share and wait for.
+#![cfg(not(loom))]
 
 mod kit;
 
