@@ -78,13 +78,13 @@ impl Entry {
         }
     }
 
-    /// Whether it is set and has neither fired nor been cancelled.
     /// When it fires, if it is to; the clock's time, to a tick.
     pub(crate) fn deadline(&self) -> Option<u64> {
         self.is_pending()
             .then(|| self.tick.get().saturating_mul(GRAIN))
     }
 
+    /// Whether it is set and has neither fired nor been cancelled.
     pub(crate) fn is_pending(&self) -> bool {
         self.list.get() != NOWHERE
     }
@@ -103,6 +103,15 @@ impl Drop for Entry {
 struct List {
     first: Link,
     last: Link,
+}
+
+impl List {
+    const fn new() -> Self {
+        Self {
+            first: Cell::new(None),
+            last: Cell::new(None),
+        }
+    }
 }
 
 /// The timers of one worker.
@@ -129,10 +138,7 @@ impl Wheel {
     /// A wheel that begins at `now` (`thalweg_queue::clock`, as all times here).
     pub(crate) fn new(now: u64) -> Self {
         Self {
-            lists: Box::new(std::array::from_fn(|_| List {
-                first: Cell::new(None),
-                last: Cell::new(None),
-            })),
+            lists: Box::new([const { List::new() }; LISTS]),
             occupied: [const { Cell::new(0) }; LEVELS + 1],
             position: Cell::new(now / GRAIN),
             now: Cell::new(now / GRAIN),

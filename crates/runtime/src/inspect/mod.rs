@@ -48,7 +48,7 @@ use std::time::Duration;
 
 pub(crate) use self::asked::Asked;
 pub use self::crash::Crash;
-pub(crate) use self::crash::Crashes;
+pub(crate) use self::crash::{Crashes, time_of_day_now};
 pub(crate) use self::info::Seen;
 pub use self::info::{ActorInfo, ActorKind, ActorList, ActorState, Occupancy, Silent, StackUse};
 pub(crate) use self::moved::Moved;

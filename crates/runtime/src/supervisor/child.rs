@@ -9,6 +9,7 @@ use super::spec::{ChildKind, ChildSpec, Restart, Shutdown};
 use crate::behaviour::Later;
 use crate::exit::{ExitReason, Monitor, Pid};
 use crate::id::ActorId;
+use crate::inspect::time_of_day_now;
 use crate::runtime::Handle;
 
 /// Crashes that are kept of each child.
@@ -160,7 +161,7 @@ impl Child {
         self.crashes.push_back(Crash {
             incarnation,
             reason: reason.clone(),
-            at: SystemTime::now(),
+            at: time_of_day_now(),
         });
     }
 

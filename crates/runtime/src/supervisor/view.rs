@@ -6,7 +6,7 @@
 //! 3. A message that is dropped unread answers, too: its supervisor has ended.
 
 use std::fmt;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use thalweg_queue::{clock, mpsc};
 
@@ -16,7 +16,7 @@ use super::spec::Strategy;
 use super::tree::Tree;
 use crate::behaviour::ToSelf;
 use crate::id::ActorId;
-use crate::inspect::{one_line, printable};
+use crate::inspect::{one_line, printable, time_of_day_now};
 
 /// How long [`SupervisorRef::view`] waits.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -287,7 +287,7 @@ impl ChildView {
             comma = ", ";
         }
         if let Some(crash) = info.crashes.last() {
-            let ago = SystemTime::now()
+            let ago = time_of_day_now()
                 .duration_since(crash.at)
                 .unwrap_or_default();
             let reason = one_line(&crash.reason.to_string(), 120);
