@@ -330,12 +330,14 @@ fn a_list_is_made_while_actors_come_and_go() {
     let churn = handle.spawn(move || {
         while !ends.load(Ordering::Relaxed) {
             let echo = start(Echo);
-            let some: Vec<_> = (0..50).map(|_| spawn(yield_now)).collect();
+            let some: Vec<_> = (0..if cfg!(miri) { 3 } else { 50 })
+                .map(|_| spawn(yield_now))
+                .collect();
             let _ = echo.call(1);
             some.into_iter().for_each(|actor| drop(actor.join()));
         }
     });
-    for _ in 0..200 {
+    for _ in 0..if cfg!(miri) { 3 } else { 200 } {
         let list = handle.actors_within(LONG);
         assert!(list.silent.is_empty());
         let in_order = list.actors.is_sorted_by(|one, other| one.id < other.id);
@@ -358,6 +360,10 @@ fn a_runtime_that_has_stopped_has_no_actors_and_answers_at_once() {
 
 #[cfg(all(target_os = "linux", not(any(miri, thalweg_threads))))]
 #[test]
+#[cfg_attr(
+    feature = "sanitizer",
+    ignore = "AddressSanitizer has the variables that an address is taken of elsewhere"
+)]
 fn a_stack_shows_its_depth_and_its_high_water() {
     #[inline(never)]
     fn deep(bytes: usize) -> usize {

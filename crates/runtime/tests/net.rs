@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
+use thalweg_runtime::inspect::ActorState;
 use thalweg_runtime::io::Stopping;
 use thalweg_runtime::net::{
     Shutdown, TcpListener, TcpStream, UdpSocket, UnixDatagram, UnixListener, UnixStream,
@@ -287,37 +288,48 @@ fn a_runtime_that_stops_ends_who_accepts_reads_and_floods() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let accepts = tx.clone();
     let handle = runtime.handle();
-    let begins = begin.clone();
-    handle.spawn(move || {
-        begins.send(()).unwrap();
-        accepts.send(listener.accept().map(|_| ()).unwrap_err())
+    let accepting = handle.spawn(move || {
+        let error = listener.accept().map(|_| ()).unwrap_err();
+        accepts.send(("accepts", error))
     });
     let one = Arc::new(one);
     let (same, reads) = (Arc::clone(&one), tx.clone());
     let begins = begin.clone();
     handle.spawn(move || {
         begins.send(()).unwrap();
-        reads.send(loop {
+        let error = loop {
             if let Err(error) = (&*same).read(&mut [0; 4096]) {
                 break error;
             }
-        })
+        };
+        reads.send(("reads", error))
     });
     handle.spawn(move || {
         begin.send(()).unwrap();
-        tx.send(loop {
+        let error = loop {
             if let Err(error) = (&other).write_all(&[0; 4096]) {
                 break error;
             }
-        })
+        };
+        tx.send(("floods", error))
     });
-    assert_eq!(begun.iter().take(3).count(), 3);
-    std::thread::sleep(Duration::from_millis(20));
+    assert_eq!(begun.iter().take(2).count(), 2);
+    while !handle
+        .actors()
+        .get(accepting.id())
+        .is_some_and(|actor| matches!(actor.state, ActorState::Waiting { .. }))
+    {
+        std::thread::yield_now();
+    }
     drop(runtime);
+    // Who waited hears why; who ran ends without a word where its slice is over.
     let errors: Vec<_> = rx.iter().collect();
-    assert_eq!(errors.len(), 3);
-    for error in errors {
-        assert!(error.get_ref().unwrap().is::<Stopping>(), "{error}");
+    assert!(
+        errors.iter().any(|(who, _)| *who == "accepts"),
+        "{errors:?}"
+    );
+    for (who, error) in errors {
+        assert!(error.get_ref().unwrap().is::<Stopping>(), "{who}: {error}");
     }
 }
 

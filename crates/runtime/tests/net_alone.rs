@@ -10,11 +10,16 @@ fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-/// Voluntary and involuntary, of each thread.
+/// Voluntary and involuntary, of each thread of the runtime's.
 fn switches() -> u64 {
     let mut sum = 0;
     for thread in std::fs::read_dir("/proc/self/task").unwrap() {
-        let status = std::fs::read_to_string(thread.unwrap().path().join("status")).unwrap();
+        let status = thread.unwrap().path().join("status");
+        // It may have ended meanwhile.
+        let status = std::fs::read_to_string(status).unwrap_or_default();
+        if !status.starts_with("Name:\ttw-") {
+            continue;
+        }
         for line in status.lines().filter(|line| line.contains("ctxt_switches")) {
             let count = line.split_whitespace().last().unwrap();
             sum += count.parse::<u64>().unwrap();
@@ -92,12 +97,13 @@ fn a_thousand_quiet_connections_cost_nothing() {
             others.push(other);
             runtime.handle().spawn(move || one.read(&mut [0]));
         }
-        std::thread::sleep(Duration::from_millis(300));
-        let before = switches();
-        std::thread::sleep(Duration::from_secs(1));
-        // This thread's own: it goes to sleep once, and reading the files may be interrupted.
-        let mine = switches() - before;
-        assert!(mine <= 4, "{workers} workers: {mine}");
+        // How long they take to come to rest proves nothing; then there is none in a second.
+        let rest = (0..60).any(|_| {
+            let before = switches();
+            std::thread::sleep(Duration::from_secs(1));
+            before > 0 && switches() == before
+        });
+        assert!(rest, "{workers} workers");
         let error = others[0]
             .set_read_timeout(Some(Duration::from_millis(1)))
             .and_then(|()| others[0].read(&mut [0]))

@@ -61,7 +61,7 @@ fn a_body_may_be_a_block_an_expression_or_a_way_out() {
 
 #[test]
 fn no_arm_is_left_out_and_biased_takes_the_first() {
-    const TURNS: usize = 8_000;
+    const TURNS: usize = if cfg!(miri) { 200 } else { 8_000 };
     let mut won = [0; 8];
     let mut other = [0; 2];
     for _ in 0..TURNS {
@@ -76,6 +76,9 @@ fn no_arm_is_left_out_and_biased_takes_the_first() {
             select! { biased; () = pending() => 0, n = ready(1) => n, n = ready(2) => n },
             1
         );
+    }
+    if cfg!(miri) {
+        return;
     }
     // 1,000 and 4,000 are to be expected; these are 15 standard deviations away.
     assert!(won.iter().all(|n| *n > 500), "{won:?}");
@@ -384,8 +387,11 @@ fn a_sleep_wakes_whoever_polls_it() {
     assert!(begun.elapsed() >= Duration::from_millis(4));
     // By one mark, and then by another.
     run(|| {
-        let mut sleep = sleep_async(Duration::from_millis(1));
-        select! { biased; () = &mut sleep => panic!("early"), () = ready(()) => {} }
+        let mut sleep = sleep_async(Duration::from_millis(20));
+        // On a busy machine its time may be over already.
+        while select! { biased; () = &mut sleep => true, () = ready(()) => false } {
+            sleep = sleep_async(Duration::from_millis(20));
+        }
         spawn(move || block_on(&mut sleep)).join().unwrap();
     });
     // Set by another thread, with a waker of ours, while the waiter is parked for longer.
