@@ -25,7 +25,8 @@ export DIR PATTERN
 NIGHTLY := $(shell cat scripts/nightly-version)
 # What a build sets apart gets a folder of its own, so that it does not throw the others' work away.
 LOOM := env CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/loom RUSTFLAGS="--cfg loom" cargo test --locked --profile loom
-MIRI := CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/miri cargo +$(NIGHTLY) miri test --locked
+# To find the places of a backtrace takes Miri seconds, for each panic of a test.
+MIRI := RUST_BACKTRACE=0 CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/miri cargo +$(NIGHTLY) miri test --locked
 
 LINTS := lint-rust lint-docs lint-aarch64 lint-c lint-python lint-shell lint-generated lint-text lint-unsafe
 TESTS := test-rust test-loom test-miri test-c test-python test-sanitizers test-instructions
@@ -245,8 +246,8 @@ prove-miri: setup
 	MIRIFLAGS="-Zmiri-many-seeds=0..16" $(MIRI) -p thalweg-queue --lib
 	$(MIRI) -p thalweg-queue --test channels -- oneshot:: drops:: closing::
 	$(MIRI) -p thalweg-wire
-	$(MIRI) -p thalweg-runtime --lib --test actors --test joining --test sync --test sync_endings --test sync_stress
-	MIRIFLAGS="-Zmiri-disable-isolation" $(MIRI) -p thalweg-runtime --test exits --test supervisors_restarting
+	$(MIRI) -p thalweg-runtime --lib --test actors --test breakers --test joining --test rate_limits --test sync --test sync_endings --test sync_stress
+	MIRIFLAGS="-Zmiri-disable-isolation" $(MIRI) -p thalweg-runtime --test exits --test groups --test supervisors_restarting
 	MIRIFLAGS="-Zmiri-tree-borrows" $(MIRI) -p thalweg-runtime --test actors --test joining --test sync --test sync_endings --test sync_stress
 
 # ThreadSanitizer must see the standard library too, so that is built with it. Each actor is a thread there: it cannot follow a
@@ -255,7 +256,7 @@ prove-miri: setup
 prove-tsan: setup
 	CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/tsan RUSTFLAGS="-Zsanitizer=thread --cfg thalweg_threads" \
 	  cargo +$(NIGHTLY) test --locked -Zbuild-std --target x86_64-unknown-linux-gnu \
-	    -p thalweg-queue -p thalweg-runtime -p thalweg-port --tests
+	    -p thalweg-queue -p thalweg-runtime -p thalweg-port --tests --no-fail-fast
 
 # Each in a process of its own: the figures are a whole process's. It takes 7 GB, page tables and all.
 .PHONY: prove-million
@@ -277,7 +278,7 @@ prove-asan: setup
 	CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/asan-runtime RUSTFLAGS="-Zsanitizer=address" RUST_BACKTRACE=0 \
 	ASAN_OPTIONS=handle_segv=0:handle_sigbus=0:handle_abort=0:allow_user_segv_handler=1:use_sigaltstack=0 \
 	LSAN_OPTIONS=suppressions=$(CURDIR)/crates/runtime/tests/leaks.supp \
-	  cargo +$(NIGHTLY) test --locked --target x86_64-unknown-linux-gnu -p thalweg-runtime --features sanitizer --tests
+	  cargo +$(NIGHTLY) test --locked --target x86_64-unknown-linux-gnu -p thalweg-runtime --features sanitizer --tests --no-fail-fast
 
 # A million supervision trees with everything going wrong in them, from a seed that a failure names.
 .PHONY: prove-trees

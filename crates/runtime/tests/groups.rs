@@ -98,7 +98,7 @@ fn members_keep_a_group_that_nobody_holds() {
 #[test]
 fn who_ends_leaves_altogether() {
     on_both(|| {
-        for _ in 0..100 {
+        for _ in 0..if cfg!(miri) { 3 } else { 100 } {
             let actors = groups::of_actors::<Member>("group").unwrap();
             let pids = groups::of_pids("group").unwrap();
             let actor = start(Member);
@@ -233,7 +233,7 @@ fn members_and_changes_add_up_while_many_join_and_leave() {
         let movers = actors.iter().cloned().map(|actor| {
             let group = group.clone();
             spawn(move || {
-                for _ in 0..200 {
+                for _ in 0..if cfg!(miri) { 5 } else { 200 } {
                     group.join(&actor).unwrap();
                     yield_now();
                     group.join(&actor).unwrap();
@@ -246,7 +246,7 @@ fn members_and_changes_add_up_while_many_join_and_leave() {
         });
         let movers: Vec<_> = movers.collect();
         let mut monitors = Vec::new();
-        for _ in 0..20 {
+        for _ in 0..if cfg!(miri) { 4 } else { 20 } {
             yield_now();
             monitors.push(group.monitor());
         }

@@ -75,12 +75,13 @@ fn who_waits_for_one_is_shown_each_once() {
 #[test]
 fn what_came_before_a_mark_costs_nothing() {
     on_both(|| {
+        let (before, calls) = if cfg!(miri) { (20, 5) } else { (50_000, 1_000) };
         let (address, mut inbox) = inbox_with(bounded(200_000, Overflow::Fail));
         for priority in [Priority::Low, Priority::Normal, Priority::High] {
             let address = address.with_priority(priority);
-            (0..50_000).for_each(|_| address.send(0).unwrap());
+            (0..before).for_each(|_| address.send(0).unwrap());
         }
-        for n in 1..1_000 {
+        for n in 1..=calls {
             let mark = inbox.mark();
             address.send(-n).unwrap();
             address.send(n).unwrap();
@@ -92,7 +93,7 @@ fn what_came_before_a_mark_costs_nothing() {
             assert_eq!(reply.since(mark).recv(), Ok(n));
             assert_eq!(shown.get(), 2);
         }
-        assert_eq!(inbox.len(), 150_000 + 999);
+        assert_eq!(inbox.len(), (3 * before + calls) as usize);
     });
 }
 
@@ -227,6 +228,7 @@ fn who_is_killed_while_it_waits_leaves_the_inbox_closed() {
 
 #[test]
 fn many_senders_lose_nothing() {
+    const EACH: usize = if cfg!(miri) { 5 } else { 500 };
     struct Counted(Arc<AtomicUsize>);
     impl Drop for Counted {
         fn drop(&mut self) {
@@ -245,7 +247,7 @@ fn many_senders_lose_nothing() {
                 let (begin, counted) = (Arc::clone(&begin), Arc::clone(&counted));
                 spawn(move || {
                     begin.wait();
-                    for m in 0..500 {
+                    for m in 0..EACH {
                         let message = (n, m, Counted(Arc::clone(&counted)));
                         address
                             .send(message)
@@ -268,9 +270,9 @@ fn many_senders_lose_nothing() {
                 assert_eq!(message.1, next[message.0]);
                 next[message.0] += 1;
             }
-            assert_eq!(next, [500; 8]);
+            assert_eq!(next, [EACH; 8]);
         });
-        assert_eq!(dropped.load(Ordering::Relaxed), 8 * 500);
+        assert_eq!(dropped.load(Ordering::Relaxed), 8 * EACH);
     }
 }
 
@@ -301,6 +303,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 8 } else { 256 }))]
+
     /// Beside a list that is searched from its beginning. Fewer than 62 are taken, so it is strictly by priority.
     #[test]
     fn it_does_as_a_list_would(steps in steps()) {

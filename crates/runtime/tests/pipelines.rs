@@ -36,23 +36,24 @@ fn adds_up(stats: &PipelineStats) {
 
 #[test]
 fn all_that_was_accepted_comes_out_once_and_then_the_end() {
+    const ALL: u64 = if cfg!(miri) { 40 } else { 1_000 };
     on_both(|| {
         let pipeline = PipelineBuilder::new()
             .stage("double", 3, 4, |n: u64| n * 2)
             .stage("text", 2, 1, |n| n.to_string())
             .start()
             .unwrap();
-        let feeder = pipeline.feed(0..1_000);
+        let feeder = pipeline.feed(0..ALL);
         let all: BTreeSet<u64> = pipeline.iter().map(|text| text.parse().unwrap()).collect();
-        assert!(all.into_iter().eq((0..1_000).map(|n| n * 2)));
-        assert_eq!(feeder.join().unwrap(), 1_000);
+        assert!(all.into_iter().eq((0..ALL).map(|n| n * 2)));
+        assert_eq!(feeder.join().unwrap(), ALL);
         assert!(matches!(pipeline.recv(), Err(PipelineEnd::Drained)));
         assert!(matches!(pipeline.send(1), Err(SendError::Closed(1))));
         let stats = pipeline.stats();
         adds_up(&stats);
-        assert_eq!((stats.received, stats.lost), (1_000, 0));
+        assert_eq!((stats.received, stats.lost), (ALL, 0));
         for stage in &stats.stages {
-            assert_eq!((stage.items.accepted, stage.items.handled), (1_000, 1_000));
+            assert_eq!((stage.items.accepted, stage.items.handled), (ALL, ALL));
         }
         assert_eq!(
             stats
@@ -79,6 +80,7 @@ fn one_that_nobody_put_anything_in_ends_as_well() {
 
 #[test]
 fn the_order_is_kept_though_some_are_slower_and_some_are_lost() {
+    const ALL: u64 = if cfg!(miri) { 40 } else { 400 };
     on_both(|| {
         let pipeline = PipelineBuilder::new()
             .stage("slow", 4, 4, |n: u64| {
@@ -95,19 +97,19 @@ fn the_order_is_kept_though_some_are_slower_and_some_are_lost() {
             .in_order()
             .start()
             .unwrap();
-        pipeline.feed(0..400);
+        pipeline.feed(0..ALL);
         let all: Vec<_> = pipeline.iter().collect();
         let lucky = |n: &u64| n % 10 != 3 && n % 10 != 5;
-        assert!(all.into_iter().eq((0..400).filter(lucky)));
+        assert!(all.into_iter().eq((0..ALL).filter(lucky)));
         let stats = pipeline.stats();
         adds_up(&stats);
-        assert_eq!((stats.received, stats.lost), (320, 80));
+        assert_eq!((stats.received, stats.lost), (ALL / 10 * 8, ALL / 10 * 2));
         let failed: Vec<_> = stats
             .stages
             .iter()
             .map(|stage| stage.items.failed)
             .collect();
-        assert_eq!(failed, [40, 40]);
+        assert_eq!(failed, [ALL / 10; 2]);
         let failure = pipeline.last_failure().unwrap();
         assert_eq!(failure.reason.kind(), "panic");
         assert!(matches!(pipeline.ended(), Some(PipelineEnd::Drained)));
@@ -257,10 +259,11 @@ fn the_last_clone_cancels_it_though_somebody_feeds_it() {
 
 #[test]
 fn results_are_selected() {
+    const ALL: u64 = if cfg!(miri) { 20 } else { 200 };
     on_both(|| {
         let pipeline = same(4);
         let (mut sum, mut idle) = (0, 0);
-        let feeder = pipeline.feed(0..200);
+        let feeder = pipeline.feed(0..ALL);
         loop {
             select! {
                 result = pipeline.recv_async() => match result {
@@ -272,7 +275,7 @@ fn results_are_selected() {
         }
         assert_eq!(
             (sum, feeder.join().unwrap()),
-            (19_900, 200),
+            (ALL * (ALL - 1) / 2, ALL),
             "after {idle} waits in vain"
         );
     });

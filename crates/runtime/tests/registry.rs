@@ -104,7 +104,7 @@ fn a_name_taken_twice_is_an_error_that_says_by_whom() {
 #[test]
 fn of_all_who_want_a_name_at_once_one_gets_it() {
     init(Config::exact(2)).unwrap().run(|| {
-        for _ in 0..200 {
+        for _ in 0..if cfg!(miri) { 3 } else { 200 } {
             let counters: Vec<_> = (0..4).map(|_| start(Counter(0))).collect();
             let tries = counters.iter().cloned().map(|counter| {
                 spawn(move || {
@@ -123,7 +123,7 @@ fn of_all_who_want_a_name_at_once_one_gets_it() {
 #[test]
 fn it_vanishes_before_a_monitor_or_a_join_hears_of_the_end() {
     on_both(|| {
-        for _ in 0..200 {
+        for _ in 0..if cfg!(miri) { 3 } else { 200 } {
             let counter = start(Counter(0));
             let before = counter.pid().monitor();
             registry::register("by reference", &counter).unwrap();

@@ -278,7 +278,15 @@ fn one_tree(seed: u64) {
 
 #[test]
 fn random_trees_lose_nothing_and_leave_nothing() {
-    let trees: u64 = setting("THALWEG_TREES", if cfg!(miri) { 3 } else { 10_000 });
+    // Where actors are threads each tree takes its time.
+    let default = if cfg!(miri) {
+        3
+    } else if cfg!(thalweg_threads) {
+        500
+    } else {
+        10_000
+    };
+    let trees: u64 = setting("THALWEG_TREES", default);
     let seed: u64 = setting("THALWEG_TEST_SEED", 1);
     for (workers, share) in [(1, trees / 2), (2, trees - trees / 2)] {
         init(Config::exact(workers)).unwrap().run(move || {
