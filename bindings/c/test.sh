@@ -36,7 +36,7 @@ fake() {
 fakes() {
   fake fits
   fake larger_table '-DFAKE_SIZE=(sizeof(tw_table) + 8)'
-  fake other_abi -DFAKE_ABI=2
+  fake other_abi '-DFAKE_ABI=(TW_ABI + 1)'
   fake smaller_table -DFAKE_SIZE=64
   fake other_package '-DFAKE_PACKAGE="thalweg:find"'
   fake other_version '-DFAKE_VERSION="0.2.0"'
@@ -66,6 +66,7 @@ programs() {
 headers
 fakes
 scripts/build-services.sh
+bindings/c/tests/symbols.sh "$target/debug/libthalweg_"{search,conformance}.so
 programs plain -O2
 programs sanitized -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined
 

@@ -23,7 +23,7 @@ extern "C" {
 #endif
 
 /* The number of this table's shape. A library with another one is refused. */
-#define TW_ABI 1u
+#define TW_ABI 2u
 
 /* How a call can end and what a function can return. A code is {domain u8, number u24};
  * Thalweg's own domain is 0, so these are the whole code. Numbers never change. */
@@ -57,9 +57,12 @@ typedef struct tw_error {
   char message[248];
 } tw_error;
 
-/* Kinds of a completion. */
-#define TW_CALL_ENDED 1u   /* the call `call` ended with `code` */
-#define TW_STREAM_READY 2u /* an armed stream has something; `call` is the stream's handle */
+/* Kinds of a completion. None comes that was not asked for, so a caller meets those alone whose functions or
+ * flags it uses. */
+#define TW_CALL_ENDED 1u    /* the call `call` ended with `code` */
+#define TW_STREAM_READY 2u  /* an armed stream has something; `call` is the stream's handle */
+#define TW_STILL_RUNNING 3u /* reserved: the call `call` has not ended yet */
+#define TW_HOST_CALL 4u     /* reserved: the service calls its host */
 
 /* One entry of a completion queue. `data` and `message` are valid until `release`. */
 typedef struct tw_completion {
@@ -80,7 +83,7 @@ typedef struct tw_submission {
   uint64_t token;   /* comes back in the completion */
   tw_handle client; /* whose method */
   uint32_t method;  /* its number: the place in the table's `methods` */
-  uint32_t flags;   /* 0 */
+  uint32_t flags;   /* 0; TW_ARGUMENT for a bit that the library does not know */
   const uint8_t *args;
   uint64_t args_size;
   uint64_t deadline_ns; /* 0 or TW_FOREVER: none */
@@ -97,23 +100,34 @@ typedef struct tw_batch {
   uint64_t first_seq;   /* number of the first record, counted from 0 */
   uint64_t lost_before; /* records lost right before it: [first_seq - lost_before, first_seq) */
   uint32_t gap_reason;  /* TW_GAP_*, 0 where nothing was lost */
-  uint32_t ended;       /* 1: the status is the stream's ending, not the wait's */
+  uint32_t flags;       /* TW_BATCH_*; look at the bits you know */
   uint64_t size; /* bytes from `base` on that readers may touch: slots and tails lie within */
 } tw_batch;
+
+#define TW_BATCH_ENDED 1u   /* the status is the stream's ending, not the wait's */
+#define TW_BATCH_CONTROL 2u /* reserved: the records are of the control lane */
 
 #define TW_GAP_CONFLATED 1u /* overtaken by a newer one (policy latest) */
 
 /* A method, in the order of its number. Names are "interface.function", or
  * "interface.[constructor]resource", "interface.[method]resource.name",
  * "interface.[static]resource.name" as WIT writes them. The four hashes are of the flat layouts of
- * the parameters, the result (ok side), the error payload and the stream's element; 0: there is none. */
+ * the parameters, the result (ok side), the error payload and the stream's element; 0: there is none. What follows them says more of the method and is no part of what must
+ * be equal on both sides. */
 typedef struct tw_method {
   const char *name;
   uint64_t params;
   uint64_t ok;
   uint64_t error;
   uint64_t element;
+  uint32_t flags;             /* TW_METHOD_*; look at the bits you know */
+  uint32_t description_size;  /* 0 */
+  const uint8_t *description; /* reserved: its types, for codecs other than the flat one; NULL */
 } tw_method;
+
+#define TW_METHOD_ASYNC 1u      /* an `async func`: the client's next call does not wait for it */
+#define TW_METHOD_INLINE 2u     /* reserved: runs on the caller's thread */
+#define TW_METHOD_IDEMPOTENT 4u /* reserved: a second run does no harm */
 
 /* What a library offers. The first five fields never move. */
 typedef struct tw_table {
@@ -145,6 +159,7 @@ typedef struct tw_table {
   uint32_t (*port_arm)(tw_handle port, uint32_t *ready, tw_error *error);
   /* Waits until there is something to reap. TW_OK, TW_TIMED_OUT, TW_INTERRUPTED, TW_CLOSED. */
   uint32_t (*port_wait)(tw_handle port, uint64_t deadline_ns, tw_error *error);
+  /* TW_ARGUMENT where another thread is reaping the port just now. */
   uint32_t (*port_reap)(tw_handle port, tw_completion *out, uint32_t max, uint32_t *count,
                         tw_error *error);
   /* Frees what the completion points to, and closes handles in it that were not taken. Harmless twice. */
@@ -166,7 +181,7 @@ typedef struct tw_table {
 
   /* Streams: one reader at a time, one open batch at a time.
    * acquire: TW_OK with count >= 1; TW_WOULD_PARK (deadline 0), TW_TIMED_OUT, TW_INTERRUPTED; with
-   * batch->ended = 1: TW_CLOSED at the regular end, else how the stream ended. */
+   * TW_BATCH_ENDED in batch->flags: TW_CLOSED at the regular end, else how the stream ended. */
   uint32_t (*stream_acquire)(tw_handle stream, uint32_t max, uint64_t deadline_ns, tw_batch *out,
                              tw_error *error);
   /* Gives back the first `count` records of the open batch; all of them close it. */

@@ -333,6 +333,19 @@ static void a_result_that_is_released_untaken_closes_its_handle(void) {
   CHECK(after.ok == before.ok);
 }
 
+static void the_table_says_of_each_method_what_the_header_says(void) {
+  const tw_expected *expected = conformance_expected();
+  const tw_method *methods = library.table->methods;
+  uint32_t i;
+  CHECK(library.table->method_count == expected->method_count);
+  for (i = 0; i < expected->method_count; i++) {
+    CHECK(methods[i].flags == expected->methods[i].flags);
+    CHECK(methods[i].description_size == 0 && methods[i].description == NULL);
+  }
+  CHECK(methods[CONFORMANCE_METHOD_NEVER].flags == TW_METHOD_ASYNC);
+  CHECK(methods[CONFORMANCE_METHOD_ECHO_BOOL].flags == 0);
+}
+
 int main(int argc, char **argv) {
   struct sigaction action;
   memset(&action, 0, sizeof(action));
@@ -340,6 +353,7 @@ int main(int argc, char **argv) {
   sigaction(SIGALRM, &action, NULL);
   open_library(argc, argv);
   client = open_client(16);
+  RUN(the_table_says_of_each_method_what_the_header_says);
   RUN(an_answer_comes_back);
   RUN(a_call_without_a_result_ends);
   RUN(a_typed_error_has_its_payload);

@@ -269,16 +269,16 @@ static void waiting_for_what_does_not_come_ends_as_it_was_told(void) {
   tw_error error;
   uint64_t began = table->now();
   CHECK_CODE(search_progress_stream_acquire(&stream, 1, 0, &batch, &error), TW_WOULD_PARK);
-  CHECK(batch.tw.ended == 0);
+  CHECK(batch.tw.flags == 0);
   CHECK_CODE(search_progress_stream_acquire(&stream, 1, began + 30 * MILLISECOND, &batch, &error),
              TW_TIMED_OUT);
-  CHECK(batch.tw.ended == 0 && table->now() - began >= 30 * MILLISECOND);
+  CHECK(batch.tw.flags == 0 && table->now() - began >= 30 * MILLISECOND);
   memset(&timer, 0, sizeof(timer));
   timer.it_value.tv_usec = 30000;
   setitimer(ITIMER_REAL, &timer, NULL);
   CHECK_CODE(search_progress_stream_acquire(&stream, 1, TW_FOREVER, &batch, &error),
              TW_INTERRUPTED);
-  CHECK(batch.tw.ended == 0);
+  CHECK(batch.tw.flags == 0);
   CHECK_CODE(search_progress_stream_close(&stream, &error), TW_OK);
   CHECK_CODE(search_query_close(&query, &error), TW_OK);
 }

@@ -36,8 +36,8 @@ static void a_larger_table_is_opened(void) {
 }
 
 static void another_abi_is_refused(void) {
-  refused("other_abi", TW_VERSION, "abi 1 (thalweg:search@0.1.0)",
-          "abi 2 (thalweg:search@0.1.0, Thalweg 9.9.9)");
+  refused("other_abi", TW_VERSION, "abi 2 (thalweg:search@0.1.0)",
+          "abi 3 (thalweg:search@0.1.0, Thalweg 9.9.9)");
 }
 
 static void a_smaller_table_is_refused(void) {

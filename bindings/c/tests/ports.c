@@ -1,6 +1,7 @@
 /* Ports, and handles that are closed, stale, null or of another kind. */
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -58,6 +59,40 @@ static void a_batch_beyond_the_capacity_is_accepted_in_part(void) {
   CHECK(reaped == 2);
   CHECK_CODE(table->port_wait(client.tw.port, 0, &error), TW_TIMED_OUT);
   for (i = 0; i < 3; i++) {
+    tw_writer_free(&writers[i]);
+  }
+  close_client(&client);
+}
+
+static void a_flag_that_the_library_does_not_know_is_refused(void) {
+  conformance_client client = open_client(3);
+  const tw_table *table = client.tw.table;
+  tw_writer writers[2];
+  tw_submission batch[2];
+  tw_completion completion;
+  tw_error error;
+  uint32_t accepted = 7;
+  uint32_t bit;
+  int i;
+  for (i = 0; i < 2; i++) {
+    REQUIRE_OK(conformance_nothing_prepare(&client, &writers[i], &batch[i], &error), error);
+    batch[i].token = (uint64_t)i;
+  }
+  for (bit = 0; bit < 32; bit++) {
+    batch[0].flags = UINT32_C(1) << bit;
+    CHECK_CODE(table->submit(client.tw.port, batch, 1, &accepted, &error), TW_ARGUMENT);
+    CHECK(accepted == 0 && strstr(error.message, "flags") != NULL);
+  }
+  /* Those before it in the batch are accepted. */
+  batch[0].flags = 0;
+  batch[1].flags = 77;
+  CHECK_CODE(table->submit(client.tw.port, batch, 2, &accepted, &error), TW_ARGUMENT);
+  CHECK(accepted == 1);
+  completion = next_completion(&client);
+  CHECK(completion.token == 0);
+  table->release(&completion);
+  CHECK_CODE(table->port_wait(client.tw.port, 0, &error), TW_TIMED_OUT);
+  for (i = 0; i < 2; i++) {
     tw_writer_free(&writers[i]);
   }
   close_client(&client);
@@ -373,10 +408,67 @@ static void two_threads_submit_on_one_port_that_a_third_reaps(void) {
   close_client(&client);
 }
 
+/* Two threads reap one port against the rule: each is served or refused, and no completion is lost or
+ * comes twice. */
+static struct {
+  pthread_mutex_t lock;
+  tw_handle port;
+  uint32_t left;
+  uint32_t times[1000];
+} reaped = {PTHREAD_MUTEX_INITIALIZER, 0, 1000, {0}};
+
+static void *reap_what_comes(void *unused) {
+  const tw_table *table = library.table;
+  tw_completion completions[8];
+  bool more = true;
+  (void)unused;
+  while (more) {
+    tw_error error;
+    uint32_t count = 0;
+    uint32_t i;
+    uint32_t code = table->port_reap(reaped.port, completions, 8, &count, &error);
+    CHECK(code == TW_OK || (code == TW_ARGUMENT && count == 0));
+    pthread_mutex_lock(&reaped.lock);
+    for (i = 0; i < count; i++) {
+      reaped.times[completions[i].token]++;
+      table->release(&completions[i]);
+    }
+    reaped.left -= count;
+    more = reaped.left > 0;
+    pthread_mutex_unlock(&reaped.lock);
+    sched_yield();
+  }
+  return NULL;
+}
+
+static void two_threads_that_reap_one_port_lose_nothing(void) {
+  conformance_client client = open_client(1000);
+  pthread_t threads[2];
+  tw_error error;
+  uint64_t token;
+  int i;
+  reaped.port = client.tw.port;
+  for (i = 0; i < 2; i++) {
+    pthread_create(&threads[i], NULL, reap_what_comes, NULL);
+  }
+  for (token = 0; token < 1000; token++) {
+    REQUIRE_OK(conformance_nothing_submit(&client, TW_FOREVER, token, NULL, &error), error);
+  }
+  for (i = 0; i < 2; i++) {
+    pthread_join(threads[i], NULL);
+  }
+  for (token = 0; token < 1000; token++) {
+    CHECK(reaped.times[token] == 1);
+  }
+  CHECK_CODE(library.table->port_wait(client.tw.port, 0, &error), TW_TIMED_OUT);
+  close_client(&client);
+}
+
 int main(int argc, char **argv) {
   open_library(argc, argv);
   RUN(a_full_port_is_overloaded_at_submit_and_takes_more_once_reaped);
   RUN(a_batch_beyond_the_capacity_is_accepted_in_part);
+  RUN(a_flag_that_the_library_does_not_know_is_refused);
   RUN(a_capacity_out_of_range_is_refused);
   RUN(the_eventfd_is_readable_once_armed_and_completed);
   RUN(a_wait_ends_at_its_deadline);
@@ -390,5 +482,6 @@ int main(int argc, char **argv) {
   RUN(a_child_is_told_that_it_was_forked_and_opens_its_own);
   RUN(two_threads_call_one_instance_through_a_port_each);
   RUN(two_threads_submit_on_one_port_that_a_third_reaps);
+  RUN(two_threads_that_reap_one_port_lose_nothing);
   return done("ports");
 }

@@ -39,7 +39,7 @@ static void numbers_come_in_order_and_the_end_is_closed(void) {
     CHECK_CODE(conformance_u64_stream_release(&stream, batch.tw.count, &error), TW_OK);
   }
   CHECK_CODE(code, TW_CLOSED);
-  CHECK(batch.tw.ended == 1 && next == 20005);
+  CHECK(batch.tw.flags == TW_BATCH_ENDED && next == 20005);
   /* The end stays the end. */
   CHECK_CODE(conformance_u64_stream_acquire(&stream, 1, TW_FOREVER, &batch, &error), TW_CLOSED);
   CHECK_CODE(conformance_u64_stream_close(&stream, &error), TW_OK);
@@ -157,7 +157,7 @@ static uint32_t drain(conformance_u64_stream *stream, uint64_t *count, tw_error 
     *count += batch.tw.count;
     REQUIRE_OK(conformance_u64_stream_release(stream, batch.tw.count, error), *error);
   }
-  CHECK(batch.tw.ended == 1);
+  CHECK(batch.tw.flags == TW_BATCH_ENDED);
   return code;
 }
 

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 use thalweg_capi::abi::{
-    TW_CLOSED, TW_INTERRUPTED, TW_OK, TW_TIMED_OUT, TW_WOULD_PARK, TwBatch, TwError, TwHandle,
-    TwTable,
+    TW_BATCH_ENDED, TW_CLOSED, TW_INTERRUPTED, TW_OK, TW_TIMED_OUT, TW_WOULD_PARK, TwBatch,
+    TwError, TwHandle, TwTable,
 };
 
 use crate::errors;
@@ -169,8 +169,10 @@ impl Reader {
             return match code {
                 TW_OK => Ok(self.opened(py, batch)),
                 TW_INTERRUPTED => continue,
-                _ if batch.ended == 0 && code == TW_WOULD_PARK => Ok(Acquired::WouldPark),
-                _ if batch.ended == 0 && code == TW_TIMED_OUT => {
+                _ if batch.flags & TW_BATCH_ENDED == 0 && code == TW_WOULD_PARK => {
+                    Ok(Acquired::WouldPark)
+                }
+                _ if batch.flags & TW_BATCH_ENDED == 0 && code == TW_TIMED_OUT => {
                     Err(errors::from_table(py, code, &error))
                 }
                 _ if self.handle.is_closed() => Ok(Acquired::End),
@@ -305,7 +307,7 @@ fn blank() -> Blank {
         first_seq: 0,
         lost_before: 0,
         gap_reason: 0,
-        ended: 0,
+        flags: 0,
         size: 0,
     })
 }

@@ -16,7 +16,8 @@
 #define FAKE_VERSION "0.1.0"
 #endif
 
-static const tw_method methods[] = {{"search.[constructor]query", 1, 2, 3, 0}};
+static const tw_method methods[] = {
+    {.name = "search.[constructor]query", .params = 1, .ok = 2, .error = 3}};
 
 static const tw_table table = {
     .abi = FAKE_ABI,

@@ -36,6 +36,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0xcd2f_d49b_c6b0_14bd,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -44,6 +45,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x08c4_8207_b567_53d8,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -52,6 +54,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x4d24_d319_3e7e_f3bf,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -60,6 +63,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x4d2b_df19_3e85_26d1,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -68,6 +72,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x4d35_d319_3e8d_66f2,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -76,6 +81,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x08d9_0607_b578_dd2e,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -84,6 +90,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x818a_d919_5c4b_facd,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -92,6 +99,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x8183_c519_5c45_ba23,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -100,6 +108,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x818d_d519_5c4e_29d8,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -108,6 +117,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0xdd63_5018_ff70_3544,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -116,6 +126,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0xdd74_4c18_ff7e_a1ab,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -124,6 +135,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0xf2a3_9391_0b5b_3ebd,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -132,6 +144,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x704b_e0d8_faaf_fc58,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -140,6 +153,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x596b_992f_7633_bb7c,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -148,6 +162,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x0ec3_aa44_c270_b197,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -156,6 +171,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0xe422_5fb5_1aec_6740,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -164,6 +180,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x272d_a316_c88f_92bd,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -172,6 +189,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0xd8e4_c1a5_88e3_a824,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -180,6 +198,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x14a5_72c5_502d_a3a7,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -188,6 +207,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0xb763_bc2a_92a1_d245,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -196,6 +216,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x4328_605c_80a6_e68d,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -204,6 +225,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0xdd4c_2ab2_e5bb_573f,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -212,6 +234,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x44ff_782e_b483_2964,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -220,6 +243,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x9ff6_7fce_bedc_02bd,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -228,6 +252,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x2b35_3b5c_77e2_2694,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -236,6 +261,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x7129_39e7_0a1b_c65a,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -244,6 +270,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0xf758_2719_e70d_31c0,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -252,6 +279,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x8890_9ce0_0e86_9dbf,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -260,6 +288,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x8890_9ce0_0e86_9dbf,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -268,6 +297,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x868c_726f_3615_578a,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -276,6 +306,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x1c38_865c_5328_821f,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -284,6 +315,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x87ce_71ff_ef1d_c439,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -292,6 +324,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x418e_0a15_219a_a3ec,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -300,6 +333,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0xef56_3916_dca5_ffc8,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -308,6 +342,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x6325_6c9d_4438_ac9c,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -316,6 +351,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0xff01_521d_000f_1244,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -324,6 +360,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x200b_b43a_d05d_749a,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -332,6 +369,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x5426_b5e0_ef1d_8b8e,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -340,6 +378,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0xc302_8516_8087_fa3a,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -348,6 +387,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0xd8e4_c1a5_88e3_a824,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -356,6 +396,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x60ec_a799_2650_2947,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -364,6 +405,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0xf003_d89c_9bd8_7f12,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -372,6 +414,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0xaf64_124c_8602_484e,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -380,6 +423,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x9a7c_2815_3b5d_3c3a,
             error: 0,
             element: 0x4d35_d319_3e8d_66f2,
+            is_async: false,
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 8192,
@@ -391,6 +435,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x172e_b413_3195_d4ab,
             error: 0x60ec_a799_2650_2947,
             element: 0x1fd3_a7e2_bf56_062d,
+            is_async: true,
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 256,
@@ -402,6 +447,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x9a7c_2815_3b5d_3c3a,
             error: 0,
             element: 0x4d35_d319_3e8d_66f2,
+            is_async: false,
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Latest,
                 capacity: 64,
@@ -413,6 +459,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x9a7c_2815_3b5d_3c3a,
             error: 0,
             element: 0x4d35_d319_3e8d_66f2,
+            is_async: false,
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 8192,
@@ -424,6 +471,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x9a7c_2815_3b5d_3c3a,
             error: 0,
             element: 0x4d35_d319_3e8d_66f2,
+            is_async: false,
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 64,
@@ -435,6 +483,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x4d2b_df19_3e85_26d1,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -443,6 +492,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x4d35_d319_3e8d_66f2,
             error: 0x60ec_a799_2650_2947,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -451,6 +501,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x4d35_d319_3e8d_66f2,
             error: 0x60ec_a799_2650_2947,
             element: 0,
+            is_async: true,
             stream: None,
         },
         port::Method {
@@ -459,6 +510,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0xaf64_124c_8602_484e,
             error: 0xaf64_124c_8602_484e,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -467,6 +519,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x4d2b_df19_3e85_26d1,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -475,6 +528,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x4d2b_df19_3e85_26d1,
             error: 0,
             element: 0,
+            is_async: true,
             stream: None,
         },
         port::Method {
@@ -483,6 +537,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0xaf64_124c_8602_484e,
             error: 0,
             element: 0,
+            is_async: true,
             stream: None,
         },
         port::Method {
@@ -491,6 +546,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x4d2b_df19_3e85_26d1,
             error: 0,
             element: 0,
+            is_async: true,
             stream: None,
         },
         port::Method {
@@ -499,6 +555,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x90e2_c2e2_269e_a6ab,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -507,6 +564,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x4d35_d319_3e8d_66f2,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -515,6 +573,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x4d35_d319_3e8d_66f2,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -523,6 +582,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x4d35_d319_3e8d_66f2,
             error: 0,
             element: 0,
+            is_async: true,
             stream: None,
         },
         port::Method {
@@ -531,6 +591,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x9a7c_2815_3b5d_3c3a,
             error: 0,
             element: 0x4d35_d319_3e8d_66f2,
+            is_async: false,
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 1_048_576,
@@ -542,6 +603,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x90e2_c2e2_269e_a6ab,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -550,6 +612,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x4d35_d319_3e8d_66f2,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -558,6 +621,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0xa352_02ad_1aa1_3a51,
             error: 0x60ec_a799_2650_2947,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -566,6 +630,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x4d2b_df19_3e85_26d1,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -574,6 +639,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x4d2b_df19_3e85_26d1,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
     ],

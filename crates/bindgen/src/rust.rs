@@ -176,9 +176,10 @@ fn package_constant(out: &mut String, package: &Package) {
         line(
             out,
             &format!(
-                "error: {}, element: {}, stream: {stream} }},",
+                "error: {}, element: {}, is_async: {}, stream: {stream} }},",
                 hex(hashes.error),
-                hex(hashes.element)
+                hex(hashes.element),
+                function.is_async
             ),
         );
     }

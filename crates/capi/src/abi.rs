@@ -6,7 +6,7 @@
 use core::ffi::{c_char, c_int, c_void};
 
 /// The number of this table's shape (`TW_ABI`). A library with another one is refused.
-pub const TW_ABI: u32 = 1;
+pub const TW_ABI: u32 = 2;
 
 /// The one symbol of a library, as `dlsym` wants it.
 pub const TW_LIBRARY_SYMBOL: &core::ffi::CStr = c"tw_library";
@@ -49,9 +49,25 @@ pub const TW_FOREVER: u64 = u64::MAX;
 pub const TW_CALL_ENDED: u32 = 1;
 /// A completion of `stream_arm`.
 pub const TW_STREAM_READY: u32 = 2;
+/// Reserved: the call has not ended yet.
+pub const TW_STILL_RUNNING: u32 = 3;
+/// Reserved: the service calls its host.
+pub const TW_HOST_CALL: u32 = 4;
+
+/// In a batch's flags: the status is the stream's ending, not the wait's.
+pub const TW_BATCH_ENDED: u32 = 1;
+/// Reserved: the records are of the control lane.
+pub const TW_BATCH_CONTROL: u32 = 2;
 
 /// Records were overtaken by newer ones (policy `latest`).
 pub const TW_GAP_CONFLATED: u32 = 1;
+
+/// In a method's flags: an `async func`.
+pub const TW_METHOD_ASYNC: u32 = 1;
+/// Reserved: runs on the caller's thread.
+pub const TW_METHOD_INLINE: u32 = 2;
+/// Reserved: a second run does no harm.
+pub const TW_METHOD_IDEMPOTENT: u32 = 4;
 
 /// A handle: index and generation; 0 is never valid.
 pub type TwHandle = u64;
@@ -110,7 +126,7 @@ pub struct TwBatch {
     pub first_seq: u64,
     pub lost_before: u64,
     pub gap_reason: u32,
-    pub ended: u32,
+    pub flags: u32,
     pub size: u64,
 }
 
@@ -124,6 +140,9 @@ pub struct TwMethod {
     pub ok: u64,
     pub error: u64,
     pub element: u64,
+    pub flags: u32,
+    pub description_size: u32,
+    pub description: *const u8,
 }
 
 /// What a library offers (`tw_table`). The first five fields never move.
@@ -183,7 +202,7 @@ const _: () = {
     assert!(size_of::<TwCompletion>() == 64);
     assert!(size_of::<TwSubmission>() == 56);
     assert!(size_of::<TwBatch>() == 56);
-    assert!(size_of::<TwMethod>() == 40);
+    assert!(size_of::<TwMethod>() == 56);
     assert!(size_of::<TwTable>() == 56 + 18 * 8);
     assert!(core::mem::offset_of!(TwCompletion, owner) == 56);
     assert!(core::mem::offset_of!(TwSubmission, deadline_ns) == 40);

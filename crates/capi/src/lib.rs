@@ -14,6 +14,9 @@ pub use library::{Export, Library};
 /// Makes this `cdylib` a Thalweg library: exports `tw_library` for a service, given its type and an expression that
 /// makes one (at a client's first call, and again after a panic).
 ///
+/// The library must not be unloaded, because its threads run in it. Its `build.rs` says so to the linker:
+/// `println!("cargo::rustc-link-arg-cdylib=-Wl,-z,nodelete");`.
+///
 /// ```ignore
 /// thalweg_capi::export!(search::SearchServer<Ripgrep>, search::SearchServer::new(Ripgrep::default()));
 /// ```

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use thalweg_port::{Failure, Instance, Object, Package, Service, find, insert, remove};
 use thalweg_queue::clock;
 
-use crate::abi::{TW_ABI, TwError, TwHandle, TwMethod, TwTable};
+use crate::abi::{TW_ABI, TW_METHOD_ASYNC, TwError, TwHandle, TwMethod, TwTable};
 use crate::error::{argument, enter, out};
 use crate::{ports, streams};
 
@@ -60,6 +60,9 @@ impl Library {
                     ok: method.ok,
                     error: method.error,
                     element: method.element,
+                    flags: if method.is_async { TW_METHOD_ASYNC } else { 0 },
+                    description_size: 0,
+                    description: std::ptr::null(),
                 })
                 .collect();
             let methods = methods.leak();

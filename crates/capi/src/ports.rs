@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
-use thalweg_port::{Completed, Failure, Kind, Object, Port, find, insert, remove, with};
+use thalweg_port::{Completed, Failure, Kind, Object, Port, find, insert, remove};
 
 use crate::abi::{TW_CALL_ENDED, TW_STREAM_READY, TwCompletion, TwError, TwHandle, TwSubmission};
 use crate::error::{argument, enter, out};
@@ -81,18 +81,12 @@ pub(crate) unsafe extern "C" fn reap(
             let count = out(count, "count")?;
             *count = 0;
             out(completions, "out")?;
-            with(port, |object| match object {
-                Object::Port(queue) => {
-                    while *count < max
-                        && let Some(completed) = queue.reap()
-                    {
-                        completions.add(*count as usize).write(describe(completed));
-                        *count += 1;
-                    }
-                    Ok(())
-                }
-                other => Err(wrong(port, other, "a port")),
-            })?
+            let port = find_port(port)?;
+            for completed in port.reap()?.take(max as usize) {
+                completions.add(*count as usize).write(describe(completed));
+                *count += 1;
+            }
+            Ok(())
         })
     }
 }
@@ -199,6 +193,12 @@ pub(crate) unsafe extern "C" fn submit(
 /// `args` is null or points to `args_size` bytes.
 unsafe fn submit_one(port: &Arc<Port>, submission: &mut TwSubmission) -> Result<(), Failure> {
     let instance = find_client(submission.client)?;
+    if submission.flags != 0 {
+        let flags = submission.flags;
+        return Err(argument(format!(
+            "flags {flags:#x} are none of this version's"
+        )));
+    }
     if submission.args.is_null() {
         return Err(argument("args is a null pointer"));
     }

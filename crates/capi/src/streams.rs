@@ -5,7 +5,7 @@ use std::sync::Arc;
 use thalweg_port::stream::StreamCore;
 use thalweg_port::{Failure, Object, find, remove};
 
-use crate::abi::{TW_GAP_CONFLATED, TwBatch, TwError, TwHandle};
+use crate::abi::{TW_BATCH_ENDED, TW_GAP_CONFLATED, TwBatch, TwError, TwHandle};
 use crate::error::{enter, out};
 use crate::library::wrong;
 use crate::ports::find_port;
@@ -25,7 +25,7 @@ const NOTHING: TwBatch = TwBatch {
     first_seq: 0,
     lost_before: 0,
     gap_reason: 0,
-    ended: 0,
+    flags: 0,
     size: 0,
 };
 
@@ -45,7 +45,7 @@ pub(crate) unsafe extern "C" fn acquire(
                 find_stream(stream)?
                     .acquire(max, deadline_ns)
                     .map_err(|(failure, ended)| {
-                        batch.ended = ended.into();
+                        batch.flags = if ended { TW_BATCH_ENDED } else { 0 };
                         failure
                     })?;
             *batch = TwBatch {
@@ -61,7 +61,7 @@ pub(crate) unsafe extern "C" fn acquire(
                 } else {
                     0
                 },
-                ended: 0,
+                flags: 0,
                 size: open.size().into(),
             };
             Ok(())

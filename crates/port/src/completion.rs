@@ -82,8 +82,30 @@ pub struct Port {
     event: Arc<EventFd>,
     event_waker: Waker,
     closed: AtomicBool,
+    /// Somebody holds a [`Reap`].
+    reaping: AtomicBool,
     /// The reaper's: how long spinning pays.
     spin: Mutex<Spin>,
+}
+
+/// The one who reaps a port just now: an iterator over what has completed.
+#[derive(Debug)]
+pub struct Reap<'a> {
+    port: &'a Port,
+}
+
+impl Iterator for Reap<'_> {
+    type Item = Completed;
+
+    fn next(&mut self) -> Option<Completed> {
+        self.port.take()
+    }
+}
+
+impl Drop for Reap<'_> {
+    fn drop(&mut self) {
+        self.port.reaping.store(false, Ordering::Release);
+    }
 }
 
 impl Port {
@@ -108,6 +130,7 @@ impl Port {
             event_waker: Waker::from(Arc::clone(&event)),
             event,
             closed: AtomicBool::new(false),
+            reaping: AtomicBool::new(false),
             spin: Mutex::default(),
         }))
     }
@@ -153,8 +176,18 @@ impl Port {
         }
     }
 
-    /// Takes out the next completion.
-    pub fn reap(&self) -> Option<Completed> {
+    /// Takes out what has completed, in one thread at a time.
+    ///
+    /// # Errors
+    /// `argument`: somebody else is at it.
+    pub fn reap(&self) -> Result<Reap<'_>, Failure> {
+        if self.reaping.swap(true, Ordering::Acquire) {
+            return Err(Code::Argument.because("another thread reaps this port"));
+        }
+        Ok(Reap { port: self })
+    }
+
+    fn take(&self) -> Option<Completed> {
         let completed = self.ring.pop()?;
         self.unreserve();
         Some(completed)
@@ -252,7 +285,7 @@ impl Port {
                 call.stop(Code::Cancelled.because("the port was closed"));
             }
         }
-        while self.reap().is_some() {}
+        while self.take().is_some() {}
         self.gate.signal();
     }
 }

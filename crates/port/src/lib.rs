@@ -35,7 +35,7 @@ mod task;
 pub use call::{Call, CallCore};
 pub use client::{Client, Own};
 pub use code::{Code, Failure};
-pub use completion::{Completed, Kind, Port};
+pub use completion::{Completed, Kind, Port, Reap};
 pub use handles::{Object, Resource, close_handle, epoch, find, insert, remove, with};
 pub use incoming::{Incoming, Refusal};
 pub use instance::Instance;

@@ -28,6 +28,8 @@ pub struct Method {
     pub error: u64,
     /// Of the stream's element.
     pub element: u64,
+    /// `async func`: the client's next call does not wait for it.
+    pub is_async: bool,
     /// Of the stream that it returns.
     pub stream: Option<StreamOptions>,
 }

@@ -7,7 +7,9 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use lab::{Boom, Lab, client};
-use thalweg_port::{CallError, Code, Instance, NoError, Object, Port, close_handle, find};
+use thalweg_port::{
+    CallError, Code, Completed, Instance, NoError, Object, Port, close_handle, find,
+};
 use thalweg_queue::clock;
 use thalweg_runtime::native;
 
@@ -206,11 +208,16 @@ fn a_port_that_would_park_where_it_must_not_says_so() {
         .submit(&port, 7, 0, shout_args("x"), u64::MAX)
         .unwrap();
     port.wait(u64::MAX).unwrap();
-    assert_eq!(port.reap().unwrap().token, 7);
+    assert_eq!(next(&port).token, 7);
 }
 
 fn instance() -> Arc<Instance> {
     Instance::open(Lab::default, Instance::runtime().unwrap())
+}
+
+/// The next completion of a port.
+fn next(port: &Port) -> Completed {
+    port.reap().unwrap().next().unwrap()
 }
 
 fn shout_args(text: &str) -> Vec<u8> {
@@ -228,11 +235,11 @@ fn a_port_completes_each_submission_once_with_its_token() {
     let mut seen = [false; 64];
     for _ in 0..64 {
         port.wait(u64::MAX).unwrap();
-        let done = port.reap().unwrap();
+        let done = next(&port);
         assert_eq!(done.code, Code::Ok);
         assert!(!std::mem::replace(&mut seen[done.token as usize], true));
     }
-    assert!(port.reap().is_none());
+    assert!(port.reap().unwrap().next().is_none());
     assert_eq!(port.wait(0).unwrap_err().code, Code::TimedOut);
     instance.close();
 }
@@ -245,8 +252,30 @@ fn a_full_port_is_overloaded_until_it_is_reaped() {
     submit(2).unwrap();
     assert_eq!(submit(3).unwrap_err().code, Code::Overloaded);
     port.wait(u64::MAX).unwrap();
-    drop(port.reap().unwrap());
+    drop(next(&port));
     submit(3).unwrap();
+    instance.close();
+}
+
+#[test]
+fn a_port_is_reaped_by_one_thread_at_a_time() {
+    let (instance, port) = (instance(), Port::open(4).unwrap());
+    for token in [1, 2] {
+        instance
+            .submit(&port, token, 0, shout_args("x"), u64::MAX)
+            .unwrap();
+        port.wait(u64::MAX).unwrap();
+    }
+    let mut reaping = port.reap().unwrap();
+    assert_eq!(reaping.next().unwrap().token, 1);
+    let refused = std::thread::scope(|scope| {
+        let other = scope.spawn(|| port.reap().map(Iterator::count));
+        other.join().unwrap().unwrap_err().code
+    });
+    assert_eq!(refused, Code::Argument);
+    drop(reaping);
+    port.wait(u64::MAX).unwrap();
+    assert_eq!(next(&port).token, 2);
     instance.close();
 }
 
@@ -290,7 +319,7 @@ fn closing_a_client_cancels_its_calls() {
         .unwrap();
     instance.close();
     port.wait(u64::MAX).unwrap();
-    let done = port.reap().unwrap();
+    let done = next(&port);
     assert_eq!((done.token, done.code), (7, Code::Cancelled));
     let refused = instance.submit(&port, 8, 0, shout_args("x"), u64::MAX);
     assert_eq!(refused.unwrap_err().code, Code::Closed);
@@ -313,7 +342,7 @@ fn an_armed_port_is_readable_when_something_completes() {
         // SAFETY: one pollfd, of ours.
         assert_eq!(unsafe { libc::poll(&mut poll, 1, 20_000) }, 1);
         assert!(port.arm().unwrap(), "there is something to reap");
-        drop(port.reap().unwrap());
+        drop(next(&port));
     }
     instance.close();
 }
@@ -333,7 +362,7 @@ fn malformed_arguments_and_unknown_methods_are_refused() {
     ] {
         instance.submit(&port, 1, 0, bad, u64::MAX).unwrap();
         port.wait(u64::MAX).unwrap();
-        assert_eq!(port.reap().unwrap().code, Code::Argument);
+        assert_eq!(next(&port).code, Code::Argument);
     }
     instance.close();
 }
@@ -346,7 +375,7 @@ fn a_result_nobody_takes_closes_what_it_holds() {
         .submit(&port, 1, lab::NEW_COUNTER, args, u64::MAX)
         .unwrap();
     port.wait(u64::MAX).unwrap();
-    let mut done = port.reap().unwrap();
+    let mut done = next(&port);
     let handle = done.take(0).unwrap();
     assert_eq!(done.take(0).unwrap_err().code, Code::Argument);
     assert_eq!(done.take(1).unwrap_err().code, Code::Argument);
@@ -359,7 +388,7 @@ fn a_result_nobody_takes_closes_what_it_holds() {
         .submit(&port, 2, lab::NEW_COUNTER, args, u64::MAX)
         .unwrap();
     port.wait(u64::MAX).unwrap();
-    let done = port.reap().unwrap();
+    let done = next(&port);
     let handle = u64::from_le_bytes(done.data[16..24].try_into().unwrap());
     assert!(find(handle).is_ok());
     drop(done);
@@ -386,7 +415,7 @@ fn calls_from_four_threads_all_complete_in_order_per_thread() {
                         sent += 1;
                     }
                     port.wait(clock::deadline(Duration::from_secs(60))).unwrap();
-                    while let Some(completed) = port.reap() {
+                    for completed in port.reap().unwrap() {
                         assert_eq!((completed.token, completed.code), (done, Code::Ok));
                         done += 1;
                     }

@@ -71,7 +71,7 @@ fn round(seed: u64) {
             }
             Err(refused) => assert!(matches!(refused.code, Code::Overloaded | Code::Closed)),
         }
-        while let Some(mut done) = port.reap() {
+        for mut done in port.reap().unwrap() {
             *completed.entry(done.token).or_insert(0) += 1;
             if done.code == Code::Ok
                 && random.below(2) == 0
@@ -97,7 +97,7 @@ fn round(seed: u64) {
     while completed.len() < accepted as usize {
         port.wait(clock::deadline(Duration::from_secs(60)))
             .expect("every accepted call completes");
-        while let Some(done) = port.reap() {
+        for done in port.reap().unwrap() {
             *completed.entry(done.token).or_insert(0) += 1;
         }
     }

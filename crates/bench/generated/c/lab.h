@@ -107,13 +107,16 @@ static inline const tw_expected *lab_expected(void) {
   static const tw_method methods[] = {
       {"lab.nop",
        UINT64_C(0x651bccb0340f0ef8), UINT64_C(0xaf64124c8602484e),
-       UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000)},
+       UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
+       0, 0, NULL},
       {"lab.nop-async",
        UINT64_C(0x651bccb0340f0ef8), UINT64_C(0xaf64124c8602484e),
-       UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000)},
+       UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
+       TW_METHOD_ASYNC, 0, NULL},
       {"lab.generate",
        UINT64_C(0x3bc93270ea6e6686), UINT64_C(0x439252368c6f876c),
-       UINT64_C(0x0000000000000000), UINT64_C(0xc2bc292635916f6c)},
+       UINT64_C(0x0000000000000000), UINT64_C(0xc2bc292635916f6c),
+       0, 0, NULL},
   };
   static const tw_expected expected = {LAB_PACKAGE, LAB_VERSION, LAB_LAYOUT, methods, 3};
   return &expected;

@@ -35,6 +35,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0xaf64_124c_8602_484e,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -43,6 +44,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0xaf64_124c_8602_484e,
             error: 0,
             element: 0,
+            is_async: true,
             stream: None,
         },
         port::Method {
@@ -51,6 +53,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x4392_5236_8c6f_876c,
             error: 0,
             element: 0xc2bc_2926_3591_6f6c,
+            is_async: false,
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 8192,

@@ -85,10 +85,16 @@ pub(super) fn clients(plan: &Plan<'_>, out: &mut Source) {
                 hash(hashes.ok)
             ));
             out.line(&format!(
-                "       {}, {}}},",
+                "       {}, {},",
                 hash(hashes.error),
                 hash(hashes.element)
             ));
+            let flags = if call.function.is_async {
+                "TW_METHOD_ASYNC"
+            } else {
+                "0"
+            };
+            out.line(&format!("       {flags}, 0, NULL}},"));
         }
         out.line("  };");
         "methods"

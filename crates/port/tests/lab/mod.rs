@@ -36,6 +36,7 @@ const fn method<P: Decode, T: Decode>(name: &'static str, stream: Option<StreamO
         ok: T::HASH,
         error: String::HASH,
         element: 0,
+        is_async: false,
         stream,
     }
 }

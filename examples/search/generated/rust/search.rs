@@ -38,6 +38,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x4f46_e92b_541a_fa23,
             error: 0x4730_cc44_9f54_e61b,
             element: 0,
+            is_async: false,
             stream: None,
         },
         port::Method {
@@ -46,6 +47,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0xa8e3_ffe3_ff16_d31f,
             error: 0,
             element: 0x45e3_daaf_d09c_a3d9,
+            is_async: false,
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Latest,
                 capacity: 8192,
@@ -57,6 +59,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x4d35_d319_3e8d_66f2,
             error: 0x4730_cc44_9f54_e61b,
             element: 0,
+            is_async: true,
             stream: None,
         },
         port::Method {
@@ -65,6 +68,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x4392_5236_8c6f_876c,
             error: 0x4730_cc44_9f54_e61b,
             element: 0xc2bc_2926_3591_6f6c,
+            is_async: true,
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 8192,
@@ -76,6 +80,7 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x704b_e0d8_faaf_fc58,
             error: 0,
             element: 0,
+            is_async: false,
             stream: None,
         },
     ],
