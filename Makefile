@@ -246,7 +246,7 @@ prove-miri: setup
 	MIRIFLAGS="-Zmiri-many-seeds=0..16" $(MIRI) -p thalweg-queue --lib
 	$(MIRI) -p thalweg-queue --test channels -- oneshot:: drops:: closing::
 	$(MIRI) -p thalweg-wire
-	$(MIRI) -p thalweg-runtime --lib --test actors --test breakers --test joining --test rate_limits --test sync --test sync_endings --test sync_stress
+	$(MIRI) -p thalweg-runtime --lib --test actors --test breakers --test bulkheads --test joining --test rate_limits --test sync --test sync_endings --test sync_stress
 	MIRIFLAGS="-Zmiri-disable-isolation" $(MIRI) -p thalweg-runtime --test exits --test groups --test supervisors_restarting
 	MIRIFLAGS="-Zmiri-tree-borrows" $(MIRI) -p thalweg-runtime --test actors --test joining --test sync --test sync_endings --test sync_stress
 
