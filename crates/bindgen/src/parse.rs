@@ -5,6 +5,7 @@
 //! generator can write.
 
 mod functions;
+mod planned;
 mod policy;
 mod sources;
 mod types;

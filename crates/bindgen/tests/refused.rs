@@ -54,6 +54,7 @@ interface i {
   s: func() -> stream<u8>;
   f: func();
   resource r { t: func() -> stream<u8>; }
+  a: async func();
 }
 world w { export i; }
 ";
@@ -413,7 +414,7 @@ fn policy_for_a_function_that_does_not_exist() {
 fn policy_for_a_function_without_a_stream() {
     assert_eq!(
         policy_refusal("[i.f]\ncapacity = 64\n"),
-        "b.thalweg.toml:1:4: key `i.f`: the function returns no stream, and only a stream has options"
+        "b.thalweg.toml:2:1: key `i.f.capacity`: it is an option of a function that returns a stream"
     );
 }
 
@@ -427,6 +428,83 @@ fn unknown_option() {
         policy_refusal("i.s = 3\n"),
         "b.thalweg.toml:1:3: key `i.s`: it must be a table, with `policy` and `capacity` in it"
     );
+}
+
+/// Of a table and a line in it: the refusal's reason, whose place is the line's key.
+fn option_refusal(table: &str, line: &str) -> String {
+    let name = line.split(' ').next().expect("an option has a name");
+    let refused = policy_refusal(&format!("[{table}]\n{line}\n"));
+    let place = format!("b.thalweg.toml:2:1: key `{table}.{name}`: ");
+    match refused.strip_prefix(&place) {
+        Some(reason) => reason.to_owned(),
+        None => panic!("not at its key: {refused}"),
+    }
+}
+
+#[test]
+fn option_of_a_later_version() {
+    for (table, line) in [
+        ("i", "calls = 1"),
+        ("i", "bytes = \"64MiB\""),
+        ("i", "overload = \"block\""),
+        ("i.r", "constructor = \"async\""),
+        ("i.r", "destructor = \"async\""),
+        ("i.a", "deadline = \"5s\""),
+        ("i.f", "notice = \"250ms\""),
+        ("i.f", "idempotent = true"),
+        ("i.s", "format = \"cbor\""),
+        ("i.f", "inline = true"),
+        ("i.r.t", "key = \"path\""),
+        ("i.s", "linger = \"100us\""),
+    ] {
+        assert_eq!(option_refusal(table, line), "not in this version", "{line}");
+    }
+    for policy in ["drop-newest", "drop-oldest", "conflate", "fail"] {
+        assert_eq!(
+            policy_refusal(&format!("[i.s]\npolicy = \"{policy}\"\n")),
+            "b.thalweg.toml:2:10: key `i.s.policy`: not in this version"
+        );
+    }
+}
+
+#[test]
+fn option_at_the_wrong_place() {
+    for (table, line, reason) in [
+        ("i.r", "calls = 1", "the interface"),
+        ("i", "constructor = \"async\"", "a resource"),
+        ("i.f", "destructor = \"async\"", "a resource"),
+        ("i.r", "deadline = \"5s\"", "a function"),
+        ("i.a", "inline = true", "a `func`, not of an `async func`"),
+        ("i.f", "key = \"path\"", "a function that returns a stream"),
+        (
+            "i.a",
+            "linger = \"1ms\"",
+            "a function that returns a stream",
+        ),
+    ] {
+        let expected = format!("it is an option of {reason}");
+        assert_eq!(option_refusal(table, line), expected, "{line}");
+    }
+}
+
+#[test]
+fn option_with_a_value_it_cannot_have() {
+    for (table, line, reason) in [
+        ("i", "calls = 0", "a number from 1 on"),
+        ("i", "bytes = 64", "a size like \"64MiB\""),
+        ("i", "bytes = \"0KiB\"", "a size like \"64MiB\""),
+        ("i", "overload = true", "\"refuse\" or \"block\""),
+        ("i.r", "constructor = \"sync\"", "\"async\""),
+        ("i.f", "deadline = 5", "a duration like \"250ms\""),
+        ("i.f", "notice = \"5 s\"", "a duration like \"250ms\""),
+        ("i.f", "idempotent = 1", "true or false"),
+        ("i.f", "inline = \"yes\"", "true or false"),
+        ("i.f", "format = \"json\"", "\"flat\" or \"cbor\""),
+        ("i.s", "key = \"\"", "text"),
+    ] {
+        let expected = format!("it must be {reason}");
+        assert_eq!(option_refusal(table, line), expected, "{line}");
+    }
 }
 
 #[test]

@@ -1,10 +1,12 @@
 //! What WIT cannot say: `<package>.thalweg.toml`.
 //!
-//! Keys are `interface.function`, or `interface.resource.method`. Nothing in it is ignored: an unknown key is an error at its line.
+//! Keys are `interface.function`, or `interface.resource.method`. Nothing in it is ignored: an unknown key is an error at its line,
+//! and so is one that a later version has.
 
+use super::planned::{self, Place};
 use super::sources::{Sources, position_of};
 use crate::Refused;
-use crate::model::{Function, FunctionKind, Policy, Resource};
+use crate::model::{Function, FunctionKind, Policy, Resource, StreamOptions};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml_edit::{Document, Item, TableLike};
@@ -79,6 +81,12 @@ impl PolicyFile<'_> {
                 [_, resource] => self.resources.iter().any(|r| r.name == *resource),
                 _ => false,
             };
+            if !item.is_table_like()
+                && let Some(reason) =
+                    Self::place(above).and_then(|place| planned::refusal(name, place, item))
+            {
+                return Err(self.refused(span, &key, &reason));
+            }
             if function.is_none() && !is_above {
                 let known: Vec<_> = self.streams().collect();
                 let known = if known.is_empty() {
@@ -100,11 +108,20 @@ impl PolicyFile<'_> {
                 ));
             };
             match function {
-                Some(index) => self.options(&key, index, span, inner)?,
+                Some(index) => self.options(&key, index, inner)?,
                 None => self.table(&key, inner)?,
             }
         }
         Ok(())
+    }
+
+    /// Where an option would stand whose table's key is `above`.
+    fn place(above: &[&str]) -> Option<Place<'static>> {
+        match above {
+            [] => None,
+            [_] => Some(Place::Interface),
+            _ => Some(Place::Resource),
+        }
     }
 
     /// `search.matches`, `search.query.progress`.
@@ -129,32 +146,34 @@ impl PolicyFile<'_> {
         &mut self,
         key: &[&str],
         index: usize,
-        span: Option<Range<usize>>,
         table: &dyn TableLike,
     ) -> Result<(), Refused> {
-        let Some(mut options) = self.functions[index].stream else {
-            return Err(self.refused(
-                span,
-                key,
-                "the function returns no stream, and only a stream has options",
-            ));
-        };
         for (name, item) in table.iter() {
             let key = [key, &[name]].concat();
             let key_span = table.key(name).and_then(toml_edit::Key::span);
-            match name {
-                "policy" => options.policy = self.policy(&key, item)?,
-                "capacity" => options.capacity = self.capacity(&key, item)?,
-                _ => {
-                    return Err(self.refused(
-                        key_span,
-                        &key,
-                        "unknown; known: `policy`, `capacity`",
-                    ));
+            let function = &self.functions[index];
+            let reason = match (name, function.stream) {
+                ("policy", Some(options)) => {
+                    let policy = self.policy(&key, item)?;
+                    self.functions[index].stream = Some(StreamOptions { policy, ..options });
+                    continue;
                 }
-            }
+                ("capacity", Some(options)) => {
+                    let capacity = self.capacity(&key, item)?;
+                    self.functions[index].stream = Some(StreamOptions {
+                        capacity,
+                        ..options
+                    });
+                    continue;
+                }
+                ("policy" | "capacity", None) => {
+                    "it is an option of a function that returns a stream".to_owned()
+                }
+                _ => planned::refusal(name, Place::Function(function), item)
+                    .unwrap_or_else(|| "unknown; known: `policy`, `capacity`".to_owned()),
+            };
+            return Err(self.refused(key_span, &key, &reason));
         }
-        self.functions[index].stream = Some(options);
         Ok(())
     }
 
@@ -162,6 +181,9 @@ impl PolicyFile<'_> {
         match item.as_str() {
             Some("block") => Ok(Policy::Block),
             Some("latest") => Ok(Policy::Latest),
+            Some(later) if planned::POLICIES.contains(&later) => {
+                Err(self.refused(item.span(), key, "not in this version"))
+            }
             _ => Err(self.refused(item.span(), key, "it must be \"block\" or \"latest\"")),
         }
     }
