@@ -233,6 +233,7 @@ fn a_workload_without_a_peer_says_what_it_found() {
 fn our_other_form_is_measured_as_a_peer() {
     let params = [
         ("actors", "20"),
+        ("by", "set"),
         ("workers", "1"),
         ("lifetime", "warm"),
         ("drivers", "time"),

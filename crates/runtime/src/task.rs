@@ -18,6 +18,7 @@ mod named;
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
+#[cfg(not(loom))]
 use std::sync::Arc;
 use std::task::{RawWaker, RawWakerVTable, Waker};
 

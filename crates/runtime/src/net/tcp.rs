@@ -174,9 +174,9 @@ impl TcpStream {
     ///     let address = listener.local_addr()?;
     ///     select! {
     ///         stream = TcpStream::connect_async(address) => assert_eq!(stream?.peer_addr()?, address),
-    ///         () = sleep_async(Duration::from_secs(60)) => return Err(io::ErrorKind::TimedOut.into()),
+    ///         () = sleep_async(Duration::from_secs(60)) => return Err(io::Error::from(io::ErrorKind::TimedOut)),
     ///     }
-    ///     Ok(())
+    ///     Ok::<(), io::Error>(())
     /// })?;
     /// # Ok::<(), io::Error>(())
     /// ```

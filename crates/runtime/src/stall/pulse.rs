@@ -9,6 +9,8 @@ use crate::metrics::Counts;
 pub(super) const NOBODY: u64 = 0;
 /// The worker is awake, and runs nobody.
 pub(super) const ITSELF: u64 = u64::MAX;
+/// The worker looks for work: however long that takes it keeps nobody.
+pub(super) const IDLE: u64 = u64::MAX - 1;
 
 /// On lines of its own: its worker writes it in every turn.
 #[derive(Debug, Default)]
@@ -18,7 +20,7 @@ pub(crate) struct Pulse {
     turn: AtomicU32,
     /// Grows where the turn would have ended, had anybody else been there.
     pub(super) offer: AtomicU32,
-    /// The number of the actor that runs; or `NOBODY`, or `ITSELF`. Behind the turn by what lies between two actors.
+    /// The number of the actor that runs; or `NOBODY`, `ITSELF`, `IDLE`. Behind the turn by what lies between two actors.
     pub(super) actor: AtomicU64,
     /// The worker's thread, as the kernel counts; 0: none that may be asked.
     #[cfg_attr(
@@ -71,7 +73,7 @@ impl Pulse {
     /// Who has the turn, as other threads see it.
     pub(crate) fn actor(&self) -> Option<ActorId> {
         match self.actor.load(Ordering::Relaxed) {
-            NOBODY | ITSELF => None,
+            NOBODY | ITSELF | IDLE => None,
             actor => Some(ActorId::of_number(actor)),
         }
     }
@@ -80,6 +82,11 @@ impl Pulse {
     #[inline(always)]
     pub(crate) fn run(&self, actor: u64) {
         self.actor.store(actor, Ordering::Relaxed);
+    }
+
+    /// There is no work.
+    pub(crate) fn idle(&self) {
+        self.actor.store(IDLE, Ordering::Relaxed);
     }
 
     pub(crate) fn sleep(&self) {

@@ -13,6 +13,7 @@ const LOOKS_TO_POLL: u32 = 8;
 impl Worker {
     /// The scheduler's rule 3.
     pub(super) fn idle(&self, spin: &mut Spin) {
+        self.pulse.idle();
         self.fire();
         if self.slot.get().is_some() || !self.ready.is_empty() {
             return;

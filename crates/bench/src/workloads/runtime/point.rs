@@ -129,7 +129,9 @@ impl Point {
     /// # Errors
     /// What it says.
     pub fn ready(self) -> Result<Ready, Problem> {
-        init(Config::exact(self.workers)).map_err(|error| Problem::NotReady(error.to_string()))
+        // A machine that is slow for a moment is no stall, and no news.
+        init(Config::exact(self.workers).stall(None))
+            .map_err(|error| Problem::NotReady(error.to_string()))
     }
 
     /// Whether our runtime hears nothing from the environment but what is a knob of ours, and noted: anything else would move figures unseen.

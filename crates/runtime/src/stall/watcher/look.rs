@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::stall::pulse::{ITSELF, NOBODY, Pulse};
+use crate::stall::pulse::{IDLE, ITSELF, NOBODY, Pulse};
 
 /// Looks in one limit: a stall is reported when it is older than the limit by a quarter of it at most.
 const LOOKS: u32 = 4;
@@ -48,9 +48,14 @@ impl Beat {
         self.actor != NOBODY
     }
 
+    /// Whether there is somebody whom others may wait for.
+    fn is_busy(self) -> bool {
+        self.actor != NOBODY && self.actor != IDLE
+    }
+
     /// Whose turn it is; `None`: the worker's own.
     pub(super) fn actor(self) -> Option<u64> {
-        (self.actor != NOBODY && self.actor != ITSELF).then_some(self.actor)
+        (self.is_busy() && self.actor != ITSELF).then_some(self.actor)
     }
 }
 
@@ -127,7 +132,7 @@ impl Looks {
             };
             lively |= beat.is_awake() || seen.beat != beat;
             // In the turn in which it found an actor the worker may have been slow itself, which is not the actor's doing.
-            if seen.beat != beat || !beat.is_awake() || late {
+            if seen.beat != beat || !beat.is_busy() || late {
                 let reported = late && seen.reported && seen.beat.stretch == beat.stretch;
                 *seen = Seen { reported, ..fresh };
                 continue;
@@ -267,6 +272,15 @@ mod tests {
         for turn in 1..100 {
             let beats = [Beat::of(turn, 3), Beat::of(5, 0)];
             assert_eq!(look(&mut looks, 25 * u64::from(turn), &beats).0, []);
+        }
+    }
+
+    #[test]
+    fn who_looks_for_work_is_watched_and_keeps_nobody() {
+        let mut looks = looks();
+        let idle = Beat::of(7, super::IDLE);
+        for ms in (25..1_000).step_by(25) {
+            assert_eq!(look(&mut looks, ms, &[idle, idle]), (vec![], true));
         }
     }
 
