@@ -52,7 +52,13 @@ const SMALL: &[(&str, &[Form])] = &[
         ],
     ),
     ("skynet", &[&[("actors", "100")]]),
-    ("supervised_spawn", &[&[("actors", "20")]]),
+    (
+        "supervised_spawn",
+        &[
+            &[("actors", "20"), ("by", "set")],
+            &[("actors", "20"), ("by", "channel")],
+        ],
+    ),
     (
         "wake",
         &[
