@@ -1,4 +1,4 @@
-//! Actors that hold a state and no stack: between two messages one of them is its state, its mailbox and some 200 bytes.
+//! Actors that hold a state and no stack: between two messages one of them is its state, its mailbox and some 300 bytes.
 //!
 //! What it does with a message is a [`Handler`], which runs as any other actor does: it may wait, for a reply, a deadline or a channel, and keeps its
 //! stack for as long. One message is handled at a time. Where no message is handled it belongs to no thread, so the next one may be handled
