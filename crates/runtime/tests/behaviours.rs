@@ -366,6 +366,24 @@ fn ten_thousand_actors_each_answer() {
 }
 
 #[test]
+fn who_starts_many_lets_them_begin_meanwhile() {
+    struct Begins(Arc<AtomicUsize>);
+    impl Actor for Begins {
+        fn started(&mut self, _: &Context<'_, Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    runtime::init(Config::exact(1)).unwrap().run(|| {
+        let begun = Arc::new(AtomicUsize::new(0));
+        let mut actors = Vec::new();
+        while begun.load(Ordering::Relaxed) == 0 {
+            assert!(actors.len() < 1_000_000, "none has begun");
+            actors.push(start(Begins(begun.clone())));
+        }
+    });
+}
+
+#[test]
 fn the_state_is_started_before_the_first_message_and_stopped_after_the_last() {
     struct Told(mpsc::Sender<&'static str>);
     impl Actor for Told {

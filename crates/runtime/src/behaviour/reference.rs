@@ -18,7 +18,7 @@ use crate::runtime::{Builder, Handle};
 use crate::shim::Ordering;
 use crate::supervised::Signal;
 use crate::timers::TimerKey;
-use crate::{channel, worker};
+use crate::{channel, wait, worker};
 
 /// Reaches an actor. When the last one is dropped the actor handles what it has, and ends.
 pub struct ActorRef<A: Actor> {
@@ -49,7 +49,7 @@ impl Builder {
         self
     }
 
-    /// A new actor with this state.
+    /// A new actor with this state. It is a [point](crate::check) of preemption.
     ///
     /// # Panics
     /// If the caller is no actor: a thread has [`Builder::start_on`].
@@ -79,6 +79,8 @@ impl Builder {
         let body = Body::new(Ok(state), self.name, self.mailbox, runtime.clone(), on_end);
         let actor = ActorRef::new(&body);
         body.begin();
+        // Each has a turn to come: who starts many lets them begin.
+        wait::check();
         actor
     }
 }
