@@ -8,7 +8,7 @@ use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use loom::thread;
 use thalweg_queue::explore::{large_model, model};
 
-use super::{Counted, counted, job, run, settle, take_some};
+use super::{Counted, counted, go, job, run, settle, take_some};
 use crate::desk::Desk;
 use crate::life::Life;
 use crate::wait::Woke;
@@ -121,12 +121,7 @@ fn an_actor_of_another_worker_joins_and_goes() {
         }));
         let output: Counted = handle.join().unwrap();
         drop(output);
-        run(me);
-        drop(my_handle);
-        worker.join().unwrap();
-        for left in desk.take_all() {
-            left.drop_reference();
-        }
+        go(desk, (me, my_handle), worker);
         assert_eq!(dropped.load(Relaxed), 1);
     });
 }
@@ -143,12 +138,7 @@ fn an_actor_of_another_worker_gives_its_join_up_and_goes() {
         settle(me, desk);
         let _ = handle.wait_as_actor(me, || Woke::TimedOut);
         drop(handle);
-        run(me);
-        drop(my_handle);
-        worker.join().unwrap();
-        for left in desk.take_all() {
-            left.drop_reference();
-        }
+        go(desk, (me, my_handle), worker);
     });
 }
 

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use loom::thread;
 use thalweg_queue::explore::{large_model, model};
 
-use super::{counted, job, run, settle, take_some};
+use super::{counted, go, job, run, settle, take_some};
 use crate::desk::Desk;
 use crate::join_set::JoinSet;
 use crate::wait::Woke;
@@ -57,12 +57,7 @@ fn an_actor_of_another_worker_hears_and_goes() {
         }));
         let ended = set.try_join_next().expect("it was waited for");
         assert_eq!(ended.result.unwrap(), 1);
-        run(me);
-        drop(my_handle);
-        worker.join().unwrap();
-        for left in desk.take_all() {
-            left.drop_reference();
-        }
+        go(desk, (me, my_handle), worker);
     });
 }
 
@@ -83,12 +78,7 @@ fn an_actor_of_another_worker_gives_up_and_goes() {
             assert!(set.try_join_next().is_some());
         }
         set.detach_all();
-        run(me);
-        drop(my_handle);
-        worker.join().unwrap();
-        for left in desk.take_all() {
-            left.drop_reference();
-        }
+        go(desk, (me, my_handle), worker);
         assert_eq!(dropped.load(Relaxed), 1);
     });
 }

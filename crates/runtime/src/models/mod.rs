@@ -40,6 +40,16 @@ fn run(task: Task) {
     unsafe { task.run() };
 }
 
+/// The actor of `desk` ends, and then `other`, who may have woken it.
+fn go(desk: &Desk, (me, handle): (Task, JoinHandle<()>), other: loom::thread::JoinHandle<()>) {
+    run(me);
+    drop(handle);
+    other.join().unwrap();
+    for left in desk.take_all() {
+        left.drop_reference();
+    }
+}
+
 /// The worker of `desk`: takes what is in its inbox, and sleeps while nothing was there.
 fn take_some(desk: &Desk, mut wake: impl FnMut(Task)) {
     loop {
