@@ -367,6 +367,7 @@ fn ten_thousand_actors_each_answer() {
 
 #[test]
 fn who_starts_many_lets_them_begin_meanwhile() {
+    const STARTED: usize = 100_000;
     struct Begins(Arc<AtomicUsize>);
     impl Actor for Begins {
         fn started(&mut self, _: &Context<'_, Self>) {
@@ -381,6 +382,30 @@ fn who_starts_many_lets_them_begin_meanwhile() {
             actors.push(start(Begins(begun.clone())));
         }
     });
+
+    // Of two workers, one is kept by another: the starter's own lets them begin, as long as it starts.
+    let runtime = Runtime::start(Config::exact(2)).unwrap();
+    let (kept, keeps) = mpsc::channel();
+    let (over, until_over) = mpsc::channel::<()>();
+    let keeper = runtime.handle().spawn(move || {
+        kept.send(()).unwrap();
+        let _ = until_over.recv();
+    });
+    keeps.recv().unwrap();
+    let (told, tells) = mpsc::channel();
+    let handle = runtime.handle().clone();
+    let starter = runtime.handle().spawn(move || {
+        let begun = Arc::new(AtomicUsize::new(0));
+        let begins = || handle.start(Begins(begun.clone()));
+        let actors: Vec<_> = (0..STARTED).map(|_| begins()).collect();
+        told.send(begun.load(Ordering::Relaxed)).unwrap();
+        actors
+    });
+    let begun = tells.recv().unwrap();
+    drop(over);
+    assert!(begun > STARTED / 4, "{begun} of {STARTED} have begun");
+    keeper.join().unwrap();
+    drop(starter.join());
 }
 
 #[test]

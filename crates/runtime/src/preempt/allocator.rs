@@ -38,6 +38,24 @@ impl Drop for Points {
     }
 }
 
+/// What a worker's thread counts, for the thread that is one of its fibers.
+#[cfg(any(miri, loom, thalweg_threads))]
+pub(crate) struct Left(u32);
+
+#[cfg(any(miri, loom, thalweg_threads))]
+impl Left {
+    pub(crate) fn of_this_thread() -> Self {
+        Self(LEFT.get())
+    }
+
+    pub(crate) fn take_up(self) {
+        let begins = LEFT.replace(self.0) == FAR;
+        if begins {
+            quiet::set_depth(OF_WORKER);
+        }
+    }
+}
+
 #[inline(always)]
 fn allocated() {
     let left = LEFT.get().wrapping_sub(1);

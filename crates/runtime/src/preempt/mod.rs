@@ -23,6 +23,8 @@ pub(crate) use counter::duration_of;
 pub use counter::{rdtsc, tsc_hz};
 pub use guards::{NoPark, NoPreempt};
 
+#[cfg(any(miri, loom, thalweg_threads))]
+pub(crate) use allocator::Left;
 pub(crate) use allocator::Points;
 pub(crate) use guards::{
     Native, NoAllocationPoints, OF_WORKER, can_park, is_allowed, is_native, may_park, may_yield,

@@ -1,8 +1,8 @@
 //! One worker: which of its jobs runs next, and what it does when there is none.
 //!
 //! 1. A worker is entered and left by one thread, and nobody else sees it; its cells are that thread's.
-//! 2. The order: every [`TURNS_TO_FRESH`]th turn what others may take, and [`FRESH_IN_A_ROW`] of it; then the slot for what was woken last, at most [`MOST_IN_A_ROW`] times
-//!    in a row; then its own queue, oldest first; then what others may take; then what others have.
+//! 2. The order: every [`TURNS_TO_FRESH`]th turn what others may take, and [`FRESH_IN_A_ROW`] of it, or as much as a slice has time for where a slice was used up; then the slot
+//!    for what was woken last, at most [`MOST_IN_A_ROW`] times in a row; then its own queue, oldest first; then what others may take; then what others have.
 //! 3. While a job runs the worker's own frames wait below it, on the thread's stack: what the job calls here runs on the job's stack.
 
 mod events;
@@ -61,6 +61,8 @@ pub(crate) struct Worker {
     in_a_row: Cell<u32>,
     /// What others may take, before started work has its turns again.
     fresh_left: Cell<u32>,
+    /// Until when what others may take goes first, as what ran before had its whole slice; 0: it does not.
+    fresh_until: Cell<u64>,
     ready: Fifo,
     fibers: UnsafeCell<Fibers>,
     /// Where an overflow is reported, if this thread had nowhere.
@@ -113,16 +115,17 @@ pub(crate) fn current<'a>() -> Option<&'a Worker> {
 
 /// What a worker's thread knows of itself, for the thread that is one of its fibers.
 #[cfg(any(miri, loom, thalweg_threads))]
-pub(crate) struct Belongings(*const Worker);
+pub(crate) struct Belongings(*const Worker, preempt::Left);
 
 #[cfg(any(miri, loom, thalweg_threads))]
 impl Belongings {
     pub(crate) fn of_this_thread() -> Self {
-        Self(CURRENT.get())
+        Self(CURRENT.get(), preempt::Left::of_this_thread())
     }
 
     pub(crate) fn take_up(self) {
         CURRENT.set(self.0);
+        self.1.take_up();
         thalweg_queue::host(Some(&wait::HOST));
     }
 }
@@ -162,6 +165,7 @@ impl Worker {
             slot: Cell::new(None),
             in_a_row: Cell::new(0),
             fresh_left: Cell::new(0),
+            fresh_until: Cell::new(0),
             ready: Fifo::default(),
             fibers: UnsafeCell::new(Fibers::new(Depot::of(scheduler.config.stack_size))),
             _alternate: alternate,
@@ -232,13 +236,14 @@ impl Worker {
     #[inline(always)]
     fn pick(&self, turn: u32) -> Option<Task> {
         let left = self.fresh_left.get();
-        if left > 0 || turn.is_multiple_of(TURNS_TO_FRESH) {
+        if left > 0 || turn.is_multiple_of(TURNS_TO_FRESH) || self.owes_fresh() {
             if let Some(task) = self.fresh() {
                 self.fresh_left
                     .set(left.checked_sub(1).unwrap_or(FRESH_IN_A_ROW - 1));
                 return Some(task);
             }
             self.fresh_left.set(0);
+            self.fresh_until.set(0);
         }
         if let Some(task) = self.slot.take() {
             let in_a_row = self.in_a_row.get();
@@ -254,6 +259,21 @@ impl Worker {
         };
         ahead::fetch_task(self.ready.first());
         Some(task)
+    }
+
+    /// By turns alone, one that starts others and never yields would have four slices for four of them.
+    #[inline(always)]
+    fn owes_fresh(&self) -> bool {
+        self.fresh_until.get() != 0 && self.still_owes_fresh()
+    }
+
+    #[cold]
+    fn still_owes_fresh(&self) -> bool {
+        let owes = clock::now() < self.fresh_until.get();
+        if !owes {
+            self.fresh_until.set(0);
+        }
+        owes
     }
 
     /// What others may take, too: from the own ring, or from where others put it. Neither waits for the other to run dry.

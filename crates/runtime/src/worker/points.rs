@@ -177,7 +177,7 @@ impl Worker {
             .slice
             .is_over(self.others_wait(), self.scheduler.config.timeslice)
         {
-            self.flush();
+            self.end_slice();
             self.let_others();
         }
     }
@@ -197,7 +197,7 @@ impl Worker {
             .slice
             .has_ended(self.others_wait(), self.scheduler.config.timeslice)
         {
-            self.flush();
+            self.end_slice();
             self.suspend(task, Phase::Running, Suspended::Yielded);
         }
     }
@@ -211,8 +211,10 @@ impl Worker {
         )
     }
 
-    /// `scheduler`'s rule 2: what runs here has had its slice, so others may have what is in reserve.
-    fn flush(&self) {
+    /// What runs here has had its slice, so others may have what is in reserve (`scheduler`'s rule 2), and what has not begun gets as long.
+    fn end_slice(&self) {
+        let slice = self.scheduler.config.timeslice.as_nanos() as u64;
+        self.fresh_until.set(clock::now() + slice);
         if let Some(task) = self.slot.take() {
             self.put_behind(task);
         }
