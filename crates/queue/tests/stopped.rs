@@ -253,7 +253,8 @@ struct Larger([u64; 32_768]);
 
 /// Senders whose policy is to drop go on, and one that cannot, since the stopped receiver has the place that it needs, sleeps.
 fn a_stopped_receiver_and_senders_that_drop(overflow: Overflow) {
-    const HOLD: Duration = Duration::from_millis(200);
+    // ThreadSanitizer makes each copy of a value longer.
+    const HOLD: Duration = Duration::from_millis(if cfg!(thalweg_threads) { 1_000 } else { 200 });
     let _alone = handle_signals();
     let (sender, receiver) = mpmc::with(2, Options::new().overflow(overflow)).unwrap();
     let large_stack = || thread::Builder::new().stack_size(64 << 20);

@@ -453,7 +453,7 @@ impl<A: Actor> Body<A> {
         self.runtime
             .count(|counts| counts.ended_behaviours.of(Some(&reason)));
         if !reason.is_orderly() {
-            let name = self.name.as_ref().and_then(|name| name.text());
+            let name = self.name.as_ref().map(Name::text);
             self.runtime.scheduler.crashes.note(id, name, &reason);
         }
         // From here on, where it is kept, the next incarnation may begin.
@@ -529,7 +529,7 @@ impl<A: Actor> Reached for Body<A> {
 
     fn seen(&self) -> Seen {
         let lives = !lock(&self.named).ended;
-        let name = self.name.as_ref().and_then(|name| name.text());
+        let name = self.name.as_ref().map(Name::text);
         Seen {
             id: self.id(),
             name: name.map(str::to_owned),

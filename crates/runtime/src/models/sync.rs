@@ -187,6 +187,22 @@ fn one_reads_while_another_writes() {
 }
 
 /// A writer waits behind a reader, and a reader behind the writer.
+/// One of them before the writer stands in the line, the other after: it sees what both have read.
+#[test]
+fn two_read_and_one_writes_when_they_have() {
+    model(|| {
+        let lock = Arc::new(RwLock::new(Guarded::new()));
+        let readers = [(); 2].map(|()| {
+            let lock = lock.clone();
+            thread::spawn(move || lock.read().get())
+        });
+        lock.write().add();
+        for reader in readers {
+            assert!(reader.join().unwrap() <= 1);
+        }
+    });
+}
+
 #[test]
 fn a_writer_that_gives_up_lets_the_readers_behind_it_in() {
     large_model(|| {

@@ -56,17 +56,18 @@ impl Magazine {
 /// A thread's overflow is the standard library's to report.
 pub(crate) mod overflow {
     use std::ptr::NonNull;
+    use std::sync::Arc;
 
     #[derive(Clone, Debug)]
-    pub(crate) struct Name;
+    pub(crate) struct Name(Arc<str>);
 
     impl Name {
-        pub(crate) fn new(_: impl Into<std::sync::Arc<str>>) -> Self {
-            Self
+        pub(crate) fn new(name: impl Into<Arc<str>>) -> Self {
+            Self(name.into())
         }
 
-        pub(crate) fn text(&self) -> Option<&str> {
-            None
+        pub(crate) fn text(&self) -> &str {
+            &self.0
         }
     }
 

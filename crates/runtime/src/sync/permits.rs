@@ -7,6 +7,7 @@
 //! 3. Permits that are given back stay in the word until there are enough for the first in the line; then it gets them, and so on. So nobody who
 //!    wants many is passed over by those who want few, and who leaves the line has nothing to give back.
 //! 4. Who leaves the line may have been all that the next ones waited for.
+//! 5. What was done before permits were given back is seen by who is given them out of the line: who gives takes up what the word was left with.
 
 use super::error::{Closed, TryAcquireError};
 use super::line::{Gift, Held, Line, Queue, Wakes};
@@ -100,9 +101,9 @@ impl Permits {
         self.give_to_line(self.line.lock(), permits)
     }
 
-    /// Rules 2 and 3.
+    /// Rules 2, 3 and 5.
     fn give_to_line(&self, mut queue: Held<'_, ()>, permits: usize) -> bool {
-        let word = self.word.load(Ordering::Relaxed);
+        let word = self.word.load(Ordering::Acquire);
         if word & QUEUED == 0 {
             drop(queue);
             return self.release(permits);

@@ -9,7 +9,7 @@ use crate::exit::ExitReason;
 use crate::fiber::Fiber;
 use crate::inspect::{ActorInfo, ActorKind, ActorState, StackUse};
 use crate::shim::Ordering;
-use crate::stack;
+use crate::stack::{self, overflow::Name};
 use crate::task::{Header, Phase, Task};
 
 impl Worker {
@@ -35,7 +35,7 @@ impl Worker {
             && !reason.is_orderly()
         {
             let header = task.header();
-            let name = header.name.as_ref().and_then(|name| name.text());
+            let name = header.name.as_ref().map(Name::text);
             self.scheduler.crashes.note(header.id, name, reason);
         }
     }
@@ -158,7 +158,7 @@ impl Task {
             (ActorKind::Behaviour, ActorState::Runnable)
         };
         let doomed = header.doomed.load(Ordering::Relaxed);
-        let name = header.name.as_ref().and_then(|name| name.text());
+        let name = header.name.as_ref().map(Name::text);
         let parent = header.parent.get();
         ActorInfo {
             id,

@@ -13,9 +13,8 @@ impl Name {
         Self(name.into())
     }
 
-    /// Where a fiber is a thread there is none.
-    pub(crate) fn text(&self) -> Option<&str> {
-        Some(&self.0)
+    pub(crate) fn text(&self) -> &str {
+        &self.0
     }
 
     pub(crate) fn as_bytes(&self) -> &[u8] {
