@@ -7,14 +7,14 @@ cd "$(dirname "$0")/../.."
 target=${CARGO_TARGET_DIR:-$PWD/target}
 build=$target/c-tests
 cc=${CC:-cc}
-include=(-Ibindings/c/include -Iexamples/search/generated/c -Iconformance/generated/c)
+include=(-Ibindings/c/include -Iexamples/search/generated/c -Iexamples/echo/generated/c -Iconformance/generated/c)
 warnings=(-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-align -Werror)
 mkdir -p "$build"
 
 # 1. Every header by itself, in each language it promises to be.
 headers() {
   local compiler header
-  for header in thalweg.h thalweg_message.h thalweg_client.h search.h conformance.h; do
+  for header in thalweg.h thalweg_message.h thalweg_client.h search.h echo.h conformance.h; do
     printf '#include "%s"\n#include "%s"\nint main(void) { return 0; }\n' "$header" "$header" >"$build/header.c"
     cp "$build/header.c" "$build/header.cpp"
     for compiler in "$cc -std=c99" "$cc -std=c11 -O2" 'clang -std=c99' 'c++ -std=c++17' 'clang++ -std=c++17'; do
@@ -66,11 +66,11 @@ programs() {
 headers
 fakes
 scripts/build-services.sh
-bindings/c/tests/symbols.sh "$target/debug/libthalweg_"{search,conformance}.so
+bindings/c/tests/symbols.sh "$target/debug/libthalweg_"{search,echo,conformance}.so
 programs plain -O2
 programs sanitized -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined
 
-# 4. The example, against grep on our own sources.
+# 4. The examples: one against grep on our own sources, one against what it prints in every language.
 example() {
   local search=$build/search-c library=$target/debug/libthalweg_search.so
   "$cc" -std=c99 -g -O1 -fsanitize=address,undefined "${warnings[@]}" "${include[@]}" \
@@ -83,6 +83,12 @@ example() {
   if "$search" "$library" uint32_t no/such/folder 2>"$build/error.txt"; then return 1; fi
   grep -q 'No such file' "$build/error.txt"
   echo "example: agrees with grep"
+  "$cc" -std=c99 -g -O1 -fsanitize=address,undefined "${warnings[@]}" "${include[@]}" \
+    examples/echo/hosts/c/echo.c -o "$build/echo-c" -ldl
+  "$build/echo-c" "$target/debug/libthalweg_echo.so" | diff examples/echo/expected.txt - >&2
+  if "$build/echo-c" no/such/library 2>"$build/error.txt"; then return 1; fi
+  grep -q 'no/such/library' "$build/error.txt"
+  echo "example: prints what the others print"
 }
 example
 

@@ -26,6 +26,11 @@ def search_library() -> str:
 
 
 @pytest.fixture(scope="session")
+def echo_library() -> str:
+    return str(LIBRARIES / "libthalweg_echo.so")
+
+
+@pytest.fixture(scope="session")
 def conformance_library() -> str:
     return str(LIBRARIES / "libthalweg_conformance.so")
 

@@ -62,7 +62,12 @@ fn program_with(output: &Output, folder: &Path) -> PathBuf {
 
 #[test]
 fn the_headers_compile_without_a_warning_as_c99_and_as_cpp17() {
-    for wit in ["conformance/wit", "examples/search/wit", "crates/bench/wit"] {
+    for wit in [
+        "conformance/wit",
+        "examples/echo/wit",
+        "examples/search/wit",
+        "crates/bench/wit",
+    ] {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let program = program_with(&header_of(wit), folder.path());
         compile("cc", "c99", &program).expect("a C compiler is needed to build this repository");

@@ -1,0 +1,19 @@
+# Written by `thalweg gen` from thalweg:echo@0.1.0. Do not edit.
+"""Records of thalweg:echo@0.1.0 as batches of a stream give them."""
+
+from __future__ import annotations
+
+import thalweg.layout
+
+from .types import Tick
+
+
+class TickView(thalweg.View[Tick]):
+    """A `Tick` in a batch. Its fields raise once that is released."""
+
+    __slots__ = ()
+
+    number: thalweg.layout.Field[int] = thalweg.layout.field(0, thalweg.layout.U32)
+    """From 1."""
+    late_ns: thalweg.layout.Field[int] = thalweg.layout.field(8, thalweg.layout.U64)
+    """Nanoseconds between the moment it was set to and the one at which it fired. Never negative: no timer is early."""

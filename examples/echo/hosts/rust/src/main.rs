@@ -1,0 +1,67 @@
+//! Calls the echo service from Rust. It prints what the hosts in C and Python print.
+
+use std::error::Error;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use thalweg::{CallError, Code};
+use thalweg_echo::EchoService;
+use thalweg_echo::echo::{ComplexRequest, EchoClient, Request, TimerError};
+
+const HOUR: u32 = 60 * 60 * 1_000;
+
+fn main() -> ExitCode {
+    match show() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("echo-rust: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn show() -> Result<(), Box<dyn Error>> {
+    let client = EchoClient::start(|| EchoService)?;
+    let version = client.version().wait()?;
+    println!("version {version}");
+
+    let timer = client.timer("clock").wait()?;
+    let request = |message: &str, delay_ms| Request {
+        message: message.to_owned(),
+        delay_ms,
+    };
+    // Both are under way at once.
+    let later = timer.echo(&request("later", 50));
+    let sooner = timer.echo(&request("sooner", 0));
+    for pending in [sooner, later] {
+        let response = pending.wait()?;
+        println!("{} said {}", response.name, response.message);
+    }
+
+    let complex = timer.complex(&ComplexRequest {
+        messages: vec![request("one", 10), request("two", 20)],
+        tags: vec!["fast".to_owned(), "async".to_owned()],
+        note: Some("an extra".to_owned()),
+        retries: Some(3),
+    });
+    let complex = complex.wait()?;
+    println!("{} ({})", complex.summary, complex.item_count);
+
+    for tick in timer.schedule(5, 3).wait()? {
+        println!("tick {}", tick?.number);
+    }
+
+    // The service's own error, typed.
+    match timer.echo(&request("never", HOUR + 1)).wait() {
+        Err(CallError::Service(TimerError::TooLong(ms))) => println!("refused: {ms} ms"),
+        other => println!("not refused: {other:?}"),
+    }
+    // A deadline is the caller's; the service's work for it ends, too.
+    let hurried = timer.with_timeout(Duration::from_millis(20));
+    match hurried.echo(&request("in an hour", HOUR)).wait() {
+        Err(CallError::Ended(failure)) if failure.code == Code::TimedOut => println!("timed out"),
+        other => println!("not timed out: {other:?}"),
+    }
+
+    Ok(())
+}

@@ -1,0 +1,11 @@
+//! An echo and a timer as a Thalweg service.
+//!
+//! As a `cdylib` this is what C, Python and the others open; as a Rust library it is the same service for Rust.
+
+#[path = "../../generated/rust/echo.rs"]
+pub mod echo;
+
+mod library;
+mod service;
+
+pub use service::{EchoService, NamedTimer};

@@ -1,0 +1,120 @@
+//! The service. Each delay and each timer is an actor that sleeps.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use thalweg::port::{Call, StreamReader, StreamWriter, Task};
+use thalweg::runtime::sleep_until;
+
+use crate::echo::{
+    ComplexRequest, ComplexResponse, Echo, Request, Response, Tick, Timer, TimerError,
+};
+
+/// The longest delay, in ms.
+const LONGEST: u32 = 60 * 60 * 1_000;
+/// A timer looks so often whether anybody still listens.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// The service. See the interface for what it does.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EchoService;
+
+/// A timer's state.
+#[derive(Debug)]
+pub struct NamedTimer {
+    name: Arc<str>,
+}
+
+fn duration(ms: u32) -> Result<Duration, TimerError> {
+    if ms > LONGEST {
+        return Err(TimerError::TooLong(ms));
+    }
+    Ok(Duration::from_millis(ms.into()))
+}
+
+impl Echo for EchoService {
+    type Timer = NamedTimer;
+
+    fn timer(&mut self, _: &Call, name: String) -> Result<NamedTimer, TimerError> {
+        if name.is_empty() {
+            return Err(TimerError::NoName);
+        }
+        Ok(NamedTimer { name: name.into() })
+    }
+
+    fn version(&mut self, _: &Call) -> String {
+        env!("CARGO_PKG_VERSION").to_owned()
+    }
+}
+
+impl Timer for NamedTimer {
+    fn echo(self: Arc<Self>, _: &Call, request: Request) -> Task<Result<Response, TimerError>> {
+        let Request { message, delay_ms } = request;
+        let delay = match duration(delay_ms) {
+            Ok(delay) => delay,
+            Err(error) => return Task::ready(Err(error)),
+        };
+        let name = Arc::clone(&self.name);
+        Task::new(move |_| {
+            // A call that is cancelled, or whose time is over, ends here.
+            sleep_until(Instant::now() + delay);
+            Ok(Response {
+                message,
+                name: name.to_string(),
+            })
+        })
+    }
+
+    fn complex(&self, _: &Call, request: ComplexRequest) -> ComplexResponse {
+        let ComplexRequest {
+            messages,
+            tags,
+            note,
+            retries,
+        } = request;
+        let retries = retries.map_or_else(|| "none".to_owned(), |retries| retries.to_string());
+        let (messages, tags) = (messages.len(), tags.join(" "));
+        ComplexResponse {
+            summary: format!(
+                "{messages} messages, tags: {tags}, note: {}, retries: {retries}",
+                note.as_deref().unwrap_or("none"),
+            ),
+            item_count: messages as u64,
+            has_note: note.is_some(),
+        }
+    }
+
+    fn schedule(
+        &self,
+        call: &Call,
+        every_ms: u32,
+        times: u32,
+    ) -> Result<StreamReader<Tick>, TimerError> {
+        let every = duration(every_ms)?;
+        if every.is_zero() {
+            return Err(TimerError::TooShort);
+        }
+        let (ticks, reader) = call.stream();
+        call.spawn(move |_| fire(&ticks, every, times));
+        Ok(reader)
+    }
+}
+
+/// Until it has fired so often, or nobody listens. It is set by the time at which it began, so lateness does not add up.
+fn fire(ticks: &StreamWriter<Tick>, every: Duration, times: u32) {
+    let mut due = Instant::now();
+    for number in 1..=if times == 0 { u32::MAX } else { times } {
+        due += every;
+        while due.saturating_duration_since(Instant::now()) > LOOK {
+            sleep_until(Instant::now() + LOOK);
+            if ticks.check().is_err() {
+                return;
+            }
+        }
+        sleep_until(due);
+        let late_ns = due.elapsed().as_nanos() as u64;
+        if ticks.send(&Tick { number, late_ns }).is_err() {
+            return;
+        }
+    }
+}
