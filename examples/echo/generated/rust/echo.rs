@@ -515,7 +515,7 @@ impl wire::Decode for TimerError {
     #[inline]
     fn check(from: &mut wire::Checker<'_>, at: u32) -> Result<(), wire::Malformed> {
         match from.bytes().u8(at) {
-            0 | 1 | 2 => Ok(()),
+            0..=2 => Ok(()),
             _ => Err(from.broken(wire::Rule::Discriminant, at)),
         }
     }

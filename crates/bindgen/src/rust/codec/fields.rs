@@ -211,7 +211,6 @@ pub fn variant(
         .collect();
     let nothing: Vec<_> = (0..cases.len())
         .filter(|number| checks[*number].is_none())
-        .map(|number| number.to_string())
         .collect();
     let mut check_arms: String = checks
         .iter()
@@ -223,7 +222,7 @@ pub fn variant(
         })
         .collect();
     if !nothing.is_empty() {
-        check_arms += &format!("{} => Ok(()),\n", nothing.join(" | "));
+        check_arms += &format!("{} => Ok(()),\n", pattern(&nothing));
     }
     if cases.len() as u64 != 1 << (8 * tag_size) {
         check_arms += "_ => Err(from.broken(wire::Rule::Discriminant, at)),\n";
@@ -277,6 +276,18 @@ pub fn variant(
         &format!("match view {{ {own} }}"),
         &format!("match self {{ {borrowed} }}"),
     );
+}
+
+/// A pattern of these numbers, which ascend: three in a row or more are a range, as clippy wants it.
+fn pattern(numbers: &[usize]) -> String {
+    let runs = numbers.chunk_by(|one, next| one + 1 == *next);
+    let patterns: Vec<_> = runs
+        .flat_map(|run| match run {
+            [first, _, .., last] => vec![format!("{first}..={last}")],
+            few => few.iter().map(ToString::to_string).collect(),
+        })
+        .collect();
+    patterns.join(" | ")
 }
 
 fn declare_cases(out: &mut String, cases: &[Case], ty: &dyn Fn(&Type) -> String) {
@@ -415,4 +426,16 @@ pub fn error(out: &mut String, package: &Package, def: &TypeDef) {
             impl std::error::Error for {name} {{}}"
         ),
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::pattern;
+
+    #[test]
+    fn three_numbers_in_a_row_are_a_range() {
+        assert_eq!(pattern(&[0]), "0");
+        assert_eq!(pattern(&[0, 1, 3]), "0 | 1 | 3");
+        assert_eq!(pattern(&[0, 1, 2, 4, 6, 7, 8, 9]), "0..=2 | 4 | 6..=9");
+    }
 }
