@@ -6,6 +6,7 @@ pub mod lab_hosts;
 pub mod queue;
 pub mod runtime;
 pub mod search_overhead;
+pub mod streaming;
 pub mod submit;
 pub mod view_read;
 
@@ -87,6 +88,7 @@ pub static WORKLOADS: &[Workload] = &[
     queue::sustained::HOURS,
     submit::ffi_submit::WORKLOAD,
     submit::ablation::WORKLOAD,
+    streaming::streaming_channels::WORKLOAD,
     runtime::spawning::CHAINED_SPAWN,
     runtime::spawning::PING_PONG_ONESHOT,
     runtime::spawning::SPAWN_STORM_BUSY,

@@ -8,13 +8,14 @@
 
 #define LAB_PACKAGE "thalweg:lab"
 #define LAB_VERSION "0.1.0"
-#define LAB_LAYOUT UINT64_C(0x4c5c6b3af45c9076)
+#define LAB_LAYOUT UINT64_C(0x8fa04ca67440db2a)
 
 /* Methods by number: tw_submission.method. */
 enum {
   LAB_METHOD_NOP = 0,
   LAB_METHOD_NOP_ASYNC = 1,
-  LAB_METHOD_GENERATE = 2
+  LAB_METHOD_GENERATE = 2,
+  LAB_METHOD_EVENTS = 3
 };
 
 /* ---- Types ----------------------------------------------------------------------------------- */
@@ -59,6 +60,60 @@ TW_OFFSET(lab_match, path_bytes, 32);
 TW_OFFSET(lab_match, text_bytes, 44);
 TW_OFFSET(lab_match, cut, 56);
 
+/* Eight numbers of an event. */
+typedef struct lab_eight {
+  uint64_t a;
+  uint64_t b;
+  uint64_t c;
+  uint64_t d;
+  uint64_t e;
+  uint64_t f;
+  uint64_t g;
+  uint64_t h;
+} lab_eight;
+TW_SIZE(lab_eight, 64);
+TW_OFFSET(lab_eight, a, 0);
+TW_OFFSET(lab_eight, b, 8);
+TW_OFFSET(lab_eight, c, 16);
+TW_OFFSET(lab_eight, d, 24);
+TW_OFFSET(lab_eight, e, 32);
+TW_OFFSET(lab_eight, f, 40);
+TW_OFFSET(lab_eight, g, 48);
+TW_OFFSET(lab_eight, h, 56);
+
+/* An event of a market's feed: 488 bytes in a slot, as in the benchmark that the lab repeats. */
+typedef struct lab_event {
+  /* The event itself, 448 bytes. The first is its number, the second its kind. */
+  lab_eight n0;
+  lab_eight n1;
+  lab_eight n2;
+  lab_eight n3;
+  lab_eight n4;
+  lab_eight n5;
+  lab_eight n6;
+  /* What the two tails take more where they are on the heap. */
+  uint64_t rest0;
+  uint64_t rest1;
+  uint64_t rest2;
+  /* A text, mostly empty. */
+  tw_slice detail;
+  /* Bytes, mostly none. */
+  tw_slice payload;
+} lab_event;
+TW_SIZE(lab_event, 488);
+TW_OFFSET(lab_event, n0, 0);
+TW_OFFSET(lab_event, n1, 64);
+TW_OFFSET(lab_event, n2, 128);
+TW_OFFSET(lab_event, n3, 192);
+TW_OFFSET(lab_event, n4, 256);
+TW_OFFSET(lab_event, n5, 320);
+TW_OFFSET(lab_event, n6, 384);
+TW_OFFSET(lab_event, rest0, 448);
+TW_OFFSET(lab_event, rest1, 456);
+TW_OFFSET(lab_event, rest2, 464);
+TW_OFFSET(lab_event, detail, 472);
+TW_OFFSET(lab_event, payload, 480);
+
 /* ---- Accessors ------------------------------------------------------------------------------- */
 
 /* `base` is that of the batch, or of the reply, in which the value lies; what is returned is valid as
@@ -95,6 +150,16 @@ static inline bool lab_match_text_bytes(const uint8_t *base, const lab_match *va
   return lab_option_list_u8_get(base, &value->text_bytes, out);
 }
 
+/* A text, mostly empty. */
+static inline tw_text lab_event_detail(const uint8_t *base, const lab_event *value) {
+  return tw_text_view(base, value->detail);
+}
+
+/* Bytes, mostly none. */
+static inline tw_bytes lab_event_payload(const uint8_t *base, const lab_event *value) {
+  return tw_bytes_view(base, value->payload);
+}
+
 /* ---- The library and its clients ------------------------------------------------------------- */
 
 /* The library, opened and checked. It is never closed: see tw_open. */
@@ -117,8 +182,12 @@ static inline const tw_expected *lab_expected(void) {
        UINT64_C(0x3bc93270ea6e6686), UINT64_C(0x439252368c6f876c),
        UINT64_C(0x0000000000000000), UINT64_C(0xc2bc292635916f6c),
        0, 0, NULL},
+      {"lab.events",
+       UINT64_C(0x4f4395a6e2a20856), UINT64_C(0x8468bb7333cab117),
+       UINT64_C(0x0000000000000000), UINT64_C(0x833800d0ee10520d),
+       0, 0, NULL},
   };
-  static const tw_expected expected = {LAB_PACKAGE, LAB_VERSION, LAB_LAYOUT, methods, 3};
+  static const tw_expected expected = {LAB_PACKAGE, LAB_VERSION, LAB_LAYOUT, methods, 4};
   return &expected;
 }
 
@@ -200,6 +269,57 @@ static inline uint32_t lab_match_stream_arm(const lab_match_stream *stream,
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
 static inline uint32_t lab_match_stream_close(lab_match_stream *stream, tw_error *error) {
+  return tw_stream_close(&stream->tw, error);
+}
+
+/* A stream of `lab_event`. One thread at a time reads it:
+ *
+ *   while ((code = lab_event_stream_acquire(&stream, 256, TW_FOREVER, &batch, &error)) == TW_OK) {
+ *     for (i = 0; i < batch.tw.count; i++) {
+ *       const lab_event *record = lab_event_batch_at(&batch, i);
+ *       ...
+ *     }
+ *     lab_event_stream_release(&stream, batch.tw.count, &error);
+ *   }
+ *   if (code == TW_CLOSED) everything was read; else `error` says how it ended
+ *   lab_event_stream_close(&stream, &error);
+ */
+typedef struct lab_event_stream {
+  tw_stream tw;
+} lab_event_stream;
+
+/* Records in place: `tw.count` of them, valid until released. */
+typedef struct lab_event_batch {
+  tw_batch tw;
+} lab_event_batch;
+
+/* Record `index` of a batch, from 0. The base of its accessors is `batch->tw.base`. */
+static inline const lab_event *lab_event_batch_at(const lab_event_batch *batch, uint32_t index) {
+  return (const lab_event *)tw_batch_at(&batch->tw, index);
+}
+
+/* Waits for records, at most `max`: TW_OK with at least one. TW_CLOSED: the end, all were read. */
+static inline uint32_t lab_event_stream_acquire(const lab_event_stream *stream, uint32_t max,
+                                                uint64_t deadline_ns, lab_event_batch *batch,
+                                                tw_error *error) {
+  return tw_stream_acquire(&stream->tw, max, deadline_ns, 488, &batch->tw, error);
+}
+
+/* Gives back the first `count` records of the open batch; all of them close it. */
+static inline uint32_t lab_event_stream_release(const lab_event_stream *stream, uint32_t count,
+                                                tw_error *error) {
+  return tw_stream_release(&stream->tw, count, error);
+}
+
+/* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
+static inline uint32_t lab_event_stream_arm(const lab_event_stream *stream,
+                                            const lab_client *client, uint64_t token,
+                                            uint32_t *ready, tw_error *error) {
+  return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
+}
+
+/* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
+static inline uint32_t lab_event_stream_close(lab_event_stream *stream, tw_error *error) {
   return tw_stream_close(&stream->tw, error);
 }
 
@@ -410,6 +530,85 @@ static inline uint32_t lab_generate(const lab_client *client, uint64_t count, ui
   }
   tw_writer_free(&writer);
   return code == TW_OK ? lab_generate_read(client, &completion, result, error) : code;
+}
+
+/* ---- lab.events ------------------------------------------------------------------------------ */
+
+/* events: func(count: u64, batch: u32) -> stream<event>
+ *
+ * Events number 0 to `count - 1`, written `batch` at a time. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct lab_events_result {
+  tw_reply reply;
+  lab_event_stream ok; /* where TW_OK; yours to close */
+} lab_events_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t lab_events_prepare(const lab_client *client, uint64_t count, uint32_t batch,
+                                          tw_writer *writer, tw_submission *submission,
+                                          tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x4f4395a6e2a20856), 0, 16);
+  tw_put(writer, root, &count, sizeof(count));
+  tw_put(writer, root + 8, &batch, sizeof(batch));
+  return tw_prepare(&client->tw, writer, LAB_METHOD_EVENTS, "lab_events", submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t lab_events_submit(const lab_client *client, uint64_t count, uint32_t batch,
+                                         uint64_t deadline_ns, uint64_t token, tw_handle *call,
+                                         tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = lab_events_prepare(client, count, batch, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t lab_events_read(const lab_client *client, tw_completion *completion,
+                                       lab_events_result *result, tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x8468bb7333cab117), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "lab_events", error);
+    }
+    result->ok.tw.table = client->tw.table;
+    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t lab_events(const lab_client *client, uint64_t count, uint32_t batch,
+                                  uint64_t deadline_ns, lab_events_result *result,
+                                  tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = lab_events_prepare(client, count, batch, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? lab_events_read(client, &completion, result, error) : code;
 }
 
 #endif

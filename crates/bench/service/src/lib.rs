@@ -3,6 +3,8 @@
 #[path = "../../generated/rust/lab.rs"]
 pub mod lab;
 
+pub mod events;
+
 mod content;
 mod library;
 mod service;

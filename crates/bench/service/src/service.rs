@@ -3,7 +3,8 @@
 use thalweg::port::{Call, StreamReader, StreamWriter, Task};
 
 use crate::content::{Content, Contents};
-use crate::lab::{Lab, Match, MatchView};
+use crate::events;
+use crate::lab::{Event, Lab, Match, MatchView};
 
 /// It has no state.
 #[derive(Clone, Copy, Debug, Default)]
@@ -19,6 +20,12 @@ impl Lab for LabService {
     fn generate(&mut self, call: &Call, count: u64) -> StreamReader<Match> {
         let (writer, reader) = call.stream();
         call.spawn(move |_| write(&writer, count));
+        reader
+    }
+
+    fn events(&mut self, call: &Call, count: u64, batch: u32) -> StreamReader<Event> {
+        let (writer, reader) = call.stream();
+        call.spawn(move |_| events::write(&writer, count, batch));
         reader
     }
 }

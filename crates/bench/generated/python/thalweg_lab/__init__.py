@@ -3,7 +3,7 @@
 
 from .aio import AsyncLab
 from .client import Lab
-from .types import Match
-from .views import MatchView
+from .types import Eight, Event, Match
+from .views import EventView, MatchView
 
-__all__ = ["AsyncLab", "Lab", "Match", "MatchView"]
+__all__ = ["AsyncLab", "Eight", "Event", "EventView", "Lab", "Match", "MatchView"]

@@ -4,9 +4,9 @@
 from thalweg import layout
 
 from . import _layout
-from .views import MatchView
+from .views import EventView, MatchView
 
-PACKAGE = layout.Package("thalweg:lab", "0.1.0", 0x4C5C6B3AF45C9076)
+PACKAGE = layout.Package("thalweg:lab", "0.1.0", 0x8FA04CA67440DB2A)
 
 NOP = PACKAGE.method(
     "lab.nop",
@@ -28,4 +28,12 @@ GENERATE = PACKAGE.stream_method(
     (8, (("count", 0, layout.U64),)),
     _layout.MATCH,
     MatchView,
+)
+
+EVENTS = PACKAGE.stream_method(
+    "lab.events",
+    (0x4F4395A6E2A20856, 0x8468BB7333CAB117, 0, 0x833800D0EE10520D),
+    (16, (("count", 0, layout.U64), ("batch", 8, layout.U32))),
+    _layout.EVENT,
+    EventView,
 )

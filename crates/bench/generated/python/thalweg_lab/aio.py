@@ -9,8 +9,8 @@ from typing import Self
 import thalweg
 
 from . import _methods
-from .types import Match
-from .views import MatchView
+from .types import Event, Match
+from .views import EventView, MatchView
 
 
 class AsyncLab(thalweg.AsyncClient):
@@ -47,3 +47,13 @@ class AsyncLab(thalweg.AsyncClient):
     ) -> thalweg.AsyncStream[Match, MatchView]:
         """Matches number 0 to `count - 1`. What stands in each follows from its number alone."""
         return await _methods.GENERATE.start(self, timeout, count)
+
+    async def events(
+        self,
+        count: int,
+        batch: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.AsyncStream[Event, EventView]:
+        """Events number 0 to `count - 1`, written `batch` at a time."""
+        return await _methods.EVENTS.start(self, timeout, count, batch)

@@ -9,8 +9,8 @@ from typing import Self
 import thalweg
 
 from . import _methods
-from .types import Match
-from .views import MatchView
+from .types import Event, Match
+from .views import EventView, MatchView
 
 
 class Lab(thalweg.Client):
@@ -47,3 +47,13 @@ class Lab(thalweg.Client):
     ) -> thalweg.Stream[Match, MatchView]:
         """Matches number 0 to `count - 1`. What stands in each follows from its number alone."""
         return _methods.GENERATE.call(self, timeout, count)
+
+    def events(
+        self,
+        count: int,
+        batch: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.Stream[Event, EventView]:
+        """Events number 0 to `count - 1`, written `batch` at a time."""
+        return _methods.EVENTS.call(self, timeout, count, batch)

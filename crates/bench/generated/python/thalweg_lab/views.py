@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import thalweg.layout
 
-from .types import Match
+from . import _layout
+from .types import Eight, Event, Match
 
 
 class MatchView(thalweg.View[Match]):
@@ -33,3 +34,29 @@ class MatchView(thalweg.View[Match]):
     """The text's bytes, where they are not UTF-8."""
     cut: thalweg.layout.Field[bool] = thalweg.layout.field(56, thalweg.layout.BOOL)
     """The line was longer than `text` holds."""
+
+
+class EventView(thalweg.View[Event]):
+    """A `Event` in a batch. Its fields raise once that is released."""
+
+    __slots__ = ()
+
+    n0: thalweg.layout.Field[Eight] = thalweg.layout.field(0, _layout.EIGHT)
+    """The event itself, 448 bytes. The first is its number, the second its kind."""
+    n1: thalweg.layout.Field[Eight] = thalweg.layout.field(64, _layout.EIGHT)
+    n2: thalweg.layout.Field[Eight] = thalweg.layout.field(128, _layout.EIGHT)
+    n3: thalweg.layout.Field[Eight] = thalweg.layout.field(192, _layout.EIGHT)
+    n4: thalweg.layout.Field[Eight] = thalweg.layout.field(256, _layout.EIGHT)
+    n5: thalweg.layout.Field[Eight] = thalweg.layout.field(320, _layout.EIGHT)
+    n6: thalweg.layout.Field[Eight] = thalweg.layout.field(384, _layout.EIGHT)
+    rest0: thalweg.layout.Field[int] = thalweg.layout.field(448, thalweg.layout.U64)
+    """What the two tails take more where they are on the heap."""
+    rest1: thalweg.layout.Field[int] = thalweg.layout.field(456, thalweg.layout.U64)
+    rest2: thalweg.layout.Field[int] = thalweg.layout.field(464, thalweg.layout.U64)
+    detail: thalweg.layout.Field[str] = thalweg.layout.field(472, thalweg.layout.STRING)
+    """A text, mostly empty."""
+    payload: thalweg.layout.Field[bytes] = thalweg.layout.field(
+        480,
+        thalweg.layout.BYTES,
+    )
+    """Bytes, mostly none."""

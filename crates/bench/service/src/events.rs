@@ -1,0 +1,66 @@
+//! What stands in event number `n`.
+
+use thalweg::port::StreamWriter;
+
+use crate::lab::{Eight, Event, EventView};
+
+/// Numbers of an event's fixed part, which is 448 bytes.
+pub const WORDS: usize = 56;
+
+/// Kinds of events.
+const KINDS: u64 = 7;
+
+/// The fixed part of event number `n`: its number, its kind, and what follows from both.
+#[must_use]
+#[inline]
+pub fn words(n: u64) -> [u64; WORDS] {
+    let mut words = [0; WORDS];
+    for (word, i) in words.iter_mut().zip(0..) {
+        *word = n + i;
+    }
+    words[1] = n % KINDS;
+    words
+}
+
+fn eight(words: &[u64; WORDS], at: usize) -> Eight {
+    Eight {
+        a: words[at],
+        b: words[at + 1],
+        c: words[at + 2],
+        d: words[at + 3],
+        e: words[at + 4],
+        f: words[at + 5],
+        g: words[at + 6],
+        h: words[at + 7],
+    }
+}
+
+/// Event number `n` as a stream takes it, with empty tails.
+#[must_use]
+#[inline]
+pub fn event(n: u64) -> EventView<'static> {
+    let words = words(n);
+    EventView {
+        n0: eight(&words, 0),
+        n1: eight(&words, 8),
+        n2: eight(&words, 16),
+        n3: eight(&words, 24),
+        n4: eight(&words, 32),
+        n5: eight(&words, 40),
+        n6: eight(&words, 48),
+        rest0: n,
+        rest1: n,
+        rest2: n,
+        detail: "",
+        payload: (&[]).into(),
+    }
+}
+
+/// Writes until the reader has enough or is gone.
+pub(crate) fn write(writer: &StreamWriter<Event>, count: u64, _batch: u32) {
+    for n in 0..count {
+        if writer.send(&event(n)).is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! `streaming_channels`: what an event of 488 bytes costs from its producer to its consumer.
+//!
+//! A public benchmark of a market-data client, with its five rows as they are: 100,000 events with empty tails through std's
+//! unbounded channel, crossbeam's with 256, 1,024 and 8,192 places, and no channel at all. Against each of them stands a stream of
+//! ours, written and read one event at a time, 16 and 256. All but the last of theirs are between two threads.
+//!
+//! The metrics `.._of_means` are the original's arithmetic: each sample is the mean of its events, and median and 99th
+//! percentile are taken over ten such means. They say nothing of single events.
+
+use std::time::Duration;
+
+use super::event::Seen;
+use super::thalweg::Streams;
+use super::{channels, direct};
+use crate::interleave::{Side, interleave};
+use crate::judgement::Target;
+use crate::lab::Lab;
+use crate::problem::Problem;
+use crate::report::Row;
+use crate::workloads::Workload;
+use crate::workloads::queue::rows::{hold, hold_fastest};
+
+/// See the module.
+pub const WORKLOAD: Workload = Workload {
+    name: "streaming_channels",
+    group: "streaming",
+    what: "An event of 488 bytes from a producer to a consumer: channels, a direct callback, and our stream.",
+    source: "ThetaDataDx' benchmark of channels, row by row",
+    peers: &PEERS,
+    seconds: 30,
+    run,
+    ..Workload::USUAL
+};
+
+/// Events a sample.
+const EVENTS: u64 = 100_000;
+
+/// Samples of each side, as the original has it.
+const SAMPLES: usize = 10;
+
+/// Events of which every field is compared before anything is measured.
+const VERIFIED: u64 = 20_000;
+
+const PEERS: [&str; 5] = [
+    "std_mpsc_unbounded",
+    CROSSBEAM[0],
+    CROSSBEAM[1],
+    CROSSBEAM[2],
+    DIRECT,
+];
+const CROSSBEAM: [&str; 3] = [
+    "crossbeam_bounded_256",
+    "crossbeam_bounded_1024",
+    "crossbeam_bounded_8192",
+];
+const DIRECT: &str = "direct_callback";
+
+/// Events at a time.
+const BATCHES: [u32; 3] = [1, 16, 256];
+
+/// One event at a time, of the fastest bounded channel.
+const ONE_BY_ONE: Target = Target::Ratio(0.6);
+/// 256 at a time, of a callback on the producer's own thread.
+const IN_BATCHES: Target = Target::Ratio(1.3);
+
+fn peer(name: &str, count: u64) -> Result<(Duration, Seen), Problem> {
+    match name {
+        "std_mpsc_unbounded" => channels::std_mpsc(count),
+        "crossbeam_bounded_256" => channels::crossbeam(count, 256),
+        "crossbeam_bounded_1024" => channels::crossbeam(count, 1024),
+        "crossbeam_bounded_8192" => channels::crossbeam(count, 8192),
+        _ => direct::callback(count),
+    }
+}
+
+fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
+    for name in PEERS {
+        let version = match name {
+            "std_mpsc_unbounded" => thalweg_peers::versions::of("std"),
+            DIRECT => "of this commit".to_owned(),
+            _ => thalweg_peers::versions::of("crossbeam"),
+        };
+        lab.peers.insert(name.to_owned(), version);
+    }
+    let streams = &Streams::start()?;
+    for batch in BATCHES {
+        streams.verify(VERIFIED, batch)?;
+    }
+    let plan = lab.plan(Some(SAMPLES));
+    let sides_count = BATCHES.len() + PEERS.len();
+    lab.begin(WORKLOAD.name, sides_count * (plan.warm_up + plan.rounds));
+    let expected = Seen::expected(EVENTS);
+    let mean = &|subject: &str, (elapsed, seen): (Duration, Seen)| {
+        seen.check(&expected, subject)?;
+        Ok(elapsed.as_nanos() as f64 / EVENTS as f64)
+    };
+    let mut sides: Vec<Side<'_, f64>> = Vec::new();
+    for batch in BATCHES {
+        sides.push(Side::new(move || {
+            mean("thalweg", streams.read(EVENTS, batch)?)
+        }));
+    }
+    for name in PEERS {
+        sides.push(Side::new(move || mean(name, peer(name, EVENTS)?)));
+    }
+    let taken = interleave(&mut sides, plan, || lab.step())?;
+    drop(sides);
+
+    let (ours, theirs) = taken.split_at(BATCHES.len());
+    let mut rows = Vec::new();
+    for (batch, ours) in BATCHES.iter().zip(ours) {
+        let mut of_batch: Vec<Row> = PEERS
+            .iter()
+            .zip(theirs)
+            .map(|(name, theirs)| row(*batch, ours, name, theirs))
+            .collect();
+        match batch {
+            1 => hold_fastest(&mut of_batch, &CROSSBEAM, &ONE_BY_ONE, lab.refusal()),
+            256 => hold(&mut of_batch, DIRECT, &IN_BATCHES, lab.refusal()),
+            _ => {}
+        }
+        rows.extend(of_batch);
+    }
+    Ok(rows)
+}
+
+fn row(batch: u32, ours: &[f64], name: &str, theirs: &[f64]) -> Row {
+    let params = [
+        ("batch", batch.to_string()),
+        ("capacity", "8192".to_owned()),
+        ("events", EVENTS.to_string()),
+        ("event", "488 bytes, empty tails".to_owned()),
+    ];
+    let params = params.each_ref().map(|(key, value)| (*key, value.as_str()));
+    let mut row = Row::new(
+        (WORKLOAD.name, WORKLOAD.group),
+        &params,
+        "ns",
+        ("thalweg", ours.to_vec()),
+        Some((name, theirs.to_vec())),
+    )
+    .checked("every sample: each event came once, in order, with its number, kind, last number and tails")
+    .checked(format!("every field of {VERIFIED} events of ours, before measuring"));
+    for (prefix, means) in [("", ours), ("peer_", theirs)] {
+        for (name, value) in of_means(means) {
+            row.metrics.insert(format!("{prefix}{name}"), value);
+        }
+    }
+    row
+}
+
+/// The original's figures.
+fn of_means(means: &[f64]) -> [(&'static str, f64); 3] {
+    let mut sorted = means.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let at = |share: f64| sorted[((sorted.len() - 1) as f64 * share).round() as usize];
+    let p50 = at(0.5);
+    [
+        ("p50_ns_of_means", p50),
+        ("p99_ns_of_means", at(0.99)),
+        ("events_per_s_of_means", 1e9 / p50),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_subject_delivers_every_event() {
+        let expected = Seen::expected(1_000);
+        for name in PEERS {
+            peer(name, 1_000).unwrap().1.check(&expected, name).unwrap();
+        }
+        let streams = Streams::start().unwrap();
+        for batch in BATCHES {
+            let (_, seen) = streams.read(1_000, batch).unwrap();
+            seen.check(&expected, "thalweg").unwrap();
+            streams.verify(1_000, batch).unwrap();
+        }
+    }
+
+    #[test]
+    fn the_99th_percentile_of_ten_means_is_the_worst() {
+        let means: Vec<f64> = (1..=10).map(f64::from).collect();
+        let [(_, p50), (_, p99), (_, rate)] = of_means(&means);
+        assert_eq!((p50, p99, rate), (6.0, 10.0, 1e9 / 6.0));
+    }
+}
