@@ -34,6 +34,7 @@
 #![forbid(unsafe_code)]
 
 mod bytes;
+pub mod cbor;
 mod checker;
 mod encoder;
 mod handle;

@@ -1,6 +1,8 @@
 //! The record, variant, enum and flags that the other tests use, written as the generator writes them.
 #![allow(dead_code, reason = "each test uses a part")]
 
+mod cbor;
+
 use thalweg_wire::{Bytes, Checker, Decode, Encode, Encoder, ListView, Malformed, Rule, Shape};
 
 #[derive(Clone, Debug, PartialEq)]

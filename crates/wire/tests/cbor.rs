@@ -1,0 +1,278 @@
+//! CBOR of our own types: what is written comes back, in one form only; what is no value is refused by name.
+
+mod sample;
+
+use proptest::prelude::*;
+use sample::{Match, Rights, Step};
+use std::fmt::Debug;
+use thalweg_wire::cbor::{self, Cbor, Refused, Rule};
+
+type Nested = (
+    Vec<Match>,
+    Option<Result<Vec<Step>, ()>>,
+    (Rights, char),
+    Option<Option<u32>>,
+    (Vec<u16>, Vec<i8>, Vec<f64>, Vec<bool>),
+);
+
+fn refused<T: Cbor + Debug + PartialEq>(bytes: &[u8]) -> Rule {
+    cbor::decode::<T>(bytes).expect_err("it is no value").rule
+}
+
+fn found() -> Match {
+    Match {
+        path: "a.rs".to_owned(),
+        line: 7,
+        column: 1,
+        text: "fn".to_owned(),
+        path_bytes: None,
+        text_bytes: Some(vec![0xff]),
+        cut: true,
+    }
+}
+
+const FOUND: &[u8] =
+    b"\xa7\x63cut\xf5\x64line\x07\x64path\x64a.rs\x64text\x62fn\x66column\x01\x6apath-bytes\xf6\x6atext-bytes\x41\xff";
+
+#[test]
+fn a_record_is_a_map_with_the_shorter_keys_first() {
+    assert_eq!(cbor::encode(&found(), Vec::new()), FOUND);
+    assert_eq!(cbor::decode(FOUND), Ok(found()));
+}
+
+#[test]
+fn a_record_is_read_in_any_order_and_without_its_options() {
+    let bytes = b"\xbf\x64text\x62fn\x66column\x01\x64path\x64a.rs\x6atext-bytes\x81\x18\xff\x63cut\xf5\x64line\x18\x07\xff";
+    assert_eq!(cbor::decode(bytes), Ok(found()));
+}
+
+#[test]
+fn a_record_with_other_fields_is_refused() {
+    let without = |key: &[u8], size: usize| {
+        let at = FOUND
+            .windows(key.len())
+            .position(|part| part == key)
+            .unwrap();
+        let mut bytes = FOUND.to_vec();
+        bytes.drain(at..at + key.len() + size);
+        bytes[0] -= 1;
+        bytes
+    };
+    assert_eq!(refused::<Match>(&without(b"\x64line", 1)), Rule::Missing);
+    let mut twice = FOUND.to_vec();
+    twice[0] += 1;
+    twice.extend_from_slice(b"\x63cut\xf5");
+    assert_eq!(refused::<Match>(&twice), Rule::Twice);
+    twice.truncate(FOUND.len());
+    twice.extend_from_slice(b"\x63cup\xf5");
+    assert_eq!(refused::<Match>(&twice), Rule::Unknown);
+    assert_eq!(refused::<Match>(&[FOUND, b"\0"].concat()), Rule::Trailing);
+}
+
+#[test]
+fn variants_flags_and_results_carry_their_names() {
+    let step = Step::Jump(vec!["b".to_owned()]);
+    assert_eq!(cbor::encode(&step, Vec::new()), b"\xa1\x64jump\x81\x61b");
+    assert_eq!(cbor::encode(&Step::Stop, Vec::new()), b"\x64stop");
+    assert_eq!(
+        cbor::encode(&Rights(0b101), Vec::new()),
+        b"\x82\x64read\x63run"
+    );
+    assert_eq!(
+        cbor::encode(&Err::<u8, _>(()), Vec::new()),
+        b"\xa1\x65error\xf6"
+    );
+    assert_eq!(refused::<Step>(b"\x64jump"), Rule::Unknown);
+    assert_eq!(refused::<Step>(b"\xa1\x64stop\xf6"), Rule::Unknown);
+    assert_eq!(refused::<Step>(b"\xa0"), Rule::Count);
+    assert_eq!(
+        refused::<Step>(b"\xa2\x64wait\x01\x64wait\x01"),
+        Rule::Count
+    );
+    assert_eq!(refused::<Rights>(b"\x82\x64read\x64read"), Rule::Twice);
+    assert_eq!(refused::<Rights>(b"\x81\x64ride"), Rule::Unknown);
+    assert_eq!(refused::<Result<u8, ()>>(b"\xa1\x62no\xf6"), Rule::Unknown);
+}
+
+#[test]
+fn an_option_of_what_may_be_null_is_an_array() {
+    for (value, bytes) in [
+        (None, &b"\x80"[..]),
+        (Some(None), b"\x81\xf6"),
+        (Some(Some(7)), b"\x81\x07"),
+    ] {
+        assert_eq!(
+            cbor::encode::<Option<Option<u8>>>(&value, Vec::new()),
+            bytes
+        );
+        assert_eq!(cbor::decode::<Option<Option<u8>>>(bytes), Ok(value));
+    }
+    assert_eq!(
+        cbor::encode(&Some(Some(Some(7u8))), Vec::new()),
+        b"\x81\x07"
+    );
+    assert_eq!(cbor::encode(&Some(None::<Option<u8>>), Vec::new()), b"\x80");
+    assert_eq!(
+        cbor::encode(&None::<Option<Option<u8>>>, Vec::new()),
+        b"\xf6"
+    );
+    assert_eq!(refused::<Option<Option<u8>>>(b"\x82\x07\x07"), Rule::Count);
+}
+
+#[test]
+fn lists_of_numbers_are_byte_strings() {
+    let numbers = vec![1u16, 0x203];
+    assert_eq!(
+        cbor::encode(&numbers, Vec::new()),
+        b"\xd8\x45\x44\x01\0\x03\x02"
+    );
+    for bytes in [
+        &b"\xd8\x45\x44\x01\0\x03\x02"[..],
+        b"\xd8\x41\x44\0\x01\x02\x03",
+        b"\x82\x01\x19\x02\x03",
+    ] {
+        assert_eq!(cbor::decode(bytes).as_ref(), Ok(&numbers));
+    }
+    let bytes = vec![1u8, 2];
+    for form in [
+        &b"\x42\x01\x02"[..],
+        b"\xd8\x40\x42\x01\x02",
+        b"\x82\x01\x02",
+        b"\x5f\x41\x01\x41\x02\xff",
+    ] {
+        assert_eq!(cbor::decode(form).as_ref(), Ok(&bytes));
+    }
+    // Three bytes are no numbers of two; a tag of another type; bytes without a tag are of no type but `u8`.
+    assert_eq!(refused::<Vec<u16>>(b"\xd8\x45\x43\x01\0\x03"), Rule::Count);
+    assert_eq!(
+        refused::<Vec<u16>>(b"\xd8\x46\x44\x01\0\x03\x02"),
+        Rule::Tag
+    );
+    assert_eq!(refused::<Vec<u16>>(b"\x44\x01\0\x03\x02"), Rule::Type);
+    assert_eq!(refused::<Vec<i8>>(b"\x81\x18\x80"), Rule::Range);
+}
+
+#[test]
+fn floats_keep_their_bits_and_take_integers_that_fit() {
+    for bits in [
+        0x7ff0_0000_0000_0001_u64,
+        0xfff8_0000_2000_0000,
+        0x7ff4_0000_0000_0000,
+        1,
+    ] {
+        let bytes = cbor::encode(&f64::from_bits(bits), Vec::new());
+        assert_eq!(cbor::decode::<f64>(&bytes).unwrap().to_bits(), bits);
+    }
+    assert_eq!(cbor::decode(b"\x18\x64"), Ok(100.0_f64));
+    assert_eq!(cbor::decode(b"\x20"), Ok(-1.0_f32));
+    assert_eq!(refused::<f64>(b"\x1b\x00\x20\0\0\0\0\0\x01"), Rule::Range);
+    assert_eq!(refused::<f32>(b"\x1a\x01\0\0\x01"), Rule::Range);
+    assert_eq!(
+        refused::<f32>(b"\xfb\x3f\xf1\x99\x99\x99\x99\x99\x9a"),
+        Rule::Range
+    );
+}
+
+#[test]
+fn characters_are_texts_of_one() {
+    assert_eq!(
+        cbor::encode(&'\u{10151}', Vec::new()),
+        b"\x64\xf0\x90\x85\x91"
+    );
+    assert_eq!(refused::<char>(b"\x62ab"), Rule::Char);
+    assert_eq!(refused::<char>(b"\x60"), Rule::Char);
+    assert_eq!(refused::<String>(b"\x61\xff"), Rule::Utf8);
+    // A scalar value in two pieces is none: RFC 8949, 3.2.3.
+    assert_eq!(refused::<String>(b"\x7f\x61\xc3\x61\xbc\xff"), Rule::Utf8);
+}
+
+#[test]
+fn tuples_have_as_many_as_they_have() {
+    assert_eq!(refused::<(u8, u8)>(b"\x81\x01"), Rule::Count);
+    assert_eq!(refused::<(u8, u8)>(b"\x83\x01\x01\x01"), Rule::Count);
+    assert_eq!(refused::<(u8, u8)>(b"\x9f\x01\x01\x01\xff"), Rule::Count);
+    assert_eq!(refused::<()>(b"\x01"), Rule::Type);
+}
+
+fn nested() -> impl Strategy<Value = Nested> {
+    use proptest::collection::vec;
+    use proptest::option::of;
+    let text = "\\PC{0,6}";
+    let bytes = || of(vec(any::<u8>(), 0..9));
+    let matches = (
+        text,
+        any::<u64>(),
+        any::<u64>(),
+        text,
+        bytes(),
+        bytes(),
+        any::<bool>(),
+    )
+        .prop_map(
+            |(path, line, column, text, path_bytes, text_bytes, cut)| Match {
+                path,
+                line,
+                column,
+                text,
+                path_bytes,
+                text_bytes,
+                cut,
+            },
+        );
+    let steps = prop_oneof![
+        vec(text, 0..4).prop_map(Step::Jump),
+        any::<f64>().prop_map(Step::Wait),
+        Just(Step::Stop),
+    ];
+    let result = prop_oneof![vec(steps, 0..4).prop_map(Ok), Just(Err(()))];
+    (
+        vec(matches, 0..4),
+        of(result),
+        ((0u8..8).prop_map(Rights), any::<char>()),
+        of(of(any::<u32>())),
+        (
+            vec(any::<u16>(), 0..9),
+            vec(any::<i8>(), 0..9),
+            vec(any::<f64>(), 0..9),
+            vec(any::<bool>(), 0..9),
+        ),
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: if cfg!(miri) { 4 } else { 512 },
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn what_is_written_comes_back(value in nested()) {
+        let bytes = cbor::encode(&value, Vec::new());
+        prop_assert_eq!(cbor::decode::<Nested>(&bytes), Ok(value));
+    }
+
+    #[test]
+    fn damage_is_refused_or_means_a_value(
+        value in nested(),
+        damage in proptest::collection::vec((any::<proptest::sample::Index>(), any::<u8>()), 1..6),
+        cut in proptest::option::of(any::<proptest::sample::Index>()),
+    ) {
+        let mut bytes = cbor::encode(&value, Vec::new());
+        for (index, byte) in damage {
+            let index = index.index(bytes.len());
+            bytes[index] = byte;
+        }
+        if let Some(cut) = cut {
+            bytes.truncate(cut.index(bytes.len()));
+        }
+        match cbor::decode::<Nested>(&bytes) {
+            // What was read can be written and read again; a NaN is unlike itself.
+            Ok(value) => {
+                let again = cbor::encode(&value, Vec::new());
+                prop_assert_eq!(cbor::encode(&cbor::decode::<Nested>(&again).unwrap(), Vec::new()), again);
+            }
+            Err(Refused { at, .. }) => prop_assert!(at as usize <= bytes.len()),
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! How much memory a short item may cost its reader.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use thalweg_wire::cbor::{self, Cbor, Rule};
+
+thread_local! {
+    static LARGEST: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Notes the largest piece that this thread asked for.
+struct Noting;
+
+// SAFETY: all of it is the system's allocator.
+unsafe impl GlobalAlloc for Noting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        LARGEST.with(|largest| largest.set(largest.get().max(layout.size())));
+        // SAFETY: the caller keeps `alloc`'s contract.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static NOTING: Noting = Noting;
+
+/// The largest piece that reading takes, and the rule that ends it.
+fn largest<T: Cbor + PartialEq + std::fmt::Debug>(bytes: &[u8]) -> (usize, Rule) {
+    LARGEST.with(|largest| largest.set(0));
+    let refused = cbor::decode::<T>(bytes).expect_err("it is no value");
+    (LARGEST.with(Cell::get), refused.rule)
+}
+
+#[test]
+fn a_length_that_is_not_there_takes_no_memory() {
+    let mut bytes = Vec::new();
+    for head in [0x9a_u8, 0x9b, 0xba, 0xbb, 0x5a, 0x5b, 0x7a, 0x7b] {
+        bytes.clear();
+        bytes.push(head);
+        bytes.extend_from_slice(&[0x7f; 8]);
+        assert_eq!(largest::<Vec<String>>(&bytes).0, 0, "{head:#x}");
+        assert_eq!(largest::<Vec<u8>>(&bytes).0, 0, "{head:#x}");
+        assert_eq!(largest::<String>(&bytes).0, 0, "{head:#x}");
+    }
+}
+
+#[test]
+fn a_list_takes_no_more_in_advance_than_is_there() {
+    // 65,535 elements are promised and as many bytes are there, the first of which is no text.
+    let mut bytes = vec![0_u8; 3 + 65_535];
+    bytes[..3].copy_from_slice(&[0x99, 0xff, 0xff]);
+    let (size, rule) = largest::<Vec<String>>(&bytes);
+    assert_eq!(rule, Rule::Type);
+    assert!(size <= bytes.len(), "{size} of {}", bytes.len());
+}
