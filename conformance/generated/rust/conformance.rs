@@ -698,6 +698,33 @@ impl wire::Decode for Point {
 // What the generators for the other languages know this type by.
 const _: () = assert!(<Point as wire::Decode>::HASH == 0x8890_9ce0_0e86_9dbf);
 
+impl wire::cbor::Cbor for Point {
+    fn write(view: Point, to: &mut wire::cbor::Writer) {
+        to.map(2);
+        to.text("x");
+        <i32 as wire::cbor::Cbor>::write(view.x, to);
+        to.text("y");
+        <i32 as wire::cbor::Cbor>::write(view.y, to);
+    }
+
+    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<Point, wire::cbor::Refused> {
+        let mut f0 = None;
+        let mut f1 = None;
+        let mut fields = from.map()?;
+        while let Some(key) = from.key(&mut fields)? {
+            match &*key {
+                "x" => from.field(&mut f0)?,
+                "y" => from.field(&mut f1)?,
+                _ => return Err(from.refused(wire::cbor::Rule::Unknown)),
+            }
+        }
+        Ok(Point {
+            x: from.required(f0)?,
+            y: from.required(f1)?,
+        })
+    }
+}
+
 /// One field of each scalar, in an order that needs padding.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scalars {
@@ -795,6 +822,83 @@ impl wire::Decode for Scalars {
 
 // What the generators for the other languages know this type by.
 const _: () = assert!(<Scalars as wire::Decode>::HASH == 0x868c_726f_3615_578a);
+
+impl wire::cbor::Cbor for Scalars {
+    fn write(view: Scalars, to: &mut wire::cbor::Writer) {
+        to.map(12);
+        to.text("a-s8");
+        <i8 as wire::cbor::Cbor>::write(view.a_s8, to);
+        to.text("a-u8");
+        <u8 as wire::cbor::Cbor>::write(view.a_u8, to);
+        to.text("a-f32");
+        <f32 as wire::cbor::Cbor>::write(view.a_f32, to);
+        to.text("a-f64");
+        <f64 as wire::cbor::Cbor>::write(view.a_f64, to);
+        to.text("a-s16");
+        <i16 as wire::cbor::Cbor>::write(view.a_s16, to);
+        to.text("a-s32");
+        <i32 as wire::cbor::Cbor>::write(view.a_s32, to);
+        to.text("a-s64");
+        <i64 as wire::cbor::Cbor>::write(view.a_s64, to);
+        to.text("a-u16");
+        <u16 as wire::cbor::Cbor>::write(view.a_u16, to);
+        to.text("a-u32");
+        <u32 as wire::cbor::Cbor>::write(view.a_u32, to);
+        to.text("a-u64");
+        <u64 as wire::cbor::Cbor>::write(view.a_u64, to);
+        to.text("a-bool");
+        <bool as wire::cbor::Cbor>::write(view.a_bool, to);
+        to.text("a-char");
+        <char as wire::cbor::Cbor>::write(view.a_char, to);
+    }
+
+    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<Scalars, wire::cbor::Refused> {
+        let mut f0 = None;
+        let mut f1 = None;
+        let mut f2 = None;
+        let mut f3 = None;
+        let mut f4 = None;
+        let mut f5 = None;
+        let mut f6 = None;
+        let mut f7 = None;
+        let mut f8 = None;
+        let mut f9 = None;
+        let mut f10 = None;
+        let mut f11 = None;
+        let mut fields = from.map()?;
+        while let Some(key) = from.key(&mut fields)? {
+            match &*key {
+                "a-bool" => from.field(&mut f0)?,
+                "a-u64" => from.field(&mut f1)?,
+                "a-u8" => from.field(&mut f2)?,
+                "a-u16" => from.field(&mut f3)?,
+                "a-s8" => from.field(&mut f4)?,
+                "a-u32" => from.field(&mut f5)?,
+                "a-s16" => from.field(&mut f6)?,
+                "a-f64" => from.field(&mut f7)?,
+                "a-char" => from.field(&mut f8)?,
+                "a-s64" => from.field(&mut f9)?,
+                "a-f32" => from.field(&mut f10)?,
+                "a-s32" => from.field(&mut f11)?,
+                _ => return Err(from.refused(wire::cbor::Rule::Unknown)),
+            }
+        }
+        Ok(Scalars {
+            a_bool: from.required(f0)?,
+            a_u64: from.required(f1)?,
+            a_u8: from.required(f2)?,
+            a_u16: from.required(f3)?,
+            a_s8: from.required(f4)?,
+            a_u32: from.required(f5)?,
+            a_s16: from.required(f6)?,
+            a_f64: from.required(f7)?,
+            a_char: from.required(f8)?,
+            a_s64: from.required(f9)?,
+            a_f32: from.required(f10)?,
+            a_s32: from.required(f11)?,
+        })
+    }
+}
 
 /// Names that are keywords somewhere.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -1052,6 +1156,138 @@ impl wire::Decode for Keywords {
 // What the generators for the other languages know this type by.
 const _: () = assert!(<Keywords as wire::Decode>::HASH == 0x87ce_71ff_ef1d_c439);
 
+impl wire::cbor::Cbor for Keywords {
+    fn write(view: KeywordsView<'_>, to: &mut wire::cbor::Writer) {
+        to.map(23);
+        to.text("fn");
+        <u64 as wire::cbor::Cbor>::write(view.r#fn, to);
+        to.text("def");
+        <String as wire::cbor::Cbor>::write(view.def, to);
+        to.text("int");
+        <i32 as wire::cbor::Cbor>::write(view.int, to);
+        to.text("from");
+        <i32 as wire::cbor::Cbor>::write(view.from, to);
+        to.text("none");
+        <Option<u8> as wire::cbor::Cbor>::write(view.none, to);
+        to.text("self");
+        <u8 as wire::cbor::Cbor>::write(view.self_, to);
+        to.text("type");
+        <u8 as wire::cbor::Cbor>::write(view.r#type, to);
+        to.text("async");
+        <bool as wire::cbor::Cbor>::write(view.r#async, to);
+        to.text("await");
+        <i32 as wire::cbor::Cbor>::write(view.r#await, to);
+        to.text("class");
+        <String as wire::cbor::Cbor>::write(view.class, to);
+        to.text("crate");
+        <u16 as wire::cbor::Cbor>::write(view.crate_, to);
+        to.text("errno");
+        <i32 as wire::cbor::Cbor>::write(view.errno, to);
+        to.text("match");
+        <String as wire::cbor::Cbor>::write(view.r#match, to);
+        to.text("super");
+        <u32 as wire::cbor::Cbor>::write(view.super_, to);
+        to.text("yield");
+        <i32 as wire::cbor::Cbor>::write(view.r#yield, to);
+        to.text("import");
+        <i32 as wire::cbor::Cbor>::write(view.import, to);
+        to.text("lambda");
+        <String as wire::cbor::Cbor>::write(view.lambda, to);
+        to.text("return");
+        <i32 as wire::cbor::Cbor>::write(view.r#return, to);
+        to.text("static");
+        <i32 as wire::cbor::Cbor>::write(view.r#static, to);
+        to.text("struct");
+        <i32 as wire::cbor::Cbor>::write(view.r#struct, to);
+        to.text("default");
+        <i32 as wire::cbor::Cbor>::write(view.default, to);
+        to.text("nullptr");
+        <i32 as wire::cbor::Cbor>::write(view.nullptr, to);
+        to.text("register");
+        <i32 as wire::cbor::Cbor>::write(view.register, to);
+    }
+
+    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<Keywords, wire::cbor::Refused> {
+        let mut f0 = None;
+        let mut f1 = None;
+        let mut f2 = None;
+        let mut f3 = None;
+        let mut f4 = None;
+        let mut f5 = None;
+        let mut f6 = None;
+        let mut f7 = None;
+        let mut f8 = None;
+        let mut f9 = None;
+        let mut f10 = None;
+        let mut f11 = None;
+        let mut f12 = None;
+        let mut f13 = None;
+        let mut f14 = None;
+        let mut f15 = None;
+        let mut f16 = None;
+        let mut f17 = None;
+        let mut f18 = None;
+        let mut f19 = None;
+        let mut f20 = None;
+        let mut f21 = None;
+        let mut f22 = None;
+        let mut fields = from.map()?;
+        while let Some(key) = from.key(&mut fields)? {
+            match &*key {
+                "type" => from.field(&mut f0)?,
+                "match" => from.field(&mut f1)?,
+                "async" => from.field(&mut f2)?,
+                "self" => from.field(&mut f3)?,
+                "crate" => from.field(&mut f4)?,
+                "super" => from.field(&mut f5)?,
+                "fn" => from.field(&mut f6)?,
+                "class" => from.field(&mut f7)?,
+                "def" => from.field(&mut f8)?,
+                "lambda" => from.field(&mut f9)?,
+                "none" => from.field(&mut f10)?,
+                "return" => from.field(&mut f11)?,
+                "struct" => from.field(&mut f12)?,
+                "int" => from.field(&mut f13)?,
+                "default" => from.field(&mut f14)?,
+                "register" => from.field(&mut f15)?,
+                "static" => from.field(&mut f16)?,
+                "import" => from.field(&mut f17)?,
+                "from" => from.field(&mut f18)?,
+                "yield" => from.field(&mut f19)?,
+                "await" => from.field(&mut f20)?,
+                "nullptr" => from.field(&mut f21)?,
+                "errno" => from.field(&mut f22)?,
+                _ => return Err(from.refused(wire::cbor::Rule::Unknown)),
+            }
+        }
+        Ok(Keywords {
+            r#type: from.required(f0)?,
+            r#match: from.required(f1)?,
+            r#async: from.required(f2)?,
+            self_: from.required(f3)?,
+            crate_: from.required(f4)?,
+            super_: from.required(f5)?,
+            r#fn: from.required(f6)?,
+            class: from.required(f7)?,
+            def: from.required(f8)?,
+            lambda: from.required(f9)?,
+            none: from.required(f10)?,
+            r#return: from.required(f11)?,
+            r#struct: from.required(f12)?,
+            int: from.required(f13)?,
+            default: from.required(f14)?,
+            register: from.required(f15)?,
+            r#static: from.required(f16)?,
+            import: from.required(f17)?,
+            from: from.required(f18)?,
+            r#yield: from.required(f19)?,
+            r#await: from.required(f20)?,
+            nullptr: from.required(f21)?,
+            errno: from.required(f22)?,
+        })
+    }
+}
+
 /// Payloads of many sizes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shape {
@@ -1193,6 +1429,54 @@ impl wire::Decode for Shape {
 // What the generators for the other languages know this type by.
 const _: () = assert!(<Shape as wire::Decode>::HASH == 0x418e_0a15_219a_a3ec);
 
+impl wire::cbor::Cbor for Shape {
+    fn write(view: ShapeView<'_>, to: &mut wire::cbor::Writer) {
+        match view {
+            ShapeView::Circle(value) => {
+                to.map(1);
+                to.text("circle");
+                <f64 as wire::cbor::Cbor>::write(value, to);
+            }
+            ShapeView::Line(value) => {
+                to.map(1);
+                to.text("line");
+                <(Point, Point) as wire::cbor::Cbor>::write(value, to);
+            }
+            ShapeView::Label(value) => {
+                to.map(1);
+                to.text("label");
+                <String as wire::cbor::Cbor>::write(value, to);
+            }
+            ShapeView::Polygon(value) => {
+                to.map(1);
+                to.text("polygon");
+                <Vec<Point> as wire::cbor::Cbor>::write(value, to);
+            }
+            ShapeView::Nothing => to.text("nothing"),
+            ShapeView::Static(value) => {
+                to.map(1);
+                to.text("static");
+                <u8 as wire::cbor::Cbor>::write(value, to);
+            }
+        }
+    }
+
+    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<Shape, wire::cbor::Refused> {
+        let case = from.case()?;
+        let value = match (&*case.name, case.payload) {
+            ("circle", true) => Shape::Circle(wire::cbor::Cbor::read(from)?),
+            ("line", true) => Shape::Line(wire::cbor::Cbor::read(from)?),
+            ("label", true) => Shape::Label(wire::cbor::Cbor::read(from)?),
+            ("polygon", true) => Shape::Polygon(wire::cbor::Cbor::read(from)?),
+            ("nothing", false) => Shape::Nothing,
+            ("static", true) => Shape::Static(wire::cbor::Cbor::read(from)?),
+            _ => return Err(case.unknown()),
+        };
+        case.end(from)?;
+        Ok(value)
+    }
+}
+
 /// Three of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -1252,6 +1536,25 @@ impl wire::Decode for Color {
 
 // What the generators for the other languages know this type by.
 const _: () = assert!(<Color as wire::Decode>::HASH == 0x6325_6c9d_4438_ac9c);
+
+impl wire::cbor::Cbor for Color {
+    fn write(view: Color, to: &mut wire::cbor::Writer) {
+        to.text(match view {
+            Color::Red => "red",
+            Color::Green => "green",
+            Color::Bool => "bool",
+        });
+    }
+
+    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<Color, wire::cbor::Refused> {
+        from.name(|name| match name {
+            "red" => Some(Color::Red),
+            "green" => Some(Color::Green),
+            "bool" => Some(Color::Bool),
+            _ => None,
+        })
+    }
+}
 
 /// A byte of flags.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -1372,6 +1675,25 @@ impl wire::Decode for Rights {
 
 // What the generators for the other languages know this type by.
 const _: () = assert!(<Rights as wire::Decode>::HASH == 0x200b_b43a_d05d_749a);
+
+impl wire::cbor::Cbor for Rights {
+    fn write(view: Rights, to: &mut wire::cbor::Writer) {
+        to.flags(
+            u32::from(view.bits()),
+            ["read", "write", "record"].into_iter(),
+        );
+    }
+
+    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<Rights, wire::cbor::Refused> {
+        from.flags(|name| match name {
+            "read" => Some(Rights::READ.0.trailing_zeros()),
+            "write" => Some(Rights::WRITE.0.trailing_zeros()),
+            "record" => Some(Rights::RECORD.0.trailing_zeros()),
+            _ => None,
+        })
+        .map(|bits| Rights(bits as u8))
+    }
+}
 
 /// Two bytes of flags.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -1513,6 +1835,42 @@ impl wire::Decode for Days {
 
 // What the generators for the other languages know this type by.
 const _: () = assert!(<Days as wire::Decode>::HASH == 0x5426_b5e0_ef1d_8b8e);
+
+impl wire::cbor::Cbor for Days {
+    fn write(view: Days, to: &mut wire::cbor::Writer) {
+        to.flags(
+            u32::from(view.bits()),
+            [
+                "monday",
+                "tuesday",
+                "wednesday",
+                "thursday",
+                "friday",
+                "saturday",
+                "sunday",
+                "holiday",
+                "workday",
+            ]
+            .into_iter(),
+        );
+    }
+
+    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<Days, wire::cbor::Refused> {
+        from.flags(|name| match name {
+            "monday" => Some(Days::MONDAY.0.trailing_zeros()),
+            "tuesday" => Some(Days::TUESDAY.0.trailing_zeros()),
+            "wednesday" => Some(Days::WEDNESDAY.0.trailing_zeros()),
+            "thursday" => Some(Days::THURSDAY.0.trailing_zeros()),
+            "friday" => Some(Days::FRIDAY.0.trailing_zeros()),
+            "saturday" => Some(Days::SATURDAY.0.trailing_zeros()),
+            "sunday" => Some(Days::SUNDAY.0.trailing_zeros()),
+            "holiday" => Some(Days::HOLIDAY.0.trailing_zeros()),
+            "workday" => Some(Days::WORKDAY.0.trailing_zeros()),
+            _ => None,
+        })
+        .map(|bits| Days(bits as u16))
+    }
+}
 
 /// As many flags as WIT allows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -1724,6 +2082,59 @@ impl wire::Decode for Wide {
 // What the generators for the other languages know this type by.
 const _: () = assert!(<Wide as wire::Decode>::HASH == 0xc302_8516_8087_fa3a);
 
+impl wire::cbor::Cbor for Wide {
+    fn write(view: Wide, to: &mut wire::cbor::Writer) {
+        to.flags(
+            view.bits(),
+            [
+                "b0", "b1", "b2", "b3", "b4", "b5", "b6", "b7", "b8", "b9", "b10", "b11", "b12",
+                "b13", "b14", "b15", "b16", "b17", "b18", "b19", "b20", "b21", "b22", "b23", "b24",
+                "b25", "b26", "b27", "b28", "b29", "b30", "b31",
+            ]
+            .into_iter(),
+        );
+    }
+
+    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<Wide, wire::cbor::Refused> {
+        from.flags(|name| match name {
+            "b0" => Some(Wide::B0.0.trailing_zeros()),
+            "b1" => Some(Wide::B1.0.trailing_zeros()),
+            "b2" => Some(Wide::B2.0.trailing_zeros()),
+            "b3" => Some(Wide::B3.0.trailing_zeros()),
+            "b4" => Some(Wide::B4.0.trailing_zeros()),
+            "b5" => Some(Wide::B5.0.trailing_zeros()),
+            "b6" => Some(Wide::B6.0.trailing_zeros()),
+            "b7" => Some(Wide::B7.0.trailing_zeros()),
+            "b8" => Some(Wide::B8.0.trailing_zeros()),
+            "b9" => Some(Wide::B9.0.trailing_zeros()),
+            "b10" => Some(Wide::B10.0.trailing_zeros()),
+            "b11" => Some(Wide::B11.0.trailing_zeros()),
+            "b12" => Some(Wide::B12.0.trailing_zeros()),
+            "b13" => Some(Wide::B13.0.trailing_zeros()),
+            "b14" => Some(Wide::B14.0.trailing_zeros()),
+            "b15" => Some(Wide::B15.0.trailing_zeros()),
+            "b16" => Some(Wide::B16.0.trailing_zeros()),
+            "b17" => Some(Wide::B17.0.trailing_zeros()),
+            "b18" => Some(Wide::B18.0.trailing_zeros()),
+            "b19" => Some(Wide::B19.0.trailing_zeros()),
+            "b20" => Some(Wide::B20.0.trailing_zeros()),
+            "b21" => Some(Wide::B21.0.trailing_zeros()),
+            "b22" => Some(Wide::B22.0.trailing_zeros()),
+            "b23" => Some(Wide::B23.0.trailing_zeros()),
+            "b24" => Some(Wide::B24.0.trailing_zeros()),
+            "b25" => Some(Wide::B25.0.trailing_zeros()),
+            "b26" => Some(Wide::B26.0.trailing_zeros()),
+            "b27" => Some(Wide::B27.0.trailing_zeros()),
+            "b28" => Some(Wide::B28.0.trailing_zeros()),
+            "b29" => Some(Wide::B29.0.trailing_zeros()),
+            "b30" => Some(Wide::B30.0.trailing_zeros()),
+            "b31" => Some(Wide::B31.0.trailing_zeros()),
+            _ => None,
+        })
+        .map(Wide)
+    }
+}
+
 /// Another name for a list.
 pub type Names = Vec<String>;
 
@@ -1908,6 +2319,83 @@ impl wire::Decode for Nested {
 // What the generators for the other languages know this type by.
 const _: () = assert!(<Nested as wire::Decode>::HASH == 0x1c38_865c_5328_821f);
 
+impl wire::cbor::Cbor for Nested {
+    fn write(view: NestedView<'_>, to: &mut wire::cbor::Writer) {
+        to.map(12);
+        to.text("grid");
+        <Vec<Vec<i32>> as wire::cbor::Cbor>::write(view.grid, to);
+        to.text("text");
+        <String as wire::cbor::Cbor>::write(view.text, to);
+        to.text("bytes");
+        <Vec<u8> as wire::cbor::Cbor>::write(view.bytes, to);
+        to.text("color");
+        <Color as wire::cbor::Cbor>::write(view.color, to);
+        to.text("maybe");
+        <Option<String> as wire::cbor::Cbor>::write(view.maybe, to);
+        to.text("names");
+        <Vec<String> as wire::cbor::Cbor>::write(view.names, to);
+        to.text("pairs");
+        <Vec<(String, Option<Vec<u8>>)> as wire::cbor::Cbor>::write(view.pairs, to);
+        to.text("twice");
+        <Option<Option<u32>> as wire::cbor::Cbor>::write(view.twice, to);
+        to.text("rights");
+        <Rights as wire::cbor::Cbor>::write(view.rights, to);
+        to.text("shapes");
+        <Vec<Shape> as wire::cbor::Cbor>::write(view.shapes, to);
+        to.text("aliased");
+        <Names as wire::cbor::Cbor>::write(view.aliased, to);
+        to.text("outcomes");
+        <Vec<Result<Point, String>> as wire::cbor::Cbor>::write(view.outcomes, to);
+    }
+
+    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<Nested, wire::cbor::Refused> {
+        let mut f0 = None;
+        let mut f1 = None;
+        let mut f2 = None;
+        let mut f3 = None;
+        let mut f4 = None;
+        let mut f5 = None;
+        let mut f6 = None;
+        let mut f7 = None;
+        let mut f8 = None;
+        let mut f9 = None;
+        let mut f10 = None;
+        let mut f11 = None;
+        let mut fields = from.map()?;
+        while let Some(key) = from.key(&mut fields)? {
+            match &*key {
+                "text" => from.field(&mut f0)?,
+                "bytes" => from.field(&mut f1)?,
+                "names" => from.field(&mut f2)?,
+                "grid" => from.field(&mut f3)?,
+                "maybe" => from.field(&mut f4)?,
+                "twice" => from.field(&mut f5)?,
+                "outcomes" => from.field(&mut f6)?,
+                "pairs" => from.field(&mut f7)?,
+                "shapes" => from.field(&mut f8)?,
+                "color" => from.field(&mut f9)?,
+                "rights" => from.field(&mut f10)?,
+                "aliased" => from.field(&mut f11)?,
+                _ => return Err(from.refused(wire::cbor::Rule::Unknown)),
+            }
+        }
+        Ok(Nested {
+            text: from.required(f0)?,
+            bytes: from.required(f1)?,
+            names: from.required(f2)?,
+            grid: from.required(f3)?,
+            maybe: from.required(f4)?,
+            twice: from.required(f5)?,
+            outcomes: from.required(f6)?,
+            pairs: from.required(f7)?,
+            shapes: from.required(f8)?,
+            color: from.required(f9)?,
+            rights: from.required(f10)?,
+            aliased: from.required(f11)?,
+        })
+    }
+}
+
 /// Another name for a record.
 pub type Spot = Point;
 
@@ -2011,6 +2499,36 @@ impl wire::Decode for Failure {
 
 // What the generators for the other languages know this type by.
 const _: () = assert!(<Failure as wire::Decode>::HASH == 0x60ec_a799_2650_2947);
+
+impl wire::cbor::Cbor for Failure {
+    fn write(view: FailureView<'_>, to: &mut wire::cbor::Writer) {
+        match view {
+            FailureView::Unknown => to.text("unknown"),
+            FailureView::Code(value) => {
+                to.map(1);
+                to.text("code");
+                <u32 as wire::cbor::Cbor>::write(value, to);
+            }
+            FailureView::At(value) => {
+                to.map(1);
+                to.text("at");
+                <(String, Point) as wire::cbor::Cbor>::write(value, to);
+            }
+        }
+    }
+
+    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<Failure, wire::cbor::Refused> {
+        let case = from.case()?;
+        let value = match (&*case.name, case.payload) {
+            ("unknown", false) => Failure::Unknown,
+            ("code", true) => Failure::Code(wire::cbor::Cbor::read(from)?),
+            ("at", true) => Failure::At(wire::cbor::Cbor::read(from)?),
+            _ => return Err(case.unknown()),
+        };
+        case.end(from)?;
+        Ok(value)
+    }
+}
 
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -2121,6 +2639,43 @@ impl wire::Decode for Item {
 
 // What the generators for the other languages know this type by.
 const _: () = assert!(<Item as wire::Decode>::HASH == 0x1fd3_a7e2_bf56_062d);
+
+impl wire::cbor::Cbor for Item {
+    fn write(view: ItemView<'_>, to: &mut wire::cbor::Writer) {
+        to.map(4);
+        to.text("blob");
+        <Option<Vec<u8>> as wire::cbor::Cbor>::write(view.blob, to);
+        to.text("name");
+        <String as wire::cbor::Cbor>::write(view.name, to);
+        to.text("tags");
+        <Vec<String> as wire::cbor::Cbor>::write(view.tags, to);
+        to.text("number");
+        <u64 as wire::cbor::Cbor>::write(view.number, to);
+    }
+
+    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<Item, wire::cbor::Refused> {
+        let mut f0 = None;
+        let mut f1 = None;
+        let mut f2 = None;
+        let mut f3 = None;
+        let mut fields = from.map()?;
+        while let Some(key) = from.key(&mut fields)? {
+            match &*key {
+                "number" => from.field(&mut f0)?,
+                "name" => from.field(&mut f1)?,
+                "tags" => from.field(&mut f2)?,
+                "blob" => from.field(&mut f3)?,
+                _ => return Err(from.refused(wire::cbor::Rule::Unknown)),
+            }
+        }
+        Ok(Item {
+            number: from.required(f0)?,
+            name: from.required(f1)?,
+            tags: from.required(f2)?,
+            blob: from.required(f3)?,
+        })
+    }
+}
 
 /// What every language must do alike: each value type there and back, streams, resources, and every way in which a
 /// call can end.

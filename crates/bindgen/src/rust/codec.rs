@@ -1,5 +1,6 @@
 //! Named types: their declarations, and how they are written, checked and read.
 
+mod cbor;
 mod fields;
 mod labels;
 mod shapes;
@@ -42,6 +43,7 @@ pub fn definition(out: &mut String, package: &Package, id: usize, def: &TypeDef)
             hex(def.hash)
         ),
     );
+    cbor::definition(out, package, id, def);
     if package
         .functions
         .iter()

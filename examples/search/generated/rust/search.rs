@@ -194,6 +194,48 @@ impl wire::Decode for Options {
 // What the generators for the other languages know this type by.
 const _: () = assert!(<Options as wire::Decode>::HASH == 0x5282_2dc7_f53b_2bb7);
 
+impl wire::cbor::Cbor for Options {
+    fn write(view: OptionsView<'_>, to: &mut wire::cbor::Writer) {
+        to.map(5);
+        to.text("fixed");
+        <bool as wire::cbor::Cbor>::write(view.fixed, to);
+        to.text("globs");
+        <Vec<String> as wire::cbor::Cbor>::write(view.globs, to);
+        to.text("hidden");
+        <bool as wire::cbor::Cbor>::write(view.hidden, to);
+        to.text("ignore-case");
+        <bool as wire::cbor::Cbor>::write(view.ignore_case, to);
+        to.text("ignore-files");
+        <bool as wire::cbor::Cbor>::write(view.ignore_files, to);
+    }
+
+    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<Options, wire::cbor::Refused> {
+        let mut f0 = None;
+        let mut f1 = None;
+        let mut f2 = None;
+        let mut f3 = None;
+        let mut f4 = None;
+        let mut fields = from.map()?;
+        while let Some(key) = from.key(&mut fields)? {
+            match &*key {
+                "fixed" => from.field(&mut f0)?,
+                "ignore-case" => from.field(&mut f1)?,
+                "hidden" => from.field(&mut f2)?,
+                "ignore-files" => from.field(&mut f3)?,
+                "globs" => from.field(&mut f4)?,
+                _ => return Err(from.refused(wire::cbor::Rule::Unknown)),
+            }
+        }
+        Ok(Options {
+            fixed: from.required(f0)?,
+            ignore_case: from.required(f1)?,
+            hidden: from.required(f2)?,
+            ignore_files: from.required(f3)?,
+            globs: from.required(f4)?,
+        })
+    }
+}
+
 /// One line that matched.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Match {
@@ -319,6 +361,58 @@ impl wire::Decode for Match {
 // What the generators for the other languages know this type by.
 const _: () = assert!(<Match as wire::Decode>::HASH == 0xc2bc_2926_3591_6f6c);
 
+impl wire::cbor::Cbor for Match {
+    fn write(view: MatchView<'_>, to: &mut wire::cbor::Writer) {
+        to.map(7);
+        to.text("cut");
+        <bool as wire::cbor::Cbor>::write(view.cut, to);
+        to.text("line");
+        <u64 as wire::cbor::Cbor>::write(view.line, to);
+        to.text("path");
+        <String as wire::cbor::Cbor>::write(view.path, to);
+        to.text("text");
+        <String as wire::cbor::Cbor>::write(view.text, to);
+        to.text("column");
+        <u64 as wire::cbor::Cbor>::write(view.column, to);
+        to.text("path-bytes");
+        <Option<Vec<u8>> as wire::cbor::Cbor>::write(view.path_bytes, to);
+        to.text("text-bytes");
+        <Option<Vec<u8>> as wire::cbor::Cbor>::write(view.text_bytes, to);
+    }
+
+    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<Match, wire::cbor::Refused> {
+        let mut f0 = None;
+        let mut f1 = None;
+        let mut f2 = None;
+        let mut f3 = None;
+        let mut f4 = None;
+        let mut f5 = None;
+        let mut f6 = None;
+        let mut fields = from.map()?;
+        while let Some(key) = from.key(&mut fields)? {
+            match &*key {
+                "path" => from.field(&mut f0)?,
+                "line" => from.field(&mut f1)?,
+                "column" => from.field(&mut f2)?,
+                "text" => from.field(&mut f3)?,
+                "path-bytes" => from.field(&mut f4)?,
+                "text-bytes" => from.field(&mut f5)?,
+                "cut" => from.field(&mut f6)?,
+                _ => return Err(from.refused(wire::cbor::Rule::Unknown)),
+            }
+        }
+        Ok(Match {
+            path: from.required(f0)?,
+            line: from.required(f1)?,
+            column: from.required(f2)?,
+            text: from.required(f3)?,
+            path_bytes: from.required(f4)?,
+            text_bytes: from.required(f5)?,
+            cut: from.required(f6)?,
+        })
+    }
+}
+
 /// How far the searches of a query have come.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Progress {
@@ -422,6 +516,48 @@ impl wire::Decode for Progress {
 
 // What the generators for the other languages know this type by.
 const _: () = assert!(<Progress as wire::Decode>::HASH == 0x45e3_daaf_d09c_a3d9);
+
+impl wire::cbor::Cbor for Progress {
+    fn write(view: ProgressView<'_>, to: &mut wire::cbor::Writer) {
+        to.map(5);
+        to.text("bytes");
+        <u64 as wire::cbor::Cbor>::write(view.bytes, to);
+        to.text("files");
+        <u64 as wire::cbor::Cbor>::write(view.files, to);
+        to.text("matches");
+        <u64 as wire::cbor::Cbor>::write(view.matches, to);
+        to.text("problem");
+        <Option<String> as wire::cbor::Cbor>::write(view.problem, to);
+        to.text("unreadable");
+        <u64 as wire::cbor::Cbor>::write(view.unreadable, to);
+    }
+
+    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<Progress, wire::cbor::Refused> {
+        let mut f0 = None;
+        let mut f1 = None;
+        let mut f2 = None;
+        let mut f3 = None;
+        let mut f4 = None;
+        let mut fields = from.map()?;
+        while let Some(key) = from.key(&mut fields)? {
+            match &*key {
+                "files" => from.field(&mut f0)?,
+                "bytes" => from.field(&mut f1)?,
+                "matches" => from.field(&mut f2)?,
+                "unreadable" => from.field(&mut f3)?,
+                "problem" => from.field(&mut f4)?,
+                _ => return Err(from.refused(wire::cbor::Rule::Unknown)),
+            }
+        }
+        Ok(Progress {
+            files: from.required(f0)?,
+            bytes: from.required(f1)?,
+            matches: from.required(f2)?,
+            unreadable: from.required(f3)?,
+            problem: from.required(f4)?,
+        })
+    }
+}
 
 /// Why a search could not begin.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -529,6 +665,40 @@ impl wire::Decode for SearchError {
 
 // What the generators for the other languages know this type by.
 const _: () = assert!(<SearchError as wire::Decode>::HASH == 0x4730_cc44_9f54_e61b);
+
+impl wire::cbor::Cbor for SearchError {
+    fn write(view: SearchErrorView<'_>, to: &mut wire::cbor::Writer) {
+        match view {
+            SearchErrorView::Pattern(value) => {
+                to.map(1);
+                to.text("pattern");
+                <String as wire::cbor::Cbor>::write(value, to);
+            }
+            SearchErrorView::Glob(value) => {
+                to.map(1);
+                to.text("glob");
+                <String as wire::cbor::Cbor>::write(value, to);
+            }
+            SearchErrorView::Directory(value) => {
+                to.map(1);
+                to.text("directory");
+                <String as wire::cbor::Cbor>::write(value, to);
+            }
+        }
+    }
+
+    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<SearchError, wire::cbor::Refused> {
+        let case = from.case()?;
+        let value = match (&*case.name, case.payload) {
+            ("pattern", true) => SearchError::Pattern(wire::cbor::Cbor::read(from)?),
+            ("glob", true) => SearchError::Glob(wire::cbor::Cbor::read(from)?),
+            ("directory", true) => SearchError::Directory(wire::cbor::Cbor::read(from)?),
+            _ => return Err(case.unknown()),
+        };
+        case.end(from)?;
+        Ok(value)
+    }
+}
 
 impl std::fmt::Display for SearchError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
