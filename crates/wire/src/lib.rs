@@ -36,6 +36,7 @@
 mod bytes;
 pub mod cbor;
 mod checker;
+pub mod describe;
 mod encoder;
 mod handle;
 mod layout;

@@ -45,11 +45,13 @@ mod float;
 mod numbers;
 mod read;
 mod refused;
+mod transcode;
 mod values;
 mod write;
 
 pub use read::{Case, Items, Reader};
 pub use refused::{Refused, Rule};
+pub use transcode::{Untranslated, of_message, to_message};
 pub use write::Writer;
 
 use crate::{Decode, ListView, MAX_DEPTH, MAX_SIZE};

@@ -1,6 +1,7 @@
 //! Numbers, and lists of them as byte strings: the typed arrays of RFC 8746.
 
 use super::{Cbor, Reader, Refused, Rule, Writer, array};
+use crate::describe::Number;
 use crate::{Decode, ListView};
 use std::borrow::Cow;
 
@@ -98,73 +99,73 @@ const fn typed(little: u64, big: u64) -> Typed {
     Typed { little, big }
 }
 
-/// The list's tags by the name of its numbers in a [`Shape`](crate::Shape).
-pub(super) const fn typed_of(size: u32, signed: bool, float: bool) -> Typed {
-    match (size, signed, float) {
-        (1, false, _) => typed(64, 64),
-        (2, false, _) => typed(69, 65),
-        (4, false, false) => typed(70, 66),
-        (_, false, false) => typed(71, 67),
-        (1, true, _) => typed(72, 72),
-        (2, true, _) => typed(77, 73),
-        (4, true, false) => typed(78, 74),
-        (_, true, false) => typed(79, 75),
-        (4, _, true) => typed(85, 81),
-        (_, _, true) => typed(86, 82),
+/// The tags of a list of these numbers.
+pub(super) const fn typed_of(kind: Number, size: u32) -> Typed {
+    match (kind, size) {
+        (Number::Unsigned, 1) => typed(64, 64),
+        (Number::Unsigned, 2) => typed(69, 65),
+        (Number::Unsigned, 4) => typed(70, 66),
+        (Number::Unsigned, _) => typed(71, 67),
+        (Number::Signed, 1) => typed(72, 72),
+        (Number::Signed, 2) => typed(77, 73),
+        (Number::Signed, 4) => typed(78, 74),
+        (Number::Signed, _) => typed(79, 75),
+        (Number::Float, 4) => typed(85, 81),
+        (Number::Float, _) => typed(86, 82),
     }
 }
 
 number!(
     u16,
-    typed_of(2, false, false),
+    typed_of(Number::Unsigned, 2),
     |value, to| to.uint(u64::from(value)),
     |from| integer(from)
 );
 number!(
     u32,
-    typed_of(4, false, false),
+    typed_of(Number::Unsigned, 4),
     |value, to| to.uint(u64::from(value)),
     |from| integer(from)
 );
 number!(
     u64,
-    typed_of(8, false, false),
+    typed_of(Number::Unsigned, 8),
     |value, to| to.uint(value),
     |from| integer(from)
 );
 number!(
     i8,
-    typed_of(1, true, false),
+    typed_of(Number::Signed, 1),
     |value, to| to.int(i64::from(value)),
     |from| integer(from)
 );
 number!(
     i16,
-    typed_of(2, true, false),
+    typed_of(Number::Signed, 2),
     |value, to| to.int(i64::from(value)),
     |from| integer(from)
 );
 number!(
     i32,
-    typed_of(4, true, false),
+    typed_of(Number::Signed, 4),
     |value, to| to.int(i64::from(value)),
     |from| integer(from)
 );
 number!(
     i64,
-    typed_of(8, true, false),
+    typed_of(Number::Signed, 8),
     |value, to| to.int(value),
     |from| integer(from)
 );
 number!(
     f32,
-    typed_of(4, true, true),
+    typed_of(Number::Float, 4),
     |value, to| to.f32_bits(value.to_bits()),
     |from| from.f32_bits().map(f32::from_bits)
 );
 number!(
     f64,
-    typed_of(8, true, true),
+    typed_of(Number::Float, 8),
     |value, to| to.f64_bits(value.to_bits()),
     |from| from.f64_bits().map(f64::from_bits)
 );
@@ -191,7 +192,7 @@ impl Cbor for u8 {
         }
         match packed(
             from,
-            &typed_of(1, false, false),
+            &typed_of(Number::Unsigned, 1),
             <u8 as Decode>::SIZE as usize,
         )? {
             Some(packed) => Ok(packed.bytes.into_owned()),

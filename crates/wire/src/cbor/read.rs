@@ -520,6 +520,18 @@ impl<'a> Reader<'a> {
     }
 }
 
+impl Items {
+    /// How many there are still to come, where that is known.
+    pub(super) fn count(&self) -> Option<usize> {
+        self.left.map(|left| left as usize)
+    }
+
+    /// As many as stand before a break.
+    pub(super) fn until_break() -> Self {
+        Items { left: None }
+    }
+}
+
 impl Case<'_> {
     /// No case has this name, or it has a payload where this one has none.
     #[cold]

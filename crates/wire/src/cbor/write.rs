@@ -42,6 +42,11 @@ impl Writer {
         self.bytes
     }
 
+    /// Bytes so far.
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
     #[inline]
     fn head(&mut self, major: u8, value: u64) {
         let major = major << 5;

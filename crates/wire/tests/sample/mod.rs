@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test uses a part")]
 
 mod cbor;
+pub mod nested;
 
 use thalweg_wire::{Bytes, Checker, Decode, Encode, Encoder, ListView, Malformed, Rule, Shape};
 
