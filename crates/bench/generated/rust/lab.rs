@@ -27,7 +27,7 @@ use thalweg::wire::{self, Decode as _};
 pub const PACKAGE: port::Package = port::Package {
     name: "thalweg:lab",
     version: "0.1.0",
-    layout: 0x4c5c_6b3a_f45c_9076,
+    layout: 0x8fa0_4ca6_7440_db2a,
     methods: &[
         port::Method {
             name: "lab.nop",
@@ -53,6 +53,18 @@ pub const PACKAGE: port::Package = port::Package {
             ok: 0x4392_5236_8c6f_876c,
             error: 0,
             element: 0xc2bc_2926_3591_6f6c,
+            is_async: false,
+            stream: Some(port::StreamOptions {
+                policy: port::Policy::Block,
+                capacity: 8192,
+            }),
+        },
+        port::Method {
+            name: "lab.events",
+            params: 0x4f43_95a6_e2a2_0856,
+            ok: 0x8468_bb73_33ca_b117,
+            error: 0,
+            element: 0x8338_00d0_ee10_520d,
             is_async: false,
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
@@ -240,6 +252,399 @@ impl wire::cbor::Cbor for Match {
     }
 }
 
+/// Eight numbers of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Eight {
+    /// WIT's `a`.
+    pub a: u64,
+    /// WIT's `b`.
+    pub b: u64,
+    /// WIT's `c`.
+    pub c: u64,
+    /// WIT's `d`.
+    pub d: u64,
+    /// WIT's `e`.
+    pub e: u64,
+    /// WIT's `f`.
+    pub f: u64,
+    /// WIT's `g`.
+    pub g: u64,
+    /// WIT's `h`.
+    pub h: u64,
+}
+
+impl wire::Encode for Eight {
+    type As = Eight;
+
+    #[inline]
+    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
+        self.a.encode(to, at);
+        self.b.encode(to, at + 8);
+        self.c.encode(to, at + 16);
+        self.d.encode(to, at + 24);
+        self.e.encode(to, at + 32);
+        self.f.encode(to, at + 40);
+        self.g.encode(to, at + 48);
+        self.h.encode(to, at + 56);
+    }
+}
+
+impl wire::Decode for Eight {
+    const SIZE: u32 = 64;
+    const ALIGN: u32 = 8;
+    const SHAPE: wire::Shape =
+        wire::Shape::Text("record{a:u64,b:u64,c:u64,d:u64,e:u64,f:u64,g:u64,h:u64}");
+    const DEPTH: u32 = 1;
+
+    type View<'a> = Eight;
+
+    #[inline]
+    fn check(_: &mut wire::Checker<'_>, _: u32) -> Result<(), wire::Malformed> {
+        Ok(())
+    }
+
+    #[inline]
+    fn view<'a>(from: wire::Bytes<'a>, at: u32) -> Eight {
+        Eight {
+            a: <u64 as wire::Decode>::view(from, at),
+            b: <u64 as wire::Decode>::view(from, at + 8),
+            c: <u64 as wire::Decode>::view(from, at + 16),
+            d: <u64 as wire::Decode>::view(from, at + 24),
+            e: <u64 as wire::Decode>::view(from, at + 32),
+            f: <u64 as wire::Decode>::view(from, at + 40),
+            g: <u64 as wire::Decode>::view(from, at + 48),
+            h: <u64 as wire::Decode>::view(from, at + 56),
+        }
+    }
+
+    fn owned(view: Eight) -> Eight {
+        view
+    }
+
+    #[inline]
+    fn as_view(&self) -> Eight {
+        *self
+    }
+}
+
+// What the generators for the other languages know this type by.
+const _: () = assert!(<Eight as wire::Decode>::HASH == 0x521f_8140_61b4_688a);
+
+impl wire::cbor::Cbor for Eight {
+    fn write(view: Eight, to: &mut wire::cbor::Writer) {
+        to.map(8);
+        to.text("a");
+        <u64 as wire::cbor::Cbor>::write(view.a, to);
+        to.text("b");
+        <u64 as wire::cbor::Cbor>::write(view.b, to);
+        to.text("c");
+        <u64 as wire::cbor::Cbor>::write(view.c, to);
+        to.text("d");
+        <u64 as wire::cbor::Cbor>::write(view.d, to);
+        to.text("e");
+        <u64 as wire::cbor::Cbor>::write(view.e, to);
+        to.text("f");
+        <u64 as wire::cbor::Cbor>::write(view.f, to);
+        to.text("g");
+        <u64 as wire::cbor::Cbor>::write(view.g, to);
+        to.text("h");
+        <u64 as wire::cbor::Cbor>::write(view.h, to);
+    }
+
+    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<Eight, wire::cbor::Refused> {
+        let mut f0 = None;
+        let mut f1 = None;
+        let mut f2 = None;
+        let mut f3 = None;
+        let mut f4 = None;
+        let mut f5 = None;
+        let mut f6 = None;
+        let mut f7 = None;
+        let mut fields = from.map()?;
+        while let Some(key) = from.key(&mut fields)? {
+            match &*key {
+                "a" => from.field(&mut f0)?,
+                "b" => from.field(&mut f1)?,
+                "c" => from.field(&mut f2)?,
+                "d" => from.field(&mut f3)?,
+                "e" => from.field(&mut f4)?,
+                "f" => from.field(&mut f5)?,
+                "g" => from.field(&mut f6)?,
+                "h" => from.field(&mut f7)?,
+                _ => return Err(from.refused(wire::cbor::Rule::Unknown)),
+            }
+        }
+        Ok(Eight {
+            a: from.required(f0)?,
+            b: from.required(f1)?,
+            c: from.required(f2)?,
+            d: from.required(f3)?,
+            e: from.required(f4)?,
+            f: from.required(f5)?,
+            g: from.required(f6)?,
+            h: from.required(f7)?,
+        })
+    }
+}
+
+/// An event of a market's feed: 488 bytes in a slot, as in the benchmark that the lab repeats.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Event {
+    /// The event itself, 448 bytes. The first is its number, the second its kind.
+    pub n0: Eight,
+    /// WIT's `n1`.
+    pub n1: Eight,
+    /// WIT's `n2`.
+    pub n2: Eight,
+    /// WIT's `n3`.
+    pub n3: Eight,
+    /// WIT's `n4`.
+    pub n4: Eight,
+    /// WIT's `n5`.
+    pub n5: Eight,
+    /// WIT's `n6`.
+    pub n6: Eight,
+    /// What the two tails take more where they are on the heap.
+    pub rest0: u64,
+    /// WIT's `rest1`.
+    pub rest1: u64,
+    /// WIT's `rest2`.
+    pub rest2: u64,
+    /// A text, mostly empty.
+    pub detail: String,
+    /// Bytes, mostly none.
+    pub payload: Vec<u8>,
+}
+
+/// [`Event`] in place: what a reader sees, and what a writer may pass.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EventView<'a> {
+    /// The event itself, 448 bytes. The first is its number, the second its kind.
+    pub n0: Eight,
+    /// WIT's `n1`.
+    pub n1: Eight,
+    /// WIT's `n2`.
+    pub n2: Eight,
+    /// WIT's `n3`.
+    pub n3: Eight,
+    /// WIT's `n4`.
+    pub n4: Eight,
+    /// WIT's `n5`.
+    pub n5: Eight,
+    /// WIT's `n6`.
+    pub n6: Eight,
+    /// What the two tails take more where they are on the heap.
+    pub rest0: u64,
+    /// WIT's `rest1`.
+    pub rest1: u64,
+    /// WIT's `rest2`.
+    pub rest2: u64,
+    /// A text, mostly empty.
+    pub detail: &'a str,
+    /// Bytes, mostly none.
+    pub payload: wire::ListView<'a, u8>,
+}
+
+impl wire::Encode for EventView<'_> {
+    type As = Event;
+
+    #[inline]
+    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
+        self.n0.encode(to, at);
+        self.n1.encode(to, at + 64);
+        self.n2.encode(to, at + 128);
+        self.n3.encode(to, at + 192);
+        self.n4.encode(to, at + 256);
+        self.n5.encode(to, at + 320);
+        self.n6.encode(to, at + 384);
+        self.rest0.encode(to, at + 448);
+        self.rest1.encode(to, at + 456);
+        self.rest2.encode(to, at + 464);
+        self.detail.encode(to, at + 472);
+        self.payload.encode(to, at + 480);
+    }
+}
+
+impl wire::Encode for Event {
+    type As = Event;
+
+    #[inline]
+    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
+        self.as_view().encode(to, at);
+    }
+}
+
+impl wire::Decode for Event {
+    const SIZE: u32 = 488;
+    const ALIGN: u32 = 8;
+    const SHAPE: wire::Shape = wire::Shape::Parts(&[
+        wire::Shape::Text("record{n0:"),
+        Eight::SHAPE,
+        wire::Shape::Text(",n1:"),
+        Eight::SHAPE,
+        wire::Shape::Text(",n2:"),
+        Eight::SHAPE,
+        wire::Shape::Text(",n3:"),
+        Eight::SHAPE,
+        wire::Shape::Text(",n4:"),
+        Eight::SHAPE,
+        wire::Shape::Text(",n5:"),
+        Eight::SHAPE,
+        wire::Shape::Text(",n6:"),
+        Eight::SHAPE,
+        wire::Shape::Text(",rest0:u64,rest1:u64,rest2:u64,detail:string,payload:list<u8>}"),
+    ]);
+    const DEPTH: u32 = 2;
+
+    type View<'a> = EventView<'a>;
+
+    #[inline]
+    fn check(from: &mut wire::Checker<'_>, at: u32) -> Result<(), wire::Malformed> {
+        <Eight as wire::Decode>::check(from, at)?;
+        <Eight as wire::Decode>::check(from, at + 64)?;
+        <Eight as wire::Decode>::check(from, at + 128)?;
+        <Eight as wire::Decode>::check(from, at + 192)?;
+        <Eight as wire::Decode>::check(from, at + 256)?;
+        <Eight as wire::Decode>::check(from, at + 320)?;
+        <Eight as wire::Decode>::check(from, at + 384)?;
+        <String as wire::Decode>::check(from, at + 472)?;
+        <Vec<u8> as wire::Decode>::check(from, at + 480)
+    }
+
+    #[inline]
+    fn view<'a>(from: wire::Bytes<'a>, at: u32) -> EventView<'a> {
+        EventView {
+            n0: <Eight as wire::Decode>::view(from, at),
+            n1: <Eight as wire::Decode>::view(from, at + 64),
+            n2: <Eight as wire::Decode>::view(from, at + 128),
+            n3: <Eight as wire::Decode>::view(from, at + 192),
+            n4: <Eight as wire::Decode>::view(from, at + 256),
+            n5: <Eight as wire::Decode>::view(from, at + 320),
+            n6: <Eight as wire::Decode>::view(from, at + 384),
+            rest0: <u64 as wire::Decode>::view(from, at + 448),
+            rest1: <u64 as wire::Decode>::view(from, at + 456),
+            rest2: <u64 as wire::Decode>::view(from, at + 464),
+            detail: <String as wire::Decode>::view(from, at + 472),
+            payload: <Vec<u8> as wire::Decode>::view(from, at + 480),
+        }
+    }
+
+    fn owned(view: EventView<'_>) -> Event {
+        Event {
+            n0: view.n0,
+            n1: view.n1,
+            n2: view.n2,
+            n3: view.n3,
+            n4: view.n4,
+            n5: view.n5,
+            n6: view.n6,
+            rest0: view.rest0,
+            rest1: view.rest1,
+            rest2: view.rest2,
+            detail: <String as wire::Decode>::owned(view.detail),
+            payload: <Vec<u8> as wire::Decode>::owned(view.payload),
+        }
+    }
+
+    #[inline]
+    fn as_view(&self) -> EventView<'_> {
+        EventView {
+            n0: self.n0,
+            n1: self.n1,
+            n2: self.n2,
+            n3: self.n3,
+            n4: self.n4,
+            n5: self.n5,
+            n6: self.n6,
+            rest0: self.rest0,
+            rest1: self.rest1,
+            rest2: self.rest2,
+            detail: self.detail.as_view(),
+            payload: self.payload.as_view(),
+        }
+    }
+}
+
+// What the generators for the other languages know this type by.
+const _: () = assert!(<Event as wire::Decode>::HASH == 0x8338_00d0_ee10_520d);
+
+impl wire::cbor::Cbor for Event {
+    fn write(view: EventView<'_>, to: &mut wire::cbor::Writer) {
+        to.map(12);
+        to.text("n0");
+        <Eight as wire::cbor::Cbor>::write(view.n0, to);
+        to.text("n1");
+        <Eight as wire::cbor::Cbor>::write(view.n1, to);
+        to.text("n2");
+        <Eight as wire::cbor::Cbor>::write(view.n2, to);
+        to.text("n3");
+        <Eight as wire::cbor::Cbor>::write(view.n3, to);
+        to.text("n4");
+        <Eight as wire::cbor::Cbor>::write(view.n4, to);
+        to.text("n5");
+        <Eight as wire::cbor::Cbor>::write(view.n5, to);
+        to.text("n6");
+        <Eight as wire::cbor::Cbor>::write(view.n6, to);
+        to.text("rest0");
+        <u64 as wire::cbor::Cbor>::write(view.rest0, to);
+        to.text("rest1");
+        <u64 as wire::cbor::Cbor>::write(view.rest1, to);
+        to.text("rest2");
+        <u64 as wire::cbor::Cbor>::write(view.rest2, to);
+        to.text("detail");
+        <String as wire::cbor::Cbor>::write(view.detail, to);
+        to.text("payload");
+        <Vec<u8> as wire::cbor::Cbor>::write(view.payload, to);
+    }
+
+    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<Event, wire::cbor::Refused> {
+        let mut f0 = None;
+        let mut f1 = None;
+        let mut f2 = None;
+        let mut f3 = None;
+        let mut f4 = None;
+        let mut f5 = None;
+        let mut f6 = None;
+        let mut f7 = None;
+        let mut f8 = None;
+        let mut f9 = None;
+        let mut f10 = None;
+        let mut f11 = None;
+        let mut fields = from.map()?;
+        while let Some(key) = from.key(&mut fields)? {
+            match &*key {
+                "n0" => from.field(&mut f0)?,
+                "n1" => from.field(&mut f1)?,
+                "n2" => from.field(&mut f2)?,
+                "n3" => from.field(&mut f3)?,
+                "n4" => from.field(&mut f4)?,
+                "n5" => from.field(&mut f5)?,
+                "n6" => from.field(&mut f6)?,
+                "rest0" => from.field(&mut f7)?,
+                "rest1" => from.field(&mut f8)?,
+                "rest2" => from.field(&mut f9)?,
+                "detail" => from.field(&mut f10)?,
+                "payload" => from.field(&mut f11)?,
+                _ => return Err(from.refused(wire::cbor::Rule::Unknown)),
+            }
+        }
+        Ok(Event {
+            n0: from.required(f0)?,
+            n1: from.required(f1)?,
+            n2: from.required(f2)?,
+            n3: from.required(f3)?,
+            n4: from.required(f4)?,
+            n5: from.required(f5)?,
+            n6: from.required(f6)?,
+            rest0: from.required(f7)?,
+            rest1: from.required(f8)?,
+            rest2: from.required(f9)?,
+            detail: from.required(f10)?,
+            payload: from.required(f11)?,
+        })
+    }
+}
+
 /// What the lab measures: calls that do nothing, and a stream that costs nothing to produce.
 ///
 /// Implement it and hand it to the server below. A `func` is answered when it returns; it runs on the instance's actor, one call at a
@@ -253,6 +658,9 @@ pub trait Lab: Sized + Send + 'static {
 
     /// Matches number 0 to `count - 1`. What stands in each follows from its number alone.
     fn generate(&mut self, call: &port::Call, count: u64) -> port::StreamReader<Match>;
+
+    /// Events number 0 to `count - 1`, written `batch` at a time.
+    fn events(&mut self, call: &port::Call, count: u64, batch: u32) -> port::StreamReader<Event>;
 }
 
 /// Serves what implements [`Lab`]: what a library exports and a client starts.
@@ -274,6 +682,7 @@ impl<S: Lab> port::Service for LabServer<S> {
             0 => self.serve_nop(incoming),
             1 => self.serve_nop_async(incoming),
             2 => self.serve_generate(incoming),
+            3 => self.serve_events(incoming),
             other => unreachable!("the core passes on methods of the package alone, not {other}"),
         }
     }
@@ -304,6 +713,15 @@ impl<S: Lab> LabServer<S> {
             Err(refusal) => return incoming.refuse(refusal),
         };
         let result = self.0.generate(incoming.call(), count);
+        incoming.reply_stream(result)
+    }
+
+    fn serve_events(&mut self, incoming: port::Incoming) {
+        let (count, batch) = match incoming.params::<(u64, u32)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.events(incoming.call(), count, batch);
         incoming.reply_stream(result)
     }
 }
@@ -351,5 +769,15 @@ impl LabClient {
     pub fn generate(&self, count: u64) -> port::Pending<port::StreamReader<Match>, port::NoError> {
         self.client
             .call(2, &(count,), |reply| reply.stream::<Match>())
+    }
+
+    /// Events number 0 to `count - 1`, written `batch` at a time.
+    pub fn events(
+        &self,
+        count: u64,
+        batch: u32,
+    ) -> port::Pending<port::StreamReader<Event>, port::NoError> {
+        self.client
+            .call(3, &(count, batch), |reply| reply.stream::<Event>())
     }
 }

@@ -157,6 +157,33 @@ impl wire::Decode for Request {
 // What the generators for the other languages know this type by.
 const _: () = assert!(<Request as wire::Decode>::HASH == 0x6ea6_fbae_2765_315e);
 
+impl wire::cbor::Cbor for Request {
+    fn write(view: RequestView<'_>, to: &mut wire::cbor::Writer) {
+        to.map(2);
+        to.text("message");
+        <String as wire::cbor::Cbor>::write(view.message, to);
+        to.text("delay-ms");
+        <u32 as wire::cbor::Cbor>::write(view.delay_ms, to);
+    }
+
+    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<Request, wire::cbor::Refused> {
+        let mut f0 = None;
+        let mut f1 = None;
+        let mut fields = from.map()?;
+        while let Some(key) = from.key(&mut fields)? {
+            match &*key {
+                "message" => from.field(&mut f0)?,
+                "delay-ms" => from.field(&mut f1)?,
+                _ => return Err(from.refused(wire::cbor::Rule::Unknown)),
+            }
+        }
+        Ok(Request {
+            message: from.required(f0)?,
+            delay_ms: from.required(f1)?,
+        })
+    }
+}
+
 /// What came back, and from whom.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Response {
@@ -234,6 +261,33 @@ impl wire::Decode for Response {
 
 // What the generators for the other languages know this type by.
 const _: () = assert!(<Response as wire::Decode>::HASH == 0x888b_9577_f47f_0650);
+
+impl wire::cbor::Cbor for Response {
+    fn write(view: ResponseView<'_>, to: &mut wire::cbor::Writer) {
+        to.map(2);
+        to.text("name");
+        <String as wire::cbor::Cbor>::write(view.name, to);
+        to.text("message");
+        <String as wire::cbor::Cbor>::write(view.message, to);
+    }
+
+    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<Response, wire::cbor::Refused> {
+        let mut f0 = None;
+        let mut f1 = None;
+        let mut fields = from.map()?;
+        while let Some(key) = from.key(&mut fields)? {
+            match &*key {
+                "message" => from.field(&mut f0)?,
+                "name" => from.field(&mut f1)?,
+                _ => return Err(from.refused(wire::cbor::Rule::Unknown)),
+            }
+        }
+        Ok(Response {
+            message: from.required(f0)?,
+            name: from.required(f1)?,
+        })
+    }
+}
 
 /// A list of records, a list of texts, and what may be missing.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -335,6 +389,43 @@ impl wire::Decode for ComplexRequest {
 // What the generators for the other languages know this type by.
 const _: () = assert!(<ComplexRequest as wire::Decode>::HASH == 0xa303_0247_a7fe_c0b3);
 
+impl wire::cbor::Cbor for ComplexRequest {
+    fn write(view: ComplexRequestView<'_>, to: &mut wire::cbor::Writer) {
+        to.map(4);
+        to.text("note");
+        <Option<String> as wire::cbor::Cbor>::write(view.note, to);
+        to.text("tags");
+        <Vec<String> as wire::cbor::Cbor>::write(view.tags, to);
+        to.text("retries");
+        <Option<i64> as wire::cbor::Cbor>::write(view.retries, to);
+        to.text("messages");
+        <Vec<Request> as wire::cbor::Cbor>::write(view.messages, to);
+    }
+
+    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<ComplexRequest, wire::cbor::Refused> {
+        let mut f0 = None;
+        let mut f1 = None;
+        let mut f2 = None;
+        let mut f3 = None;
+        let mut fields = from.map()?;
+        while let Some(key) = from.key(&mut fields)? {
+            match &*key {
+                "messages" => from.field(&mut f0)?,
+                "tags" => from.field(&mut f1)?,
+                "note" => from.field(&mut f2)?,
+                "retries" => from.field(&mut f3)?,
+                _ => return Err(from.refused(wire::cbor::Rule::Unknown)),
+            }
+        }
+        Ok(ComplexRequest {
+            messages: from.required(f0)?,
+            tags: from.required(f1)?,
+            note: from.required(f2)?,
+            retries: from.required(f3)?,
+        })
+    }
+}
+
 /// What of it arrived.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ComplexResponse {
@@ -422,6 +513,38 @@ impl wire::Decode for ComplexResponse {
 // What the generators for the other languages know this type by.
 const _: () = assert!(<ComplexResponse as wire::Decode>::HASH == 0x7ba1_9d6c_2aca_7502);
 
+impl wire::cbor::Cbor for ComplexResponse {
+    fn write(view: ComplexResponseView<'_>, to: &mut wire::cbor::Writer) {
+        to.map(3);
+        to.text("summary");
+        <String as wire::cbor::Cbor>::write(view.summary, to);
+        to.text("has-note");
+        <bool as wire::cbor::Cbor>::write(view.has_note, to);
+        to.text("item-count");
+        <u64 as wire::cbor::Cbor>::write(view.item_count, to);
+    }
+
+    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<ComplexResponse, wire::cbor::Refused> {
+        let mut f0 = None;
+        let mut f1 = None;
+        let mut f2 = None;
+        let mut fields = from.map()?;
+        while let Some(key) = from.key(&mut fields)? {
+            match &*key {
+                "summary" => from.field(&mut f0)?,
+                "item-count" => from.field(&mut f1)?,
+                "has-note" => from.field(&mut f2)?,
+                _ => return Err(from.refused(wire::cbor::Rule::Unknown)),
+            }
+        }
+        Ok(ComplexResponse {
+            summary: from.required(f0)?,
+            item_count: from.required(f1)?,
+            has_note: from.required(f2)?,
+        })
+    }
+}
+
 /// The timer has fired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Tick {
@@ -474,6 +597,33 @@ impl wire::Decode for Tick {
 
 // What the generators for the other languages know this type by.
 const _: () = assert!(<Tick as wire::Decode>::HASH == 0xba69_1612_fa35_926e);
+
+impl wire::cbor::Cbor for Tick {
+    fn write(view: Tick, to: &mut wire::cbor::Writer) {
+        to.map(2);
+        to.text("number");
+        <u32 as wire::cbor::Cbor>::write(view.number, to);
+        to.text("late-ns");
+        <u64 as wire::cbor::Cbor>::write(view.late_ns, to);
+    }
+
+    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<Tick, wire::cbor::Refused> {
+        let mut f0 = None;
+        let mut f1 = None;
+        let mut fields = from.map()?;
+        while let Some(key) = from.key(&mut fields)? {
+            match &*key {
+                "number" => from.field(&mut f0)?,
+                "late-ns" => from.field(&mut f1)?,
+                _ => return Err(from.refused(wire::cbor::Rule::Unknown)),
+            }
+        }
+        Ok(Tick {
+            number: from.required(f0)?,
+            late_ns: from.required(f1)?,
+        })
+    }
+}
 
 /// Why a timer does not do as it is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -541,6 +691,32 @@ impl wire::Decode for TimerError {
 
 // What the generators for the other languages know this type by.
 const _: () = assert!(<TimerError as wire::Decode>::HASH == 0x8b48_cb05_1347_f86c);
+
+impl wire::cbor::Cbor for TimerError {
+    fn write(view: TimerError, to: &mut wire::cbor::Writer) {
+        match view {
+            TimerError::NoName => to.text("no-name"),
+            TimerError::TooLong(value) => {
+                to.map(1);
+                to.text("too-long");
+                <u32 as wire::cbor::Cbor>::write(value, to);
+            }
+            TimerError::TooShort => to.text("too-short"),
+        }
+    }
+
+    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<TimerError, wire::cbor::Refused> {
+        let case = from.case()?;
+        let value = match (&*case.name, case.payload) {
+            ("no-name", false) => TimerError::NoName,
+            ("too-long", true) => TimerError::TooLong(wire::cbor::Cbor::read(from)?),
+            ("too-short", false) => TimerError::TooShort,
+            _ => return Err(case.unknown()),
+        };
+        case.end(from)?;
+        Ok(value)
+    }
+}
 
 impl std::fmt::Display for TimerError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
