@@ -9,3 +9,8 @@ mod library;
 mod service;
 
 pub use service::{EchoService, NamedTimer};
+
+/// The page for those who come from nim-ffi, whose example this is.
+#[cfg(doctest)]
+#[doc = include_str!("../../../../docs/from/nim-ffi.md")]
+struct FromNimFfi;
