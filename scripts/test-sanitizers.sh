@@ -32,7 +32,7 @@ c_conformance=$target/conformance-c/sanitized
 if ! [ -x "$c_tests/files" ] || ! [ -x "$c_conformance" ]; then
   bindings/c/test.sh
 fi
-for program in calls ports streams; do
+for program in calls ports streams codec; do
   "$c_tests/$program" "$libraries/libthalweg_conformance.so"
 done
 made=$(mktemp -d)

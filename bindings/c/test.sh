@@ -51,13 +51,13 @@ programs() {
   local folder=$build/$1 name
   rm -rf "$folder"
   mkdir -p "$folder/made"
-  for name in message open calls ports streams files; do
+  for name in message open calls ports streams codec files; do
     "$cc" -std=c99 -D_XOPEN_SOURCE=700 -g "${warnings[@]}" "${include[@]}" "${@:2}" \
       "bindings/c/tests/$name.c" -o "$folder/$name" -pthread -ldl
   done
   "$folder/message"
   "$folder/open" "$build"
-  for name in calls ports streams; do
+  for name in calls ports streams codec; do
     "$folder/$name" "$target/debug/libthalweg_conformance.so"
   done
   "$folder/files" "$target/debug/libthalweg_search.so" "$folder/made"

@@ -120,10 +120,15 @@ typedef struct tw_method {
   uint64_t ok;
   uint64_t error;
   uint64_t element;
-  uint32_t flags;             /* TW_METHOD_*; look at the bits you know */
-  uint32_t description_size;  /* 0 */
-  const uint8_t *description; /* reserved: its types, for codecs other than the flat one; NULL */
+  uint32_t flags; /* TW_METHOD_*; look at the bits you know */
+  uint32_t description_size;
+  /* The texts that the four hashes are of, a line each, empty where there is none; no end of a line
+   * stands behind the last. */
+  const uint8_t *description;
 } tw_method;
+
+#define TW_FLAT 0u /* a message, as below */
+#define TW_CBOR 1u /* RFC 8949, as docs/cbor.md has it */
 
 #define TW_METHOD_ASYNC 1u      /* an `async func`: the client's next call does not wait for it */
 #define TW_METHOD_INLINE 2u     /* reserved: runs on the caller's thread */
@@ -193,6 +198,14 @@ typedef struct tw_table {
   /* Legal anywhere, also with a batch open: that batch is invalid from then on. The service's writers
    * see it and stop. */
   uint32_t (*stream_close)(tw_handle stream, tw_error *error);
+
+  /* Rewrites `data` as `to` (TW_FLAT, TW_CBOR): CBOR as a message, a message as CBOR, in the one form
+   * that RFC 8949, 4.2.1 has for each value. `description` is a line of a method's, and says of which type
+   * it is. *size bytes of `out` are written, `capacity` at most: TW_OVERLOADED where it takes more.
+   * TW_ARGUMENT: `data` is no value of the type, or there are handles in the type. */
+  uint32_t (*transcode)(const uint8_t *description, uint64_t description_size, uint32_t to,
+                        const uint8_t *data, uint64_t data_size, uint8_t *out, uint64_t capacity,
+                        uint64_t *size, tw_error *error);
 } tw_table;
 
 /* The one symbol of a library. Never NULL; `abi` is what the caller was built with. */

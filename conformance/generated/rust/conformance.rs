@@ -38,6 +38,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: "record{value:bool}\nbool\n\n",
         },
         port::Method {
             name: "conformance.echo-u8",
@@ -47,6 +48,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: "record{value:u8}\nu8\n\n",
         },
         port::Method {
             name: "conformance.echo-u16",
@@ -56,6 +58,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: "record{value:u16}\nu16\n\n",
         },
         port::Method {
             name: "conformance.echo-u32",
@@ -65,6 +68,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: "record{value:u32}\nu32\n\n",
         },
         port::Method {
             name: "conformance.echo-u64",
@@ -74,6 +78,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: "record{value:u64}\nu64\n\n",
         },
         port::Method {
             name: "conformance.echo-s8",
@@ -83,6 +88,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: "record{value:s8}\ns8\n\n",
         },
         port::Method {
             name: "conformance.echo-s16",
@@ -92,6 +98,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: "record{value:s16}\ns16\n\n",
         },
         port::Method {
             name: "conformance.echo-s32",
@@ -101,6 +108,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: "record{value:s32}\ns32\n\n",
         },
         port::Method {
             name: "conformance.echo-s64",
@@ -110,6 +118,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: "record{value:s64}\ns64\n\n",
         },
         port::Method {
             name: "conformance.echo-f32",
@@ -119,6 +128,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: "record{value:f32}\nf32\n\n",
         },
         port::Method {
             name: "conformance.echo-f64",
@@ -128,6 +138,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: "record{value:f64}\nf64\n\n",
         },
         port::Method {
             name: "conformance.echo-char",
@@ -137,6 +148,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: "record{value:char}\nchar\n\n",
         },
         port::Method {
             name: "conformance.echo-string",
@@ -146,6 +158,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: "record{value:string}\nstring\n\n",
         },
         port::Method {
             name: "conformance.echo-bytes",
@@ -155,6 +168,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: "record{value:list<u8>}\nlist<u8>\n\n",
         },
         port::Method {
             name: "conformance.echo-bools",
@@ -164,6 +178,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: "record{value:list<bool>}\nlist<bool>\n\n",
         },
         port::Method {
             name: "conformance.echo-numbers",
@@ -173,6 +188,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: "record{value:list<s64>}\nlist<s64>\n\n",
         },
         port::Method {
             name: "conformance.echo-floats",
@@ -182,6 +198,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: "record{value:list<f64>}\nlist<f64>\n\n",
         },
         port::Method {
             name: "conformance.echo-strings",
@@ -191,6 +208,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: "record{value:list<string>}\nlist<string>\n\n",
         },
         port::Method {
             name: "conformance.echo-grid",
@@ -200,6 +218,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: "record{value:list<list<s32>>}\nlist<list<s32>>\n\n",
         },
         port::Method {
             name: "conformance.echo-points",
@@ -209,6 +228,10 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: concat!(
+                "record{value:list<record{x:s32,y:s32}>}\nlist<record{x:s32,",
+                "y:s32}>\n\n"
+            ),
         },
         port::Method {
             name: "conformance.echo-option",
@@ -218,6 +241,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: "record{value:option<string>}\noption<string>\n\n",
         },
         port::Method {
             name: "conformance.echo-option-twice",
@@ -227,6 +251,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: "record{value:option<option<u32>>}\noption<option<u32>>\n\n",
         },
         port::Method {
             name: "conformance.echo-result",
@@ -236,6 +261,10 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: concat!(
+                "record{value:tuple<result<u64,string>>}\ntuple<result<u64,",
+                "string>>\n\n"
+            ),
         },
         port::Method {
             name: "conformance.echo-result-ok",
@@ -245,6 +274,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: "record{value:list<result<u32,_>>}\nlist<result<u32,_>>\n\n",
         },
         port::Method {
             name: "conformance.echo-result-error",
@@ -254,6 +284,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: "record{value:list<result<_,string>>}\nlist<result<_,string>>\n\n",
         },
         port::Method {
             name: "conformance.echo-result-bare",
@@ -263,6 +294,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: "record{value:list<result<_,_>>}\nlist<result<_,_>>\n\n",
         },
         port::Method {
             name: "conformance.echo-tuple",
@@ -272,6 +304,10 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: concat!(
+                "record{value:tuple<u8,string,f64,option<char>>}\ntuple<u8,string,",
+                "f64,option<char>>\n\n"
+            ),
         },
         port::Method {
             name: "conformance.echo-point",
@@ -281,6 +317,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: "record{value:record{x:s32,y:s32}}\nrecord{x:s32,y:s32}\n\n",
         },
         port::Method {
             name: "conformance.echo-spot",
@@ -290,6 +327,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: "record{value:record{x:s32,y:s32}}\nrecord{x:s32,y:s32}\n\n",
         },
         port::Method {
             name: "conformance.echo-scalars",
@@ -299,6 +337,13 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: concat!(
+                "record{value:record{a-bool:bool,a-u64:u64,a-u8:u8,a-u16:u16,",
+                "a-s8:s8,a-u32:u32,a-s16:s16,a-f64:f64,a-char:char,a-s64:s64,",
+                "a-f32:f32,a-s32:s32}}\nrecord{a-bool:bool,a-u64:u64,a-u8:u8,",
+                "a-u16:u16,a-s8:s8,a-u32:u32,a-s16:s16,a-f64:f64,a-char:char,",
+                "a-s64:s64,a-f32:f32,a-s32:s32}\n\n"
+            ),
         },
         port::Method {
             name: "conformance.echo-nested",
@@ -308,6 +353,24 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: concat!(
+                "record{value:record{text:string,bytes:list<u8>,",
+                "names:list<string>,grid:list<list<s32>>,maybe:option<string>,",
+                "twice:option<option<u32>>,outcomes:list<result<record{x:s32,",
+                "y:s32},string>>,pairs:list<tuple<string,option<list<u8>>>>,",
+                "shapes:list<variant{circle(f64),line(tuple<record{x:s32,y:s32},",
+                "record{x:s32,y:s32}>),label(string),polygon(list<record{x:s32,",
+                "y:s32}>),nothing,static(u8)}>,color:enum{red,green,bool},",
+                "rights:flags{read,write,record},",
+                "aliased:list<string>}}\nrecord{text:string,bytes:list<u8>,",
+                "names:list<string>,grid:list<list<s32>>,maybe:option<string>,",
+                "twice:option<option<u32>>,outcomes:list<result<record{x:s32,",
+                "y:s32},string>>,pairs:list<tuple<string,option<list<u8>>>>,",
+                "shapes:list<variant{circle(f64),line(tuple<record{x:s32,y:s32},",
+                "record{x:s32,y:s32}>),label(string),polygon(list<record{x:s32,",
+                "y:s32}>),nothing,static(u8)}>,color:enum{red,green,bool},",
+                "rights:flags{read,write,record},aliased:list<string>}\n\n"
+            ),
         },
         port::Method {
             name: "conformance.echo-keywords",
@@ -317,6 +380,18 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: concat!(
+                "record{value:record{type:u8,match:string,async:bool,self:u8,",
+                "crate:u16,super:u32,fn:u64,class:string,def:string,",
+                "lambda:string,none:option<u8>,return:s32,struct:s32,int:s32,",
+                "default:s32,register:s32,static:s32,import:s32,from:s32,",
+                "yield:s32,await:s32,nullptr:s32,errno:s32}}\nrecord{type:u8,",
+                "match:string,async:bool,self:u8,crate:u16,super:u32,fn:u64,",
+                "class:string,def:string,lambda:string,none:option<u8>,",
+                "return:s32,struct:s32,int:s32,default:s32,register:s32,",
+                "static:s32,import:s32,from:s32,yield:s32,await:s32,nullptr:s32,",
+                "errno:s32}\n\n"
+            ),
         },
         port::Method {
             name: "conformance.echo-shape",
@@ -326,6 +401,14 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: concat!(
+                "record{value:variant{circle(f64),line(tuple<record{x:s32,y:s32},",
+                "record{x:s32,y:s32}>),label(string),polygon(list<record{x:s32,",
+                "y:s32}>),nothing,static(u8)}}\nvariant{circle(f64),",
+                "line(tuple<record{x:s32,y:s32},record{x:s32,y:s32}>),",
+                "label(string),polygon(list<record{x:s32,y:s32}>),nothing,",
+                "static(u8)}\n\n"
+            ),
         },
         port::Method {
             name: "conformance.echo-shapes",
@@ -335,6 +418,14 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: concat!(
+                "record{value:list<variant{circle(f64),line(tuple<record{x:s32,",
+                "y:s32},record{x:s32,y:s32}>),label(string),",
+                "polygon(list<record{x:s32,y:s32}>),nothing,",
+                "static(u8)}>}\nlist<variant{circle(f64),line(tuple<record{x:s32,",
+                "y:s32},record{x:s32,y:s32}>),label(string),",
+                "polygon(list<record{x:s32,y:s32}>),nothing,static(u8)}>\n\n"
+            ),
         },
         port::Method {
             name: "conformance.echo-color",
@@ -344,6 +435,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: "record{value:enum{red,green,bool}}\nenum{red,green,bool}\n\n",
         },
         port::Method {
             name: "conformance.echo-colors",
@@ -353,6 +445,10 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: concat!(
+                "record{value:list<enum{red,green,bool}>}\nlist<enum{red,green,",
+                "bool}>\n\n"
+            ),
         },
         port::Method {
             name: "conformance.echo-rights",
@@ -362,6 +458,10 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: concat!(
+                "record{value:flags{read,write,record}}\nflags{read,write,",
+                "record}\n\n"
+            ),
         },
         port::Method {
             name: "conformance.echo-days",
@@ -371,6 +471,11 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: concat!(
+                "record{value:flags{monday,tuesday,wednesday,thursday,friday,",
+                "saturday,sunday,holiday,workday}}\nflags{monday,tuesday,",
+                "wednesday,thursday,friday,saturday,sunday,holiday,workday}\n\n"
+            ),
         },
         port::Method {
             name: "conformance.echo-wide",
@@ -380,6 +485,13 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: concat!(
+                "record{value:flags{b0,b1,b2,b3,b4,b5,b6,b7,b8,b9,b10,b11,b12,",
+                "b13,b14,b15,b16,b17,b18,b19,b20,b21,b22,b23,b24,b25,b26,b27,b28,",
+                "b29,b30,b31}}\nflags{b0,b1,b2,b3,b4,b5,b6,b7,b8,b9,b10,b11,b12,",
+                "b13,b14,b15,b16,b17,b18,b19,b20,b21,b22,b23,b24,b25,b26,b27,b28,",
+                "b29,b30,b31}\n\n"
+            ),
         },
         port::Method {
             name: "conformance.echo-names",
@@ -389,6 +501,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: "record{value:list<string>}\nlist<string>\n\n",
         },
         port::Method {
             name: "conformance.echo-failure",
@@ -398,6 +511,11 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: concat!(
+                "record{value:variant{unknown,code(u32),at(tuple<string,",
+                "record{x:s32,y:s32}>)}}\nvariant{unknown,code(u32),",
+                "at(tuple<string,record{x:s32,y:s32}>)}\n\n"
+            ),
         },
         port::Method {
             name: "conformance.several",
@@ -407,6 +525,11 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: concat!(
+                "record{type:u8,match:string,list:list<u16>,",
+                "bool:option<record{x:s32,y:s32}>}\ntuple<u8,string,list<u16>,",
+                "option<record{x:s32,y:s32}>>\n\n"
+            ),
         },
         port::Method {
             name: "conformance.nothing",
@@ -416,6 +539,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: "record{}\n_\n\n",
         },
         port::Method {
             name: "conformance.count",
@@ -428,6 +552,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 8192,
             }),
+            description: "record{first:u64,count:u64}\nstream<u64>\n\nu64",
         },
         port::Method {
             name: "conformance.items",
@@ -440,6 +565,13 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 256,
             }),
+            description: concat!(
+                "record{count:u64}\nstream<record{number:u64,name:string,",
+                "tags:list<string>,blob:option<list<u8>>}>\nvariant{unknown,",
+                "code(u32),at(tuple<string,record{x:s32,",
+                "y:s32}>)}\nrecord{number:u64,name:string,tags:list<string>,",
+                "blob:option<list<u8>>}"
+            ),
         },
         port::Method {
             name: "conformance.latest",
@@ -452,6 +584,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Latest,
                 capacity: 64,
             }),
+            description: "record{count:u64}\nstream<u64>\n\nu64",
         },
         port::Method {
             name: "conformance.breaks",
@@ -464,6 +597,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 8192,
             }),
+            description: "record{after:u64}\nstream<u64>\n\nu64",
         },
         port::Method {
             name: "conformance.endless",
@@ -476,6 +610,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 64,
             }),
+            description: "record{}\nstream<u64>\n\nu64",
         },
         port::Method {
             name: "conformance.running",
@@ -485,6 +620,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: "record{}\nu32\n\n",
         },
         port::Method {
             name: "conformance.fail",
@@ -494,6 +630,11 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: concat!(
+                "record{how:option<variant{unknown,code(u32),at(tuple<string,",
+                "record{x:s32,y:s32}>)}>}\nu64\nvariant{unknown,code(u32),",
+                "at(tuple<string,record{x:s32,y:s32}>)}\n"
+            ),
         },
         port::Method {
             name: "conformance.fail-later",
@@ -503,6 +644,11 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: true,
             stream: None,
+            description: concat!(
+                "record{how:option<variant{unknown,code(u32),at(tuple<string,",
+                "record{x:s32,y:s32}>)}>}\nu64\nvariant{unknown,code(u32),",
+                "at(tuple<string,record{x:s32,y:s32}>)}\n"
+            ),
         },
         port::Method {
             name: "conformance.fail-bare",
@@ -512,6 +658,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: "record{fails:bool}\n_\n_\n",
         },
         port::Method {
             name: "conformance.panic",
@@ -521,6 +668,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: "record{message:string}\nu32\n\n",
         },
         port::Method {
             name: "conformance.panic-later",
@@ -530,6 +678,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: true,
             stream: None,
+            description: "record{message:string}\nu32\n\n",
         },
         port::Method {
             name: "conformance.never",
@@ -539,6 +688,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: true,
             stream: None,
+            description: "record{}\n_\n\n",
         },
         port::Method {
             name: "conformance.sleep",
@@ -548,6 +698,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: true,
             stream: None,
+            description: "record{milliseconds:u32}\nu32\n\n",
         },
         port::Method {
             name: "conformance.[constructor]counter",
@@ -557,6 +708,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: "record{start:u64}\nown<counter>\n\n",
         },
         port::Method {
             name: "conformance.[method]counter.add",
@@ -566,6 +718,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: "record{self:borrow<counter>,amount:u64}\nu64\n\n",
         },
         port::Method {
             name: "conformance.[method]counter.value",
@@ -575,6 +728,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: "record{self:borrow<counter>}\nu64\n\n",
         },
         port::Method {
             name: "conformance.[method]counter.value-later",
@@ -584,6 +738,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: true,
             stream: None,
+            description: "record{self:borrow<counter>}\nu64\n\n",
         },
         port::Method {
             name: "conformance.[method]counter.steps",
@@ -596,6 +751,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 1_048_576,
             }),
+            description: "record{self:borrow<counter>,count:u32}\nstream<u64>\n\nu64",
         },
         port::Method {
             name: "conformance.[static]counter.sum",
@@ -605,6 +761,10 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: concat!(
+                "record{left:borrow<counter>,",
+                "right:borrow<counter>}\nown<counter>\n\n"
+            ),
         },
         port::Method {
             name: "conformance.[static]counter.finish",
@@ -614,6 +774,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: "record{counter:own<counter>}\nu64\n\n",
         },
         port::Method {
             name: "conformance.[constructor]even",
@@ -623,6 +784,10 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: concat!(
+                "record{value:u32}\nown<even>\nvariant{unknown,code(u32),",
+                "at(tuple<string,record{x:s32,y:s32}>)}\n"
+            ),
         },
         port::Method {
             name: "conformance.[method]even.half",
@@ -632,6 +797,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: "record{self:borrow<even>}\nu32\n\n",
         },
         port::Method {
             name: "conformance.counters",
@@ -641,6 +807,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: "record{}\nu32\n\n",
         },
     ],
 };

@@ -87,6 +87,27 @@ impl Texts<'_> {
         format!("record{{{}}}", self.join(fields))
     }
 
+    /// A function's four texts, as in `tw_method`: parameters, result, error payload and stream element, a line each; empty where there is
+    /// none.
+    pub fn of_description(self, function: &Function) -> String {
+        let text = |ty: Option<&Type>| ty.map_or("_".to_owned(), |ty| self.of_type(ty));
+        let error = function
+            .error
+            .as_ref()
+            .map(|payload| text(payload.as_ref()));
+        let element = match function.ok.as_ref().map(|ty| &ty.kind) {
+            Some(TypeKind::Stream(item)) => text(item.as_deref()),
+            _ => String::new(),
+        };
+        [
+            self.of_record(&function.params),
+            text(function.ok.as_ref()),
+            error.unwrap_or_default(),
+            element,
+        ]
+        .join("\n")
+    }
+
     fn join(self, parts: impl Iterator<Item = String>) -> String {
         parts.collect::<Vec<_>>().join(",")
     }

@@ -149,6 +149,10 @@ fn package_constant(out: &mut String, package: &Package) {
         ),
     );
     line(out, "methods: &[");
+    let texts = crate::hash::Texts {
+        types: &package.types,
+        resources: &package.resources,
+    };
     for function in &package.functions {
         let stream = match function.stream {
             None => "None".to_owned(),
@@ -176,10 +180,11 @@ fn package_constant(out: &mut String, package: &Package) {
         line(
             out,
             &format!(
-                "error: {}, element: {}, is_async: {}, stream: {stream} }},",
+                "error: {}, element: {}, is_async: {}, stream: {stream}, description: {} }},",
                 hex(hashes.error),
                 hex(hashes.element),
-                function.is_async
+                function.is_async,
+                codec::literal(&texts.of_description(function)),
             ),
         );
     }

@@ -69,6 +69,11 @@ pub const TW_METHOD_INLINE: u32 = 2;
 /// Reserved: a second run does no harm.
 pub const TW_METHOD_IDEMPOTENT: u32 = 4;
 
+/// The form of a message (`transcode`).
+pub const TW_FLAT: u32 = 0;
+/// The form of RFC 8949 (`transcode`).
+pub const TW_CBOR: u32 = 1;
+
 /// A handle: index and generation; 0 is never valid.
 pub type TwHandle = u64;
 
@@ -180,6 +185,17 @@ pub struct TwTable {
     pub stream_release: unsafe extern "C" fn(TwHandle, u32, *mut TwError) -> u32,
     pub stream_arm: unsafe extern "C" fn(TwHandle, TwHandle, u64, *mut u32, *mut TwError) -> u32,
     pub stream_close: unsafe extern "C" fn(TwHandle, *mut TwError) -> u32,
+    pub transcode: unsafe extern "C" fn(
+        *const u8,
+        u64,
+        u32,
+        *const u8,
+        u64,
+        *mut u8,
+        u64,
+        *mut u64,
+        *mut TwError,
+    ) -> u32,
 }
 
 // SAFETY: a table is constant for the life of the process and its strings with it; all functions may be called
@@ -203,10 +219,10 @@ const _: () = {
     assert!(size_of::<TwSubmission>() == 56);
     assert!(size_of::<TwBatch>() == 56);
     assert!(size_of::<TwMethod>() == 56);
-    assert!(size_of::<TwTable>() == 56 + 18 * 8);
+    assert!(size_of::<TwTable>() == 56 + 19 * 8);
     assert!(core::mem::offset_of!(TwCompletion, owner) == 56);
     assert!(core::mem::offset_of!(TwSubmission, deadline_ns) == 40);
     assert!(core::mem::offset_of!(TwBatch, size) == 48);
     assert!(core::mem::offset_of!(TwTable, now) == 56);
-    assert!(core::mem::offset_of!(TwTable, stream_close) == 56 + 17 * 8);
+    assert!(core::mem::offset_of!(TwTable, transcode) == 56 + 18 * 8);
 };

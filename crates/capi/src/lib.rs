@@ -4,6 +4,7 @@
 //! stands there.
 
 pub mod abi;
+mod codec;
 mod error;
 mod library;
 mod ports;

@@ -8,7 +8,7 @@ use thalweg_queue::clock;
 
 use crate::abi::{TW_ABI, TW_METHOD_ASYNC, TwError, TwHandle, TwMethod, TwTable};
 use crate::error::{argument, enter, out};
-use crate::{ports, streams};
+use crate::{codec, ports, streams};
 
 /// What [`export!`](crate::export) implements.
 pub trait Export: 'static {
@@ -61,8 +61,8 @@ impl Library {
                     error: method.error,
                     element: method.element,
                     flags: if method.is_async { TW_METHOD_ASYNC } else { 0 },
-                    description_size: 0,
-                    description: std::ptr::null(),
+                    description_size: method.description.len() as u32,
+                    description: method.description.as_ptr(),
                 })
                 .collect();
             let methods = methods.leak();
@@ -94,6 +94,7 @@ impl Library {
                 stream_release: streams::release,
                 stream_arm: streams::arm,
                 stream_close: streams::close,
+                transcode: codec::transcode,
             }
         })
     }

@@ -162,7 +162,8 @@ fn mirror() -> Declared {
         });
         let fields = fields.filter(|field| !field.is_empty()).map(|field| {
             let (name, of) = field.split_once(':').expect("a field has a type");
-            (name.to_owned(), of.to_owned())
+            // Where a function's parameters stand a line each, the last has a comma.
+            (name.to_owned(), of.replace(",)", ")"))
         });
         found.structs.insert(name.to_owned(), fields.collect());
     }

@@ -32,6 +32,9 @@ pub struct Method {
     pub is_async: bool,
     /// Of the stream that it returns.
     pub stream: Option<StreamOptions>,
+    /// The texts that the four hashes are of, a line each, empty where there is none: what
+    /// [`Type::parse`](thalweg_wire::describe::Type::parse) reads.
+    pub description: &'static str,
 }
 
 /// How a stream is kept.

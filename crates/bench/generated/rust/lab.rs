@@ -37,6 +37,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: "record{}\n_\n\n",
         },
         port::Method {
             name: "lab.nop-async",
@@ -46,6 +47,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: true,
             stream: None,
+            description: "record{}\n_\n\n",
         },
         port::Method {
             name: "lab.generate",
@@ -58,6 +60,13 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 8192,
             }),
+            description: concat!(
+                "record{count:u64}\nstream<record{path:string,line:u64,column:u64,",
+                "text:string,path-bytes:option<list<u8>>,",
+                "text-bytes:option<list<u8>>,cut:bool}>\n\nrecord{path:string,",
+                "line:u64,column:u64,text:string,path-bytes:option<list<u8>>,",
+                "text-bytes:option<list<u8>>,cut:bool}"
+            ),
         },
         port::Method {
             name: "lab.events",

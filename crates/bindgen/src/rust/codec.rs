@@ -53,6 +53,18 @@ pub fn definition(out: &mut String, package: &Package, id: usize, def: &TypeDef)
     }
 }
 
+/// A text as an expression whose lines are not too long.
+pub fn literal(text: &str) -> String {
+    let mut pieces: Vec<_> = shapes::pieces(text)
+        .iter()
+        .map(|piece| format!("{piece:?}"))
+        .collect();
+    if pieces.len() == 1 {
+        return pieces.remove(0);
+    }
+    format!("concat!({})", pieces.join(", "))
+}
+
 /// Whether the named type `id` is this error payload.
 fn is_error(package: &Package, error: Option<&Option<Type>>, id: usize) -> bool {
     let payload = error

@@ -38,6 +38,7 @@ const fn method<P: Decode, T: Decode>(name: &'static str, stream: Option<StreamO
         element: 0,
         is_async: false,
         stream,
+        description: "",
     }
 }
 

@@ -40,6 +40,12 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: concat!(
+                "record{pattern:string,dir:string,options:record{fixed:bool,",
+                "ignore-case:bool,hidden:bool,ignore-files:bool,",
+                "globs:list<string>}}\nown<query>\nvariant{pattern(string),",
+                "glob(string),directory(string)}\n"
+            ),
         },
         port::Method {
             name: "search.[method]query.progress",
@@ -52,6 +58,12 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Latest,
                 capacity: 8192,
             }),
+            description: concat!(
+                "record{self:borrow<query>}\nstream<record{files:u64,bytes:u64,",
+                "matches:u64,unreadable:u64,",
+                "problem:option<string>}>\n\nrecord{files:u64,bytes:u64,",
+                "matches:u64,unreadable:u64,problem:option<string>}"
+            ),
         },
         port::Method {
             name: "search.count",
@@ -61,6 +73,10 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: true,
             stream: None,
+            description: concat!(
+                "record{pattern:string,dir:string}\nu64\nvariant{pattern(string),",
+                "glob(string),directory(string)}\n"
+            ),
         },
         port::Method {
             name: "search.matches",
@@ -73,6 +89,14 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 8192,
             }),
+            description: concat!(
+                "record{query:borrow<query>}\nstream<record{path:string,line:u64,",
+                "column:u64,text:string,path-bytes:option<list<u8>>,",
+                "text-bytes:option<list<u8>>,cut:bool}>\nvariant{pattern(string),",
+                "glob(string),directory(string)}\nrecord{path:string,line:u64,",
+                "column:u64,text:string,path-bytes:option<list<u8>>,",
+                "text-bytes:option<list<u8>>,cut:bool}"
+            ),
         },
         port::Method {
             name: "search.escape",
@@ -82,6 +106,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: "record{text:string}\nstring\n\n",
         },
     ],
 };

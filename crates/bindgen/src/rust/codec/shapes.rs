@@ -19,7 +19,7 @@ pub fn of_definition(package: &Package, kind: &TypeDefKind) -> String {
         .iter()
         .flat_map(|piece| match piece {
             Piece::Named(name) => vec![format!("{name}::SHAPE")],
-            Piece::Text(text) => lines(text)
+            Piece::Text(text) => self::pieces(text)
                 .into_iter()
                 .map(|part| format!("wire::Shape::Text({part:?})"))
                 .collect(),
@@ -32,7 +32,7 @@ pub fn of_definition(package: &Package, kind: &TypeDefKind) -> String {
 }
 
 /// A text in pieces that end after a comma, as long as fits.
-fn lines(text: &str) -> Vec<String> {
+pub fn pieces(text: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for part in text.split_inclusive(',') {
         let last = lines.last_mut().expect("there is one");

@@ -9,8 +9,9 @@ use crate::{Encoder, MAX_SIZE, MAX_UNSIZED};
 struct Walk<'a> {
     from: Reader<'a>,
     to: Encoder<'static>,
-    /// Bytes that the message may still grow by. Each tail is taken off before there is memory for it.
-    room: u64,
+    /// Where the next tail begins, and where the message must end: looked at before there is memory for a tail.
+    next: u64,
+    limit: u64,
 }
 
 pub(super) fn all(
@@ -27,9 +28,13 @@ pub(super) fn all(
     }
     let fixed = u64::from(root) + u64::from(ty.size);
     let limit = (limit as u64).min(u64::from(MAX_SIZE));
+    if fixed > limit {
+        return Err(Untranslated::Limit);
+    }
     let mut walk = Walk {
         from: Reader::new(bytes),
-        room: limit.checked_sub(fixed).ok_or(Untranslated::Limit)?,
+        next: fixed,
+        limit,
         to: Encoder::message(ty.hash(), 0, ty.size, Vec::new()),
     };
     walk.value(ty, root)?;
@@ -40,9 +45,13 @@ pub(super) fn all(
 impl Walk<'_> {
     /// Takes room for a tail.
     fn take(&mut self, count: usize, size: u32, align: u32) -> Result<(), Untranslated> {
-        // What alignment may cost on top.
-        let bytes = count as u64 * u64::from(size) + u64::from(align - 1);
-        self.room = self.room.checked_sub(bytes).ok_or(Untranslated::Limit)?;
+        if count == 0 || size == 0 {
+            return Ok(());
+        }
+        self.next = self.next.next_multiple_of(u64::from(align)) + count as u64 * u64::from(size);
+        if self.next > self.limit {
+            return Err(Untranslated::Limit);
+        }
         Ok(())
     }
 

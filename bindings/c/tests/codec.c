@@ -1,0 +1,175 @@
+/* Messages in CBOR: by a method's description, which the library carries. */
+#include "host.h"
+
+/* Line `line` of a method's description. */
+typedef struct description {
+  const uint8_t *text;
+  uint64_t size;
+} description;
+
+enum { PARAMS, OK, FAILED, ELEMENT };
+
+static const tw_method *method(const char *name) {
+  const tw_table *table = library.table;
+  uint32_t i;
+  for (i = 0; i < table->method_count; i++) {
+    if (strcmp(table->methods[i].name, name) == 0) {
+      return &table->methods[i];
+    }
+  }
+  fprintf(stderr, "there is no method %s\n", name);
+  exit(1);
+}
+
+static description line_of(const tw_method *of, uint32_t line) {
+  const uint8_t *at = of->description;
+  const uint8_t *end = at + of->description_size;
+  description found;
+  for (; line > 0; line--) {
+    at = (const uint8_t *)memchr(at, '\n', (size_t)(end - at)) + 1;
+  }
+  found.text = at;
+  found.size = 0;
+  while (at + found.size < end && at[found.size] != '\n') {
+    found.size++;
+  }
+  return found;
+}
+
+static bool is(description of, const char *text) {
+  return of.size == strlen(text) && memcmp(of.text, text, strlen(text)) == 0;
+}
+
+static uint32_t transcode(description of, uint32_t to, const void *data, uint64_t size,
+                          uint8_t *out, uint64_t capacity, uint64_t *made, tw_error *error) {
+  return library.table->transcode(of.text, of.size, to, (const uint8_t *)data, size, out, capacity,
+                                  made, error);
+}
+
+static void a_method_describes_its_types(void) {
+  const tw_method *items = method("conformance.items");
+  CHECK(is(line_of(items, PARAMS), "record{count:u64}"));
+  CHECK(is(line_of(items, OK),
+           "stream<record{number:u64,name:string,tags:list<string>,blob:option<list<u8>>}>"));
+  CHECK(is(line_of(items, FAILED),
+           "variant{unknown,code(u32),at(tuple<string,record{x:s32,y:s32}>)}"));
+  CHECK(is(line_of(items, ELEMENT),
+           "record{number:u64,name:string,tags:list<string>,blob:option<list<u8>>}"));
+  CHECK(is(line_of(method("conformance.nothing"), PARAMS), "record{}"));
+  CHECK(is(line_of(method("conformance.nothing"), OK), "_"));
+  CHECK(is(line_of(method("conformance.nothing"), FAILED), ""));
+}
+
+/* A host that knows nothing of the types: arguments come as CBOR, the result goes as CBOR. */
+static void a_call_is_made_in_cbor(void) {
+  static const uint8_t given[] =
+      "\xa1\x65value\xa2\x61x\x07\x61y\x28"; /* {"value": {"x": 7, "y": -9}} */
+  static const uint8_t wanted[] = "\xa2\x61x\x07\x61y\x28";
+  conformance_client client = open_client(4);
+  const tw_method *echo = method("conformance.echo-point");
+  tw_submission submission;
+  tw_completion completion;
+  tw_error error;
+  uint64_t message[32];
+  uint8_t cbor[64];
+  uint64_t size = 0;
+  uint32_t accepted = 0;
+  memset(&submission, 0, sizeof(submission));
+  REQUIRE_OK(transcode(line_of(echo, PARAMS), TW_FLAT, given, sizeof(given) - 1, (uint8_t *)message,
+                       sizeof(message), &size, &error),
+             error);
+  submission.client = client.tw.instance;
+  submission.method = (uint32_t)(echo - library.table->methods);
+  submission.args = (const uint8_t *)message;
+  submission.args_size = size;
+  REQUIRE_OK(library.table->submit(client.tw.port, &submission, 1, &accepted, &error), error);
+  completion = next_completion(&client);
+  CHECK_CODE(completion.code, TW_OK);
+  REQUIRE_OK(transcode(line_of(echo, OK), TW_CBOR, completion.data, completion.data_size, cbor,
+                       sizeof(cbor), &size, &error),
+             error);
+  CHECK(size == sizeof(wanted) - 1 && memcmp(cbor, wanted, sizeof(wanted) - 1) == 0);
+  library.table->release(&completion);
+  close_client(&client);
+}
+
+static void what_takes_more_room_is_overloaded(void) {
+  static const uint8_t given[] = "\xa1\x65value\x64"
+                                 "four";
+  description params = line_of(method("conformance.echo-string"), PARAMS);
+  uint64_t message[8];
+  tw_error error;
+  uint64_t size = 7;
+  uint64_t capacity;
+  memset(message, 0, sizeof(message));
+  for (capacity = 0; capacity < 28; capacity++) {
+    CHECK_CODE(transcode(params, TW_FLAT, given, sizeof(given) - 1, (uint8_t *)message, capacity,
+                         &size, &error),
+               TW_OVERLOADED);
+    CHECK(size == 0 && error.retryable == 1 && message[0] == 0);
+  }
+  CHECK_CODE(
+      transcode(params, TW_FLAT, given, sizeof(given) - 1, (uint8_t *)message, 28, &size, &error),
+      TW_OK);
+  CHECK(size == 28);
+}
+
+static void what_is_no_value_of_the_type_is_refused(void) {
+  static const uint8_t given[] = "\xa1\x65value\x64"
+                                 "four";
+  description params = line_of(method("conformance.echo-string"), PARAMS);
+  description other = line_of(method("conformance.echo-u8"), PARAMS);
+  description handle = line_of(method("conformance.[static]counter.finish"), PARAMS);
+  uint8_t out[256];
+  tw_error error;
+  uint64_t size = 7;
+  uint64_t cut;
+  for (cut = 0; cut < sizeof(given) - 1; cut++) {
+    CHECK_CODE(transcode(params, TW_FLAT, given, cut, out, sizeof(out), &size, &error),
+               TW_ARGUMENT);
+    CHECK(size == 0);
+  }
+  CHECK_CODE(transcode(other, TW_FLAT, given, sizeof(given) - 1, out, sizeof(out), &size, &error),
+             TW_ARGUMENT);
+  CHECK_CODE(transcode(params, TW_CBOR, given, sizeof(given) - 1, out, sizeof(out), &size, &error),
+             TW_ARGUMENT);
+  CHECK_CODE(transcode(handle, TW_FLAT, given, sizeof(given) - 1, out, sizeof(out), &size, &error),
+             TW_ARGUMENT);
+  CHECK(strstr(error.message, "handle") != NULL);
+  CHECK_CODE(transcode(params, 2, given, sizeof(given) - 1, out, sizeof(out), &size, &error),
+             TW_ARGUMENT);
+  params.size--;
+  CHECK_CODE(transcode(params, TW_FLAT, given, sizeof(given) - 1, out, sizeof(out), &size, &error),
+             TW_ARGUMENT);
+}
+
+static void null_pointers_and_impossible_sizes_are_refused(void) {
+  static const uint8_t given[] = "\xa1\x65value\x64"
+                                 "four";
+  description params = line_of(method("conformance.echo-string"), PARAMS);
+  uint8_t out[64];
+  tw_error error;
+  uint64_t size = 0;
+  description none = {NULL, 0};
+  description impossible = params;
+  impossible.size = UINT64_MAX;
+  CHECK_CODE(transcode(none, TW_FLAT, given, 1, out, sizeof(out), &size, &error), TW_ARGUMENT);
+  CHECK_CODE(transcode(params, TW_FLAT, NULL, 1, out, sizeof(out), &size, &error), TW_ARGUMENT);
+  CHECK_CODE(transcode(params, TW_FLAT, given, 1, NULL, sizeof(out), &size, &error), TW_ARGUMENT);
+  CHECK_CODE(transcode(params, TW_FLAT, given, 1, out, sizeof(out), NULL, &error), TW_ARGUMENT);
+  CHECK_CODE(transcode(params, TW_FLAT, given, UINT64_MAX, out, sizeof(out), &size, &error),
+             TW_ARGUMENT);
+  CHECK_CODE(transcode(impossible, TW_FLAT, given, 1, out, sizeof(out), &size, &error),
+             TW_ARGUMENT);
+  CHECK_CODE(transcode(none, 9, NULL, 0, NULL, 0, NULL, NULL), TW_ARGUMENT);
+}
+
+int main(int argc, char **argv) {
+  open_library(argc, argv);
+  RUN(a_method_describes_its_types);
+  RUN(a_call_is_made_in_cbor);
+  RUN(what_takes_more_room_is_overloaded);
+  RUN(what_is_no_value_of_the_type_is_refused);
+  RUN(null_pointers_and_impossible_sizes_are_refused);
+  return done("codec");
+}

@@ -1,0 +1,65 @@
+//! Messages in another form.
+
+use thalweg_port::{Code, Failure};
+use thalweg_wire::cbor::{Untranslated, of_message, to_message};
+use thalweg_wire::describe::Type;
+
+use crate::abi::{TW_CBOR, TW_FLAT, TwError};
+use crate::error::{argument, enter, out as place};
+
+/// `size` bytes at `data`.
+///
+/// # Safety
+/// `data` is null, or `size` bytes are there that nobody writes meanwhile.
+unsafe fn bytes<'a>(data: *const u8, size: u64, name: &str) -> Result<&'a [u8], Failure> {
+    let too_many = || argument(format!("{name} has {size} bytes, more than there can be"));
+    if data.is_null() {
+        return Err(argument(format!("{name} is a null pointer")));
+    }
+    let size = isize::try_from(size).map_err(|_| too_many())?;
+    // SAFETY: the caller's promise.
+    Ok(unsafe { std::slice::from_raw_parts(data, size as usize) })
+}
+
+pub(crate) unsafe extern "C" fn transcode(
+    description: *const u8,
+    description_size: u64,
+    to: u32,
+    data: *const u8,
+    data_size: u64,
+    out: *mut u8,
+    capacity: u64,
+    size: *mut u64,
+    error: *mut TwError,
+) -> u32 {
+    // SAFETY: the header demands of the caller what `enter`, `place` and `bytes` demand, and that `out` has room for
+    // `capacity` bytes.
+    unsafe {
+        enter(error, || {
+            let size = place(size, "size")?;
+            *size = 0;
+            place(out, "out")?;
+            let description = bytes(description, description_size, "description")?;
+            let data = bytes(data, data_size, "data")?;
+            let text = std::str::from_utf8(description)
+                .map_err(|_| argument("the description is not UTF-8"))?;
+            let ty = Type::parse(text).map_err(|error| argument(error.to_string()))?;
+            let limit = usize::try_from(capacity).unwrap_or(usize::MAX);
+            let made = match to {
+                TW_CBOR => of_message(&ty, data, limit),
+                TW_FLAT => to_message(&ty, data, limit),
+                other => return Err(argument(format!("there is no form {other}"))),
+            };
+            let made = made.map_err(|error| match error {
+                Untranslated::Limit => Failure {
+                    code: Code::Overloaded,
+                    message: error.to_string(),
+                },
+                refused => argument(refused.to_string()),
+            })?;
+            out.copy_from_nonoverlapping(made.as_ptr(), made.len());
+            *size = made.len() as u64;
+            Ok(())
+        })
+    }
+}
