@@ -199,7 +199,7 @@ test-rust: setup
 
 .PHONY: test-loom
 test-loom: setup
-	LOOM_MAX_PREEMPTIONS=2 $(LOOM) -p thalweg-queue -p thalweg-runtime --lib --test loom
+	LOOM_MAX_PREEMPTIONS=2 $(LOOM) -p thalweg-queue -p thalweg-runtime -p thalweg-port --lib --test loom
 
 # Where the unsafe code is; wire has none, and port's is in what its unit tests reach. Each actor is a thread there: Miri cannot
 # switch stacks. It interprets on one processor: what takes longest comes first.

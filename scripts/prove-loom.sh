@@ -18,7 +18,7 @@ log=build/prove-loom.log
 status=0
 {
   "$@" -p thalweg-queue --lib --test loom -- --test-threads=2 &&
-    "$@" -p thalweg-runtime --lib models:: -- --test-threads=2
+    "$@" -p thalweg-runtime -p thalweg-port --lib models:: -- --test-threads=2
 } 2>&1 | tee "$log" || status=$?
 
 complete=$(grep -c '^model .*: complete at ' "$log" || true)

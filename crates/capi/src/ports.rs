@@ -4,7 +4,9 @@ use std::ffi::{c_int, c_void};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
-use thalweg_port::{Completed, Failure, Kind, Object, Port, find, insert, remove};
+use thalweg_port::{
+    Completed, Ending, Failure, Instance, Kind, Object, Port, find, insert, remove,
+};
 
 use crate::abi::{TW_CALL_ENDED, TW_STREAM_READY, TwCompletion, TwError, TwHandle, TwSubmission};
 use crate::error::{argument, enter, out};
@@ -115,16 +117,16 @@ fn describe(completed: Completed) -> TwCompletion {
     if !completed.message.is_empty() {
         described.message = completed.message.as_ptr().cast();
     }
-    // Moving the completion into its box leaves its buffers where they are.
+    // Its buffers stay where they are.
     if !described.data.is_null() || !described.message.is_null() {
-        described.owner = Box::into_raw(Box::new(completed)).cast::<c_void>();
+        described.owner = Box::into_raw(completed.into_box()).cast::<c_void>();
     }
     described
 }
 
 pub(crate) unsafe extern "C" fn release(completion: *mut TwCompletion) {
-    // SAFETY: null, or a completion that `reap` filled and nobody else uses meanwhile; its owner is the box made in
-    // `describe`, or null after the first release.
+    // SAFETY: null, or a completion that `reap` filled and nobody else uses meanwhile; its owner is the box that
+    // `describe` took out, or null after the first release.
     unsafe {
         enter(std::ptr::null_mut(), || {
             let completion = out(completion, "completion")?;
@@ -134,7 +136,7 @@ pub(crate) unsafe extern "C" fn release(completion: *mut TwCompletion) {
             completion.message = std::ptr::null();
             completion.message_size = 0;
             if !owner.is_null() {
-                drop(Box::from_raw(owner.cast::<Completed>()));
+                drop(Completed::from_box(Box::from_raw(owner.cast::<Ending>())));
             }
             Ok(())
         });
@@ -154,7 +156,7 @@ pub(crate) unsafe extern "C" fn take_handle(
             let handle = out(handle, "out")?;
             let completed = completion
                 .owner
-                .cast::<Completed>()
+                .cast::<Ending>()
                 .as_mut()
                 .ok_or_else(|| argument("the completion has no message, or was released"))?;
             *handle = completed.take(index)?;
@@ -180,8 +182,17 @@ pub(crate) unsafe extern "C" fn submit(
             }
             out(batch, "batch")?;
             let port = find_port(port)?;
+            // Most batches are one client's: it is looked up again where another comes.
+            let mut client: Option<(TwHandle, Arc<Instance>)> = None;
             for submission in std::slice::from_raw_parts_mut(batch, count as usize) {
-                submit_one(&port, submission)?;
+                let known = client
+                    .take()
+                    .filter(|(known, _)| *known == submission.client);
+                let (_, instance) = match known {
+                    Some(known) => client.insert(known),
+                    None => client.insert((submission.client, find_client(submission.client)?)),
+                };
+                submit_one(&port, instance, submission)?;
                 *accepted += 1;
             }
             Ok(())
@@ -191,8 +202,11 @@ pub(crate) unsafe extern "C" fn submit(
 
 /// # Safety
 /// `args` is null or points to `args_size` bytes.
-unsafe fn submit_one(port: &Arc<Port>, submission: &mut TwSubmission) -> Result<(), Failure> {
-    let instance = find_client(submission.client)?;
+unsafe fn submit_one(
+    port: &Arc<Port>,
+    instance: &Arc<Instance>,
+    submission: &mut TwSubmission,
+) -> Result<(), Failure> {
     if submission.flags != 0 {
         let flags = submission.flags;
         return Err(argument(format!(
@@ -206,7 +220,7 @@ unsafe fn submit_one(port: &Arc<Port>, submission: &mut TwSubmission) -> Result<
     let size = u32::try_from(submission.args_size)
         .map_err(|_| argument("args_size is beyond what a message can have"))?;
     // SAFETY: the caller's promise.
-    let args = unsafe { std::slice::from_raw_parts(submission.args, size as usize) }.to_vec();
+    let args = unsafe { std::slice::from_raw_parts(submission.args, size as usize) };
     let deadline = match submission.deadline_ns {
         0 => u64::MAX,
         deadline => deadline,

@@ -1,97 +1,299 @@
 //! A call under way: its one ending, its deadline, and what stops with it.
+//!
+//! A call's memory, with its place in the table of handles, is used again by the next call of its client. [`Life`] says whose it is: each
+//! call is a generation, its handle has that number, and inside are all who work for it or hold its result ([`CallRef`]). The last one out, after
+//! the end, gives it back to the instance.
 
+use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::{Wake, Waker};
 
 use thalweg_queue::clock;
+use thalweg_queue::quiet::lock;
 use thalweg_runtime::{TimerKey, wait};
 use thalweg_wire::Decode;
 
 use crate::code::{Code, Failure};
-use crate::completion::{Completed, Kind, Port};
-use crate::handles::{self, Object};
+use crate::completion::Port;
+use crate::handles;
 use crate::instance::Instance;
+use crate::life::Life;
+use crate::own::Roll;
+use crate::parcel::{Completed, Ending, Kind, Parcel, close_handles};
 use crate::pending::Slot;
 use crate::stream::{StreamCore, StreamReader, StreamWriter};
 
-/// Where a completion goes.
-pub(crate) enum Sink {
-    Port { port: Arc<Port>, token: u64 },
-    Slot(Arc<Slot>),
+/// Where a completion is to go.
+#[derive(Clone, Copy)]
+pub(crate) enum To<'a> {
+    Port { port: &'a Arc<Port>, token: u64 },
+    Waiter,
+}
+
+/// Where it goes. A call that is not under way keeps its port, since the next one most likely has the same.
+enum Sink {
+    /// The call's own slot.
+    Waiter,
+    Port {
+        port: Arc<Port>,
+        /// In the port's list of its calls.
+        place: usize,
+    },
+}
+
+struct State {
+    sink: Sink,
+    token: u64,
+    timer: Option<TimerKey>,
+    /// Why the service should stop working on it.
+    stopped: Option<Failure>,
+    streams: Roll<StreamCore>,
 }
 
 /// One call, shared by its caller, its service and its timer.
 pub struct CallCore {
     pub(crate) instance: Arc<Instance>,
-    pub(crate) method: u32,
-    pub(crate) sink: Sink,
-    deadline: u64,
-    timer: Mutex<Option<TimerKey>>,
-    /// Its number while it has not ended.
-    handle: AtomicU64,
-    ended: AtomicBool,
-    /// Why the service should stop working on it.
-    stopped: OnceLock<Failure>,
-    streams: Mutex<Vec<Weak<StreamCore>>>,
+    pub(crate) life: Life,
+    /// The lower half of its handles.
+    name: u32,
+    /// In the instance's list of its calls.
+    place: usize,
+    method: AtomicU32,
+    deadline: AtomicU64,
+    /// `stopped` has a reason.
+    told: AtomicBool,
+    /// It has, or had, a stream, which may outlive it: its memory is not used again.
+    streamed: AtomicBool,
+    state: Mutex<State>,
+    pub(crate) slot: Slot,
 }
 
 impl std::fmt::Debug for CallCore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Call")
             .field("method", &self.method)
-            .field("ended", &self.ended)
+            .field("life", &self.life)
             .finish_non_exhaustive()
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing panics while one of these is held.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// What fires at the deadline.
-struct Deadline(Weak<CallCore>);
-
-impl Wake for Deadline {
+/// What fires at the deadline, and now and then too late, in the time of a later call: so it asks the clock.
+impl Wake for CallCore {
     fn wake(self: Arc<Self>) {
-        if let Some(call) = self.0.upgrade() {
-            call.stop(Code::TimedOut.because("the deadline passed"));
+        let why = || Code::TimedOut.because("the deadline passed");
+        match CallRef::enter_any(&self) {
+            Some(call) if is_past(self.deadline()) => call.stop(why()),
+            None if is_past(self.deadline()) => self.stop_streams(why()),
+            _ => {}
         }
     }
 }
 
 impl CallCore {
-    /// A call that has begun: it has a number, and its deadline runs. A reserved slot, if the sink is a port, is its own from
-    /// now on.
-    pub(crate) fn begin(
-        instance: &Arc<Instance>,
-        method: u32,
-        sink: Sink,
-        deadline: u64,
-    ) -> Result<(Arc<Self>, u64), Failure> {
-        let call = Arc::new(Self {
-            instance: Arc::clone(instance),
-            method,
-            sink,
-            deadline,
-            timer: Mutex::new(None),
-            handle: AtomicU64::new(0),
-            ended: AtomicBool::new(false),
-            stopped: OnceLock::new(),
-            streams: Mutex::default(),
-        });
-        let handle = handles::insert(Object::Call(Arc::clone(&call)))?;
-        call.handle.store(handle, Ordering::Release);
+    /// A place for calls, none of which is under way.
+    ///
+    /// # Errors
+    /// `overloaded`: as many handles are open as there may be.
+    pub(crate) fn make(instance: &Arc<Instance>) -> Result<Arc<Self>, Failure> {
+        handles::insert_calls(|name, generation| {
+            Arc::new_cyclic(|this| Self {
+                instance: Arc::clone(instance),
+                life: Life::closed(generation),
+                name,
+                place: instance.enlist(this),
+                method: AtomicU32::new(0),
+                deadline: AtomicU64::new(u64::MAX),
+                told: AtomicBool::new(false),
+                streamed: AtomicBool::new(false),
+                state: Mutex::new(State {
+                    sink: Sink::Waiter,
+                    token: 0,
+                    timer: None,
+                    stopped: None,
+                    streams: Roll::default(),
+                }),
+                slot: Slot::default(),
+            })
+        })
+    }
+
+    pub(crate) fn handle(&self) -> u64 {
+        u64::from(self.life.generation()) << 32 | u64::from(self.name)
+    }
+
+    pub(crate) fn name(&self) -> u32 {
+        self.name
+    }
+
+    /// The call begins: it has a number, and its deadline runs. The slot that the port promised is its own from now on. The
+    /// place is the caller's until now.
+    pub(crate) fn begin(self: Arc<Self>, method: u32, to: To<'_>, deadline: u64) -> CallRef {
+        self.method.store(method, Ordering::Relaxed);
+        self.deadline.store(deadline, Ordering::Relaxed);
+        let mut closed = None;
+        {
+            let mut state = lock(&self.state);
+            if self.told.swap(false, Ordering::Relaxed) {
+                state.stopped = None;
+            }
+            match to {
+                To::Port { port, token } => {
+                    state.token = token;
+                    if !matches!(&state.sink, Sink::Port { port: last, .. } if Arc::ptr_eq(last, port))
+                    {
+                        self.unsink(&mut state);
+                        let place = port.enlist(&self);
+                        let its = Arc::clone(port);
+                        state.sink = Sink::Port { port: its, place };
+                        // One that closed before has not seen it in its list.
+                        closed = port.check_open().err();
+                    }
+                }
+                To::Waiter => {
+                    self.unsink(&mut state);
+                    self.slot.reset();
+                }
+            }
+            // Under the lock: a port that closes sees a call that is its own, or one that is none.
+            self.life.renew();
+        }
+        let call = CallRef(Some(self));
+        if closed.is_some() {
+            call.stop(Code::Cancelled.because("the port was closed"));
+        }
         if deadline != u64::MAX {
-            let waker = Waker::from(Arc::new(Deadline(Arc::downgrade(&call))));
-            let key = instance.runtime.timers().at(deadline, waker);
-            *lock(&call.timer) = Some(key);
+            let waker = Waker::from(Arc::clone(call.core()));
+            let key = call.instance.runtime.timers().at(deadline, waker);
+            lock(&call.state).timer = Some(key);
             // It may have fired before the key was stored.
             call.forget_timer_if_done();
         }
-        Ok((call, handle))
+        call
+    }
+
+    fn unsink(&self, state: &mut State) {
+        if let Sink::Port { port, place } = std::mem::replace(&mut state.sink, Sink::Waiter) {
+            port.delist(place);
+        }
+    }
+
+    pub(crate) fn method(&self) -> u32 {
+        self.method.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn deadline(&self) -> u64 {
+        self.deadline.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.life.is_closed()
+    }
+
+    /// Tells the service why it should stop, and ends the streams.
+    fn tell(&self, why: Failure) {
+        let (why, streams) = {
+            let mut state = lock(&self.state);
+            // The first reason counts.
+            let why = state.stopped.get_or_insert(why).clone();
+            self.told.store(true, Ordering::Release);
+            (why, state.streams.all())
+        };
+        for stream in streams {
+            stream.end(why.clone());
+        }
+    }
+
+    /// The call has ended; its streams may not have. Where it has none, the memory may be another call's already.
+    fn stop_streams(&self, why: Failure) {
+        if self.streamed.load(Ordering::Acquire) {
+            self.tell(why);
+        }
+    }
+
+    /// The timer is of no more use once the call has ended and no stream of it is open.
+    pub(crate) fn forget_timer_if_done(&self) {
+        if self.deadline() == u64::MAX || !self.has_ended() {
+            return;
+        }
+        let timer = {
+            let mut state = lock(&self.state);
+            if !state.streams.is_gone() {
+                return;
+            }
+            state.timer.take()
+        };
+        if let Some(key) = timer {
+            self.instance.runtime.timers().cancel(key);
+        }
+    }
+
+    fn check(&self) -> Result<(), Failure> {
+        if !self.told.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        match &lock(&self.state).stopped {
+            Some(why) => Err(why.clone()),
+            None => Ok(()),
+        }
+    }
+
+    /// Its port closes: it ends, and keeps the port no longer.
+    pub(crate) fn leave_port(self: &Arc<Self>, port: &Port) {
+        if let Some(call) = CallRef::enter_any(self) {
+            let is_its = matches!(&lock(&self.state).sink, Sink::Port { port: its, .. } if std::ptr::eq(&raw const **its, port));
+            if is_its {
+                call.stop(Code::Cancelled.because("the port was closed"));
+            }
+        }
+        let mut state = lock(&self.state);
+        if self.has_ended()
+            && matches!(&state.sink, Sink::Port { port: its, .. } if std::ptr::eq(&raw const **its, port))
+        {
+            self.unsink(&mut state);
+        }
+    }
+
+    /// Runs code of the service for a call of this generation, which may have ended and be gone when it returns. A panic stops the call and has the
+    /// instance replaced (rule 3).
+    pub(crate) fn guard(self: &Arc<Self>, generation: u32, code: impl FnOnce()) {
+        if let Err(why) = caught(code) {
+            self.instance.replace();
+            match CallRef::enter(self, generation) {
+                Some(call) => call.stop(why),
+                None => self.stop_streams(why),
+            }
+        }
+    }
+
+    /// The memory is not used again.
+    pub(crate) fn retire(self: Arc<Self>) {
+        handles::remove_calls(&self);
+        self.unsink(&mut lock(&self.state));
+        self.instance.delist(self.place);
+    }
+}
+
+/// Somebody who works for a call, or holds its result.
+#[derive(Debug)]
+pub struct CallRef(Option<Arc<CallCore>>);
+
+impl CallRef {
+    /// The call of this number, if it has not ended.
+    pub(crate) fn enter(core: &Arc<CallCore>, generation: u32) -> Option<Self> {
+        core.life.enter_generation(generation).ok()?;
+        Some(Self(Some(Arc::clone(core))))
+    }
+
+    /// Whichever call it is that is under way.
+    pub(crate) fn enter_any(core: &Arc<CallCore>) -> Option<Self> {
+        core.life.enter_below(u32::MAX >> 2).ok()?;
+        Some(Self(Some(Arc::clone(core))))
+    }
+
+    pub(crate) fn core(&self) -> &Arc<CallCore> {
+        self.0.as_ref().expect("it is not dropped")
     }
 
     /// The caller has had enough: the call ends as cancelled unless it ended before.
@@ -99,101 +301,140 @@ impl CallCore {
         self.stop(Code::Cancelled.because("cancelled"));
     }
 
-    pub(crate) fn has_ended(&self) -> bool {
-        self.ended.load(Ordering::Acquire)
+    /// Ends the call, its streams and the work on it, if they have not ended.
+    pub(crate) fn stop(&self, why: Failure) {
+        self.tell(why);
+        if !self.has_ended() {
+            // What it ends with is the reason that was told.
+            let call = Call { core: self.clone() };
+            Parcel::new(self.instance.spare_ending(), call).deliver();
+        }
     }
 
-    pub(crate) fn deadline(&self) -> u64 {
-        self.deadline
+    /// It was refused after it began: nobody hears of it.
+    pub(crate) fn withdraw(&self) {
+        self.life.close();
+        self.forget_timer_if_done();
     }
 
+    /// Leaves. The last one out gives the memory back, with that of its parcel.
+    pub(crate) fn leave(mut self, ending: Box<Ending>) {
+        if let Some(core) = self.0.take() {
+            leave(core, Some(ending));
+        }
+    }
+}
+
+impl Clone for CallRef {
+    fn clone(&self) -> Self {
+        self.life.stay();
+        Self(self.0.clone())
+    }
+}
+
+impl Deref for CallRef {
+    type Target = CallCore;
+
+    fn deref(&self) -> &CallCore {
+        self.core()
+    }
+}
+
+impl Drop for CallRef {
+    fn drop(&mut self) {
+        if let Some(core) = self.0.take() {
+            leave(core, None);
+        }
+    }
+}
+
+fn leave(core: Arc<CallCore>, ending: Option<Box<Ending>>) {
+    if core.instance.is_forked() {
+        // What was under way at the fork is the parent's, and so are the locks.
+        std::mem::forget((core, ending));
+    } else if core.life.leave(1) {
+        if core.streamed.load(Ordering::Acquire) {
+            core.retire();
+        } else {
+            Arc::clone(&core.instance).keep(core, ending);
+        }
+    }
+}
+
+impl Parcel {
     /// Rule 2: the first ending is delivered. A call that was told to stop ends for that reason, also where the service, which
     /// was told too, is faster with an answer.
-    pub(crate) fn end(&self, code: Code, data: Vec<u8>, message: String) -> bool {
-        let handle = self.handle.load(Ordering::Acquire);
-        let ending = |code, data, message| Completed {
-            token: 0,
-            handle,
-            kind: Kind::CallEnded,
-            code,
-            data,
-            message,
-        };
-        // What is not delivered is dropped, with the handles in it.
-        let mut completed = ending(code, data, message);
-        if let Some(why) = self.stopped.get() {
-            completed = ending(why.code, Vec::new(), why.message.clone());
-        }
-        if self.ended.swap(true, Ordering::AcqRel) {
-            return false;
-        }
-        // Only here is it removed, and only once.
-        let _ = handles::remove(handle);
-        self.forget_timer_if_done();
-        match &self.sink {
-            Sink::Port { port, token } => {
-                completed.token = *token;
-                port.complete(completed);
+    pub(crate) fn deliver(mut self) -> bool {
+        let ending = self.contents();
+        let core = ending
+            .call
+            .as_ref()
+            .expect("a parcel is a call's")
+            .core
+            .core();
+        let mut unwanted = Vec::new();
+        let (port, timer) = {
+            let mut state = lock(&core.state);
+            if let Some(why) = &state.stopped {
+                unwanted = std::mem::take(&mut ending.data);
+                (ending.code, ending.message) = (why.code, why.message.clone());
             }
-            Sink::Slot(slot) => slot.complete(completed),
+            if !core.life.close() {
+                drop(state);
+                close_handles(&unwanted);
+                drop(Completed(self));
+                return false;
+            }
+            ending.handle = core.handle();
+            ending.kind = Kind::CallEnded;
+            ending.token = state.token;
+            let port = match &state.sink {
+                Sink::Port { port, .. } => Some(Arc::clone(port)),
+                Sink::Waiter => None,
+            };
+            let timer = match state.streams.is_gone() {
+                true => state.timer.take(),
+                false => None,
+            };
+            (port, timer)
+        };
+        if let Some(key) = timer {
+            core.instance.runtime.timers().cancel(key);
+        }
+        // What is not delivered is dropped, with the handles in it.
+        close_handles(&unwanted);
+        match port {
+            Some(port) => port.complete(Completed(self)),
+            None => {
+                let core = Arc::clone(core);
+                core.slot.complete(Completed(self));
+            }
         }
         true
     }
+}
 
-    /// Ends the call, its streams and the work on it, if they have not ended.
-    pub(crate) fn stop(&self, why: Failure) {
-        // The first reason counts.
-        let why = self.stopped.get_or_init(|| why).clone();
-        let streams: Vec<_> = lock(&self.streams)
-            .iter()
-            .filter_map(Weak::upgrade)
-            .collect();
-        for stream in streams {
-            stream.end(why.clone());
-        }
-        self.end(why.code, Vec::new(), why.message);
-    }
-
-    /// The timer is of no more use once the call has ended and no stream of it is open.
-    pub(crate) fn forget_timer_if_done(&self) {
-        if self.deadline == u64::MAX
-            || !self.has_ended()
-            || lock(&self.streams).iter().any(|s| s.strong_count() > 0)
-        {
-            return;
-        }
-        if let Some(key) = lock(&self.timer).take() {
-            self.instance.runtime.timers().cancel(key);
-        }
-    }
-
-    fn check(&self) -> Result<(), Failure> {
-        match self.stopped.get() {
-            Some(why) => Err(why.clone()),
-            None => Ok(()),
-        }
-    }
-
-    /// Runs code of the service. A panic stops the call and has the instance replaced (rule 3).
-    pub(crate) fn guard(&self, code: impl FnOnce()) {
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(code)) {
-            let message = payload
-                .downcast_ref::<&str>()
-                .map(|text| (*text).to_owned())
-                .or_else(|| payload.downcast_ref::<String>().cloned())
-                .unwrap_or_else(|| "a panic without a text".to_owned());
-            // What was thrown may itself panic when dropped.
-            let _ = catch_unwind(AssertUnwindSafe(|| drop(payload)));
-            self.instance.replace();
-            self.stop(Code::GuestPanicked.because(message));
-        }
-    }
+/// Runs code of the service.
+///
+/// # Errors
+/// It panicked.
+pub(crate) fn caught(code: impl FnOnce()) -> Result<(), Failure> {
+    catch_unwind(AssertUnwindSafe(code)).map_err(|payload| {
+        let message = payload
+            .downcast_ref::<&str>()
+            .map(|text| (*text).to_owned())
+            .or_else(|| payload.downcast_ref::<String>().cloned())
+            .unwrap_or_else(|| "a panic without a text".to_owned());
+        // What was thrown may itself panic when dropped.
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(payload)));
+        Code::GuestPanicked.because(message)
+    })
 }
 
 /// What a service's code knows of the call it works for: whether to go on, and how to make streams and actors that belong to it.
 #[derive(Clone, Debug)]
 pub struct Call {
-    pub(crate) core: Arc<CallCore>,
+    pub(crate) core: CallRef,
 }
 
 impl Call {
@@ -222,7 +463,8 @@ impl Call {
         self.core.instance.runtime.spawn(move || {
             let mut unrun = unrun;
             if let Some(call) = unrun.0.take() {
-                call.core.guard(|| job(&call));
+                let generation = call.core.life.generation();
+                call.core.core().guard(generation, || job(&call));
             }
         });
     }
@@ -235,26 +477,20 @@ impl Call {
     /// A stream with the options of this method, to write to and to return. It ends when the last writer is dropped, with
     /// the call's deadline, or when the call is stopped.
     pub fn stream<T: Decode>(&self) -> (StreamWriter<T>, StreamReader<T>) {
-        let method = self
-            .core
-            .instance
-            .package
-            .methods
-            .get(self.core.method as usize);
+        let core = self.core.core();
+        let method = core.instance.package.methods.get(core.method() as usize);
         let options = method.and_then(|m| m.stream).unwrap_or_default();
-        let core = StreamCore::new(&self.core, T::SIZE, T::ALIGN, options);
-        {
-            let mut streams = lock(&self.core.streams);
-            streams.push(Arc::downgrade(&core));
-        }
-        self.core.instance.watch(&core);
+        let stream = StreamCore::new(core, T::SIZE, T::ALIGN, options);
+        core.streamed.store(true, Ordering::Release);
+        lock(&core.state).streams.push(&stream);
+        core.instance.watch(&stream);
         // A call that was stopped meanwhile did not see the new stream.
-        if let Err(why) = self.core.check() {
-            core.end(why);
+        if let Err(why) = core.check() {
+            stream.end(why);
         }
         (
-            StreamWriter::new(Arc::clone(&core)),
-            StreamReader::new(core),
+            StreamWriter::new(Arc::clone(&stream)),
+            StreamReader::new(stream),
         )
     }
 }

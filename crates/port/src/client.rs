@@ -7,11 +7,10 @@ use thalweg_queue::clock;
 use thalweg_runtime::Handle as Runtime;
 use thalweg_wire::{Decode, Encode, Handle, Malformed, message};
 
-use crate::call::Sink;
 use crate::code::{Code, Failure};
 use crate::handles;
 use crate::instance::Instance;
-use crate::pending::{Pending, Reply, Slot};
+use crate::pending::{Pending, Reply};
 use crate::service::Service;
 
 /// Closes the instance when the last client, call, stream and resource of it is gone.
@@ -72,20 +71,17 @@ impl Client {
     ) -> Pending<T, E> {
         let instance = &self.opened.0;
         let layouts = &instance.package.methods[method as usize];
-        let args = match message::encode(params, layouts.params, Vec::new()) {
-            Ok(args) => args,
-            Err(error) => {
-                let failure = Code::Argument.because(format!("the arguments: {error}"));
-                return Pending::refused(Arc::clone(&self.opened), failure, layouts, read);
-            }
-        };
         let deadline = self.timeout.map_or(u64::MAX, clock::deadline);
-        let slot = Arc::new(Slot::default());
-        match instance.send(method, args, Sink::Slot(Arc::clone(&slot)), deadline) {
-            Ok(handle) => Pending::sent(Arc::clone(&self.opened), slot, handle, layouts, read),
+        let write = |buffer| message::encode(params, layouts.params, buffer).map_err(unencodable);
+        match instance.send(method, write, deadline) {
+            Ok(call) => Pending::sent(Arc::clone(&self.opened), call, layouts, read),
             Err(failure) => Pending::refused(Arc::clone(&self.opened), failure, layouts, read),
         }
     }
+}
+
+fn unencodable(error: impl std::fmt::Display) -> Failure {
+    Code::Argument.because(format!("the arguments: {error}"))
 }
 
 /// A resource that the caller owns: closed when dropped.

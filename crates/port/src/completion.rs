@@ -1,109 +1,78 @@
 //! A port: the ring of completions that one event loop, or one thread, reaps.
 
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, TryLockError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, TryLockError, Weak};
 use std::task::Waker;
 
+use thalweg_queue::quiet::lock;
 use thalweg_queue::{EventFd, Gate, Ring, Spin};
 use thalweg_runtime::{Woke, wait};
-use thalweg_wire::message;
 
-use crate::call::Sink;
+use crate::call::CallCore;
 use crate::code::{Code, Failure, would_park};
-use crate::handles::{self, Object};
+use crate::life::{Life, Outside};
+use crate::own::Places;
+use crate::parcel::Completed;
 
 /// Most calls that may be unreaped at once on one port.
 const MOST: u32 = 65_536;
-
-/// What a completion tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// A call ended.
-    CallEnded,
-    /// An armed stream has something to read, or has ended.
-    StreamReady,
-}
-
-/// One ending, with what came back. Dropping it closes the handles in its message that nobody took.
-#[derive(Debug)]
-pub struct Completed {
-    /// What the submission carried.
-    pub token: u64,
-    /// The call's or the stream's handle.
-    pub handle: u64,
-    /// What it tells.
-    pub kind: Kind,
-    /// How it ended.
-    pub code: Code,
-    /// A message; empty unless the code is `Ok` or `Error`.
-    pub data: Vec<u8>,
-    /// Why, where it failed.
-    pub message: String,
-}
-
-impl Completed {
-    /// The handle number `index` of the message, which is the caller's from now on.
-    ///
-    /// # Errors
-    /// `argument`: there is none with that number, or it was taken.
-    pub fn take(&mut self, index: u32) -> Result<u64, Failure> {
-        let none = || Code::Argument.because(format!("the message has no handle {index} to take"));
-        let count = message::open_any(&self.data).map_or(0, |m| m.handles().len());
-        if index as usize >= count {
-            return Err(none());
-        }
-        let at = message::HEADER as usize + 8 * index as usize;
-        let place = self.data[at..].first_chunk_mut().ok_or_else(none)?;
-        let handle = u64::from_le_bytes(std::mem::take(place));
-        if handle == 0 { Err(none()) } else { Ok(handle) }
-    }
-}
-
-impl Drop for Completed {
-    fn drop(&mut self) {
-        if let Ok(message) = message::open_any(&self.data) {
-            for handle in message.handles().filter(|handle| handle.0 != 0) {
-                // What is closed already needs no closing.
-                let _ = handles::close_handle(handle.0);
-            }
-        }
-    }
-}
 
 /// A completion queue with an eventfd. Submit from any thread, reap from one at a time, close from any.
 #[derive(Debug)]
 pub struct Port {
     ring: Ring<Completed>,
-    capacity: usize,
-    /// Slots promised to calls under way and to completions not yet reaped.
-    reserved: AtomicUsize,
+    capacity: u32,
+    /// Inside: the slots that are promised to calls under way and to completions not yet reaped.
+    life: Life,
     gate: Gate,
     event: Arc<EventFd>,
     event_waker: Waker,
-    closed: AtomicBool,
+    /// The calls whose completions come here.
+    calls: Mutex<Places<Weak<CallCore>>>,
     /// Somebody holds a [`Reap`].
     reaping: AtomicBool,
     /// The reaper's: how long spinning pays.
     spin: Mutex<Spin>,
 }
 
+fn closed() -> Failure {
+    Code::Closed.because("the port is closed")
+}
+
+/// Places that are given back in one go.
+const AT_ONCE: u32 = 64;
+
 /// The one who reaps a port just now: an iterator over what has completed.
 #[derive(Debug)]
 pub struct Reap<'a> {
     port: &'a Port,
+    /// Places to give back.
+    taken: u32,
+}
+
+impl Reap<'_> {
+    fn give_back(&mut self) {
+        self.port.life.leave(std::mem::take(&mut self.taken));
+    }
 }
 
 impl Iterator for Reap<'_> {
     type Item = Completed;
 
     fn next(&mut self) -> Option<Completed> {
-        self.port.take()
+        let completed = self.port.ring.pop()?;
+        self.taken += 1;
+        if self.taken == AT_ONCE {
+            self.give_back();
+        }
+        Some(completed)
     }
 }
 
 impl Drop for Reap<'_> {
     fn drop(&mut self) {
+        self.give_back();
         self.port.reaping.store(false, Ordering::Release);
     }
 }
@@ -124,12 +93,12 @@ impl Port {
         let event = Arc::new(event);
         Ok(Arc::new(Self {
             ring: Ring::new(capacity as usize).expect("checked above"),
-            capacity: capacity as usize,
-            reserved: AtomicUsize::new(0),
+            capacity,
+            life: Life::new(),
             gate: Gate::new(),
             event_waker: Waker::from(Arc::clone(&event)),
             event,
-            closed: AtomicBool::new(false),
+            calls: Mutex::default(),
             reaping: AtomicBool::new(false),
             spin: Mutex::default(),
         }))
@@ -140,37 +109,60 @@ impl Port {
     /// # Errors
     /// `overloaded` or `closed`.
     pub(crate) fn reserve(&self) -> Result<(), Failure> {
-        self.check_open()?;
-        if self.reserved.fetch_add(1, Ordering::Relaxed) >= self.capacity {
-            self.reserved.fetch_sub(1, Ordering::Relaxed);
-            return Err(Code::Overloaded.because(format!(
-                "all {} places of the port are taken: reap first",
-                self.capacity
-            )));
-        }
-        Ok(())
+        self.life
+            .enter_below(self.capacity)
+            .map_err(|why| match why {
+                Outside::Full => Code::Overloaded.because(format!(
+                    "all {} places of the port are taken: reap first",
+                    self.capacity
+                )),
+                _ => closed(),
+            })
     }
 
     /// Gives back a slot that was promised and not used.
     pub(crate) fn unreserve(&self) {
-        self.reserved.fetch_sub(1, Ordering::Relaxed);
+        self.life.leave(1);
+    }
+
+    /// How many slots are promised.
+    #[cfg(all(test, loom))]
+    pub(crate) fn promised(&self) -> u32 {
+        self.life.inside()
     }
 
     /// Fills a promised slot. On a closed port the completion is dropped.
     pub(crate) fn complete(&self, completed: Completed) {
-        if self.closed.load(Ordering::Acquire) {
-            self.unreserve();
-            return;
-        }
         // Rule 1: there is room.
         let refused = self.ring.push(completed);
         debug_assert!(refused.is_ok(), "more completions than reservations");
+        // Its fence and that of `close`: who closes finds the completion, or the closing is seen here.
         self.gate.signal();
+        if self.life.is_closed() {
+            self.clear();
+        }
     }
 
-    fn check_open(&self) -> Result<(), Failure> {
-        if self.closed.load(Ordering::Acquire) {
-            Err(Code::Closed.because("the port is closed"))
+    /// A call completes here from now on. Where it is in the list.
+    pub(crate) fn enlist(&self, call: &Arc<CallCore>) -> usize {
+        lock(&self.calls).insert(Arc::downgrade(call))
+    }
+
+    /// It does so no longer.
+    pub(crate) fn delist(&self, place: usize) {
+        lock(&self.calls).remove(place);
+    }
+
+    /// Of a closed one: drops what was not reaped.
+    fn clear(&self) {
+        while self.ring.pop().is_some() {
+            self.unreserve();
+        }
+    }
+
+    pub(crate) fn check_open(&self) -> Result<(), Failure> {
+        if self.life.is_closed() {
+            Err(closed())
         } else {
             Ok(())
         }
@@ -184,13 +176,10 @@ impl Port {
         if self.reaping.swap(true, Ordering::Acquire) {
             return Err(Code::Argument.because("another thread reaps this port"));
         }
-        Ok(Reap { port: self })
-    }
-
-    fn take(&self) -> Option<Completed> {
-        let completed = self.ring.pop()?;
-        self.unreserve();
-        Some(completed)
+        Ok(Reap {
+            port: self,
+            taken: 0,
+        })
     }
 
     /// Whether there is nothing to reap.
@@ -215,7 +204,7 @@ impl Port {
             return Ok(true);
         }
         self.gate.arm(self.event_waker.clone());
-        if self.ring.is_empty() && !self.closed.load(Ordering::Acquire) {
+        if self.ring.is_empty() && !self.life.is_closed() {
             return Ok(false);
         }
         self.gate.disarm();
@@ -228,7 +217,7 @@ impl Port {
     /// `timed_out` at the deadline ([`thalweg_queue::clock`]; 0: at once), `interrupted` by a signal, `closed`; `would_park` where
     /// an actor must not wait, as in [`native`](thalweg_runtime::native).
     pub fn wait(&self, deadline: u64) -> Result<(), Failure> {
-        let found = || !self.ring.is_empty() || self.closed.load(Ordering::Acquire);
+        let found = || !self.ring.is_empty() || self.life.is_closed();
         let mut spin = match self.spin.try_lock() {
             Ok(spin) => spin,
             Err(TryLockError::Poisoned(spin)) => spin.into_inner(),
@@ -275,17 +264,14 @@ impl Port {
 
     /// Ends the calls under way as cancelled, and wakes who waits. What was not reaped is dropped.
     pub fn close(&self) {
-        if self.closed.swap(true, Ordering::SeqCst) {
+        if !self.life.close() {
             return;
         }
-        for object in handles::all() {
-            if let Object::Call(call) = object
-                && matches!(&call.sink, Sink::Port { port, .. } if std::ptr::eq(&raw const **port, self))
-            {
-                call.stop(Code::Cancelled.because("the port was closed"));
-            }
+        let calls = std::mem::take(&mut *lock(&self.calls));
+        for call in calls.iter().filter_map(Weak::upgrade) {
+            call.leave_port(self);
         }
-        while self.take().is_some() {}
         self.gate.signal();
+        self.clear();
     }
 }

@@ -5,9 +5,11 @@
 
 use std::any::Any;
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
-use crate::call::CallCore;
+use thalweg_queue::quiet::lock;
+
+use crate::call::{CallCore, CallRef};
 use crate::code::{Code, Failure};
 use crate::completion::Port;
 use crate::instance::Instance;
@@ -21,7 +23,7 @@ pub enum Object {
     /// A client's instance of a service.
     Client(Arc<Instance>),
     /// A call that has not ended.
-    Call(Arc<CallCore>),
+    Call(CallRef),
     /// A stream's reading end.
     Stream(Arc<StreamCore>),
     /// An object of the service.
@@ -58,12 +60,23 @@ pub struct Resource {
 /// Slots in a chunk; chunks are made as they are needed and never move.
 const CHUNK: usize = 1024;
 /// The index has 24 bits.
+const INDEX: u32 = 0x00ff_ffff;
 const CHUNKS: usize = (1 << 24) / CHUNK;
+
+/// What lies in a slot.
+#[derive(Default)]
+enum Held {
+    #[default]
+    Nothing,
+    Object(Object),
+    /// A client's place for calls, for one after the other: its [`Life`](crate::life::Life) has the generation.
+    Calls(Arc<CallCore>),
+}
 
 #[derive(Default)]
 struct Slot {
     generation: u32,
-    object: Option<Object>,
+    held: Held,
 }
 
 type Chunk = Box<[Mutex<Slot>]>;
@@ -81,11 +94,6 @@ struct Free {
 }
 
 static TABLE: AtomicPtr<Table> = AtomicPtr::new(std::ptr::null_mut());
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing panics while one of these is held.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Grows by one in every forked child.
 pub fn epoch() -> u32 {
@@ -123,19 +131,23 @@ fn new_table(known: *mut Table) -> &'static Table {
     }
 }
 
+#[cfg(test)]
+thread_local! {
+    /// Slots that this thread looked at.
+    pub(crate) static LOOKED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 impl Table {
     fn slot(&self, index: u32) -> Option<&Mutex<Slot>> {
+        #[cfg(test)]
+        LOOKED.set(LOOKED.get() + 1);
         let chunk = self.chunks.get(index as usize / CHUNK)?.get()?;
         chunk.get(index as usize % CHUNK)
     }
 }
 
-/// Puts an object in and names it.
-///
-/// # Errors
-/// `overloaded` with 16,777,216 in it.
-pub fn insert(object: Object) -> Result<u64, Failure> {
-    let table = table();
+/// The index of a slot that nobody has.
+fn free_slot(table: &Table) -> Result<u32, Failure> {
     let index = {
         let mut free = lock(&table.free);
         match free.indices.pop() {
@@ -150,12 +162,57 @@ pub fn insert(object: Object) -> Result<u64, Failure> {
     };
     table.chunks[index as usize / CHUNK]
         .get_or_init(|| (0..CHUNK).map(|_| Mutex::default()).collect());
+    Ok(index)
+}
+
+/// The lower half of the handles of a slot.
+fn name(table: &Table, index: u32) -> u32 {
+    (table.made_in & 0xff) << 24 | index
+}
+
+/// Puts an object in and names it.
+///
+/// # Errors
+/// `overloaded` with 16,777,216 in it.
+pub fn insert(object: Object) -> Result<u64, Failure> {
+    let table = table();
+    let index = free_slot(table)?;
     let mut slot = lock(table.slot(index).expect("made above"));
     // Generation 0 is never used, so that no handle is 0.
     slot.generation = slot.generation.wrapping_add(1).max(1);
-    slot.object = Some(object);
-    let epoch = u64::from(table.made_in & 0xff);
-    Ok(u64::from(slot.generation) << 32 | epoch << 24 | u64::from(index))
+    slot.held = Held::Object(object);
+    Ok(u64::from(slot.generation) << 32 | u64::from(name(table, index)))
+}
+
+/// Puts in a place for calls. `make` is given the lower half of their handles, and the generation that was the slot's last.
+///
+/// # Errors
+/// As [`insert`].
+pub(crate) fn insert_calls(
+    make: impl FnOnce(u32, u32) -> Arc<CallCore>,
+) -> Result<Arc<CallCore>, Failure> {
+    let table = table();
+    let index = free_slot(table)?;
+    let slot = table.slot(index).expect("made above");
+    let last = lock(slot).generation;
+    let calls = make(name(table, index), last);
+    lock(slot).held = Held::Calls(Arc::clone(&calls));
+    Ok(calls)
+}
+
+/// Takes such a place out, after its last call.
+pub(crate) fn remove_calls(calls: &CallCore) {
+    let table = table();
+    let index = calls.name() & INDEX;
+    if let Some(slot) = table.slot(index) {
+        let held = {
+            let mut slot = lock(slot);
+            slot.generation = calls.life.generation();
+            std::mem::take(&mut slot.held)
+        };
+        drop(held);
+        lock(&table.free).indices.push(index);
+    }
 }
 
 fn slot_of(handle: u64) -> Result<&'static Mutex<Slot>, Failure> {
@@ -167,7 +224,7 @@ fn slot_of(handle: u64) -> Result<&'static Mutex<Slot>, Failure> {
         return Err(Code::Forked.because("the handle was made before fork()"));
     }
     table
-        .slot(handle as u32 & 0x00ff_ffff)
+        .slot(handle as u32 & INDEX)
         .ok_or_else(|| Code::Argument.because("no such handle was ever given out"))
 }
 
@@ -180,45 +237,38 @@ fn stale() -> Failure {
 /// # Errors
 /// `argument`, `stale`, `forked`.
 pub fn find(handle: u64) -> Result<Object, Failure> {
-    with(handle, Object::clone)
-}
-
-/// Calls `f` with what a handle names, under its slot's lock: `f` must be short and must not use handles.
-///
-/// # Errors
-/// As [`find`].
-pub fn with<R>(handle: u64, f: impl FnOnce(&Object) -> R) -> Result<R, Failure> {
+    let generation = (handle >> 32) as u32;
     let slot = lock(slot_of(handle)?);
-    match &slot.object {
-        Some(object) if slot.generation == (handle >> 32) as u32 => Ok(f(object)),
+    match &slot.held {
+        Held::Object(object) if slot.generation == generation => Ok(object.clone()),
+        Held::Calls(calls) => CallRef::enter(calls, generation)
+            .map(Object::Call)
+            .ok_or_else(stale),
         _ => Err(stale()),
     }
 }
 
-/// Takes an object out; from now on the handle is stale.
+/// Takes an object out; from now on the handle is stale. A call stays there until it ends.
 ///
 /// # Errors
 /// As [`find`].
 pub fn remove(handle: u64) -> Result<Object, Failure> {
-    let mut slot = lock(slot_of(handle)?);
-    if slot.generation != (handle >> 32) as u32 {
-        return Err(stale());
-    }
-    let object = slot.object.take().ok_or_else(stale)?;
-    drop(slot);
-    lock(&table().free)
-        .indices
-        .push(handle as u32 & 0x00ff_ffff);
+    let object = {
+        let mut slot = lock(slot_of(handle)?);
+        match std::mem::take(&mut slot.held) {
+            Held::Object(object) if slot.generation == (handle >> 32) as u32 => object,
+            other => {
+                slot.held = other;
+                drop(slot);
+                return match find(handle)? {
+                    call @ Object::Call(_) => Ok(call),
+                    _ => Err(stale()),
+                };
+            }
+        }
+    };
+    lock(&table().free).indices.push(handle as u32 & INDEX);
     Ok(object)
-}
-
-/// Every object that is open just now.
-pub(crate) fn all() -> Vec<Object> {
-    let table = table();
-    let used = lock(&table.free).used;
-    (0..used)
-        .filter_map(|index| lock(table.slot(index)?).object.clone())
-        .collect()
 }
 
 /// Takes out whatever a handle names and closes it.
@@ -236,7 +286,7 @@ pub fn close_handle(handle: u64) -> Result<(), Failure> {
     Ok(())
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::{Object, close_handle, find, insert, remove};
     use crate::code::Code;

@@ -8,12 +8,10 @@ use thalweg_wire::{Decode, Encode, Handle, Malformed, message};
 use crate::call::{Call, CallCore};
 use crate::code::{Code, Failure};
 use crate::handles::{self, Object, Resource};
+use crate::parcel::Parcel;
 use crate::service::Method;
 use crate::stream::StreamReader;
 use crate::task::{State, Task};
-
-/// Arguments of at most so many bytes lend their memory to the answer.
-const MOST_REUSED: usize = 4096;
 
 /// Why a call is refused before the service sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,31 +27,38 @@ impl From<Malformed> for Refusal {
 /// service panicked.
 #[derive(Debug)]
 pub struct Incoming {
-    call: Call,
-    args: Vec<u8>,
+    /// With the arguments; gone once it is answered.
+    parcel: Option<Parcel>,
 }
 
 impl Incoming {
-    pub(crate) fn new(core: Arc<CallCore>, args: Vec<u8>) -> Self {
+    pub(crate) fn new(parcel: Parcel) -> Self {
         Self {
-            call: Call { core },
-            args,
+            parcel: Some(parcel),
         }
+    }
+
+    fn parcel(&self) -> &Parcel {
+        self.parcel.as_ref().expect("it is answered by value")
+    }
+
+    fn core(&self) -> &Arc<CallCore> {
+        self.call().core.core()
     }
 
     /// The method's number.
     pub fn method(&self) -> u32 {
-        self.call.core.method
+        self.core().method()
     }
 
     /// The call, for the service's methods.
     pub fn call(&self) -> &Call {
-        &self.call
+        self.parcel().call()
     }
 
     fn layouts(&self) -> &'static Method {
         // The number was checked at the submission.
-        &self.call.core.instance.package.methods[self.method() as usize]
+        &self.core().instance.package.methods[self.method() as usize]
     }
 
     /// Reads the parameters: everything is checked, size, hash, bounds, UTF-8.
@@ -61,7 +66,7 @@ impl Incoming {
     /// # Errors
     /// What is malformed.
     pub fn params<P: Decode>(&self) -> Result<P, Refusal> {
-        Ok(message::open(&self.args, self.layouts().params)?.owned::<P>()?)
+        Ok(message::open(&self.parcel().data, self.layouts().params)?.owned::<P>()?)
     }
 
     fn resource(object: Object, handle: Handle) -> Result<Resource, Refusal> {
@@ -76,7 +81,7 @@ impl Incoming {
     }
 
     fn value<R: Any + Send + Sync>(&self, resource: Resource) -> Result<Arc<R>, Refusal> {
-        let instance = &self.call.core.instance;
+        let instance = &self.core().instance;
         if !Arc::ptr_eq(&resource.instance, instance) {
             return Err(Refusal(
                 Code::Argument.because("the resource is another client's"),
@@ -112,49 +117,61 @@ impl Incoming {
         Ok(value)
     }
 
-    /// Ends the call without the service.
-    pub fn refuse(self, refusal: Refusal) {
-        let Failure { code, message } = refusal.0;
-        self.call.core.end(code, Vec::new(), message);
+    /// Ends the call, with what `fill` puts into its parcel.
+    fn end(mut self, fill: impl FnOnce(&mut Parcel)) {
+        if let Some(mut parcel) = self.parcel.take() {
+            fill(&mut parcel);
+            parcel.deliver();
+        }
     }
 
-    fn send<T: Encode + ?Sized>(&mut self, code: Code, layout: u64, value: &T) {
-        // The arguments were read; their memory goes back with the answer, unless it would be kept for little.
-        let mut buffer = std::mem::take(&mut self.args);
-        if buffer.capacity() > MOST_REUSED {
-            buffer = Vec::new();
-        }
-        match message::encode(value, layout, buffer) {
-            Ok(data) => self.call.core.end(code, data, String::new()),
-            Err(error) => {
-                let why = format!("the result cannot be sent: {error}");
-                self.call.core.end(Code::GuestLost, Vec::new(), why)
-            }
-        };
+    fn fail(self, failure: Failure) {
+        self.end(|parcel| {
+            parcel.data.clear();
+            (parcel.code, parcel.message) = (failure.code, failure.message);
+        });
+    }
+
+    /// Ends the call without the service.
+    pub fn refuse(self, refusal: Refusal) {
+        self.fail(refusal.0);
+    }
+
+    fn send<T: Encode + ?Sized>(self, code: Code, layout: u64, value: &T) {
+        // The arguments were read; their memory goes back with the answer.
+        self.end(
+            |parcel| match message::encode(value, layout, std::mem::take(&mut parcel.data)) {
+                Ok(data) => (parcel.code, parcel.data) = (code, data),
+                Err(error) => {
+                    parcel.code = Code::GuestLost;
+                    parcel.message = format!("the result cannot be sent: {error}");
+                }
+            },
+        );
     }
 
     /// Answers with a value.
-    pub fn reply<T: Encode + ?Sized>(mut self, value: &T) {
-        self.send(Code::Ok, self.layouts().ok, value);
+    pub fn reply<T: Encode + ?Sized>(self, value: &T) {
+        let layout = self.layouts().ok;
+        self.send(Code::Ok, layout, value);
     }
 
     /// Answers with the typed error.
-    pub fn reply_error<E: Encode + ?Sized>(mut self, error: &E) {
-        self.send(Code::Error, self.layouts().error, error);
+    pub fn reply_error<E: Encode + ?Sized>(self, error: &E) {
+        let layout = self.layouts().error;
+        self.send(Code::Error, layout, error);
     }
 
-    fn reply_object(mut self, object: Object) {
+    fn reply_object(self, object: Object) {
         match handles::insert(object) {
-            Ok(handle) => self.send(Code::Ok, self.layouts().ok, &Handle(handle)),
-            Err(Failure { code, message }) => {
-                self.call.core.end(code, Vec::new(), message);
-            }
+            Ok(handle) => self.reply(&Handle(handle)),
+            Err(failure) => self.fail(failure),
         }
     }
 
     /// Answers with a new resource, `own<r>`.
     pub fn reply_own<R: Any + Send + Sync>(self, resource: R) {
-        let instance = Arc::clone(&self.call.core.instance);
+        let instance = Arc::clone(&self.core().instance);
         self.reply_object(Object::Resource(Resource {
             incarnation: instance.incarnation(),
             instance,
@@ -172,10 +189,15 @@ impl Incoming {
         match task.0 {
             State::Ready(value) => finish(self, value),
             State::Later(work) => {
-                let call = self.call.clone();
-                call.spawn(move |call| {
-                    let value = work(call);
-                    finish(self, value);
+                // Who holds the result must not find the call in use, so nothing of it is kept beside.
+                let core = Arc::clone(self.core());
+                let here = Arc::clone(&core);
+                here.instance.runtime.spawn(move || {
+                    let generation = core.life.generation();
+                    core.guard(generation, || {
+                        let value = work(self.call());
+                        finish(self, value);
+                    });
                 });
             }
         }
@@ -185,12 +207,13 @@ impl Incoming {
 impl Drop for Incoming {
     fn drop(&mut self) {
         // While a panic unwinds, `CallCore::guard` further up knows its message and ends the call.
-        if !std::thread::panicking() && !self.call.core.has_ended() {
-            self.call.core.end(
-                Code::GuestLost,
-                Vec::new(),
-                "the service dropped the call without an answer".to_owned(),
-            );
+        if let Some(mut parcel) = self.parcel.take()
+            && !std::thread::panicking()
+        {
+            parcel.data.clear();
+            parcel.code = Code::GuestLost;
+            parcel.message = "the service dropped the call without an answer".to_owned();
+            parcel.deliver();
         }
     }
 }

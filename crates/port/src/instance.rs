@@ -1,20 +1,23 @@
 //! One instance of a service, and the actor that runs it.
 //!
 //! Hosts push into its mailbox; whoever finds it unscheduled schedules a turn. A turn serves up to 64 calls, then lets others
-//! have theirs. `scheduled` is the owner word: while it is set there is one turn, running or to come, so the service is
-//! never entered twice.
+//! have theirs.
 
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use thalweg_queue::Ring;
+use thalweg_queue::quiet::lock;
 use thalweg_runtime::{Handle, Run};
 
-use crate::call::{CallCore, Sink, is_past};
+use crate::call::{Call, CallCore, CallRef, To, caught, is_past};
 use crate::code::{Code, Failure};
 use crate::handles::{self, Object};
 use crate::incoming::Incoming;
+use crate::life::Life;
+use crate::own::{Places, Roll};
+use crate::parcel::{Ending, Parcel};
 use crate::service::{Dispatch, Package, Service};
 use crate::stream::StreamCore;
 
@@ -22,30 +25,59 @@ use crate::stream::StreamCore;
 const MAILBOX: usize = 4096;
 /// Calls in a turn, so that a flood does not starve the other actors of a worker.
 const CALLS_A_TURN: usize = 64;
-
-struct Envelope {
-    call: Arc<CallCore>,
-    args: Vec<u8>,
-}
+/// Calls whose memory is kept for the next ones, and bytes of a message for each.
+const MOST_SPARE: usize = 1024;
+const SPARE_BYTES: usize = 512;
 
 struct Seat {
     make: Box<dyn Fn() -> Box<dyn Dispatch> + Send>,
     service: Option<Box<dyn Dispatch>>,
+    /// Taken out of the mailbox for this turn.
+    batch: VecDeque<Parcel>,
 }
+
+#[derive(Default)]
+struct Mailbox {
+    calls: VecDeque<Parcel>,
+    /// The owner word: while it is set there is one turn, running or to come, so the service is never entered twice.
+    scheduled: bool,
+}
+
+impl Mailbox {
+    /// Whether the caller is to schedule a turn.
+    fn is_to_be_scheduled(&mut self) -> bool {
+        !std::mem::replace(&mut self.scheduled, true)
+    }
+}
+
+/// The memory of calls that ended, for the next ones.
+#[derive(Default)]
+#[expect(clippy::vec_box, reason = "the box is what is kept")]
+struct Spare {
+    calls: Vec<Arc<CallCore>>,
+    endings: Vec<Box<Ending>>,
+}
+
+/// On cache lines of its own.
+#[derive(Default)]
+#[repr(align(128))]
+struct Apart<T>(T);
 
 /// An instance of a service: a mailbox, and an actor behind it.
 pub struct Instance {
     pub(crate) package: &'static Package,
     pub(crate) runtime: Handle,
-    mailbox: Ring<Envelope>,
-    scheduled: AtomicBool,
-    closed: AtomicBool,
+    epoch: u32,
+    life: Life,
     /// The service panicked: the next call finds a fresh one.
     replaced: AtomicBool,
     incarnation: AtomicU64,
-    seat: Mutex<Seat>,
-    streams: Mutex<Vec<Weak<StreamCore>>>,
-    epoch: u32,
+    streams: Mutex<Roll<StreamCore>>,
+    /// All places for calls that are its own.
+    calls: Mutex<Places<Weak<CallCore>>>,
+    mailbox: Apart<Mutex<Mailbox>>,
+    spare: Apart<Mutex<Spare>>,
+    seat: Apart<Mutex<Seat>>,
 }
 
 impl std::fmt::Debug for Instance {
@@ -66,17 +98,19 @@ impl Instance {
         Arc::new(Self {
             package: S::PACKAGE,
             runtime,
-            mailbox: Ring::new(MAILBOX).expect("a constant in range"),
-            scheduled: AtomicBool::new(false),
-            closed: AtomicBool::new(false),
+            epoch: handles::epoch(),
+            life: Life::new(),
             replaced: AtomicBool::new(false),
             incarnation: AtomicU64::new(1),
-            seat: Mutex::new(Seat {
+            streams: Mutex::default(),
+            calls: Mutex::default(),
+            mailbox: Apart::default(),
+            spare: Apart::default(),
+            seat: Apart(Mutex::new(Seat {
                 make: Box::new(move || Box::new(make())),
                 service: None,
-            }),
-            streams: Mutex::default(),
-            epoch: handles::epoch(),
+                batch: VecDeque::new(),
+            })),
         })
     }
 
@@ -108,30 +142,64 @@ impl Instance {
         port: &Arc<crate::Port>,
         token: u64,
         method: u32,
-        args: Vec<u8>,
+        args: &[u8],
         deadline: u64,
     ) -> Result<u64, Failure> {
         port.reserve()?;
-        let sink = Sink::Port {
-            port: Arc::clone(port),
-            token,
+        let to = To::Port { port, token };
+        let write = |mut buffer: Vec<u8>| {
+            buffer.extend_from_slice(args);
+            Ok(buffer)
         };
-        self.send(method, args, sink, deadline)
+        self.start(method, write, to, deadline, |call| call.handle())
             .inspect_err(|_| port.unreserve())
     }
 
-    /// On an error the sink hears nothing.
+    /// Makes a call whose arguments `write` puts into a buffer, and which its caller waits for. On an error nothing is completed.
     pub(crate) fn send(
         self: &Arc<Self>,
         method: u32,
-        args: Vec<u8>,
-        sink: Sink,
+        write: impl FnOnce(Vec<u8>) -> Result<Vec<u8>, Failure>,
         deadline: u64,
-    ) -> Result<u64, Failure> {
-        if self.epoch != handles::epoch() {
+    ) -> Result<CallRef, Failure> {
+        self.start(method, write, To::Waiter, deadline, CallRef::clone)
+    }
+
+    /// `note` is what the caller keeps of the call.
+    fn start<R>(
+        self: &Arc<Self>,
+        method: u32,
+        write: impl FnOnce(Vec<u8>) -> Result<Vec<u8>, Failure>,
+        to: To<'_>,
+        deadline: u64,
+        note: impl FnOnce(&CallRef) -> R,
+    ) -> Result<R, Failure> {
+        self.admit(method)?;
+        let (calls, mut ending) = self.spare()?;
+        match write(std::mem::take(&mut ending.data)) {
+            Ok(args) => ending.data = args,
+            Err(failure) => {
+                self.keep(calls, Some(ending));
+                return Err(failure);
+            }
+        }
+        let core = calls.begin(method, to, deadline);
+        let noted = note(&core);
+        let parcel = Parcel::new(ending, Call { core });
+        if is_past(deadline) {
+            let core = &parcel.call().core;
+            core.stop(Code::TimedOut.because("the deadline had passed when the call was made"));
+        } else {
+            self.post(parcel)?;
+        }
+        Ok(noted)
+    }
+
+    fn admit(&self, method: u32) -> Result<(), Failure> {
+        if self.is_forked() {
             return Err(Code::Forked.because("the client was made before fork()"));
         }
-        if self.closed.load(Ordering::Acquire) {
+        if self.life.is_closed() {
             return Err(Code::Closed.because("the client is closed"));
         }
         if method as usize >= self.package.methods.len() {
@@ -141,31 +209,93 @@ impl Instance {
                 self.package.methods.len()
             )));
         }
-        if self.mailbox.len() >= MAILBOX {
+        Ok(())
+    }
+
+    fn post(self: &Arc<Self>, parcel: Parcel) -> Result<(), Failure> {
+        let (refused, idle) = {
+            let mut mailbox = lock(&self.mailbox.0);
+            if mailbox.calls.len() < MAILBOX {
+                mailbox.calls.push_back(parcel);
+                (None, mailbox.is_to_be_scheduled())
+            } else {
+                (Some(parcel), false)
+            }
+        };
+        if let Some(parcel) = refused {
+            parcel.call().core.withdraw();
             return Err(Code::Overloaded.because(format!("{MAILBOX} calls wait for the service")));
         }
-        let (call, handle) = CallCore::begin(self, method, sink, deadline)?;
-        if is_past(deadline) {
-            call.stop(Code::TimedOut.because("the deadline had passed when the call was made"));
-            return Ok(handle);
+        if idle {
+            self.schedule();
         }
-        if let Err(envelope) = self.mailbox.push(Envelope { call, args }) {
-            // It filled up since the look above; the caller has a handle's worth of promise, so it ends as a completion.
-            envelope
-                .call
-                .stop(Code::Overloaded.because(format!("{MAILBOX} calls wait for the service")));
-            return Ok(handle);
-        }
-        self.schedule();
-        Ok(handle)
+        Ok(())
     }
 
     fn schedule(self: &Arc<Self>) {
-        // Both sides swap: if this one comes before the turn's, the turn's reads it and with it sees the push; if after, it
-        // reads `false`.
-        if !self.scheduled.swap(true, Ordering::AcqRel) {
-            self.runtime.schedule(Arc::clone(self) as Arc<dyn Run>);
+        self.runtime.schedule(Arc::clone(self) as Arc<dyn Run>);
+    }
+
+    /// Whether this process is a child of the one that made it.
+    pub(crate) fn is_forked(&self) -> bool {
+        self.epoch != handles::epoch()
+    }
+
+    /// A place for a call, and memory for its parcel.
+    fn spare(self: &Arc<Self>) -> Result<(Arc<CallCore>, Box<Ending>), Failure> {
+        let (calls, ending) = {
+            let mut spare = lock(&self.spare.0);
+            (spare.calls.pop(), spare.endings.pop())
+        };
+        let calls = match calls {
+            Some(calls) => calls,
+            None => CallCore::make(self)?,
+        };
+        Ok((calls, ending.unwrap_or_else(Ending::new)))
+    }
+
+    /// Memory for one more parcel.
+    pub(crate) fn spare_ending(&self) -> Box<Ending> {
+        let ending = lock(&self.spare.0).endings.pop();
+        ending.unwrap_or_else(Ending::new)
+    }
+
+    /// For the next call.
+    pub(crate) fn keep(&self, calls: Arc<CallCore>, ending: Option<Box<Ending>>) {
+        let (mut left, mut unwanted) = (Some(calls), None);
+        {
+            let mut spare = lock(&self.spare.0);
+            // Who closes takes out what is there after it said so.
+            let open = !self.life.is_closed();
+            if open && spare.calls.len() < MOST_SPARE {
+                spare.calls.extend(left.take());
+            }
+            if let Some(mut ending) = ending {
+                if open && ending.data.capacity() <= SPARE_BYTES && spare.endings.len() < MOST_SPARE
+                {
+                    ending.data.clear();
+                    ending.message = String::new();
+                    ending.code = Code::Ok;
+                    spare.endings.push(ending);
+                } else {
+                    unwanted = Some(ending);
+                }
+            }
         }
+        drop(unwanted);
+        if let Some(calls) = left {
+            calls.retire();
+        }
+    }
+
+    /// A place for calls is its own from now on. Where it is in the list.
+    pub(crate) fn enlist(&self, calls: &Weak<CallCore>) -> usize {
+        lock(&self.calls).insert(Weak::clone(calls))
+    }
+
+    /// It is not any more.
+    pub(crate) fn delist(&self, place: usize) {
+        lock(&self.calls).remove(place);
     }
 
     pub(crate) fn incarnation(&self) -> u64 {
@@ -180,36 +310,45 @@ impl Instance {
 
     /// Streams that end when the instance is closed.
     pub(crate) fn watch(&self, stream: &Arc<StreamCore>) {
-        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
-        streams.retain(|stream| stream.strong_count() > 0);
-        streams.push(Arc::downgrade(stream));
+        lock(&self.streams).push(stream);
     }
 
     /// Ends its calls and streams as cancelled, and drops the service, on its actor.
     pub fn close(self: &Arc<Self>) {
-        if self.closed.swap(true, Ordering::SeqCst) || self.epoch != handles::epoch() {
+        if self.is_forked() || !self.life.close() {
             return;
         }
         let why = || Code::Cancelled.because("the client was closed");
-        for object in handles::all() {
-            match object {
-                Object::Call(call) if Arc::ptr_eq(&call.instance, self) => call.stop(why()),
-                _ => {}
+        let spare = std::mem::take(&mut *lock(&self.spare.0));
+        spare.calls.into_iter().for_each(CallCore::retire);
+        let (unused, calls) = {
+            let calls = lock(&self.calls);
+            (calls.is_new(), calls.iter().cloned().collect::<Vec<_>>())
+        };
+        for call in calls.iter().filter_map(Weak::upgrade) {
+            if let Some(call) = CallRef::enter_any(&call) {
+                call.stop(why());
             }
         }
-        let streams =
-            std::mem::take(&mut *self.streams.lock().unwrap_or_else(PoisonError::into_inner));
-        for stream in streams.iter().filter_map(Weak::upgrade) {
+        let streams = std::mem::take(&mut *lock(&self.streams));
+        for stream in streams.all() {
             stream.end(why());
         }
         self.incarnation.fetch_add(1, Ordering::AcqRel);
-        self.schedule();
+        // Without a call there was no service.
+        if !unused && lock(&self.mailbox.0).is_to_be_scheduled() {
+            self.schedule();
+        }
     }
 
-    fn serve(self: &Arc<Self>, seat: &mut Seat, envelope: Envelope) {
-        let Envelope { call, args } = envelope;
-        if self.replaced.swap(false, Ordering::AcqRel) {
+    fn serve(self: &Arc<Self>, seat: &mut Seat, parcel: Parcel) {
+        if self.replaced.load(Ordering::Acquire) && self.replaced.swap(false, Ordering::AcqRel) {
             drop_quietly(seat.service.take());
+        }
+        let call = &parcel.call().core;
+        if self.life.is_closed() {
+            // It came in beside the close.
+            call.stop(Code::Cancelled.because("the client was closed"));
         }
         if call.has_ended() {
             return;
@@ -225,8 +364,14 @@ impl Instance {
             }
         }
         if let Some(service) = &mut seat.service {
-            let incoming = Incoming::new(Arc::clone(&call), args);
-            call.guard(|| service.dispatch(incoming));
+            // Nothing of the call is kept beside: who gets the answer is the last in it.
+            let handle = call.handle();
+            if let Err(why) = caught(|| service.dispatch(Incoming::new(parcel))) {
+                self.replace();
+                if let Ok(Object::Call(call)) = handles::find(handle) {
+                    call.stop(why);
+                }
+            }
         }
     }
 }
@@ -240,24 +385,108 @@ fn drop_quietly<T>(value: T) {
 
 impl Run for Instance {
     fn run(self: Arc<Self>) {
-        let mut seat = self.seat.lock().unwrap_or_else(PoisonError::into_inner);
-        for _ in 0..CALLS_A_TURN {
-            if let Some(envelope) = self.mailbox.pop() {
-                self.serve(&mut seat, envelope);
-                continue;
+        let mut seat = self.seat.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut left = CALLS_A_TURN;
+        while left > 0 {
+            {
+                let mut mailbox = lock(&self.mailbox.0);
+                let count = mailbox.calls.len().min(left);
+                seat.batch.extend(mailbox.calls.drain(..count));
+                // Who closes sets that before it takes the lock.
+                let closes = self.life.is_closed() && seat.service.is_some();
+                if count == 0 && !closes {
+                    mailbox.scheduled = false;
+                    return;
+                }
             }
-            if self.closed.load(Ordering::Acquire) {
+            left -= seat.batch.len();
+            if seat.batch.is_empty() {
                 drop_quietly(seat.service.take());
             }
-            self.scheduled.swap(false, Ordering::AcqRel);
-            // A call, or the closing, whose swap came before this one.
-            let more = !self.mailbox.is_empty()
-                || (self.closed.load(Ordering::Acquire) && seat.service.is_some());
-            if !more || self.scheduled.swap(true, Ordering::AcqRel) {
-                return;
+            while let Some(parcel) = seat.batch.pop_front() {
+                self.serve(&mut seat, parcel);
             }
         }
         drop(seat);
-        self.runtime.schedule(Arc::clone(&self) as Arc<dyn Run>);
+        self.schedule();
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::sync::Arc;
+    use std::task::Wake;
+
+    use super::Instance;
+    use crate::handles::{self, LOOKED, Object};
+    use crate::service::{Method, Package, Service};
+    use crate::{Incoming, Port};
+
+    /// Answers nothing.
+    #[derive(Default)]
+    struct Keeper(Vec<Incoming>);
+
+    impl Service for Keeper {
+        const PACKAGE: &'static Package = &Package {
+            name: "test:keeper",
+            version: "0.1.0",
+            layout: 1,
+            methods: &[Method {
+                name: "keeper.keep",
+                params: 0,
+                ok: 0,
+                error: 0,
+                element: 0,
+                is_async: false,
+                stream: None,
+            }],
+        };
+
+        fn dispatch(&mut self, incoming: Incoming) {
+            self.0.push(incoming);
+        }
+    }
+
+    fn open() -> Arc<Instance> {
+        Instance::open(Keeper::default, Instance::runtime().unwrap())
+    }
+
+    /// Slots of the table that this thread looks at in `f`.
+    fn looked(f: impl FnOnce()) -> usize {
+        let before = LOOKED.get();
+        f();
+        LOOKED.get() - before
+    }
+
+    #[test]
+    fn closing_looks_at_nothing_that_is_anothers() {
+        let port = Port::open(1_000).unwrap();
+        let clients: Vec<_> = (0..200).map(|_| open()).collect();
+        for client in &clients {
+            for token in 0..2 {
+                client.submit(&port, token, 0, &[], u64::MAX).unwrap();
+            }
+        }
+        let other = Port::open(4).unwrap();
+        clients[0].submit(&other, 0, 0, &[], u64::MAX).unwrap();
+        let slots = looked(|| other.close());
+        assert!(slots <= 1, "the port looked at {slots}");
+        let slots = looked(|| clients[1].close());
+        assert!(slots <= 2, "the client looked at {slots}");
+        clients.iter().for_each(|client| client.close());
+        port.close();
+    }
+
+    #[test]
+    fn a_timer_that_comes_too_late_does_not_end_a_later_call() {
+        let (client, port) = (open(), Port::open(4).unwrap());
+        let call = client.submit(&port, 1, 0, &[], u64::MAX).unwrap();
+        let Ok(Object::Call(core)) = handles::find(call) else {
+            panic!("it is under way")
+        };
+        Arc::clone(core.core()).wake();
+        assert!(!core.has_ended());
+        drop(core);
+        client.close();
     }
 }

@@ -27,18 +27,25 @@ mod completion;
 mod handles;
 mod incoming;
 mod instance;
+mod life;
+#[cfg(all(test, loom))]
+mod models;
+mod own;
+mod parcel;
 mod pending;
 mod service;
 pub mod stream;
+mod sync;
 mod task;
 
-pub use call::{Call, CallCore};
+pub use call::{Call, CallRef};
 pub use client::{Client, Own};
 pub use code::{Code, Failure};
-pub use completion::{Completed, Kind, Port, Reap};
-pub use handles::{Object, Resource, close_handle, epoch, find, insert, remove, with};
+pub use completion::{Port, Reap};
+pub use handles::{Object, Resource, close_handle, epoch, find, insert, remove};
 pub use incoming::{Incoming, Refusal};
 pub use instance::Instance;
+pub use parcel::{Completed, Ending, Kind};
 pub use pending::{CallError, NoError, Pending, Reply};
 pub use service::{Method, Package, Policy, Service, StreamOptions};
 pub use stream::{Batch, StreamReader, StreamWriter};

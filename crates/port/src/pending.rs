@@ -4,21 +4,23 @@ use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
+use thalweg_queue::quiet::lock;
 use thalweg_queue::{Gate, Spin};
 use thalweg_runtime::{Woke, wait};
 use thalweg_wire::{Bytes, Checker, Decode, Encode, Encoder, Handle, Malformed, Shape, message};
 
+use crate::call::CallRef;
 use crate::client::{Opened, Own};
 use crate::code::{Code, Failure, would_park};
-use crate::completion::Completed;
 use crate::handles::{self, Object};
+use crate::parcel::Completed;
 use crate::service::Method;
 use crate::stream::StreamReader;
 
-/// Where the completion of one call is left.
+/// Where the completion of a call is left that goes to no port.
 #[derive(Debug, Default)]
 pub(crate) struct Slot {
     place: Mutex<Place>,
@@ -30,20 +32,19 @@ enum Place {
     #[default]
     Empty,
     Filled(Completed),
-    /// Nobody will look any more. A stream among the results keeps its call, and with that this slot, alive: only
-    /// emptying it ends that.
+    /// Nobody will look any more.
     Abandoned,
 }
 
 impl Slot {
-    fn lock(&self) -> MutexGuard<'_, Place> {
-        // Nothing panics while it is held.
-        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+    /// For the next call.
+    pub(crate) fn reset(&self) {
+        *lock(&self.place) = Place::Empty;
     }
 
     pub(crate) fn complete(&self, completed: Completed) {
         let unwanted = {
-            let mut place = self.lock();
+            let mut place = lock(&self.place);
             match *place {
                 Place::Abandoned => Some(completed),
                 _ => {
@@ -58,11 +59,11 @@ impl Slot {
     }
 
     fn is_filled(&self) -> bool {
-        matches!(*self.lock(), Place::Filled(_))
+        matches!(*lock(&self.place), Place::Filled(_))
     }
 
     fn take(&self) -> Option<Completed> {
-        let mut place = self.lock();
+        let mut place = lock(&self.place);
         match std::mem::take(&mut *place) {
             Place::Filled(completed) => Some(completed),
             other => {
@@ -73,7 +74,7 @@ impl Slot {
     }
 
     fn abandon(&self) {
-        let unwanted = std::mem::replace(&mut *self.lock(), Place::Abandoned);
+        let unwanted = std::mem::replace(&mut *lock(&self.place), Place::Abandoned);
         drop(unwanted);
     }
 }
@@ -194,7 +195,7 @@ impl Decode for NoError {
 }
 
 enum State {
-    Sent { slot: Arc<Slot>, handle: u64 },
+    Sent(CallRef),
     Refused(Failure),
     Done,
 }
@@ -223,13 +224,12 @@ thread_local! {
 impl<T, E: Decode> Pending<T, E> {
     pub(crate) fn sent(
         opened: Arc<Opened>,
-        slot: Arc<Slot>,
-        handle: u64,
+        call: CallRef,
         method: &'static Method,
         read: fn(&mut Reply) -> Result<T, Malformed>,
     ) -> Self {
         Self {
-            state: State::Sent { slot, handle },
+            state: State::Sent(call),
             opened,
             method,
             read,
@@ -289,11 +289,12 @@ impl<T, E: Decode> Pending<T, E> {
     /// The service's error, or how else the call ended; `would_park` where an actor must not wait, as in
     /// [`native`](thalweg_runtime::native): the call is cancelled.
     pub fn wait(mut self) -> Result<T, CallError<E>> {
-        let (slot, handle) = match std::mem::replace(&mut self.state, State::Done) {
-            State::Sent { slot, handle } => (slot, handle),
+        let call = match std::mem::replace(&mut self.state, State::Done) {
+            State::Sent(call) => call,
             State::Refused(failure) => return Err(failure.into()),
             State::Done => return Err(taken()),
         };
+        let slot = &call.slot;
         let completed = loop {
             if let Some(completed) = slot.take() {
                 break completed;
@@ -303,7 +304,7 @@ impl<T, E: Decode> Pending<T, E> {
             }
             if !wait::may_park() {
                 // It is cancelled as one that is dropped.
-                self.state = State::Sent { slot, handle };
+                self.state = State::Sent(call);
                 return Err(would_park().into());
             }
             slot.gate.arm(wait::waker());
@@ -317,9 +318,12 @@ impl<T, E: Decode> Pending<T, E> {
                 SPIN.with_borrow_mut(|spin| spin.sleep(|| wait::park(None)))
             };
             if woke == Woke::Stopping {
+                self.state = State::Sent(call);
                 return Err(Code::ShutDown.because("the runtime stops").into());
             }
         };
+        // So that the result is the last of the call.
+        drop(call);
         self.read(completed)
     }
 }
@@ -331,8 +335,8 @@ fn taken<E>() -> CallError<E> {
 }
 
 fn cancel(state: &State) {
-    if let State::Sent { handle, .. } = state
-        && let Ok(Object::Call(call)) = handles::find(*handle)
+    if let State::Sent(call) = state
+        && !call.has_ended()
     {
         call.cancel();
     }
@@ -344,7 +348,8 @@ impl<T, E: Decode> Future for Pending<T, E> {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
         let completed = match &this.state {
-            State::Sent { slot, .. } => slot.take().or_else(|| {
+            State::Sent(call) => call.slot.take().or_else(|| {
+                let slot = &call.slot;
                 slot.gate.arm(context.waker().clone());
                 slot.take().inspect(|_| {
                     slot.gate.disarm();
@@ -366,8 +371,8 @@ impl<T, E: Decode> Future for Pending<T, E> {
 impl<T, E> Drop for Pending<T, E> {
     fn drop(&mut self) {
         cancel(&self.state);
-        if let State::Sent { slot, .. } = &self.state {
-            slot.abandon();
+        if let State::Sent(call) = &self.state {
+            call.slot.abandon();
         }
     }
 }

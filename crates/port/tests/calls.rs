@@ -205,7 +205,7 @@ fn a_port_that_would_park_where_it_must_not_says_so() {
     assert_eq!(actor.join().unwrap(), Code::WouldPark);
     // Nothing of it is left.
     instance()
-        .submit(&port, 7, 0, shout_args("x"), u64::MAX)
+        .submit(&port, 7, 0, &shout_args("x"), u64::MAX)
         .unwrap();
     port.wait(u64::MAX).unwrap();
     assert_eq!(next(&port).token, 7);
@@ -229,7 +229,7 @@ fn a_port_completes_each_submission_once_with_its_token() {
     let (instance, port) = (instance(), Port::open(64).unwrap());
     for token in 0..64 {
         instance
-            .submit(&port, token, 0, shout_args("x"), u64::MAX)
+            .submit(&port, token, 0, &shout_args("x"), u64::MAX)
             .unwrap();
     }
     let mut seen = [false; 64];
@@ -247,7 +247,7 @@ fn a_port_completes_each_submission_once_with_its_token() {
 #[test]
 fn a_full_port_is_overloaded_until_it_is_reaped() {
     let (instance, port) = (instance(), Port::open(2).unwrap());
-    let submit = |token| instance.submit(&port, token, 0, shout_args("x"), u64::MAX);
+    let submit = |token| instance.submit(&port, token, 0, &shout_args("x"), u64::MAX);
     submit(1).unwrap();
     submit(2).unwrap();
     assert_eq!(submit(3).unwrap_err().code, Code::Overloaded);
@@ -262,7 +262,7 @@ fn a_port_is_reaped_by_one_thread_at_a_time() {
     let (instance, port) = (instance(), Port::open(4).unwrap());
     for token in [1, 2] {
         instance
-            .submit(&port, token, 0, shout_args("x"), u64::MAX)
+            .submit(&port, token, 0, &shout_args("x"), u64::MAX)
             .unwrap();
         port.wait(u64::MAX).unwrap();
     }
@@ -287,7 +287,7 @@ fn closing_a_port_ends_its_calls_and_wakes_who_waits() {
             &port,
             1,
             lab::UNTIL_STOPPED,
-            lab::encode(lab::UNTIL_STOPPED, &()),
+            &lab::encode(lab::UNTIL_STOPPED, &()),
             u64::MAX,
         )
         .unwrap();
@@ -302,7 +302,7 @@ fn closing_a_port_ends_its_calls_and_wakes_who_waits() {
     assert_eq!(find(handle).unwrap_err().code, Code::Stale);
     assert_eq!(
         instance
-            .submit(&port, 1, 0, shout_args("x"), u64::MAX)
+            .submit(&port, 1, 0, &shout_args("x"), u64::MAX)
             .unwrap_err()
             .code,
         Code::Closed
@@ -315,13 +315,13 @@ fn closing_a_client_cancels_its_calls() {
     let (instance, port) = (instance(), Port::open(4).unwrap());
     let args = lab::encode(lab::UNTIL_STOPPED, &());
     instance
-        .submit(&port, 7, lab::UNTIL_STOPPED, args, u64::MAX)
+        .submit(&port, 7, lab::UNTIL_STOPPED, &args, u64::MAX)
         .unwrap();
     instance.close();
     port.wait(u64::MAX).unwrap();
     let done = next(&port);
     assert_eq!((done.token, done.code), (7, Code::Cancelled));
-    let refused = instance.submit(&port, 8, 0, shout_args("x"), u64::MAX);
+    let refused = instance.submit(&port, 8, 0, &shout_args("x"), u64::MAX);
     assert_eq!(refused.unwrap_err().code, Code::Closed);
 }
 
@@ -332,7 +332,7 @@ fn an_armed_port_is_readable_when_something_completes() {
     for _ in 0..3 {
         assert!(!port.arm().unwrap());
         instance
-            .submit(&port, 1, 0, shout_args("x"), u64::MAX)
+            .submit(&port, 1, 0, &shout_args("x"), u64::MAX)
             .unwrap();
         let mut poll = libc::pollfd {
             fd: port.fd().as_raw_fd(),
@@ -348,9 +348,61 @@ fn an_armed_port_is_readable_when_something_completes() {
 }
 
 #[test]
+fn the_number_of_a_call_that_ended_is_not_the_next_ones() {
+    let (instance, port) = (instance(), Port::open(4).unwrap());
+    let wait = lab::encode(lab::UNTIL_STOPPED, &());
+    let mut seen = Vec::new();
+    for token in 0..100 {
+        let call = instance
+            .submit(&port, token, lab::UNTIL_STOPPED, &wait, u64::MAX)
+            .unwrap();
+        // In the same memory, most likely: the lower half says so.
+        for old in &seen {
+            assert_eq!(find(*old).unwrap_err().code, Code::Stale);
+            assert_eq!(close_handle(*old).unwrap_err().code, Code::Stale);
+        }
+        assert!(matches!(find(call), Ok(Object::Call(_))));
+        close_handle(call).unwrap();
+        port.wait(u64::MAX).unwrap();
+        let done = next(&port);
+        assert_eq!(
+            (done.token, done.code, done.handle),
+            (token, Code::Cancelled, call)
+        );
+        seen.push(call);
+    }
+    instance.close();
+}
+
+#[test]
+fn a_client_goes_from_port_to_port_and_each_ends_its_own_calls() {
+    let instance = instance();
+    let wait = lab::encode(lab::UNTIL_STOPPED, &());
+    for _ in 0..20 {
+        let ports = [Port::open(4).unwrap(), Port::open(4).unwrap()];
+        for port in &ports {
+            for token in 0..2 {
+                instance
+                    .submit(port, token, lab::UNTIL_STOPPED, &wait, u64::MAX)
+                    .unwrap();
+            }
+        }
+        ports[0].close();
+        assert!(ports[1].is_empty(), "the other's calls go on");
+        instance
+            .submit(&ports[1], 7, 0, &shout_args("x"), u64::MAX)
+            .unwrap();
+        ports[1].wait(u64::MAX).unwrap();
+        assert_eq!(next(&ports[1]).token, 7);
+        ports[1].close();
+    }
+    instance.close();
+}
+
+#[test]
 fn malformed_arguments_and_unknown_methods_are_refused() {
     let (instance, port) = (instance(), Port::open(4).unwrap());
-    let unknown = instance.submit(&port, 1, 999, shout_args("x"), u64::MAX);
+    let unknown = instance.submit(&port, 1, 999, &shout_args("x"), u64::MAX);
     assert_eq!(unknown.unwrap_err().code, Code::Argument);
     let mut cut = shout_args("something");
     cut.truncate(cut.len() - 2);
@@ -360,7 +412,7 @@ fn malformed_arguments_and_unknown_methods_are_refused() {
         cut,
         lab::encode(lab::UNTIL_STOPPED, &()),
     ] {
-        instance.submit(&port, 1, 0, bad, u64::MAX).unwrap();
+        instance.submit(&port, 1, 0, &bad, u64::MAX).unwrap();
         port.wait(u64::MAX).unwrap();
         assert_eq!(next(&port).code, Code::Argument);
     }
@@ -372,7 +424,7 @@ fn a_result_nobody_takes_closes_what_it_holds() {
     let (instance, port) = (instance(), Port::open(4).unwrap());
     let args = lab::encode(lab::NEW_COUNTER, &(1u64,));
     instance
-        .submit(&port, 1, lab::NEW_COUNTER, args, u64::MAX)
+        .submit(&port, 1, lab::NEW_COUNTER, &args, u64::MAX)
         .unwrap();
     port.wait(u64::MAX).unwrap();
     let mut done = next(&port);
@@ -385,7 +437,7 @@ fn a_result_nobody_takes_closes_what_it_holds() {
     close_handle(handle).unwrap();
     let args = lab::encode(lab::NEW_COUNTER, &(1u64,));
     instance
-        .submit(&port, 2, lab::NEW_COUNTER, args, u64::MAX)
+        .submit(&port, 2, lab::NEW_COUNTER, &args, u64::MAX)
         .unwrap();
     port.wait(u64::MAX).unwrap();
     let done = next(&port);
@@ -409,7 +461,7 @@ fn calls_from_four_threads_all_complete_in_order_per_thread() {
                 while done < EACH {
                     while sent < EACH
                         && instance
-                            .submit(&port, sent, 0, shout_args("x"), u64::MAX)
+                            .submit(&port, sent, 0, &shout_args("x"), u64::MAX)
                             .is_ok()
                     {
                         sent += 1;

@@ -59,7 +59,7 @@ fn round(seed: u64) {
             _ => u64::MAX,
         };
         let args = arguments(method, &mut random);
-        match instance.submit(&port, token, method, args, deadline) {
+        match instance.submit(&port, token, method, &args, deadline) {
             Ok(call) => {
                 accepted += 1;
                 if random.below(4) == 0

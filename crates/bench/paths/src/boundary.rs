@@ -2,8 +2,9 @@
 
 use std::hint::black_box;
 
+use thalweg::port::{Instance, Port};
 use thalweg::wire::{Decode, message};
-use thalweg_lab::lab::{LabClient, Match, MatchView};
+use thalweg_lab::lab::{LabClient, LabServer, Match, MatchView};
 use thalweg_lab::{Content, Contents, LabService};
 
 fn view<'a>(content: &Content<'a>) -> MatchView<'a> {
@@ -73,4 +74,28 @@ pub fn call_async(count: u64) {
     for _ in 0..count {
         lab.nop_async().wait().expect("it cannot fail");
     }
+}
+
+/// Calls that do nothing, submitted to a port 64 at a time and reaped: what one costs.
+pub fn submit_reap_64(count: u64) {
+    const BATCH: u64 = 64;
+    let runtime = Instance::runtime().expect("the runtime starts");
+    let instance = Instance::open(|| LabServer::new(LabService), runtime);
+    let port = Port::open(BATCH as u32).expect("a capacity in range");
+    let args = message::encode(&(), instance.package().methods[0].params, Vec::new())
+        .expect("it is small");
+    for first in (0..count).step_by(BATCH as usize) {
+        let batch = BATCH.min(count - first);
+        for token in 0..batch {
+            instance
+                .submit(&port, token, 0, &args, u64::MAX)
+                .expect("there is room");
+        }
+        let mut done = 0;
+        while done < batch {
+            port.wait(u64::MAX).expect("nobody closes it");
+            done += port.reap().expect("nobody else reaps").count() as u64;
+        }
+    }
+    instance.close();
 }

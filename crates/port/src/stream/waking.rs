@@ -12,8 +12,9 @@ use std::task::{Wake, Waker};
 
 use thalweg_queue::clock;
 
-use crate::code::{Code, Failure};
-use crate::completion::{Completed, Kind, Port};
+use crate::code::Failure;
+use crate::completion::Port;
+use crate::parcel::Completed;
 use crate::service::Policy;
 use crate::stream::core::{LANES, Reading, StreamCore, lock};
 
@@ -45,14 +46,8 @@ impl Wake for Announce {
         if self.announced.swap(true, Ordering::Relaxed) {
             return;
         }
-        self.port.complete(Completed {
-            token: self.token,
-            handle: self.handle,
-            kind: Kind::StreamReady,
-            code: Code::Ok,
-            data: Vec::new(),
-            message: String::new(),
-        });
+        self.port
+            .complete(Completed::ready(self.token, self.handle));
     }
 }
 
@@ -137,7 +132,7 @@ impl StreamCore {
         self.has_something(&mut reading) && self.gate.disarm()
     }
 
-    /// Has a [`Kind::StreamReady`] come to `port` as soon as `acquire` would not wait, or a little later where the stream is
+    /// Has a [`StreamReady`](crate::Kind::StreamReady) come to `port` as soon as `acquire` would not wait, or a little later where the stream is
     /// lively. `true`: it would not now, and nothing was armed.
     ///
     /// # Errors

@@ -1,0 +1,160 @@
+//! One word for the life of what many use and anybody may close: a port, a client's instance, a call.
+//!
+//! | bits | meaning |
+//! | --- | --- |
+//! | 32 to 63 | generation: which use of the place it is, for what is used again and again |
+//! | 31 | `CLOSED` |
+//! | 0 to 30 | inside: how many rely on it |
+//!
+//! 1. Who enters an open one is inside until it leaves. Nobody enters a closed one.
+//! 2. Closing is for ever, of that generation, and one closes it: the first. What the closer wrote before is seen by whoever finds it closed.
+//! 3. Who leaves a closed one and leaves nobody inside is the last: once, and all that anybody did inside came before. Where nobody is inside at
+//!    the close, nobody is the last.
+//! 4. The last one out of a generation may begin the next. Who knows the number of the one before does not enter it.
+//!
+//! What is inside a port is the places that are promised; inside a call, who works for it or holds its result.
+
+use crate::sync::{AtomicU64, Ordering};
+
+const CLOSED: u64 = 1 << 31;
+const INSIDE: u64 = CLOSED - 1;
+const GENERATION: u64 = 1 << 32;
+
+/// Why nobody enters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outside {
+    /// Rule 1.
+    Closed,
+    /// As many are inside as may be.
+    Full,
+    /// Rule 4.
+    Another,
+}
+
+#[derive(Debug)]
+pub(crate) struct Life(AtomicU64);
+
+impl Life {
+    /// Open, of generation 0, with nobody inside.
+    pub(crate) fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    /// Closed and empty: [`renew`](Self::renew) opens it as the generation after this one.
+    pub(crate) fn closed(generation: u32) -> Self {
+        Self(AtomicU64::new(
+            (u64::from(generation) * GENERATION) | CLOSED,
+        ))
+    }
+
+    /// For who is inside, or nothing relies on the answer.
+    pub(crate) fn generation(&self) -> u32 {
+        (self.0.load(Ordering::Relaxed) >> 32) as u32
+    }
+
+    fn try_enter(&self, refuse: impl Fn(u64) -> Option<Outside>) -> Result<(), Outside> {
+        // Rule 2 is why a refusal is Acquire, too.
+        let mut word = self.0.load(Ordering::Acquire);
+        loop {
+            if let Some(why) = refuse(word) {
+                return Err(why);
+            }
+            match self
+                .0
+                .compare_exchange_weak(word, word + 1, Ordering::Acquire, Ordering::Acquire)
+            {
+                Ok(_) => return Ok(()),
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    /// Enters, where fewer than `most` are inside.
+    pub(crate) fn enter_below(&self, most: u32) -> Result<(), Outside> {
+        self.try_enter(|word| {
+            if word & CLOSED != 0 {
+                Some(Outside::Closed)
+            } else if word & INSIDE >= u64::from(most) {
+                Some(Outside::Full)
+            } else {
+                None
+            }
+        })
+    }
+
+    /// Enters this generation.
+    pub(crate) fn enter_generation(&self, generation: u32) -> Result<(), Outside> {
+        self.try_enter(|word| {
+            if (word >> 32) as u32 != generation {
+                Some(Outside::Another)
+            } else if word & CLOSED != 0 {
+                Some(Outside::Closed)
+            } else {
+                None
+            }
+        })
+    }
+
+    /// One more, by who is inside.
+    pub(crate) fn stay(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Leaves with `count` who are inside. Whether they were the last: rule 3.
+    pub(crate) fn leave(&self, count: u32) -> bool {
+        let count = u64::from(count);
+        let before = self.0.fetch_sub(count, Ordering::AcqRel);
+        debug_assert!(before & INSIDE >= count, "more leave than are inside");
+        before & CLOSED != 0 && before & INSIDE == count
+    }
+
+    /// Whether it was open: rule 2.
+    pub(crate) fn close(&self) -> bool {
+        self.0.fetch_or(CLOSED, Ordering::AcqRel) & CLOSED == 0
+    }
+
+    /// How many are inside, or were a moment ago.
+    #[cfg(all(test, loom))]
+    pub(crate) fn inside(&self) -> u32 {
+        (self.0.load(Ordering::Relaxed) & INSIDE) as u32
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.0.load(Ordering::Acquire) & CLOSED != 0
+    }
+
+    /// Rule 4: the last one out opens the next generation, and is inside. Its number; 0 is left out, so that no number made of it is 0.
+    pub(crate) fn renew(&self) -> u32 {
+        let generation = self.generation().wrapping_add(1).max(1);
+        let word = (u64::from(generation) * GENERATION) | 1;
+        self.0.store(word, Ordering::Release);
+        generation
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::{Life, Outside};
+
+    #[test]
+    fn nobody_enters_what_is_closed_or_full_or_another() {
+        let life = Life::closed(6);
+        assert_eq!(life.enter_generation(6), Err(Outside::Closed));
+        assert_eq!(life.renew(), 7);
+        assert_eq!(life.enter_generation(6), Err(Outside::Another));
+        assert_eq!(life.enter_generation(7), Ok(()));
+        assert_eq!(life.enter_below(2), Err(Outside::Full));
+        assert_eq!(life.enter_below(3), Ok(()));
+        assert!(!life.leave(1), "it is open");
+        assert!(life.close());
+        assert!(!life.close(), "only the first");
+        assert_eq!(life.enter_below(9), Err(Outside::Closed));
+        assert!(!life.leave(1));
+        assert!(life.leave(1));
+    }
+
+    #[test]
+    fn the_generation_after_the_last_is_1() {
+        assert_eq!(Life::closed(u32::MAX).renew(), 1);
+    }
+}

@@ -1,0 +1,172 @@
+//! What goes with a call from its submission to its release: the arguments on the way in, the result on the way out, in the same memory.
+//!
+//! A parcel has one owner at a time: the mailbox, the service's [`Incoming`](crate::Incoming), the port's ring, the host. Who ends a call
+//! whose parcel another has (a cancel, a deadline) sends another one. Dropped, it goes back to the instance, with its call if nobody else is in that.
+
+use std::ops::{Deref, DerefMut};
+
+use thalweg_wire::message;
+
+use crate::call::Call;
+use crate::code::{Code, Failure};
+use crate::handles;
+
+/// What a completion tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A call ended.
+    CallEnded,
+    /// An armed stream has something to read, or has ended.
+    StreamReady,
+}
+
+/// What is told of one call's end, or of one stream.
+#[derive(Debug)]
+pub struct Ending {
+    /// What the submission carried.
+    pub token: u64,
+    /// The call's or the stream's handle.
+    pub handle: u64,
+    /// What it tells.
+    pub kind: Kind,
+    /// How it ended.
+    pub code: Code,
+    /// A message; empty unless the code is `Ok` or `Error`.
+    pub data: Vec<u8>,
+    /// Why, where it failed.
+    pub message: String,
+    pub(crate) call: Option<Call>,
+}
+
+impl Ending {
+    pub(crate) fn new() -> Box<Self> {
+        Box::new(Self {
+            token: 0,
+            handle: 0,
+            kind: Kind::CallEnded,
+            code: Code::Ok,
+            data: Vec::new(),
+            message: String::new(),
+            call: None,
+        })
+    }
+
+    /// The handle number `index` of the message, which is the caller's from now on.
+    ///
+    /// # Errors
+    /// `argument`: there is none with that number, or it was taken.
+    pub fn take(&mut self, index: u32) -> Result<u64, Failure> {
+        let none = || Code::Argument.because(format!("the message has no handle {index} to take"));
+        let count = message::open_any(&self.data).map_or(0, |m| m.handles().len());
+        if index as usize >= count {
+            return Err(none());
+        }
+        let at = message::HEADER as usize + 8 * index as usize;
+        let place = self.data[at..].first_chunk_mut().ok_or_else(none)?;
+        let handle = u64::from_le_bytes(std::mem::take(place));
+        if handle == 0 { Err(none()) } else { Ok(handle) }
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Parcel(Option<Box<Ending>>);
+
+impl Parcel {
+    /// Of a call that is the parcel's now.
+    pub(crate) fn new(mut ending: Box<Ending>, call: Call) -> Self {
+        ending.call = Some(call);
+        Self(Some(ending))
+    }
+
+    pub(crate) fn contents(&mut self) -> &mut Ending {
+        self.0.as_mut().expect(THERE)
+    }
+
+    pub(crate) fn call(&self) -> &Call {
+        self.call.as_ref().expect("a parcel is a call's")
+    }
+}
+
+/// It is empty only while it is dropped.
+const THERE: &str = "it is not dropped";
+
+impl Deref for Parcel {
+    type Target = Ending;
+
+    fn deref(&self) -> &Ending {
+        self.0.as_ref().expect(THERE)
+    }
+}
+
+impl DerefMut for Parcel {
+    fn deref_mut(&mut self) -> &mut Ending {
+        self.contents()
+    }
+}
+
+impl Drop for Parcel {
+    fn drop(&mut self) {
+        if let Some(mut ending) = self.0.take()
+            && let Some(call) = ending.call.take()
+        {
+            call.core.leave(ending);
+        }
+    }
+}
+
+/// One ending, with what came back. Dropping it closes the handles in its message that nobody took.
+#[derive(Debug)]
+pub struct Completed(pub(crate) Parcel);
+
+impl Completed {
+    /// That a stream is ready.
+    pub(crate) fn ready(token: u64, handle: u64) -> Self {
+        let mut ending = Ending::new();
+        (ending.token, ending.handle, ending.kind) = (token, handle, Kind::StreamReady);
+        Self(Parcel(Some(ending)))
+    }
+
+    /// For a host that keeps it as a pointer: what [`from_box`](Self::from_box) takes back.
+    pub fn into_box(mut self) -> Box<Ending> {
+        self.0.0.take().expect(THERE)
+    }
+
+    /// What [`into_box`](Self::into_box) gave.
+    pub fn from_box(ending: Box<Ending>) -> Self {
+        Self(Parcel(Some(ending)))
+    }
+}
+
+impl Deref for Completed {
+    type Target = Ending;
+
+    fn deref(&self) -> &Ending {
+        &self.0
+    }
+}
+
+impl DerefMut for Completed {
+    fn deref_mut(&mut self) -> &mut Ending {
+        &mut self.0
+    }
+}
+
+/// Closes the handles in a message that nobody got.
+pub(crate) fn close_handles(data: &[u8]) {
+    if let Ok(message) = message::open_any(data) {
+        for handle in message.handles().filter(|handle| handle.0 != 0) {
+            // What is closed already needs no closing.
+            let _ = handles::close_handle(handle.0);
+        }
+    }
+}
+
+impl Drop for Completed {
+    fn drop(&mut self) {
+        // Empty where it was made a box.
+        if let Some(ending) = &self.0.0 {
+            close_handles(&ending.data);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What clients and calls take of memory, counted by the allocator.
+
+mod lab;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use lab::Lab;
+use thalweg_port::{Client, Code, Instance, Port};
+
+static LIVE: AtomicIsize = AtomicIsize::new(0);
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    static HERE: Cell<usize> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+// SAFETY: it is the system's allocator, which is only counted.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        LIVE.fetch_add(layout.size() as isize, Ordering::Relaxed);
+        COUNT.fetch_add(1, Ordering::Relaxed);
+        HERE.set(HERE.get() + 1);
+        // SAFETY: the caller's promise is the system's.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        LIVE.fetch_sub(layout.size() as isize, Ordering::Relaxed);
+        // SAFETY: as above.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// The counts are the process's: one test at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[test]
+fn ten_thousand_open_clients_take_less_than_64_mib() {
+    let _alone = alone();
+    let first = lab::client();
+    first.clone().close();
+    let before = LIVE.load(Ordering::Relaxed);
+    let clients: Vec<Client> = (0..10_000).map(|_| lab::client()).collect();
+    let taken = LIVE.load(Ordering::Relaxed) - before;
+    println!("{} bytes a client", taken / 10_000);
+    assert!(taken < 64 << 20, "{taken} bytes");
+    drop(clients);
+    let left = LIVE.load(Ordering::Relaxed) - before;
+    assert!(left < 4 << 20, "{left} bytes are left");
+}
+
+/// One turn of 64 calls or more, all submitted before the first is served.
+fn batch(instance: &std::sync::Arc<Instance>, port: &std::sync::Arc<Port>, args: &[u8]) {
+    for token in 0..64 {
+        instance.submit(port, token, 2, args, u64::MAX).unwrap();
+    }
+    let mut done = 0;
+    while done < 64 {
+        for completed in port.reap().unwrap() {
+            assert_eq!(completed.code, Code::Ok);
+            done += 1;
+        }
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_call_that_does_nothing_allocates_nothing() {
+    let _alone = alone();
+    let instance = Instance::open(Lab::default, Instance::runtime().unwrap());
+    let port = Port::open(64).unwrap();
+    let args = lab::encode(2, &());
+    (0..200).for_each(|_| batch(&instance, &port, &args));
+    let (all, here) = (COUNT.load(Ordering::Relaxed), HERE.get());
+    (0..500).for_each(|_| batch(&instance, &port, &args));
+    let all = COUNT.load(Ordering::Relaxed) - all;
+    let here = HERE.get() - here;
+    let calls = 500 * 64;
+    println!("{all} allocations for {calls} calls, {here} on the host's thread");
+    // A turn of the service's actor is a job of the runtime; the host makes it where the service was idle.
+    assert!(all <= calls / 4, "{all} allocations for {calls} calls");
+    instance.close();
+}
