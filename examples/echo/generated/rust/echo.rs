@@ -37,6 +37,10 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: concat!(
+                "record{name:string}\nown<timer>\nvariant{no-name,too-long(u32),",
+                "too-short}\n"
+            ),
         },
         port::Method {
             name: "echo.[method]timer.echo",
@@ -46,6 +50,11 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: true,
             stream: None,
+            description: concat!(
+                "record{self:borrow<timer>,request:record{message:string,",
+                "delay-ms:u32}}\nrecord{message:string,",
+                "name:string}\nvariant{no-name,too-long(u32),too-short}\n"
+            ),
         },
         port::Method {
             name: "echo.[method]timer.complex",
@@ -55,6 +64,13 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: concat!(
+                "record{self:borrow<timer>,",
+                "request:record{messages:list<record{message:string,",
+                "delay-ms:u32}>,tags:list<string>,note:option<string>,",
+                "retries:option<s64>}}\nrecord{summary:string,item-count:u64,",
+                "has-note:bool}\n\n"
+            ),
         },
         port::Method {
             name: "echo.[method]timer.schedule",
@@ -67,6 +83,12 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 64,
             }),
+            description: concat!(
+                "record{self:borrow<timer>,every-ms:u32,",
+                "times:u32}\nstream<record{number:u32,",
+                "late-ns:u64}>\nvariant{no-name,too-long(u32),",
+                "too-short}\nrecord{number:u32,late-ns:u64}"
+            ),
         },
         port::Method {
             name: "echo.version",
@@ -76,6 +98,7 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             stream: None,
+            description: "record{}\nstring\n\n",
         },
     ],
 };
