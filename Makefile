@@ -29,7 +29,7 @@ LOOM := env CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/loom RUSTFLAGS="--cfg loom" car
 MIRI := RUST_BACKTRACE=0 CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/miri cargo +$(NIGHTLY) miri test --locked
 
 LINTS := lint-rust lint-docs lint-aarch64 lint-c lint-python lint-shell lint-generated lint-text lint-unsafe
-TESTS := test-rust test-loom test-miri test-c test-python test-sanitizers test-instructions
+TESTS := test-rust test-loom test-miri test-c test-python test-conformance test-sanitizers test-instructions
 
 ##@ Use
 
@@ -221,6 +221,12 @@ test-c: setup
 .PHONY: test-python
 test-python: setup
 	bindings/python/test.sh
+
+# Of the reports that the three before leave.
+.PHONY: test-conformance
+test-conformance: setup
+	cargo build --locked --workspace --bin thalweg --test this_workspace
+	"$(CARGO_TARGET_DIR)/debug/thalweg" conformance --no-run --check
 
 .PHONY: test-sanitizers
 test-sanitizers: setup

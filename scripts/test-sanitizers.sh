@@ -35,10 +35,11 @@ fi
 for program in calls ports streams codec; do
   "$c_tests/$program" "$libraries/libthalweg_conformance.so"
 done
+"$c_tests/hostile" "$libraries/libthalweg_conformance.so" conformance/hostile.json
 made=$(mktemp -d)
 trap 'rm -rf "$made"' EXIT
 "$c_tests/files" "$libraries/libthalweg_search.so" "$made"
-"$c_conformance" "$libraries/libthalweg_conformance.so" conformance/scenarios.json
+"$c_conformance" "$libraries/libthalweg_conformance.so" conformance/scenarios.json "$made/c.json"
 
 # Python: the package from the tree, with the extension that was just built; it goes before the installed one.
 rm -rf "$asan/python"

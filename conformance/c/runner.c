@@ -1,5 +1,6 @@
-/* The conformance scenarios in C: runner LIBRARY SCENARIOS. What a step means stands in conformance/README.md. */
+/* The conformance scenarios in C: runner LIBRARY SCENARIOS REPORT. What a step means stands in conformance/README.md. */
 #include "conformance_json.h"
+#include "report.h"
 
 #define MOST_KEPT 16
 #define METHODS (sizeof(methods) / sizeof(methods[0]))
@@ -178,23 +179,20 @@ static void run(const json_t *steps, const conformance_library *library) {
 
 int main(int argc, char **argv) {
   conformance_library library;
-  json_error_t where;
   tw_error error;
-  json_t *scenarios = argc == 3 ? json_load_file(argv[2], JSON_ALLOW_NUL, &where) : NULL;
+  json_t *scenarios = argc == 4 ? load_scenarios(argv[2]) : NULL;
   size_t i;
   if (!scenarios || conformance_open(argv[1], &library, &error) != TW_OK) {
-    fputs(argc != 3   ? "usage: runner LIBRARY SCENARIOS"
-          : scenarios ? error.message
-                      : where.text,
-          stderr);
+    fputs(scenarios ? error.message : "usage: runner LIBRARY SCENARIOS REPORT\n", stderr);
     return 2;
   }
   for (i = 0; i < json_array_size(scenarios); i++) {
     const json_t *one = json_array_get(scenarios, i);
     scenario = json_string_value(json_object_get(one, "name"));
     run(json_object_get(one, "steps"), &library);
+    report_scenario(scenario, failures);
   }
-  printf("conformance: %u scenarios, %d failures\n", (unsigned)i, failures);
+  i = (size_t)write_report(argv[3]);
   json_decref(scenarios);
-  return failures == 0 ? 0 : 1;
+  return (int)i;
 }

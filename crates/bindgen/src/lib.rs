@@ -12,6 +12,31 @@ pub use parse::parse;
 use std::fmt;
 use std::path::PathBuf;
 
+/// A language that code is written in.
+#[derive(Clone, Copy, Debug)]
+pub struct Language {
+    /// What `--lang` calls it, and its output's folder.
+    pub name: &'static str,
+    /// Writes a package's files, or says what has no form in the language, by name and place.
+    pub emit: fn(&model::Package) -> Result<Vec<Output>, Refused>,
+}
+
+/// All of them.
+pub const LANGUAGES: &[Language] = &[
+    Language {
+        name: "rust",
+        emit: rust::emit,
+    },
+    Language {
+        name: "c",
+        emit: c::emit,
+    },
+    Language {
+        name: "python",
+        emit: python::emit,
+    },
+];
+
 /// One generated file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {

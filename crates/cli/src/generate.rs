@@ -2,12 +2,12 @@
 
 use crate::files::{self, State};
 use crate::find;
+use clap::builder::PossibleValuesParser;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use thalweg_bindgen::model::Package;
-use thalweg_bindgen::{Output, Refused, c, parse, python, rust};
+use thalweg_bindgen::{LANGUAGES, Refused, parse};
 
 /// What `thalweg gen` is told.
 #[derive(Debug, clap::Args)]
@@ -15,14 +15,13 @@ pub struct Arguments {
     /// A .wit file, or a folder with the files of one package [default: every folder called `wit` below this one]
     paths: Vec<PathBuf>,
 
-    /// The languages
+    /// The languages [default: all]
     #[arg(
         long = "lang",
-        value_enum,
         value_delimiter = ',',
-        default_value = "rust,c,python"
+        value_parser = PossibleValuesParser::new(LANGUAGES.iter().map(|language| language.name))
     )]
-    languages: Vec<Language>,
+    languages: Vec<String>,
 
     /// Where a folder per language goes [default: `generated` beside the folder `wit`]
     #[arg(long)]
@@ -31,32 +30,6 @@ pub struct Arguments {
     /// Write nothing; name what differs, is missing, or belongs to no package any more
     #[arg(long)]
     check: bool,
-}
-
-/// A language that code is written in. Its name is that of its output's folder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
-enum Language {
-    Rust,
-    C,
-    Python,
-}
-
-impl Language {
-    fn folder(self) -> &'static str {
-        match self {
-            Language::Rust => "rust",
-            Language::C => "c",
-            Language::Python => "python",
-        }
-    }
-
-    fn emit(self, package: &Package) -> Result<Vec<Output>, Refused> {
-        match self {
-            Language::Rust => rust::emit(package),
-            Language::C => c::emit(package),
-            Language::Python => python::emit(package),
-        }
-    }
 }
 
 /// How it went.
@@ -118,18 +91,17 @@ pub fn run(arguments: &Arguments) -> Result<Outcome, Error> {
     if paths.is_empty() {
         return Err(Error::Nothing);
     }
-    let mut languages = arguments.languages.clone();
-    languages.sort();
-    languages.dedup();
+    let named = &arguments.languages;
+    let wanted = |name: &str| named.is_empty() || named.iter().any(|named| named == name);
 
     let mut files = BTreeMap::new();
     let mut folders = BTreeSet::new();
     for path in &paths {
         let package = parse(path)?;
         let out = arguments.out.clone().unwrap_or_else(|| find::output(path));
-        for language in &languages {
-            let folder = out.join(language.folder());
-            for output in language.emit(&package)? {
+        for language in LANGUAGES.iter().filter(|language| wanted(language.name)) {
+            let folder = out.join(language.name);
+            for output in (language.emit)(&package)? {
                 let path = folder.join(&output.path);
                 if files.insert(path.clone(), output.contents).is_some() {
                     return Err(Error::Clash(path));

@@ -3,9 +3,11 @@
 //! `thalweg gen` writes typed code from WIT: what a service implements and what its callers call, in each language.
 //! `thalweg config` says what a runtime would have here, and why.
 //! `thalweg bench` starts the lab.
+//! `thalweg conformance` runs the scenarios in every language.
 
 mod bench;
 mod config;
+mod conformance;
 mod files;
 mod find;
 mod generate;
@@ -31,6 +33,10 @@ enum Command {
     ///
     /// The environment goes before what a program says, which goes before the default. Exit status: 0; 2 a variable is no good.
     Config(config::Arguments),
+    /// Run the conformance scenarios in every language and write the matrix.
+    ///
+    /// Exit status: 0 every cell is full; 1 one is not, or with --check the page is not up to date; 2 an error.
+    Conformance(conformance::Arguments),
     /// Measure what each part costs: starts thalweg-bench.
     Bench(bench::Arguments),
 }
@@ -45,6 +51,14 @@ fn main() -> ExitCode {
         Command::Config(arguments) => match config::run(&arguments) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => failed(&error.to_string()),
+        },
+        Command::Conformance(arguments) => match conformance::run(&arguments) {
+            Ok(wrong) if wrong.is_empty() => ExitCode::SUCCESS,
+            Ok(wrong) => {
+                eprintln!("{}", wrong.join("\n"));
+                ExitCode::from(1)
+            }
+            Err(error) => failed(&error),
         },
         Command::Bench(arguments) => match bench::run(&arguments) {
             Ok(never) => match never {},

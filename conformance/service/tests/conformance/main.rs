@@ -3,7 +3,7 @@
 mod calls;
 mod values;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 use thalweg::port::{CallError, Pending, StreamReader};
@@ -153,9 +153,10 @@ fn every_scenario_comes_out_as_written() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../scenarios.json");
     let file = std::fs::read_to_string(path).expect("the scenarios");
     let scenarios: Vec<Value> = serde_json::from_str(&file).expect("the scenarios are JSON");
-    let mut failed = Vec::new();
+    let (mut failed, mut report) = (Vec::new(), Vec::new());
     for scenario in &scenarios {
         let client = ConformanceClient::start(Echo::default).expect("the runtime starts");
+        let before = failed.len();
         let mut runner = Runner {
             client,
             counters: HashMap::new(),
@@ -172,7 +173,17 @@ fn every_scenario_comes_out_as_written() {
                 break;
             }
         }
+        let verdict = if failed.len() == before {
+            "ok"
+        } else {
+            "failed"
+        };
+        report.push(json!({ "name": scenario["name"], "verdict": verdict }));
     }
+    let folder = concat!(env!("CARGO_TARGET_TMPDIR"), "/../conformance");
+    std::fs::create_dir_all(folder).expect("a folder for the report");
+    let report = json!({ "language": "Rust", "version": env!("CARGO_PKG_RUST_VERSION"), "scenarios": report });
+    std::fs::write(format!("{folder}/rust.json"), report.to_string()).expect("the report");
     assert!(
         failed.is_empty(),
         "{} of {}:\n{}",
