@@ -55,8 +55,11 @@ programs() {
     "$cc" -std=c99 -D_XOPEN_SOURCE=700 -g "${warnings[@]}" "${include[@]}" "${@:2}" \
       "bindings/c/tests/$name.c" -o "$folder/$name" -pthread -ldl
   done
+  "$cc" -std=c99 -D_XOPEN_SOURCE=700 -g "${warnings[@]}" "${include[@]}" "${@:2}" \
+    bindings/c/tests/hostile.c -o "$folder/hostile" -pthread -ldl -ljansson
   "$folder/message"
   "$folder/open" "$build"
+  "$folder/hostile" "$target/debug/libthalweg_conformance.so" conformance/hostile.json
   for name in calls ports streams codec; do
     "$folder/$name" "$target/debug/libthalweg_conformance.so"
   done
