@@ -307,7 +307,7 @@ impl CallRef {
         if !self.has_ended() {
             // What it ends with is the reason that was told.
             let call = Call { core: self.clone() };
-            Parcel::new(self.instance.spare_ending(), call).deliver();
+            Parcel::new(Ending::new(), call).deliver();
         }
     }
 
@@ -356,6 +356,7 @@ fn leave(core: Arc<CallCore>, ending: Option<Box<Ending>>) {
         if core.streamed.load(Ordering::Acquire) {
             core.retire();
         } else {
+            let ending = ending.unwrap_or_else(Ending::new);
             Arc::clone(&core.instance).keep(core, ending);
         }
     }

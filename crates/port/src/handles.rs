@@ -3,7 +3,6 @@
 //! A handle is `generation u32 | epoch u8 | index u24`. The index names a slot; the slot's generation grows whenever its object
 //! leaves, so an old number finds nothing; the epoch grows in a forked child, whose table begins empty.
 
-use std::any::Any;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -13,6 +12,7 @@ use crate::call::{CallCore, CallRef};
 use crate::code::{Code, Failure};
 use crate::completion::Port;
 use crate::instance::Instance;
+use crate::resource::Resource;
 use crate::stream::StreamCore;
 
 /// What a handle can name.
@@ -47,14 +47,6 @@ impl Object {
             Self::Resource(_) => "a resource",
         }
     }
-}
-
-/// An object of the service, with whose it is.
-#[derive(Clone)]
-pub struct Resource {
-    pub(crate) instance: Arc<Instance>,
-    pub(crate) incarnation: u64,
-    pub(crate) value: Arc<dyn Any + Send + Sync>,
 }
 
 /// Slots in a chunk; chunks are made as they are needed and never move.

@@ -7,8 +7,9 @@ use thalweg_wire::{Decode, Encode, Handle, Malformed, message};
 
 use crate::call::{Call, CallCore};
 use crate::code::{Code, Failure};
-use crate::handles::{self, Object, Resource};
+use crate::handles::{self, Object};
 use crate::parcel::Parcel;
+use crate::resource::{Resource, Value};
 use crate::service::Method;
 use crate::stream::StreamReader;
 use crate::task::{State, Task};
@@ -80,22 +81,26 @@ impl Incoming {
         }
     }
 
-    fn value<R: Any + Send + Sync>(&self, resource: Resource) -> Result<Arc<R>, Refusal> {
+    /// Whether it is this call's to use.
+    fn check(&self, resource: &Resource) -> Result<(), Refusal> {
         let instance = &self.core().instance;
-        if !Arc::ptr_eq(&resource.instance, instance) {
+        if !Arc::ptr_eq(resource.instance(), instance) {
             return Err(Refusal(
                 Code::Argument.because("the resource is another client's"),
             ));
         }
-        if resource.incarnation != instance.incarnation() {
+        if resource.incarnation() != instance.incarnation() {
             return Err(Refusal(
                 Code::Stale.because("the service was restarted since the resource was made"),
             ));
         }
-        resource
-            .value
-            .downcast()
-            .map_err(|_| Refusal(Code::Argument.because("the resource is of another type")))
+        Ok(())
+    }
+
+    fn value<R: Any + Send + Sync>(value: Option<Value>) -> Result<Arc<R>, Refusal> {
+        value
+            .and_then(|value| value.downcast().ok())
+            .ok_or_else(|| Refusal(Code::Argument.because("the resource is of another type")))
     }
 
     /// The resource that a `borrow` names.
@@ -104,7 +109,9 @@ impl Incoming {
     /// `stale`, `argument`.
     pub fn borrow<R: Any + Send + Sync>(&self, handle: Handle) -> Result<Arc<R>, Refusal> {
         let object = handles::find(handle.0).map_err(Refusal)?;
-        self.value(Self::resource(object, handle)?)
+        let resource = Self::resource(object, handle)?;
+        self.check(&resource)?;
+        Self::value(resource.value())
     }
 
     /// The resource that an `own` names; the handle is stale from now on.
@@ -112,9 +119,9 @@ impl Incoming {
     /// # Errors
     /// `stale`, `argument`; the handle is as it was then.
     pub fn own<R: Any + Send + Sync>(&self, handle: Handle) -> Result<Arc<R>, Refusal> {
-        let value = self.borrow(handle)?;
-        handles::remove(handle.0).map_err(Refusal)?;
-        Ok(value)
+        self.borrow::<R>(handle)?;
+        let object = handles::remove(handle.0).map_err(Refusal)?;
+        Self::value(Self::resource(object, handle)?.into_value())
     }
 
     /// Ends the call, with what `fill` puts into its parcel.
@@ -171,12 +178,8 @@ impl Incoming {
 
     /// Answers with a new resource, `own<r>`.
     pub fn reply_own<R: Any + Send + Sync>(self, resource: R) {
-        let instance = Arc::clone(&self.core().instance);
-        self.reply_object(Object::Resource(Resource {
-            incarnation: instance.incarnation(),
-            instance,
-            value: Arc::new(resource),
-        }));
+        let resource = Resource::new(&self.core().instance, Arc::new(resource));
+        self.reply_object(Object::Resource(resource));
     }
 
     /// Answers with a stream's reading end.

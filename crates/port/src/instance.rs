@@ -18,6 +18,7 @@ use crate::incoming::Incoming;
 use crate::life::Life;
 use crate::own::{Places, Roll};
 use crate::parcel::{Ending, Parcel};
+use crate::resource::Value;
 use crate::service::{Dispatch, Package, Service};
 use crate::stream::StreamCore;
 
@@ -39,6 +40,8 @@ struct Seat {
 #[derive(Default)]
 struct Mailbox {
     calls: VecDeque<Parcel>,
+    /// Resources that nobody names any more.
+    unnamed: Vec<Value>,
     /// The owner word: while it is set there is one turn, running or to come, so the service is never entered twice.
     scheduled: bool,
 }
@@ -50,13 +53,8 @@ impl Mailbox {
     }
 }
 
-/// The memory of calls that ended, for the next ones.
-#[derive(Default)]
-#[expect(clippy::vec_box, reason = "the box is what is kept")]
-struct Spare {
-    calls: Vec<Arc<CallCore>>,
-    endings: Vec<Box<Ending>>,
-}
+/// The memory of a call and of its parcel.
+type Spare = (Arc<CallCore>, Box<Ending>);
 
 /// On cache lines of its own.
 #[derive(Default)]
@@ -76,7 +74,8 @@ pub struct Instance {
     /// All places for calls that are its own.
     calls: Mutex<Places<Weak<CallCore>>>,
     mailbox: Apart<Mutex<Mailbox>>,
-    spare: Apart<Mutex<Spare>>,
+    /// Of calls that ended, for the next ones.
+    spare: Apart<Mutex<Vec<Spare>>>,
     seat: Apart<Mutex<Seat>>,
 }
 
@@ -179,7 +178,7 @@ impl Instance {
         match write(std::mem::take(&mut ending.data)) {
             Ok(args) => ending.data = args,
             Err(failure) => {
-                self.keep(calls, Some(ending));
+                self.keep(calls, ending);
                 return Err(failure);
             }
         }
@@ -232,6 +231,23 @@ impl Instance {
         Ok(())
     }
 
+    /// Has a resource dropped, in a turn.
+    pub(crate) fn discard(self: &Arc<Self>, value: Value) {
+        if self.is_forked() {
+            // It is the parent's, and so are the locks.
+            std::mem::forget(value);
+            return;
+        }
+        let idle = {
+            let mut mailbox = lock(&self.mailbox.0);
+            mailbox.unnamed.push(value);
+            mailbox.is_to_be_scheduled()
+        };
+        if idle {
+            self.schedule();
+        }
+    }
+
     fn schedule(self: &Arc<Self>) {
         self.runtime.schedule(Arc::clone(self) as Arc<dyn Run>);
     }
@@ -242,48 +258,34 @@ impl Instance {
     }
 
     /// A place for a call, and memory for its parcel.
-    fn spare(self: &Arc<Self>) -> Result<(Arc<CallCore>, Box<Ending>), Failure> {
-        let (calls, ending) = {
-            let mut spare = lock(&self.spare.0);
-            (spare.calls.pop(), spare.endings.pop())
-        };
-        let calls = match calls {
-            Some(calls) => calls,
-            None => CallCore::make(self)?,
-        };
-        Ok((calls, ending.unwrap_or_else(Ending::new)))
-    }
-
-    /// Memory for one more parcel.
-    pub(crate) fn spare_ending(&self) -> Box<Ending> {
-        let ending = lock(&self.spare.0).endings.pop();
-        ending.unwrap_or_else(Ending::new)
+    fn spare(self: &Arc<Self>) -> Result<Spare, Failure> {
+        let spare = lock(&self.spare.0).pop();
+        match spare {
+            Some(spare) => Ok(spare),
+            None => Ok((CallCore::make(self)?, Ending::new())),
+        }
     }
 
     /// For the next call.
-    pub(crate) fn keep(&self, calls: Arc<CallCore>, ending: Option<Box<Ending>>) {
-        let (mut left, mut unwanted) = (Some(calls), None);
-        {
+    pub(crate) fn keep(&self, calls: Arc<CallCore>, mut ending: Box<Ending>) {
+        if ending.data.capacity() > SPARE_BYTES {
+            ending.data = Vec::new();
+        }
+        ending.data.clear();
+        if ending.code != Code::Ok {
+            (ending.code, ending.message) = (Code::Ok, String::new());
+        }
+        let refused = {
             let mut spare = lock(&self.spare.0);
             // Who closes takes out what is there after it said so.
-            let open = !self.life.is_closed();
-            if open && spare.calls.len() < MOST_SPARE {
-                spare.calls.extend(left.take());
+            if self.life.is_closed() || spare.len() >= MOST_SPARE {
+                Some((calls, ending))
+            } else {
+                spare.push((calls, ending));
+                None
             }
-            if let Some(mut ending) = ending {
-                if open && ending.data.capacity() <= SPARE_BYTES && spare.endings.len() < MOST_SPARE
-                {
-                    ending.data.clear();
-                    ending.message = String::new();
-                    ending.code = Code::Ok;
-                    spare.endings.push(ending);
-                } else {
-                    unwanted = Some(ending);
-                }
-            }
-        }
-        drop(unwanted);
-        if let Some(calls) = left {
+        };
+        if let Some((calls, _)) = refused {
             calls.retire();
         }
     }
@@ -320,7 +322,9 @@ impl Instance {
         }
         let why = || Code::Cancelled.because("the client was closed");
         let spare = std::mem::take(&mut *lock(&self.spare.0));
-        spare.calls.into_iter().for_each(CallCore::retire);
+        for (calls, _) in spare {
+            calls.retire();
+        }
         let (unused, calls) = {
             let calls = lock(&self.calls);
             (calls.is_new(), calls.iter().cloned().collect::<Vec<_>>())
@@ -388,19 +392,26 @@ impl Run for Instance {
         let mut seat = self.seat.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut left = CALLS_A_TURN;
         while left > 0 {
-            {
+            let unnamed = {
                 let mut mailbox = lock(&self.mailbox.0);
                 let count = mailbox.calls.len().min(left);
                 seat.batch.extend(mailbox.calls.drain(..count));
                 // Who closes sets that before it takes the lock.
                 let closes = self.life.is_closed() && seat.service.is_some();
-                if count == 0 && !closes {
+                if count == 0 && mailbox.unnamed.is_empty() && !closes {
                     mailbox.scheduled = false;
                     return;
                 }
-            }
+                std::mem::take(&mut mailbox.unnamed)
+            };
             left -= seat.batch.len();
-            if seat.batch.is_empty() {
+            // What was let go of before a call is gone when it is served.
+            for value in unnamed {
+                if caught(|| drop(value)).is_err() {
+                    self.replace();
+                }
+            }
+            if seat.batch.is_empty() && self.life.is_closed() {
                 drop_quietly(seat.service.take());
             }
             while let Some(parcel) = seat.batch.pop_front() {

@@ -143,6 +143,30 @@ fn a_resource_of_the_instance_before_a_panic_is_stale() {
 }
 
 #[test]
+fn a_resource_whose_destructor_panics_harms_who_lets_go_of_it_in_nothing() {
+    let client = client();
+    for ups in 1..=2 {
+        assert_eq!(lab::count_up(&client).wait().unwrap(), ups);
+    }
+    let counter = lab::new_counter(&client, lab::UNLUCKY).wait().unwrap();
+    let handle = counter.into_handle();
+    assert_eq!(close_handle(handle.0), Ok(()));
+    // What was let go of before a call is gone when it is served: a fresh instance.
+    assert_eq!(lab::count_up(&client).wait().unwrap(), 1);
+    // And so is one that comes back in a result that nobody takes.
+    drop(lab::new_counter(&client, lab::UNLUCKY));
+    drop(lab::new_counter(&client, 1).wait().unwrap());
+    lab::count_up(&client).wait().unwrap();
+    client.close();
+    let threads = lab::DROPPED_BY.lock().unwrap();
+    assert!(threads.len() >= 2);
+    assert!(
+        threads.iter().all(|name| name.starts_with("tw-")),
+        "{threads:?}"
+    );
+}
+
+#[test]
 fn a_resource_of_another_client_is_refused() {
     let counter_of = client();
     let counter = lab::new_counter(&counter_of, 1).wait().unwrap();

@@ -3,6 +3,7 @@
 
 use std::future::Future;
 use std::pin::pin;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -83,6 +84,19 @@ pub enum Boom {
 }
 
 struct Counter(AtomicU64);
+
+/// A counter from here panics when it is dropped.
+pub const UNLUCKY: u64 = 13;
+/// The names of the threads that dropped counters.
+pub static DROPPED_BY: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+impl Drop for Counter {
+    fn drop(&mut self) {
+        let thread = std::thread::current().name().unwrap_or("").to_owned();
+        DROPPED_BY.lock().unwrap().push(thread);
+        assert!(*self.0.get_mut() != UNLUCKY, "while dropped, on purpose");
+    }
+}
 
 /// What a record of `generate` looks like.
 pub type Record = (u64, String);
