@@ -1,7 +1,7 @@
 //! One instance of a service, and the actor that runs it.
 //!
 //! Hosts push into its mailbox; whoever finds it unscheduled schedules a turn. A turn serves up to 64 calls, then lets others
-//! have theirs.
+//! have theirs; between two calls, too, where its time slice is over.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use thalweg_queue::quiet::lock;
-use thalweg_runtime::{Handle, Run};
+use thalweg_runtime::{Handle, Run, wait};
 
 use crate::call::{Call, CallCore, CallRef, To, caught, is_past};
 use crate::code::{Code, Failure};
@@ -416,6 +416,8 @@ impl Run for Instance {
             }
             while let Some(parcel) = seat.batch.pop_front() {
                 self.serve(&mut seat, parcel);
+                // A turn of slow calls is over with its time slice.
+                wait::check();
             }
         }
         drop(seat);

@@ -4,11 +4,11 @@ mod lab;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
-use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use lab::Lab;
-use thalweg_port::{Client, Code, Instance, Port};
+use thalweg_port::{Client, Code, Incoming, Instance, Method, Package, Port, Service};
 
 static LIVE: AtomicIsize = AtomicIsize::new(0);
 static COUNT: AtomicUsize = AtomicUsize::new(0);
@@ -91,4 +91,61 @@ fn a_call_that_does_nothing_allocates_nothing() {
     // A turn of the service's actor is a job of the runtime; the host makes it where the service was idle.
     assert!(all <= calls / 4, "{all} allocations for {calls} calls");
     instance.close();
+}
+
+static OPEN: AtomicBool = AtomicBool::new(false);
+
+/// Serves nothing until it may.
+struct Stuck;
+
+impl Service for Stuck {
+    const PACKAGE: &'static Package = &Package {
+        name: "test:stuck",
+        version: "0.1.0",
+        layout: 1,
+        methods: &[Method {
+            name: "stuck.wait",
+            params: 0,
+            ok: 0,
+            error: 0,
+            element: 0,
+            is_async: false,
+            stream: None,
+        }],
+    };
+
+    fn dispatch(&mut self, incoming: Incoming) {
+        while !OPEN.load(Ordering::Acquire) {
+            std::thread::yield_now();
+        }
+        incoming.reply(&());
+    }
+}
+
+#[test]
+fn a_flood_is_refused_before_it_takes_memory_and_all_that_was_accepted_completes() {
+    let _alone = alone();
+    let instance = Instance::open(|| Stuck, Instance::runtime().unwrap());
+    let port = Port::open(65_536).unwrap();
+    let before = LIVE.load(Ordering::Relaxed);
+    let mut accepted = 0;
+    for token in 0..50_000 {
+        match instance.submit(&port, token, 0, &[7; 64], u64::MAX) {
+            Ok(_) => accepted += 1,
+            Err(refused) => assert_eq!(refused.code, Code::Overloaded),
+        }
+    }
+    let taken = LIVE.load(Ordering::Relaxed) - before;
+    println!("{accepted} accepted, {taken} bytes");
+    // 4,096 in the mailbox, and a turn's.
+    assert!((4_096..=4_096 + 64).contains(&accepted), "{accepted}");
+    assert!(taken < 8 << 20, "{taken} bytes");
+    OPEN.store(true, Ordering::Release);
+    let mut done = 0;
+    while done < accepted {
+        port.wait(u64::MAX).unwrap();
+        done += port.reap().unwrap().count();
+    }
+    instance.close();
+    port.close();
 }
