@@ -159,7 +159,7 @@ lint-docs: setup
 .PHONY: lint-aarch64
 lint-aarch64: setup
 	@if [ -d "$$(rustc --print sysroot)/lib/rustlib/aarch64-unknown-linux-gnu" ]; then set -x; \
-	  cargo check --locked --target aarch64-unknown-linux-gnu -p thalweg-queue -p thalweg-wire -p thalweg-runtime -p thalweg-port; \
+	  RUSTFLAGS="-D warnings" cargo check --locked --target aarch64-unknown-linux-gnu -p thalweg-queue -p thalweg-wire -p thalweg-runtime -p thalweg-port; \
 	else scripts/skip.sh $@ "Rust's target aarch64-unknown-linux-gnu is not installed"; fi
 
 .PHONY: lint-c

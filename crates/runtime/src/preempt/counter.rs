@@ -3,12 +3,9 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use thalweg_queue::{Quiet, clock};
-
-/// How long the counter is measured. Two looks at the clock are off by some 50 ns: 10 ppm of this.
-const MEASURED: Duration = Duration::from_millis(5);
-/// Looks at both, of which the closest pair counts: one is interrupted now and then.
-const LOOKS: usize = 8;
+use thalweg_queue::Quiet;
+#[cfg(not(target_arch = "aarch64"))]
+use thalweg_queue::clock;
 
 /// The counter: on x86-64 the time stamp counter, on aarch64 `cntvct_el0`, elsewhere nanoseconds of the clock. It goes at [`tsc_hz`],
 /// and the processor may run ahead of it or behind by some instructions.
@@ -54,6 +51,8 @@ pub fn tsc_hz() -> u64 {
 
 #[cfg(target_arch = "x86_64")]
 fn measure() -> u64 {
+    // Two looks at the clock are off by some 50 ns: 10 ppm of this.
+    const MEASURED: Duration = Duration::from_millis(5);
     let (began, from) = look();
     std::thread::sleep(MEASURED);
     let (ended, to) = look();
@@ -67,6 +66,8 @@ fn measure() -> u64 {
 /// The clock and the counter at one moment.
 #[cfg(target_arch = "x86_64")]
 fn look() -> (u64, u64) {
+    // Of which the closest pair counts: one is interrupted now and then.
+    const LOOKS: usize = 8;
     let looks = (0..LOOKS).map(|_| {
         let before = clock::now();
         let count = rdtsc();
