@@ -98,7 +98,8 @@ typedef struct tw_batch {
   uint32_t count;
   uint32_t stride;
   uint64_t first_seq;   /* number of the first record, counted from 0 */
-  uint64_t lost_before; /* records lost right before it: [first_seq - lost_before, first_seq) */
+  uint64_t lost_before; /* records lost right before it: [first_seq - lost_before, first_seq); with
+                           TW_BATCH_ENDED those behind the last record */
   uint32_t gap_reason;  /* TW_GAP_*, 0 where nothing was lost */
   uint32_t flags;       /* TW_BATCH_*; look at the bits you know */
   uint64_t size; /* bytes from `base` on that readers may touch: slots and tails lie within */
@@ -107,7 +108,11 @@ typedef struct tw_batch {
 #define TW_BATCH_ENDED 1u   /* the status is the stream's ending, not the wait's */
 #define TW_BATCH_CONTROL 2u /* reserved: the records are of the control lane */
 
-#define TW_GAP_CONFLATED 1u /* overtaken by a newer one (policy latest) */
+#define TW_GAP_CONFLATED 1u      /* overtaken by a newer one (policy latest) */
+#define TW_GAP_DROPPED_NEWEST 2u /* the stream was full (policy drop-newest) */
+#define TW_GAP_DROPPED_OLDEST 3u /* the stream was full (policy drop-oldest) */
+#define TW_GAP_HELD 4u           /* the same, but the oldest were in an open batch: the newest */
+#define TW_GAP_WRITER 5u         /* the service had them not */
 
 /* A method, in the order of its number. Names are "interface.function", or
  * "interface.[constructor]resource", "interface.[method]resource.name",

@@ -230,4 +230,10 @@ pub enum Policy {
     Block,
     /// A newer record replaces the one that waits; counted.
     Latest,
+    /// The new record is dropped; counted.
+    DropNewest,
+    /// The oldest records are dropped; counted.
+    DropOldest,
+    /// The writer is refused.
+    Fail,
 }

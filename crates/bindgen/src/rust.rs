@@ -160,6 +160,9 @@ fn package_constant(out: &mut String, package: &Package) {
                 let policy = match options.policy {
                     Policy::Block => "Block",
                     Policy::Latest => "Latest",
+                    Policy::DropNewest => "DropNewest",
+                    Policy::DropOldest => "DropOldest",
+                    Policy::Fail => "Fail",
                 };
                 format!(
                     "Some(port::StreamOptions {{ policy: port::Policy::{policy}, capacity: {} }})",

@@ -53,6 +53,34 @@ fn method_that_takes_another_resource() {
 }
 
 #[test]
+fn policies_of_streams() {
+    for (name, variant) in [
+        ("block", "Block"),
+        ("latest", "Latest"),
+        ("drop-newest", "DropNewest"),
+        ("drop-oldest", "DropOldest"),
+        ("fail", "Fail"),
+    ] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("b.wit");
+        let text =
+            "package a:b@0.1.0;\ninterface i { s: func() -> stream<u8>; }\nworld w { export i; }\n";
+        fs::write(&path, text).expect("a file can be written");
+        let policy = format!("[i.s]\npolicy = \"{name}\"\ncapacity = 64\n");
+        fs::write(folder.path().join("b.thalweg.toml"), policy).expect("a file can be written");
+        let package = parse(&path).unwrap_or_else(|refused| panic!("{refused}"));
+        let outputs = rust::emit(&package).unwrap_or_else(|refused| panic!("{refused}"));
+        let expected = format!("policy: port::Policy::{variant},");
+        assert!(
+            outputs
+                .iter()
+                .any(|output| output.contents.contains(&expected)),
+            "{name}"
+        );
+    }
+}
+
+#[test]
 fn output_is_the_same_each_time_and_formatted() {
     let wit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/wit/conformance.wit");
     let package = parse(&wit).unwrap_or_else(|refused| panic!("{refused}"));

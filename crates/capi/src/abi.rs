@@ -61,6 +61,14 @@ pub const TW_BATCH_CONTROL: u32 = 2;
 
 /// Records were overtaken by newer ones (policy `latest`).
 pub const TW_GAP_CONFLATED: u32 = 1;
+/// The stream was full, and the new ones were dropped.
+pub const TW_GAP_DROPPED_NEWEST: u32 = 2;
+/// The stream was full, and the oldest ones were dropped.
+pub const TW_GAP_DROPPED_OLDEST: u32 = 3;
+/// The stream was full, and the reader held what would have been dropped: so the new ones were.
+pub const TW_GAP_HELD: u32 = 4;
+/// The service had them not.
+pub const TW_GAP_WRITER: u32 = 5;
 
 /// In a method's flags: an `async func`.
 pub const TW_METHOD_ASYNC: u32 = 1;

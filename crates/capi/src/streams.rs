@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use thalweg_port::stream::StreamCore;
-use thalweg_port::{Failure, Object, find, remove};
+use thalweg_port::{Failure, Object, Reason, find, remove};
 
-use crate::abi::{TW_BATCH_ENDED, TW_GAP_CONFLATED, TwBatch, TwError, TwHandle};
+use crate::abi::{
+    TW_BATCH_ENDED, TW_GAP_CONFLATED, TW_GAP_DROPPED_NEWEST, TW_GAP_DROPPED_OLDEST, TW_GAP_HELD,
+    TW_GAP_WRITER, TwBatch, TwError, TwHandle,
+};
 use crate::error::{enter, out};
 use crate::library::wrong;
 use crate::ports::find_port;
@@ -29,6 +32,17 @@ const NOTHING: TwBatch = TwBatch {
     size: 0,
 };
 
+fn number_of(reason: Option<Reason>) -> u32 {
+    match reason {
+        None => 0,
+        Some(Reason::Conflated) => TW_GAP_CONFLATED,
+        Some(Reason::DroppedNewest) => TW_GAP_DROPPED_NEWEST,
+        Some(Reason::DroppedOldest) => TW_GAP_DROPPED_OLDEST,
+        Some(Reason::Held) => TW_GAP_HELD,
+        Some(Reason::Writer) => TW_GAP_WRITER,
+    }
+}
+
 pub(crate) unsafe extern "C" fn acquire(
     stream: TwHandle,
     max: u32,
@@ -41,13 +55,18 @@ pub(crate) unsafe extern "C" fn acquire(
         enter(error, || {
             let batch = out(batch, "out")?;
             *batch = NOTHING;
-            let open =
-                find_stream(stream)?
-                    .acquire(max, deadline_ns)
-                    .map_err(|(failure, ended)| {
-                        batch.flags = if ended { TW_BATCH_ENDED } else { 0 };
-                        failure
-                    })?;
+            let stream = find_stream(stream)?;
+            let open = stream
+                .acquire(max, deadline_ns)
+                .map_err(|(failure, ended)| {
+                    if ended {
+                        let (lost, reason) = stream.lost_at_end();
+                        batch.flags = TW_BATCH_ENDED;
+                        batch.lost_before = lost;
+                        batch.gap_reason = number_of(reason);
+                    }
+                    failure
+                })?;
             *batch = TwBatch {
                 base: open.base(),
                 // The first record lies inside of what the batch holds.
@@ -56,11 +75,7 @@ pub(crate) unsafe extern "C" fn acquire(
                 stride: open.stride(),
                 first_seq: open.first_sequence,
                 lost_before: open.lost_before,
-                gap_reason: if open.lost_before > 0 {
-                    TW_GAP_CONFLATED
-                } else {
-                    0
-                },
+                gap_reason: number_of(open.reason),
                 flags: 0,
                 size: open.size().into(),
             };

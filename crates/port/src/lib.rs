@@ -50,5 +50,5 @@ pub use parcel::{Completed, Ending, Kind};
 pub use pending::{CallError, NoError, Pending, Reply};
 pub use resource::Resource;
 pub use service::{Method, Package, Policy, Service, StreamOptions};
-pub use stream::{Batch, StreamReader, StreamWriter};
+pub use stream::{Batch, Counts, Reason, Sent, StreamReader, StreamWriter, WriteBatch};
 pub use task::Task;

@@ -62,6 +62,12 @@ pub enum Policy {
     Block,
     /// A newer record replaces the one that waits; counted.
     Latest,
+    /// The new record is dropped; counted.
+    DropNewest,
+    /// The oldest records are dropped, up to a 32nd of the capacity at a time; counted.
+    DropOldest,
+    /// `send` is refused as `overloaded`.
+    Fail,
 }
 
 /// A service, as the core sees it: generated code implements it over the trait that an author implements.

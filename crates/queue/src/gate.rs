@@ -9,10 +9,13 @@
 //! 3. The pointer is the whole state. Who swaps it for null owns the waker: a writer to wake it, the reader
 //!    ([`Gate::disarm`]) to drop it. So a waker is woken at most once an arming, however many writers there are.
 //! 4. A wake-up may come when the reader found its data by itself: readers take spurious ones.
+//! 5. Writers that publish often use [`Gate::signal_lightly`], and the reader then [`Gate::arm_heavily`]: the two barriers of
+//!    [`barrier`](crate::barrier) in place of the two fences. Only both or none of them may be.
 
 use std::ptr;
 use std::task::Waker;
 
+use crate::barrier;
 use crate::sync::{AtomicPtr, Ordering, fence};
 
 /// The sleeping place of one reader. See the module for the protocol.
@@ -61,10 +64,24 @@ impl Gate {
 
     /// The reader: from now on `signal` wakes `waker`, once. Look again before sleeping (rule 2).
     pub fn arm(&self, waker: Waker) {
+        self.set(waker);
+        fence(Ordering::SeqCst);
+    }
+
+    /// The same where writers use [`signal_lightly`](Self::signal_lightly) (rule 5).
+    pub fn arm_heavily(&self, waker: Waker) {
+        self.set(waker);
+        if barrier::is_asymmetric() {
+            barrier::heavy();
+        } else {
+            barrier::full();
+        }
+    }
+
+    fn set(&self, waker: Waker) {
         let new = Box::into_raw(Box::new(waker));
         let old = self.armed.swap(new, Ordering::AcqRel);
         Self::drop_waker(old);
-        fence(Ordering::SeqCst);
     }
 
     /// The reader: takes the waker back. `false` if a writer had it already, and a wake-up is on its way.
@@ -77,9 +94,27 @@ impl Gate {
     /// A writer, after it published: wakes the reader if it is armed. `true` if it was.
     pub fn signal(&self) -> bool {
         fence(Ordering::SeqCst);
-        if self.armed.load(Ordering::Relaxed).is_null() {
-            return false;
+        self.wake_if_armed()
+    }
+
+    /// The same without a fence, where the kernel can pass it for the reader (rule 5).
+    #[inline]
+    pub fn signal_lightly(&self) -> bool {
+        if barrier::is_asymmetric() {
+            barrier::light();
+        } else {
+            barrier::full();
         }
+        self.wake_if_armed()
+    }
+
+    #[inline]
+    fn wake_if_armed(&self) -> bool {
+        !self.armed.load(Ordering::Relaxed).is_null() && self.wake()
+    }
+
+    #[cold]
+    fn wake(&self) -> bool {
         let waker = self.armed.swap(ptr::null_mut(), Ordering::AcqRel);
         if waker.is_null() {
             return false;

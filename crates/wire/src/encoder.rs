@@ -160,11 +160,13 @@ impl<'a> Encoder<'a> {
     /// The bytes from `at`, if they are inside.
     #[inline]
     fn place(&mut self, at: u32, size: usize) -> Option<&mut [u8]> {
-        if at < self.tails_at {
-            let from = (at - self.slots_at) as usize;
+        // The slot first, and by its own length alone: where the compiler knows that, as in a stream, nothing is left of the check. What
+        // lies in the tails is past the slot's end.
+        let from = at.wrapping_sub(self.slots_at) as usize;
+        if from < self.slots.len() {
             return self.slots.get_mut(from..from + size);
         }
-        let from = (at - self.tails_at) as usize;
+        let from = at.wrapping_sub(self.tails_at) as usize;
         let tails = match &mut self.tails {
             Tails::Grows(tails) => tails.as_mut_slice(),
             Tails::Fixed(tails) => tails,

@@ -60,6 +60,17 @@ pub fn stream_match(count: u64) {
     assert_eq!(lines, count * (count + 1) / 2, "every match came once");
 }
 
+/// An event of 488 bytes goes through a stream, written and read 256 at a time.
+pub fn stream_event(count: u64) {
+    let lab = LabClient::start(|| LabService).expect("the runtime starts");
+    let mut stream = lab.events(count, 256).wait().expect("it cannot fail");
+    let mut sum = 0;
+    while let Some(batch) = stream.next_batch(256, u64::MAX).expect("nobody closes it") {
+        sum += batch.iter().map(|event| event.n0.a).sum::<u64>();
+    }
+    assert_eq!(sum, count * (count - 1) / 2, "every event came once");
+}
+
 /// A call that does nothing: submitted, run by the service's actor, completed, waited for.
 pub fn call(count: u64) {
     let lab = LabClient::start(|| LabService).expect("the runtime starts");

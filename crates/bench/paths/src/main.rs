@@ -37,6 +37,7 @@ const PATHS: [Path; 24] = [
     ("encode_match", 1_000_000, boundary::encode_match),
     ("view_match", 1_000_000, boundary::view_match),
     ("stream_match", 1_000_000, boundary::stream_match),
+    ("stream_event", 1_000_000, boundary::stream_event),
     ("call", 20_000, boundary::call),
     ("call_async", 20_000, boundary::call_async),
     ("submit_reap_64", 100_000, boundary::submit_reap_64),

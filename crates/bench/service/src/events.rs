@@ -57,9 +57,10 @@ pub fn event(n: u64) -> EventView<'static> {
 }
 
 /// Writes until the reader has enough or is gone.
-pub(crate) fn write(writer: &StreamWriter<Event>, count: u64, _batch: u32) {
+pub(crate) fn write(writer: &StreamWriter<Event>, count: u64, batch: u32) {
+    let mut batch = writer.batch(batch);
     for n in 0..count {
-        if writer.send(&event(n)).is_err() {
+        if batch.send(&event(n)).is_err() {
             return;
         }
     }

@@ -5,7 +5,7 @@ use crate::model::Function;
 use toml_edit::Item;
 
 /// Policies of a later version.
-pub const POLICIES: &[&str] = &["drop-newest", "drop-oldest", "conflate", "fail"];
+pub const POLICIES: &[&str] = &["conflate"];
 
 /// Where an option stands.
 #[derive(Clone, Copy)]

@@ -181,10 +181,16 @@ impl PolicyFile<'_> {
         match item.as_str() {
             Some("block") => Ok(Policy::Block),
             Some("latest") => Ok(Policy::Latest),
+            Some("drop-newest") => Ok(Policy::DropNewest),
+            Some("drop-oldest") => Ok(Policy::DropOldest),
+            Some("fail") => Ok(Policy::Fail),
             Some(later) if planned::POLICIES.contains(&later) => {
                 Err(self.refused(item.span(), key, "not in this version"))
             }
-            _ => Err(self.refused(item.span(), key, "it must be \"block\" or \"latest\"")),
+            _ => {
+                let reason = "it must be \"block\", \"latest\", \"drop-newest\", \"drop-oldest\" or \"fail\"";
+                Err(self.refused(item.span(), key, reason))
+            }
         }
     }
 

@@ -1,26 +1,35 @@
 //! Streams: records in segments, written by many, read as batches by one.
 //!
 //! ```text
-//!   writer 0 --> lane 0: [segment full] [segment, 40 of 256 written]
-//!   writer 1 --> lane 1: [segment, 3 written]                        --> reader: a batch is a run of one segment
+//!   writer 0 --> [segment full] .. [segment, 40 of 256 written] -.
+//!   writer 1 --> [segment, 3 written] ---------------------------+--> queue, in the order in which they were begun --> reader:
+//!                                                                      a batch is a run of one segment
 //!   segment:  | slot 0 | slot 1 | ..  free  .. | tails of slot 0, of slot 1, .. | free |
 //! ```
 //!
 //! The rules (rule 4 of the crate in detail):
 //!
-//! 1. A writer writes a record into its lane's last segment and then commits it, by one Release store of
-//!    {records, end of tails}; the reader reads up to what it loaded from there with Acquire. Nothing before that mark is ever written again
-//!    while the segment is in use.
-//! 2. A full segment is sealed. The reader gives a segment back, with its credit, once it is sealed and every record of it was released.
-//! 3. Credit is counted in segments: as many as hold the stream's capacity, but two for each lane at least, so that no
-//!    lane can hold up another. A record too large for a segment gets one of its own size.
-//! 4. A lane's bit in `ready` is a hint: set by the writer that finds it clear, cleared by the reader before it looks into the lane; before
-//!    it waits the reader looks into every lane.
+//! 1. A writer alone writes into its segment, without a lock, and then commits, by one Release store of {records, end of tails}; the
+//!    reader reads up to what it loaded from there with Acquire. Nothing before that mark is ever written again while the segment is
+//!    in use.
+//! 2. A full segment is sealed, under the queue's lock. It leaves the queue, with its credit, once it is sealed and every record of it
+//!    was released. Who has it alone then uses it again.
+//! 3. Credit is counted in segments: as many as hold the stream's capacity, and one more for each writer that has none, so that no
+//!    writer holds up another for ever. A record too large for a segment gets one of its own size.
+//! 4. The reader takes from the first segment that has something. So records of one writer stay in order, and no writer is
+//!    behind another by more than a segment's worth.
 //! 5. A stream ends once, with the first ending; what was committed before is still delivered.
-//! 6. Under the policy `latest` there is one place instead of lanes; what is overwritten there is counted and
-//!    reported right before the record that replaced it.
+//! 6. Where there is no credit the policy says what happens: the writer waits; or is refused; or its record is dropped; or
+//!    the oldest complete segment that no batch is open of is. Under `latest` a segment has one record, there is credit for one, and what
+//!    is overtaken is dropped.
+//! 7. What is missing is written down at its place: in the writer until it begins a segment, then before that segment's next record,
+//!    and where that segment is dropped, before the next one's. A batch begins there, with how many are missing and why. So
+//!    delivered + dropped + conflated + undelivered = published, once the writers are gone.
+//! 8. A writer wakes its reader only where that is armed, and pays no fence to find out: [`Gate::signal_lightly`](thalweg_queue::Gate).
 
 mod core;
+mod counts;
+mod queue;
 mod reader;
 mod receiving;
 mod segment;
@@ -29,6 +38,8 @@ mod waking;
 mod writer;
 
 pub use self::core::StreamCore;
+pub use counts::{Counts, Reason};
 pub use reader::{Batch, StreamReader};
 pub use receiving::OpenBatch;
-pub use writer::StreamWriter;
+pub use sending::Sent;
+pub use writer::{StreamWriter, WriteBatch};

@@ -9,18 +9,18 @@ use thalweg_wire::Decode;
 
 use crate::client::Opened;
 use crate::code::{Code, Failure};
+use crate::stream::counts::{Counts, Reason};
 use crate::stream::{OpenBatch, StreamCore};
-
-/// Records to a batch where the reader takes them one by one.
-const BATCH: u32 = 256;
 
 /// Reads a stream: record by record as an `Iterator` or a `futures::Stream`, or in batches, in place. Dropping it
 /// closes the stream.
 #[derive(Debug)]
 pub struct StreamReader<T> {
     core: Arc<StreamCore>,
-    /// What the iterator is in the middle of, and how far.
-    current: Option<(OpenBatch, u32)>,
+    /// All that a segment had when it was looked at: what is handed out of it costs no lock.
+    window: Option<OpenBatch>,
+    /// Records of the window that were handed out.
+    done: u32,
     /// The iterator has given its error; nothing follows it, or who skips errors would go round for ever.
     failed: bool,
     /// The core was passed on; it is not this reader's to close.
@@ -33,40 +33,59 @@ pub struct StreamReader<T> {
 /// Some records of a stream, in place. Given back when dropped.
 #[derive(Debug)]
 pub struct Batch<'a, T> {
-    core: &'a StreamCore,
-    open: OpenBatch,
-    record: PhantomData<fn() -> T>,
+    reader: &'a mut StreamReader<T>,
+    count: u32,
 }
 
-impl<T: Decode> Batch<'_, T> {
+impl<T> Batch<'_, T> {
+    fn window(&self) -> &OpenBatch {
+        let window = self.reader.window.as_ref();
+        window.expect("a batch is a part of the window, which stays as long as it does")
+    }
+
     /// How many records; never 0.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> u32 {
-        self.open.count
+        self.count
     }
 
     /// The number of the first record, from 0.
     pub fn first_sequence(&self) -> u64 {
-        self.open.first_sequence
+        self.window().first_sequence + u64::from(self.reader.done)
     }
 
     /// Records that were lost right before the first.
     pub fn lost_before(&self) -> u64 {
-        self.open.lost_before
+        if self.reader.done == 0 {
+            self.window().lost_before
+        } else {
+            0
+        }
     }
 
+    /// Why they were; of losses of several kinds at one place the reason of the first. `None` where nothing was lost.
+    pub fn lost_why(&self) -> Option<Reason> {
+        if self.reader.done == 0 {
+            self.window().reason
+        } else {
+            None
+        }
+    }
+}
+
+impl<T: Decode> Batch<'_, T> {
     /// The records, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = T::View<'_>> {
-        let bytes = self.open.segment.read(self.open.from, self.open.count);
-        let (first, stride) = (self.open.first(), self.open.stride());
-        (0..self.open.count).map(move |i| T::view(bytes, first + i * stride))
+        let (window, done) = (self.window(), self.reader.done);
+        let records = window.read::<T>(done, self.count);
+        records.map(|(bytes, at)| T::view(bytes, at))
     }
 }
 
 impl<T> Drop for Batch<'_, T> {
     fn drop(&mut self) {
-        // Closed meanwhile: then there is nothing to give back.
-        let _ = self.core.release(self.open.count);
+        self.reader.done += self.count;
+        self.reader.let_go_if_done();
     }
 }
 
@@ -79,11 +98,35 @@ fn ending<B>(result: Result<B, (Failure, bool)>) -> Result<Option<B>, Failure> {
     }
 }
 
+impl<T> StreamReader<T> {
+    fn let_go_if_done(&mut self) {
+        if let Some(window) = &self.window
+            && window.count == self.done
+        {
+            self.window = None;
+            let done = std::mem::take(&mut self.done);
+            // Closed meanwhile: then there is nothing to give back.
+            let _ = self.core.release(done);
+        }
+    }
+
+    /// What became of the stream's records so far. What was handed to this reader, up to a segment of it, counts as delivered.
+    pub fn counts(&self) -> Counts {
+        self.core.counts()
+    }
+
+    /// Records that were lost behind the last one, and why; none before that one was delivered.
+    pub fn lost_at_end(&self) -> (u64, Option<Reason>) {
+        self.core.lost_at_end()
+    }
+}
+
 impl<T: Decode> StreamReader<T> {
     pub(crate) fn new(core: Arc<StreamCore>) -> Self {
         Self {
             core,
-            current: None,
+            window: None,
+            done: 0,
             failed: false,
             passed_on: false,
             record: PhantomData,
@@ -106,22 +149,24 @@ impl<T: Decode> StreamReader<T> {
     /// `None`: the stream has ended.
     ///
     /// # Errors
-    /// How else the stream ended; `would_park`, `timed_out`, `interrupted`.
+    /// How else the stream ended; `would_park`, `timed_out`, `interrupted`; `argument`: `max` is 0.
+    #[inline]
     pub fn next_batch(&mut self, max: u32, deadline: u64) -> Result<Option<Batch<'_, T>>, Failure> {
-        self.let_go();
-        let open = ending(self.core.acquire(max, deadline))?;
-        Ok(open.map(|open| Batch {
-            core: &self.core,
-            open,
-            record: PhantomData,
-        }))
-    }
-
-    fn let_go(&mut self) {
-        if let Some((open, _)) = self.current.take() {
-            // Closed meanwhile: then there is nothing to give back.
-            let _ = self.core.release(open.count);
+        if max == 0 {
+            return Err(Code::Argument.because("a batch of 0 records"));
         }
+        let window = match &self.window {
+            Some(window) => window,
+            None => match ending(self.core.acquire_alone(u32::MAX, deadline))? {
+                Some(window) => &*self.window.insert(window),
+                None => return Ok(None),
+            },
+        };
+        let count = (window.count - self.done).min(max);
+        Ok(Some(Batch {
+            reader: self,
+            count,
+        }))
     }
 
     /// The iterator's last item.
@@ -129,17 +174,14 @@ impl<T: Decode> StreamReader<T> {
         (!std::mem::replace(&mut self.failed, true)).then_some(Err(failure))
     }
 
-    /// The next record of the batch that is open.
-    fn next_of_current(&mut self) -> Option<T> {
-        let (open, done) = self.current.as_mut()?;
-        if *done == open.count {
-            self.let_go();
-            return None;
-        }
-        let at = open.first() + *done * open.stride();
-        let bytes = open.segment.read(open.from + *done, 1);
-        *done += 1;
-        Some(T::owned(T::view(bytes, at)))
+    /// The next record of the window.
+    fn next_of_window(&mut self) -> Option<T> {
+        let window = self.window.as_ref()?;
+        let (bytes, at) = window.read::<T>(self.done, 1).next()?;
+        let record = T::owned(T::view(bytes, at));
+        self.done += 1;
+        self.let_go_if_done();
+        Some(record)
     }
 }
 
@@ -148,11 +190,11 @@ impl<T: Decode> Iterator for StreamReader<T> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some(record) = self.next_of_current() {
+            if let Some(record) = self.next_of_window() {
                 return Some(Ok(record));
             }
-            match ending(self.core.acquire(BATCH, u64::MAX)) {
-                Ok(Some(open)) => self.current = Some((open, 0)),
+            match ending(self.core.acquire_alone(u32::MAX, u64::MAX)) {
+                Ok(Some(window)) => self.window = Some(window),
                 Ok(None) => return None,
                 Err(failure) if failure.code == Code::Interrupted => {}
                 Err(failure) => return self.fail(failure),
@@ -167,11 +209,11 @@ impl<T: Decode> futures_core::Stream for StreamReader<T> {
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
         loop {
-            if let Some(record) = this.next_of_current() {
+            if let Some(record) = this.next_of_window() {
                 return Poll::Ready(Some(Ok(record)));
             }
-            match ending(this.core.try_acquire(BATCH)) {
-                Ok(Some(open)) => this.current = Some((open, 0)),
+            match ending(this.core.try_acquire(u32::MAX)) {
+                Ok(Some(window)) => this.window = Some(window),
                 Ok(None) => return Poll::Ready(None),
                 Err(failure) if failure.code == Code::WouldPark => {
                     if !this.core.arm(context.waker().clone()) {
@@ -186,8 +228,13 @@ impl<T: Decode> futures_core::Stream for StreamReader<T> {
 
 impl<T> Drop for StreamReader<T> {
     fn drop(&mut self) {
-        if !self.passed_on {
-            self.core.close();
+        if self.passed_on {
+            return;
         }
+        let unseen = self
+            .window
+            .take()
+            .map_or(0, |window| window.count - self.done);
+        self.core.leave(unseen.into());
     }
 }

@@ -2,27 +2,32 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::task::Waker;
 
-use thalweg_queue::{Parker, Wake as Parked, clock};
+use thalweg_queue::{Parker, Wake as Parked};
 use thalweg_runtime::{Woke, wait};
+use thalweg_wire::{Bytes, Decode};
 
 use crate::code::{Code, Failure};
-use crate::service::Policy;
-use crate::stream::core::{LANES, Reading, StreamCore, TAIL_BYTES, lock};
+use crate::stream::core::{StreamCore, lock};
+use crate::stream::counts::Reason;
 use crate::stream::segment::Segment;
 
 /// A batch that was acquired and not yet released.
 #[derive(Clone, Debug)]
 pub struct OpenBatch {
     pub(crate) segment: Arc<Segment>,
-    lane: usize,
-    pub(crate) from: u32,
+    pub(super) from: u32,
     /// Records in it.
     pub count: u32,
+    /// Where the tails of the segment ended when it was acquired.
+    pub(super) end: u32,
     /// Number of its first record.
     pub first_sequence: u64,
     /// Records lost right before it.
     pub lost_before: u64,
+    /// Why; `None` where none were.
+    pub reason: Option<Reason>,
 }
 
 impl OpenBatch {
@@ -43,113 +48,42 @@ impl OpenBatch {
 
     /// Bytes from the base that may be read.
     pub fn size(&self) -> u32 {
-        self.segment.readable()
+        self.end
+    }
+
+    /// `count` records after the first `skip`: the bytes of each with all tails, and where it stands in them.
+    #[inline]
+    pub(super) fn read<T: Decode>(
+        &self,
+        skip: u32,
+        count: u32,
+    ) -> impl ExactSizeIterator<Item = (Bytes<'_>, u32)> {
+        assert!(skip <= self.count && count <= self.count - skip);
+        // SAFETY: `Queue::take` made the batch, or a longer one of which it is the rest, from the segment's mark.
+        let (slots, tails, tails_at) =
+            unsafe { self.segment.read(self.from + skip, count, self.end) };
+        let stride = self.segment.stride();
+        let first = (self.from + skip) * stride;
+        // A record has its own slot alone, whose length the compiler knows.
+        let records = slots.chunks_exact(T::SIZE.max(1) as usize);
+        (0..count).zip(records).map(move |(i, slot)| {
+            let at = first + i * stride;
+            (
+                Bytes::batch(&slot[..T::SIZE as usize], at, tails, tails_at),
+                at,
+            )
+        })
     }
 }
 
 impl StreamCore {
-    /// Segments are used again if nobody else has them and they are of the usual size.
-    pub(super) fn keep(&self, mut segment: Arc<Segment>) {
-        if let Some(sole) = Arc::get_mut(&mut segment)
-            && sole.is_usual(self.slots, self.slots * TAIL_BYTES)
-        {
-            sole.reset();
-            lock(&self.credit).spare.push(segment);
-        }
-    }
-
-    fn give_back(&self, lane: usize, segment: Arc<Segment>) {
-        if let Some(lane) = self.lanes[lane].get() {
-            lane.taken.fetch_sub(1, Ordering::Relaxed);
-        }
-        self.keep(segment);
-        lock(&self.credit).taken -= 1;
-        self.wake_writers();
-    }
-
-    /// What lane `number` holds: a run of its first segment that has something.
-    pub(super) fn run_of(
-        &self,
-        reading: &mut Reading,
-        number: usize,
-    ) -> Option<(Arc<Segment>, u32, u32)> {
-        let lane = self.lanes[number].get()?;
-        loop {
-            let first = lock(&lane.segments).front().cloned()?;
-            // Sealed is read first: records committed after it was not, show up later.
-            let sealed = first.is_sealed();
-            let (read, records) = (reading.read[number], first.records());
-            if records > read {
-                return Some((first, read, records - read));
-            }
-            if !sealed {
-                return None;
-            }
-            drop(lock(&lane.segments).pop_front());
-            reading.read[number] = 0;
-            self.give_back(number, first);
-        }
-    }
-
-    fn take_run(&self, reading: &mut Reading, max: u32) -> Option<OpenBatch> {
-        reading.read.resize(LANES, 0);
-        let begin = reading.next_lane;
-        for ahead in 0..LANES {
-            let lane = (begin + ahead) % LANES;
-            if let Some((segment, from, count)) = self.run_of(reading, lane) {
-                // The same lane again next time, until its segment is through: records of one file stay together.
-                reading.next_lane = if count > max {
-                    lane
-                } else {
-                    (lane + 1) % LANES
-                };
-                let count = count.min(max);
-                reading.read[lane] = from + count;
-                return Some(OpenBatch {
-                    segment,
-                    lane,
-                    from,
-                    count,
-                    first_sequence: reading.sequence,
-                    lost_before: 0,
-                });
-            }
-        }
-        None
-    }
-
-    fn take_latest(&self, reading: &Reading) -> Option<OpenBatch> {
-        let mut latest = lock(&self.latest);
-        let segment = latest.newest.take()?;
-        let lost = std::mem::take(&mut latest.conflated);
-        Some(OpenBatch {
-            segment,
-            lane: 0,
-            from: 0,
-            count: 1,
-            first_sequence: reading.sequence + lost,
-            lost_before: lost,
-        })
-    }
-
-    fn take(&self, reading: &mut Reading, max: u32) -> Option<OpenBatch> {
-        let batch = match self.options.policy {
-            Policy::Block => self.take_run(reading, max),
-            Policy::Latest => self.take_latest(reading),
-        }?;
-        reading.sequence = batch.first_sequence + u64::from(batch.count);
-        reading.last_given = clock::now();
-        reading.open = Some(batch.clone());
-        Some(batch)
-    }
-
     /// A batch of at most `max` records, if there is one.
     ///
     /// # Errors
     /// `would_park`; with `true`, how the stream ended: `closed` regularly. `argument`: a batch is open, another thread reads.
     pub fn try_acquire(&self, max: u32) -> Result<OpenBatch, (Failure, bool)> {
-        let mut reading = lock(&self.reading);
-        if reading.open.is_some() {
+        let mut queue = lock(&self.queue);
+        if queue.open.is_some() {
             let why = "the batch before is still open: release it first";
             return Err((Code::Argument.because(why), false));
         }
@@ -161,7 +95,7 @@ impl StreamCore {
         }
         // Before the look: what was committed before the ending is seen after it.
         let ending = self.ending.get();
-        match self.take(&mut reading, max) {
+        match queue.take(max) {
             Some(batch) => Ok(batch),
             None => match ending {
                 Some(why) => Err((why.clone(), true)),
@@ -170,7 +104,7 @@ impl StreamCore {
         }
     }
 
-    /// As [`try_acquire`](Self::try_acquire), and waits until `deadline` ([`clock`]; 0: not at all).
+    /// As [`try_acquire`](Self::try_acquire), and waits until `deadline` ([`clock`](thalweg_queue::clock); 0: not at all).
     ///
     /// # Errors
     /// As there, and `timed_out`, `interrupted`. `would_park` also where an actor must not wait, as in [`native`](thalweg_runtime::native).
@@ -184,7 +118,12 @@ impl StreamCore {
         result
     }
 
-    fn acquire_alone(&self, max: u32, deadline: u64) -> Result<OpenBatch, (Failure, bool)> {
+    /// The same for who is known to be the only one.
+    pub(super) fn acquire_alone(
+        &self,
+        max: u32,
+        deadline: u64,
+    ) -> Result<OpenBatch, (Failure, bool)> {
         let nothing = |result: &Result<_, (Failure, bool)>| matches!(result, Err((f, _)) if f.code == Code::WouldPark);
         loop {
             let result = self.try_acquire(max);
@@ -194,7 +133,7 @@ impl StreamCore {
             let lingers = if wait::in_actor() {
                 None
             } else {
-                self.lingers_until()
+                self.lingers_until(wait::waker())
             };
             let woke = if let Some(until) = lingers {
                 match Parker::current().park(Some(until.min(deadline))) {
@@ -204,7 +143,7 @@ impl StreamCore {
                 }
             } else {
                 self.request_anew();
-                self.gate.arm(wait::waker());
+                self.gate.arm_heavily(wait::waker());
                 let result = self.try_acquire(max);
                 if !nothing(&result) {
                     self.gate.disarm();
@@ -234,8 +173,8 @@ impl StreamCore {
     /// # Errors
     /// `argument`: no batch is open, or it has fewer.
     pub fn release(&self, count: u32) -> Result<(), Failure> {
-        let mut reading = lock(&self.reading);
-        let Some(open) = &mut reading.open else {
+        let mut queue = lock(&self.queue);
+        let Some(open) = &mut queue.open else {
             return Err(Code::Argument.because("no batch is open"));
         };
         if count > open.count {
@@ -248,20 +187,14 @@ impl StreamCore {
         open.from += count;
         open.first_sequence += u64::from(count);
         open.lost_before = 0;
+        open.reason = None;
         if open.count > 0 {
             return Ok(());
         }
-        let Some(OpenBatch { segment, lane, .. }) = reading.open.take() else {
-            return Ok(());
-        };
-        match self.options.policy {
-            Policy::Latest => self.keep(segment),
-            Policy::Block => {
-                drop(segment);
-                // Rule 2: gives the segment back, if it was the last of it.
-                self.run_of(&mut reading, lane);
-            }
-        }
+        queue.open = None;
+        let waiting = queue.give_back();
+        drop(queue);
+        waiting.into_iter().for_each(Waker::wake);
         Ok(())
     }
 }

@@ -2,9 +2,10 @@
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use thalweg_wire::{Bytes, Encode, Encoder, NoRoom};
+use thalweg_wire::{Decode, Encode, Encoder, NoRoom};
 
 /// Alignment of a segment: a cache line, and more than any record needs.
 const ALIGN: usize = 64;
@@ -17,14 +18,19 @@ pub(crate) struct Segment {
     stride: u32,
     slots: u32,
     tails_at: u32,
-    /// `records << 32 | end of tails`: rule 1 of the stream.
-    committed: AtomicU64,
     sealed: AtomicBool,
+    committed: Committed,
 }
+
+/// `records << 32 | end of tails`: rule 1 of the stream. The writer stores it for each record, so it has a cache line for itself: who
+/// reads the geometry does not wait for it.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Committed(AtomicU64);
 
 // SAFETY: rule 1: the one writer touches only what lies beyond `committed`, readers only what lies before it.
 unsafe impl Send for Segment {}
-// SAFETY: as above; that there is one writer at a time is the lane's lock.
+// SAFETY: as above; that there is one writer is `Open`, which is made once for a segment and is not `Sync`.
 unsafe impl Sync for Segment {}
 
 impl Segment {
@@ -41,14 +47,14 @@ impl Segment {
             stride,
             slots,
             tails_at,
-            committed: AtomicU64::new(u64::from(tails_at)),
             sealed: AtomicBool::new(false),
+            committed: Committed(AtomicU64::new(u64::from(tails_at))),
         })
     }
 
     /// Empty again. Only the sole owner can.
     pub(crate) fn reset(&mut self) {
-        *self.committed.get_mut() = u64::from(self.tails_at);
+        *self.committed.0.get_mut() = u64::from(self.tails_at);
         *self.sealed.get_mut() = false;
     }
 
@@ -58,13 +64,9 @@ impl Segment {
     }
 
     /// Records that may be read, and where their tails end.
-    fn mark(&self) -> (u32, u32) {
-        let mark = self.committed.load(Ordering::Acquire);
+    pub(crate) fn mark(&self) -> (u32, u32) {
+        let mark = self.committed.0.load(Ordering::Acquire);
         ((mark >> 32) as u32, mark as u32)
-    }
-
-    pub(crate) fn records(&self) -> u32 {
-        self.mark().0
     }
 
     pub(crate) fn stride(&self) -> u32 {
@@ -75,57 +77,20 @@ impl Segment {
         self.memory.as_ptr()
     }
 
-    /// Bytes from the base on that are committed.
-    pub(crate) fn readable(&self) -> u32 {
-        self.mark().1
-    }
-
-    /// No record will follow those that are committed.
-    pub(crate) fn seal(&self) {
-        self.sealed.store(true, Ordering::Release);
-    }
-
     pub(crate) fn is_sealed(&self) -> bool {
         self.sealed.load(Ordering::Acquire)
     }
 
-    /// The writer: one more record. `NoRoom::needed` is of tails, and `Some(0)` where a slot is wanting.
-    pub(crate) fn write<T: Encode + ?Sized>(&self, value: &T) -> Result<(), NoRoom> {
-        let (records, end) = self.mark();
-        if records == self.slots {
-            return Err(NoRoom { needed: Some(0) });
-        }
-        let slot_at = records * self.stride;
-        // SAFETY: rule 1: both ranges lie beyond the mark and inside the allocation, they do not overlap (the slot ends at or
-        // before `tails_at`, the tails begin at or after it), and the lane's lock keeps other writers out.
-        let (slot, tails) = unsafe {
-            (
-                std::slice::from_raw_parts_mut(
-                    self.memory.as_ptr().add(slot_at as usize),
-                    self.stride as usize,
-                ),
-                std::slice::from_raw_parts_mut(
-                    self.memory.as_ptr().add(end as usize),
-                    (self.size - end) as usize,
-                ),
-            )
-        };
-        let mut encoder = Encoder::fixed(slot, slot_at, tails, end);
-        value.encode(&mut encoder, slot_at);
-        let used = encoder.finish_record()?;
-        let mark = u64::from(records + 1) << 32 | u64::from(end + used);
-        self.committed.store(mark, Ordering::Release);
-        Ok(())
-    }
-
-    /// The reader: records `from .. from + count`, which must be committed.
-    pub(crate) fn read(&self, from: u32, count: u32) -> Bytes<'_> {
-        let (records, end) = self.mark();
-        assert!(from + count <= records, "only what is committed is read");
+    /// The reader: the slots of records `from .. from + count`, the tails up to `end`, and where these begin.
+    ///
+    /// # Safety
+    /// They are committed: [`mark`](Self::mark) has said at least `from + count` records and `end` since the segment was last empty.
+    #[inline]
+    pub(crate) unsafe fn read(&self, from: u32, count: u32, end: u32) -> (&[u8], &[u8], u32) {
         let at = from * self.stride;
         // SAFETY: rule 1: both ranges lie before the mark, so nobody writes them while the segment is in use; the caller's borrow
         // keeps it in use.
-        let (slots, tails) = unsafe {
+        unsafe {
             (
                 std::slice::from_raw_parts(
                     self.memory.as_ptr().add(at as usize),
@@ -135,9 +100,9 @@ impl Segment {
                     self.memory.as_ptr().add(self.tails_at as usize),
                     (end - self.tails_at) as usize,
                 ),
+                self.tails_at,
             )
-        };
-        Bytes::batch(slots, at, tails, self.tails_at)
+        }
     }
 }
 
@@ -150,23 +115,126 @@ impl Drop for Segment {
     }
 }
 
+/// The writer's side of a segment. What it has written is visible from [`commit`](Self::commit) on.
+#[derive(Debug)]
+pub(crate) struct Open {
+    segment: Arc<Segment>,
+    records: u32,
+    end: u32,
+    committed: u32,
+}
+
+impl Open {
+    /// The writer's side of an empty segment, and what goes to the reader. A segment is opened once until it is reset.
+    pub(crate) fn new(segment: Segment) -> (Self, Arc<Segment>) {
+        Self::again(Arc::new(segment)).unwrap_or_else(|_| unreachable!("nobody else has it"))
+    }
+
+    /// The same of a segment that was used before.
+    ///
+    /// # Errors
+    /// Somebody else has it still.
+    pub(crate) fn again(mut segment: Arc<Segment>) -> Result<(Self, Arc<Segment>), Arc<Segment>> {
+        match Arc::get_mut(&mut segment) {
+            Some(sole) => sole.reset(),
+            None => return Err(segment),
+        }
+        let open = Self {
+            records: 0,
+            end: segment.tails_at,
+            committed: 0,
+            segment: Arc::clone(&segment),
+        };
+        Ok((open, segment))
+    }
+
+    /// One more record, not yet visible. `NoRoom::needed` is of tails, and `Some(0)` where a slot is wanting.
+    #[inline]
+    pub(crate) fn write<T: Encode + ?Sized>(&mut self, value: &T) -> Result<(), NoRoom> {
+        let segment = &*self.segment;
+        if self.records == segment.slots {
+            return Err(NoRoom { needed: Some(0) });
+        }
+        assert!(<T::As as Decode>::SIZE <= segment.stride);
+        let slot_at = self.records * segment.stride;
+        // SAFETY: rule 1: both ranges lie beyond the mark and inside the allocation, they do not overlap (the slot ends at or
+        // before `tails_at`, the tails begin at or after it), and `Open` is the only writer: it is borrowed exclusively.
+        let (slot, tails) = unsafe {
+            (
+                std::slice::from_raw_parts_mut(
+                    segment.memory.as_ptr().add(slot_at as usize),
+                    <T::As as Decode>::SIZE as usize,
+                ),
+                std::slice::from_raw_parts_mut(
+                    segment.memory.as_ptr().add(self.end as usize),
+                    (segment.size - self.end) as usize,
+                ),
+            )
+        };
+        let mut encoder = Encoder::fixed(slot, slot_at, tails, self.end);
+        value.encode(&mut encoder, slot_at);
+        self.end += encoder.finish_record()?;
+        self.records += 1;
+        Ok(())
+    }
+
+    /// Records that were written and are not visible.
+    #[inline]
+    pub(crate) fn pending(&self) -> u32 {
+        self.records - self.committed
+    }
+
+    /// What was written may be read.
+    #[inline]
+    pub(crate) fn commit(&mut self) {
+        let mark = u64::from(self.records) << 32 | u64::from(self.end);
+        self.segment.committed.0.store(mark, Ordering::Release);
+        self.committed = self.records;
+    }
+
+    /// Commits; no record will follow. The caller holds the queue's lock, so that the reader, who looks under it, is the only one
+    /// who has the segment when it sees this.
+    pub(crate) fn seal(mut self) {
+        self.commit();
+        self.segment.sealed.store(true, Ordering::Release);
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Segment;
-    use thalweg_wire::Decode;
+    use super::{Open, Segment};
+    use thalweg_wire::{Bytes, Decode};
 
     #[test]
     fn records_are_read_as_they_were_written_until_there_is_no_room() {
-        let segment = Segment::new(8, 3, 10).unwrap();
-        segment.write("four").unwrap();
-        segment.write("sixsix").unwrap();
+        let (mut open, segment) = Open::new(Segment::new(8, 3, 10).unwrap());
+        open.write("four").unwrap();
+        open.write("sixsix").unwrap();
+        assert_eq!(segment.mark().0, 0, "nothing is visible yet");
         // A slot is left, but no tail.
-        assert_eq!(segment.write("x").unwrap_err().needed, Some(1));
-        segment.write("").unwrap();
-        assert_eq!(segment.write("").unwrap_err().needed, Some(0));
-        let bytes = segment.read(1, 2);
+        assert_eq!(open.write("x").unwrap_err().needed, Some(1));
+        open.write("").unwrap();
+        assert_eq!(open.write("").unwrap_err().needed, Some(0));
+        open.commit();
+        let (records, end) = segment.mark();
+        assert_eq!(records, 3);
+        // SAFETY: the mark says so.
+        let (slots, tails, tails_at) = unsafe { segment.read(1, 2, end) };
+        let bytes = Bytes::batch(slots, 8, tails, tails_at);
         assert_eq!(String::view(bytes, 8), "sixsix");
         assert_eq!(String::view(bytes, 16), "");
-        assert_eq!(segment.records(), 3);
+    }
+
+    #[test]
+    fn a_segment_is_used_again_only_by_who_has_it_alone() {
+        let (open, segment) = Open::new(Segment::new(8, 3, 10).unwrap());
+        let segment = Open::again(segment).unwrap_err();
+        open.seal();
+        let (mut open, segment) = Open::again(segment).unwrap();
+        assert!(!segment.is_sealed());
+        assert_eq!(segment.mark(), (0, 24));
+        open.write("again").unwrap();
+        open.commit();
+        assert_eq!(segment.mark(), (1, 29));
     }
 }

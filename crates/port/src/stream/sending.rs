@@ -1,31 +1,70 @@
-//! Writing into a stream: lanes, credit, and the one place of the policy `latest`.
+//! Writing into a stream: segments, credit, and what happens where it is full.
 
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
+use std::task::Waker;
 
+use thalweg_queue::clock;
 use thalweg_runtime::{Woke, wait};
 use thalweg_wire::{Encode, NoRoom};
 
 use crate::code::{Code, Failure, would_park};
 use crate::service::Policy;
-use crate::stream::core::{LANES, Lane, StreamCore, TAIL_BYTES, lock};
-use crate::stream::segment::Segment;
+use crate::stream::core::{StreamCore, lock};
+use crate::stream::counts::{Gap, Reason};
+use crate::stream::queue::Queue;
+use crate::stream::segment::{Open, Segment};
 
 /// A record may be this large, and no larger.
 const LARGEST_RECORD: u32 = 64 << 20;
 
+/// What became of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sent {
+    /// It is in the stream.
+    Written,
+    /// The stream is full and it was dropped; the reader is told how many were.
+    Dropped,
+}
+
+/// What a writer has for itself.
+#[derive(Debug)]
+pub(super) struct Own {
+    number: u64,
+    open: Option<Open>,
+    /// Records that it gave and that are not in the stream's books yet.
+    published: u64,
+    /// What is missing before its next record.
+    gap: Gap,
+}
+
+/// What a writer that needs a segment is told.
+enum Place {
+    Here(Open),
+    /// It will be woken.
+    Wait,
+    Dropped(Reason),
+}
+
 impl StreamCore {
-    pub(crate) fn add_writer(&self) {
+    pub(super) fn number(&self) -> Own {
+        Own {
+            number: self.numbers.fetch_add(1, Ordering::Relaxed),
+            open: None,
+            published: 0,
+            gap: Gap::default(),
+        }
+    }
+
+    pub(super) fn add_writer(&self) {
         self.writers.fetch_add(1, Ordering::Relaxed);
     }
 
     /// The last writer's leaving is the regular end. A writer that a panic unwinds never counts as having left: the call's
     /// guard ends the stream, with the panic's message, and no other writer's leaving may come before it.
-    pub(crate) fn remove_writer(&self, lane: Option<u8>) {
-        if let Some(lane) = lane {
-            lock(&self.credit).free_lanes.push(lane);
-        }
+    pub(super) fn remove_writer(&self, own: &mut Own) {
+        self.settle_and_wake(own, |queue, own| {
+            queue.last_gap.add(std::mem::take(&mut own.gap));
+        });
         if std::thread::panicking() {
             return;
         }
@@ -34,133 +73,208 @@ impl StreamCore {
         }
     }
 
-    /// A lane for a writer, and whether it has it for itself.
-    pub(crate) fn take_lane(&self) -> (u8, bool) {
-        let mut credit = lock(&self.credit);
-        if let Some(lane) = credit.free_lanes.pop() {
-            return (lane, true);
-        }
-        let lane = credit.lanes % LANES as u8;
-        let own = (credit.lanes as usize) < LANES;
-        if own {
-            credit.lanes += 1;
-        }
-        (lane, own)
+    /// Settles where no segment follows.
+    fn settle_and_wake(&self, own: &mut Own, and: impl FnOnce(&mut Queue, &mut Own)) {
+        let waiting = {
+            let mut queue = lock(&self.queue);
+            Self::settle(&mut queue, own);
+            and(&mut queue, own);
+            queue.give_back()
+        };
+        waiting.into_iter().for_each(Waker::wake);
+        self.gate.signal();
     }
 
-    fn lane(&self, lane: u8) -> &Lane {
-        self.lanes[lane as usize].get_or_init(|| Lane {
-            open: Mutex::new(None),
-            segments: Mutex::default(),
-            taken: AtomicU32::new(0),
-        })
+    /// Seals what the writer has open, and enters what it gave into the books.
+    fn settle(queue: &mut Queue, own: &mut Own) {
+        if let Some(open) = own.open.take() {
+            open.seal();
+        }
+        queue.counts.published += std::mem::take(&mut own.published);
     }
 
-    /// Writes one record; waits for credit.
-    pub(crate) fn send<T: Encode + ?Sized>(&self, lane: u8, value: &T) -> Result<(), Failure> {
+    /// Writes one record. The reader sees it once there are `batch` that it has not seen.
+    #[inline]
+    pub(super) fn send<T: Encode + ?Sized>(
+        &self,
+        own: &mut Own,
+        value: &T,
+        batch: u32,
+        deadline: u64,
+    ) -> Result<Sent, Failure> {
         self.check_open()?;
-        match self.options.policy {
-            Policy::Block => self.send_in_lane(lane, value),
-            Policy::Latest => self.send_latest(value),
+        if let Some(open) = &mut own.open
+            && open.write(value).is_ok()
+        {
+            own.published += 1;
+            if open.pending() >= batch {
+                open.commit();
+                self.gate.signal_lightly();
+            }
+            return Ok(Sent::Written);
+        }
+        self.send_slowly(own, value, batch, deadline)
+    }
+
+    /// What was written is seen.
+    pub(super) fn commit(&self, own: &mut Own) {
+        if let Some(open) = &mut own.open
+            && open.pending() > 0
+        {
+            open.commit();
+            self.gate.signal_lightly();
         }
     }
 
-    fn send_in_lane<T: Encode + ?Sized>(&self, number: u8, value: &T) -> Result<(), Failure> {
-        let lane = self.lane(number);
-        let mut tails = self.slots * TAIL_BYTES;
+    pub(super) fn lost(&self, own: &mut Own, records: u64) {
+        let gap = Gap::new(records, Reason::Writer);
+        own.published += records;
+        self.settle_and_wake(own, |queue, own| {
+            queue.counts.lose(gap);
+            own.gap.add(gap);
+        });
+    }
+
+    /// The open segment is full, or there is none.
+    #[cold]
+    #[inline(never)]
+    fn send_slowly<T: Encode + ?Sized>(
+        &self,
+        own: &mut Own,
+        value: &T,
+        batch: u32,
+        deadline: u64,
+    ) -> Result<Sent, Failure> {
+        let mut tails = self.tails();
         loop {
-            {
-                let mut open = lock(&lane.open);
-                if let Some(segment) = &*open {
-                    match segment.write(value) {
-                        Ok(()) => break,
-                        Err(NoRoom { needed }) => {
-                            let needed = needed.ok_or_else(too_large)?;
-                            if needed > LARGEST_RECORD {
-                                return Err(too_large());
-                            }
-                            tails = tails.max(needed + 8);
-                            segment.seal();
-                            *open = None;
-                        }
+            if let Some(open) = &mut own.open {
+                match open.write(value) {
+                    Ok(()) => break,
+                    Err(NoRoom { needed }) => {
+                        let needed = needed
+                            .filter(|needed| *needed <= LARGEST_RECORD)
+                            .ok_or_else(too_large)?;
+                        tails = tails.max(needed.saturating_add(8));
                     }
                 }
-                if let Some(segment) = self.take_segment(lane, tails)? {
-                    lock(&lane.segments).push_back(Arc::clone(&segment));
-                    *open = Some(segment);
-                    continue;
+            }
+            match self.next_segment(own, tails, deadline)? {
+                Place::Here(open) => own.open = Some(open),
+                Place::Dropped(reason) => {
+                    own.published += 1;
+                    own.gap.add(Gap::new(1, reason));
+                    return Ok(Sent::Dropped);
+                }
+                Place::Wait => {
+                    // What was sealed may be what the reader waits for.
+                    self.gate.signal();
+                    self.wait(deadline)?;
                 }
             }
-            // Without the lane's lock: who shares the lane must not be kept from its worker.
-            if !wait::may_park() {
-                return Err(would_park());
-            }
-            if wait::park(None) == Woke::Stopping {
-                return Err(Code::ShutDown.because("the runtime stops"));
-            }
-            self.check_open()?;
         }
-        // Rule 4.
-        let bit = 1 << number;
-        if self.ready.load(Ordering::Relaxed) & bit == 0 {
-            self.ready.fetch_or(bit, Ordering::Relaxed);
+        own.published += 1;
+        if self.options.policy == Policy::Latest {
+            // One record is all that such a segment has.
+            Self::settle(&mut lock(&self.queue), own);
+            self.gate.signal();
+        } else if let Some(open) = &mut own.open {
+            if open.pending() >= batch {
+                open.commit();
+            }
+            // Also what is in the segment before.
+            self.gate.signal();
         }
-        self.gate.signal();
-        Ok(())
+        Ok(Sent::Written)
     }
 
-    /// Rule 3. `None`: no credit; the caller will be woken.
-    fn take_segment(&self, lane: &Lane, tails: u32) -> Result<Option<Arc<Segment>>, Failure> {
-        let mut credit = lock(&self.credit);
+    fn wait(&self, deadline: u64) -> Result<(), Failure> {
+        if deadline == 0 {
+            return Err(full_until());
+        }
+        if !wait::may_park() {
+            return Err(would_park());
+        }
+        let deadline = (deadline != u64::MAX).then_some(deadline);
+        if wait::park(deadline) == Woke::Stopping {
+            return Err(Code::ShutDown.because("the runtime stops"));
+        }
         self.check_open()?;
-        let least = lane.taken.load(Ordering::Relaxed) < 2;
-        if !least && credit.taken >= self.most {
-            credit.waiting.push(wait::waker());
-            return Ok(None);
+        if deadline.is_some_and(|deadline| deadline <= clock::now()) {
+            return Err(full_until());
         }
-        let segment = if tails > self.slots * TAIL_BYTES {
-            Segment::new(self.stride, 1, tails).map(Arc::new)
-        } else {
-            credit.spare.pop().or_else(|| self.new_segment())
-        };
-        let segment =
-            segment.ok_or_else(|| Code::Overloaded.because("no memory for the stream"))?;
-        credit.taken += 1;
-        lane.taken.fetch_add(1, Ordering::Relaxed);
-        Ok(Some(segment))
-    }
-
-    fn new_segment(&self) -> Option<Arc<Segment>> {
-        Segment::new(self.stride, self.slots, self.slots * TAIL_BYTES).map(Arc::new)
-    }
-
-    /// Rule 6.
-    fn send_latest<T: Encode + ?Sized>(&self, value: &T) -> Result<(), Failure> {
-        let spare = lock(&self.credit).spare.pop();
-        let mut segment = spare
-            .or_else(|| self.new_segment())
-            .ok_or_else(|| Code::Overloaded.because("no memory for the stream"))?;
-        if let Err(NoRoom { needed }) = segment.write(value) {
-            let needed = needed
-                .filter(|n| *n <= LARGEST_RECORD)
-                .ok_or_else(too_large)?;
-            segment = Segment::new(self.stride, 1, needed + 8)
-                .map(Arc::new)
-                .ok_or_else(|| Code::Overloaded.because("no memory for the stream"))?;
-            segment.write(value).map_err(|_| too_large())?;
-        }
-        let overtaken = {
-            let mut latest = lock(&self.latest);
-            let overtaken = latest.newest.replace(segment);
-            latest.conflated += u64::from(overtaken.is_some());
-            overtaken
-        };
-        if let Some(segment) = overtaken {
-            self.keep(segment);
-        }
-        self.gate.signal();
         Ok(())
     }
+
+    /// Rule 3.
+    fn next_segment(&self, own: &mut Own, tails: u32, deadline: u64) -> Result<Place, Failure> {
+        let (place, waiting, lingering) = {
+            let mut queue = lock(&self.queue);
+            self.check_open()?;
+            Self::settle(&mut queue, own);
+            let waiting = queue.give_back();
+            let fills = queue.taken() * 2 >= self.most;
+            let lingering = fills.then(|| queue.lingering.take()).flatten();
+            let place = self.place(&mut queue, own, tails, deadline);
+            (place, waiting, lingering)
+        };
+        waiting.into_iter().chain(lingering).for_each(Waker::wake);
+        place
+    }
+
+    fn place(
+        &self,
+        queue: &mut Queue,
+        own: &mut Own,
+        tails: u32,
+        deadline: u64,
+    ) -> Result<Place, Failure> {
+        let policy = self.options.policy;
+        let full = queue.taken() >= self.most;
+        if full && (policy == Policy::Latest || queue.has_of(own.number)) {
+            match policy {
+                Policy::Block => {
+                    if deadline != 0 {
+                        queue.wait(wait::waker());
+                    }
+                    return Ok(Place::Wait);
+                }
+                Policy::Fail => {
+                    return Err(Code::Overloaded.because("the stream is full"));
+                }
+                Policy::DropNewest => return Ok(Self::drop_newest(queue, Reason::DroppedNewest)),
+                Policy::DropOldest => {
+                    if !queue.drop_oldest(Reason::DroppedOldest) {
+                        return Ok(Self::drop_newest(queue, Reason::Held));
+                    }
+                }
+                // What the reader holds is beside the one place.
+                Policy::Latest => {
+                    queue.drop_oldest(Reason::Conflated);
+                }
+            }
+        }
+        let usual = self.tails();
+        let segment = if tails > usual {
+            Segment::new(self.stride, 1, tails).map(Open::new)
+        } else {
+            queue
+                .spare()
+                .or_else(|| Segment::new(self.stride, self.slots, usual).map(Open::new))
+        };
+        let (open, segment) =
+            segment.ok_or_else(|| Code::Overloaded.because("no memory for the stream"))?;
+        queue.push(segment, own.number, std::mem::take(&mut own.gap));
+        Ok(Place::Here(open))
+    }
+
+    fn drop_newest(queue: &mut Queue, reason: Reason) -> Place {
+        queue.counts.lose(Gap::new(1, reason));
+        Place::Dropped(reason)
+    }
+}
+
+fn full_until() -> Failure {
+    Code::TimedOut.because("the stream was full until the deadline")
 }
 
 fn too_large() -> Failure {

@@ -15,8 +15,8 @@ use thalweg_queue::clock;
 use crate::code::Failure;
 use crate::completion::Port;
 use crate::parcel::Completed;
-use crate::service::Policy;
-use crate::stream::core::{LANES, Reading, StreamCore, lock};
+use crate::stream::core::{StreamCore, lock};
+use crate::stream::queue::Queue;
 
 /// What a wake across processors costs, doubled: a shorter wait would not save one.
 const LEAST_LINGER_NS: u64 = 64_000;
@@ -63,17 +63,17 @@ impl Wake for Later {
         let Some(stream) = self.stream.upgrade() else {
             return;
         };
-        let mut reading = lock(&stream.reading);
-        if reading.request != self.request {
+        let mut queue = lock(&stream.queue);
+        if queue.request != self.request {
             return;
         }
         // Under the lock: a reader that asks to be woken in another way meanwhile comes after this.
-        let ready = stream.has_something(&mut reading) || {
-            reading.linger = 0;
-            stream.gate.arm(self.announce.clone());
-            stream.has_something(&mut reading) && stream.gate.disarm()
+        let ready = stream.has_something(&queue) || {
+            queue.linger = 0;
+            stream.gate.arm_heavily(self.announce.clone());
+            stream.has_something(&queue) && stream.gate.disarm()
         };
-        drop(reading);
+        drop(queue);
         if ready {
             self.announce.wake_by_ref();
         }
@@ -82,39 +82,33 @@ impl Wake for Later {
 
 impl StreamCore {
     /// Whether `acquire` would not wait.
-    fn has_something(&self, reading: &mut Reading) -> bool {
-        if self.ending.get().is_some() || self.closed.load(Ordering::Acquire) {
-            return true;
-        }
-        match self.options.policy {
-            Policy::Latest => lock(&self.latest).newest.is_some(),
-            Policy::Block => {
-                reading.read.resize(LANES, 0);
-                (0..LANES).any(|lane| self.run_of(reading, lane).is_some())
-            }
-        }
+    fn has_something(&self, queue: &Queue) -> bool {
+        self.over.load(Ordering::Acquire) || queue.has_records()
     }
 
-    /// The reader found nothing. Until when it lingers; `None`: it does not, and is to be armed.
-    pub(super) fn lingers_until(&self) -> Option<u64> {
-        let mut reading = lock(&self.reading);
-        let now = clock::now();
-        let linger = reading.linger.max(LEAST_LINGER_NS);
-        if now.saturating_sub(reading.last_given) >= linger {
-            reading.linger = 0;
+    /// The reader found nothing. Until when it lingers, unless `waker` is woken before, since the stream fills; `None`: it
+    /// does not linger, and is to be armed.
+    pub(super) fn lingers_until(&self, waker: Waker) -> Option<u64> {
+        let mut queue = lock(&self.queue);
+        if !std::mem::take(&mut queue.given) {
+            queue.linger = 0;
+            queue.lingering = None;
             return None;
         }
-        reading.linger = (linger * 2).min(MOST_LINGER_NS);
-        Some(now + linger)
+        let linger = queue.linger.max(LEAST_LINGER_NS);
+        queue.linger = (linger * 2).min(MOST_LINGER_NS);
+        queue.lingering = Some(waker);
+        Some(clock::now() + linger)
     }
 
     /// The reader asks to be woken in another way than before.
     pub(super) fn request_anew(&self) {
-        let later = {
-            let mut reading = lock(&self.reading);
-            reading.request += 1;
-            reading.later.take()
+        let (later, lingering) = {
+            let mut queue = lock(&self.queue);
+            queue.request += 1;
+            (queue.later.take(), queue.lingering.take())
         };
+        drop(lingering);
         if let Some(timer) = later {
             self.call.instance.runtime.timers().cancel(timer);
         }
@@ -123,13 +117,13 @@ impl StreamCore {
     /// Has `waker` woken as soon as `acquire` would not wait. `true`: it would not now, and nothing was armed.
     pub(crate) fn arm(&self, waker: Waker) -> bool {
         self.request_anew();
-        let mut reading = lock(&self.reading);
-        if self.has_something(&mut reading) {
+        let queue = lock(&self.queue);
+        if self.has_something(&queue) {
             return true;
         }
-        self.gate.arm(waker);
+        self.gate.arm_heavily(waker);
         // If a writer had the waker already, it is woken, and that is the answer.
-        self.has_something(&mut reading) && self.gate.disarm()
+        self.has_something(&queue) && self.gate.disarm()
     }
 
     /// Has a [`StreamReady`](crate::Kind::StreamReady) come to `port` as soon as `acquire` would not wait, or a little later where the stream is
@@ -143,7 +137,7 @@ impl StreamCore {
         token: u64,
         handle: u64,
     ) -> Result<bool, Failure> {
-        if self.has_something(&mut lock(&self.reading)) {
+        if self.has_something(&lock(&self.queue)) {
             return Ok(true);
         }
         port.reserve()?;
@@ -153,20 +147,20 @@ impl StreamCore {
             handle,
             announced: AtomicBool::new(false),
         }));
-        let Some(until) = self.lingers_until() else {
+        self.request_anew();
+        let Some(until) = self.lingers_until(announce.clone()) else {
             return Ok(self.arm(announce));
         };
-        self.request_anew();
         let later = Later {
             stream: Arc::downgrade(self),
-            request: lock(&self.reading).request,
+            request: lock(&self.queue).request,
             announce,
         };
         // What was armed before is replaced now, not when the timer fires.
         self.gate.disarm();
         let timers = self.call.instance.runtime.timers();
         let timer = timers.at(until, Waker::from(Arc::new(later)));
-        lock(&self.reading).later = Some(timer);
+        lock(&self.queue).later = Some(timer);
         Ok(false)
     }
 }

@@ -29,6 +29,29 @@ fn gate_never_misses_what_is_published_while_arming() {
     });
 }
 
+/// Rule 5: the same with a barrier on the reader's side alone.
+#[test]
+fn gate_never_misses_what_is_published_lightly_while_arming() {
+    model(|| {
+        thalweg_queue::barrier::model::use_both(|| {
+            let gate = Arc::new(Gate::new());
+            let data = Arc::new(AtomicBool::new(false));
+            let writer = {
+                let (gate, data) = (Arc::clone(&gate), Arc::clone(&data));
+                thread::spawn(move || {
+                    data.store(true, Ordering::Release);
+                    gate.signal_lightly();
+                })
+            };
+            let (count, waker) = counter();
+            gate.arm_heavily(waker);
+            let seen = data.load(Ordering::Acquire);
+            writer.join().unwrap();
+            assert!(seen || count.woken() == 1, "asleep for ever");
+        });
+    });
+}
+
 /// Rule 3: two writers, one arming, one wake-up.
 #[test]
 fn gate_wakes_once_an_arming() {

@@ -1,0 +1,289 @@
+//! What waits for the reader: segments in the order in which their writers began them, and the gaps between them.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::task::Waker;
+
+use thalweg_runtime::TimerKey;
+
+use crate::stream::counts::{Counts, Gap, Reason};
+use crate::stream::receiving::OpenBatch;
+use crate::stream::segment::{Open, Segment};
+
+/// One segment, and how far it was read.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) segment: Arc<Segment>,
+    /// Who writes or wrote it.
+    pub(super) writer: u64,
+    /// Records that were delivered.
+    pub(super) read: u32,
+    /// What was lost right before the next record of it.
+    pub(super) gap: Gap,
+}
+
+impl Entry {
+    fn unread(&self) -> u32 {
+        self.segment.mark().0 - self.read
+    }
+}
+
+/// The reader's side of a stream, under one lock. A writer takes it once a segment.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    /// Size of a usual segment.
+    slots: u32,
+    tails: u32,
+    pub(super) entries: VecDeque<Entry>,
+    pub(super) spare: Vec<Arc<Segment>>,
+    /// Writers that wait for credit.
+    pub(super) waiting: Vec<Waker>,
+    /// Losses behind the last segment.
+    pub(super) last_gap: Gap,
+    pub(super) counts: Counts,
+    /// Number of the next record.
+    pub(super) sequence: u64,
+    pub(super) open: Option<OpenBatch>,
+    /// Records of the last batch that the reader, who is gone, never looked at.
+    pub(super) unseen: u64,
+    /// Something was given since the reader last found nothing.
+    pub(super) given: bool,
+    /// How long the reader lingers: see [`waking`](super::waking).
+    pub(super) linger: u64,
+    /// Woken before its lingering is over, where the stream fills.
+    pub(super) lingering: Option<Waker>,
+    /// Counts requests to be woken; an older one's timer finds another number here.
+    pub(super) request: u64,
+    pub(super) later: Option<TimerKey>,
+}
+
+impl Queue {
+    /// One whose segments usually have this size.
+    pub(super) fn new(slots: u32, tails: u32) -> Self {
+        Self {
+            slots,
+            tails,
+            ..Self::default()
+        }
+    }
+
+    /// Whether the writer has a segment here that was not given back.
+    pub(super) fn has_of(&self, writer: u64) -> bool {
+        self.entries.iter().any(|entry| entry.writer == writer)
+    }
+
+    /// Whether a batch of this segment is open.
+    fn holds(&self, segment: &Arc<Segment>) -> bool {
+        self.open
+            .as_ref()
+            .is_some_and(|open| Arc::ptr_eq(&open.segment, segment))
+    }
+
+    /// Credit that is in use: segments.
+    pub(super) fn taken(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// A writer's new segment, with what was lost before it.
+    pub(super) fn push(&mut self, segment: Arc<Segment>, writer: u64, gap: Gap) {
+        let mut before = std::mem::take(&mut self.last_gap);
+        before.add(gap);
+        self.entries.push_back(Entry {
+            segment,
+            writer,
+            read: 0,
+            gap: before,
+        });
+    }
+
+    /// Takes the segment away; what was lost before its next record is lost before what follows.
+    fn remove(&mut self, index: usize, further: Gap) {
+        let Some(mut entry) = self.entries.remove(index) else {
+            return;
+        };
+        entry.gap.add(further);
+        let next = self.entries.get_mut(index);
+        let place = next.map_or(&mut self.last_gap, |next| &mut next.gap);
+        let behind = std::mem::replace(place, entry.gap);
+        place.add(behind);
+        if entry.segment.is_usual(self.slots, self.tails) {
+            self.spare.push(entry.segment);
+        }
+    }
+
+    /// Rule 2: segments that are through. If there were any, whoever waits for credit is to be woken.
+    #[must_use]
+    pub(super) fn give_back(&mut self) -> Vec<Waker> {
+        let before = self.entries.len();
+        let mut index = 0;
+        while let Some(entry) = self.entries.get(index) {
+            // Sealed is looked at first: nothing is committed after it.
+            let through = entry.segment.is_sealed() && entry.unread() == 0;
+            if through && !self.holds(&self.entries[index].segment) {
+                self.remove(index, Gap::default());
+            } else {
+                index += 1;
+            }
+        }
+        if self.entries.len() < before {
+            std::mem::take(&mut self.waiting)
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// Has a writer woken when there is credit.
+    pub(super) fn wait(&mut self, waker: Waker) {
+        if !self.waiting.iter().any(|known| known.will_wake(&waker)) {
+            self.waiting.push(waker);
+        }
+    }
+
+    /// Drops the oldest segment that is complete and that nobody reads. `false`: there is none.
+    pub(super) fn drop_oldest(&mut self, reason: Reason) -> bool {
+        let oldest = self
+            .entries
+            .iter()
+            .position(|entry| entry.segment.is_sealed() && !self.holds(&entry.segment));
+        let Some(index) = oldest else {
+            return false;
+        };
+        let lost = Gap::new(u64::from(self.entries[index].unread()), reason);
+        self.counts.lose(lost);
+        self.remove(index, lost);
+        true
+    }
+
+    /// The first record that is there and was not read.
+    fn first(&self) -> Option<usize> {
+        self.entries.iter().position(|entry| entry.unread() > 0)
+    }
+
+    pub(super) fn has_records(&self) -> bool {
+        self.first().is_some()
+    }
+
+    /// Rule 4: a run of the first segment that has something.
+    pub(super) fn take(&mut self, max: u32) -> Option<OpenBatch> {
+        let index = self.first()?;
+        let mut gap = Gap::default();
+        // An older segment that has nothing yet may have had a gap before it: what comes next comes after it.
+        for entry in self.entries.range_mut(..=index) {
+            gap.add(std::mem::take(&mut entry.gap));
+        }
+        let entry = &mut self.entries[index];
+        let (records, end) = entry.segment.mark();
+        let (from, count) = (entry.read, (records - entry.read).min(max));
+        entry.read += count;
+        let batch = OpenBatch {
+            segment: Arc::clone(&entry.segment),
+            from,
+            count,
+            end,
+            first_sequence: self.sequence + gap.lost,
+            lost_before: gap.lost,
+            reason: gap.reason,
+        };
+        self.sequence = batch.first_sequence + u64::from(count);
+        self.counts.delivered += u64::from(count);
+        self.given = true;
+        self.open = Some(batch.clone());
+        Some(batch)
+    }
+
+    /// A segment that was used before, if nobody has it still.
+    pub(super) fn spare(&mut self) -> Option<(Open, Arc<Segment>)> {
+        while let Some(segment) = self.spare.pop() {
+            if let Ok(open) = Open::again(segment) {
+                return Some(open);
+            }
+        }
+        None
+    }
+
+    /// What became of the records so far.
+    pub(super) fn counts(&self) -> Counts {
+        let unread: u64 = self.entries.iter().map(|e| u64::from(e.unread())).sum();
+        Counts {
+            delivered: self.counts.delivered - self.unseen,
+            undelivered: unread + self.unseen,
+            ..self.counts
+        }
+    }
+
+    /// What was lost behind the last record, once all others were delivered.
+    pub(super) fn gap_at_end(&self) -> Gap {
+        if self.has_records() {
+            return Gap::default();
+        }
+        let mut gap = Gap::default();
+        for entry in &self.entries {
+            gap.add(entry.gap);
+        }
+        gap.add(self.last_gap);
+        gap
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::Queue;
+    use crate::stream::counts::Gap;
+    use crate::stream::segment::{Open, Segment};
+    use thalweg_wire::Decode;
+
+    /// Writes the numbers below `end` in segments of four, and seals the last.
+    fn write(queue: &Mutex<Queue>, end: u64) {
+        let mut own: Option<Open> = None;
+        for number in 0..end {
+            if own.as_mut().is_none_or(|open| open.write(&number).is_err()) {
+                let mut queue = queue.lock().unwrap();
+                if let Some(open) = own.take() {
+                    open.seal();
+                }
+                drop(queue.give_back());
+                let spare = queue.spare();
+                let (mut open, segment) =
+                    spare.unwrap_or_else(|| Open::new(Segment::new(8, 4, 32).unwrap()));
+                queue.push(segment, 1, Gap::default());
+                open.write(&number).unwrap();
+                own = Some(open);
+            }
+            own.as_mut().unwrap().commit();
+        }
+        let _queue = queue.lock().unwrap();
+        own.unwrap().seal();
+    }
+
+    #[test]
+    fn one_thread_writes_while_another_reads() {
+        const END: u64 = if cfg!(miri) { 60 } else { 50_000 };
+        let queue = Mutex::new(Queue::new(4, 32));
+        let mut next = 0;
+        std::thread::scope(|scope| {
+            scope.spawn(|| write(&queue, END));
+            while next < END {
+                let batch = queue.lock().unwrap().take(3);
+                let Some(batch) = batch else {
+                    std::thread::yield_now();
+                    continue;
+                };
+                assert_eq!(batch.first_sequence, next);
+                for (bytes, at) in batch.read::<u64>(0, batch.count) {
+                    assert_eq!(u64::view(bytes, at), next);
+                    next += 1;
+                }
+                drop(batch);
+                let mut queue = queue.lock().unwrap();
+                queue.open = None;
+                drop(queue.give_back());
+            }
+        });
+        let mut queue = queue.into_inner().unwrap();
+        drop(queue.give_back());
+        assert!(queue.entries.is_empty());
+        assert_eq!(queue.counts().delivered, END);
+    }
+}

@@ -1,0 +1,113 @@
+//! Both ends of a stream in one hand: a service that leaves its writers where a test takes them from.
+#![allow(dead_code)]
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{LazyLock, Mutex};
+
+use thalweg_port::{
+    Client, Incoming, Method, Package, Policy, Reason, Service, StreamOptions, StreamReader,
+    StreamWriter,
+};
+use thalweg_wire::{Decode, Handle};
+
+/// Who wrote it, which of its records it is, and a text.
+pub type Record = (u64, u64, String);
+
+pub const CAPACITY: u32 = 1024;
+
+/// In the order of the methods.
+pub const POLICIES: [Policy; 5] = [
+    Policy::Block,
+    Policy::Latest,
+    Policy::DropNewest,
+    Policy::DropOldest,
+    Policy::Fail,
+];
+
+const REASONS: [Reason; 5] = [
+    Reason::Conflated,
+    Reason::DroppedNewest,
+    Reason::DroppedOldest,
+    Reason::Held,
+    Reason::Writer,
+];
+
+const fn method(policy: Policy) -> Method {
+    Method {
+        name: "pair.open",
+        params: <(u64,)>::HASH,
+        ok: Handle::HASH,
+        error: 0,
+        element: Record::HASH,
+        is_async: false,
+        stream: Some(StreamOptions {
+            policy,
+            capacity: CAPACITY,
+        }),
+    }
+}
+
+const PACKAGE: Package = Package {
+    name: "test:pair",
+    version: "0.1.0",
+    layout: 1,
+    methods: &[
+        method(POLICIES[0]),
+        method(POLICIES[1]),
+        method(POLICIES[2]),
+        method(POLICIES[3]),
+        method(POLICIES[4]),
+    ],
+};
+
+static WRITERS: LazyLock<Mutex<HashMap<u64, StreamWriter<Record>>>> = LazyLock::new(Mutex::default);
+
+struct Pair;
+
+impl Service for Pair {
+    const PACKAGE: &'static Package = &PACKAGE;
+
+    fn dispatch(&mut self, incoming: Incoming) {
+        let Ok((number,)) = incoming.params::<(u64,)>() else {
+            unreachable!("tests send numbers");
+        };
+        let (writer, reader) = incoming.call().stream::<Record>();
+        WRITERS.lock().unwrap().insert(number, writer);
+        incoming.reply_stream(reader);
+    }
+}
+
+/// A stream of this policy.
+pub fn pair(policy: Policy) -> (StreamWriter<Record>, StreamReader<Record>) {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let client = Client::start(|| Pair).unwrap();
+    let method = POLICIES.iter().position(|known| *known == policy).unwrap() as u32;
+    let pending = client
+        .call::<_, _, thalweg_port::NoError>(method, &(number,), |reply| reply.stream::<Record>());
+    let reader = pending.wait().unwrap();
+    let writer = WRITERS.lock().unwrap().remove(&number).unwrap();
+    (writer, reader)
+}
+
+pub fn lost_in_all(counts: &thalweg_port::Counts) -> u64 {
+    REASONS.iter().map(|reason| counts.lost(*reason)).sum()
+}
+
+/// Numbers that look random, the same for the same seed.
+pub struct Dice(u64);
+
+impl Dice {
+    pub fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    /// Below `end`.
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % end
+    }
+}
