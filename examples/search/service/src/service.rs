@@ -163,7 +163,7 @@ fn count(call: &Call, plan: Arc<Plan>) -> u64 {
     }
 }
 
-/// The sink of a stream: one writer, and so one lane, for each searcher.
+/// The sink of a stream: a writer for each searcher, in which order is kept.
 struct Lines(StreamWriter<Match>);
 
 impl Sink for Lines {
@@ -187,6 +187,6 @@ impl Sink for Lines {
             cut,
         };
         // Waits for a slow reader. Why it failed is the stream's ending already.
-        self.0.send(&record).map_err(|_| Stop)
+        self.0.send(&record).map(drop).map_err(|_| Stop)
     }
 }
