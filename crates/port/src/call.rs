@@ -20,6 +20,7 @@ use crate::completion::Port;
 use crate::handles;
 use crate::instance::Instance;
 use crate::life::Life;
+use crate::nested;
 use crate::own::Roll;
 use crate::parcel::{Completed, Ending, Kind, Parcel, close_handles};
 use crate::pending::Slot;
@@ -43,13 +44,15 @@ enum Sink {
     },
 }
 
-struct State {
+pub(crate) struct State {
     sink: Sink,
     token: u64,
     timer: Option<TimerKey>,
     /// Why the service should stop working on it.
-    stopped: Option<Failure>,
+    pub(crate) stopped: Option<Failure>,
     streams: Roll<StreamCore>,
+    /// The calls that were made for this one.
+    pub(crate) nested: Vec<u64>,
 }
 
 /// One call, shared by its caller, its service and its timer.
@@ -66,7 +69,7 @@ pub struct CallCore {
     told: AtomicBool,
     /// It has, or had, a stream, which may outlive it: its memory is not used again.
     streamed: AtomicBool,
-    state: Mutex<State>,
+    pub(crate) state: Mutex<State>,
     pub(crate) slot: Slot,
 }
 
@@ -113,6 +116,7 @@ impl CallCore {
                     timer: None,
                     stopped: None,
                     streams: Roll::default(),
+                    nested: Vec::new(),
                 }),
                 slot: Slot::default(),
             })
@@ -138,6 +142,7 @@ impl CallCore {
             if self.told.swap(false, Ordering::Relaxed) {
                 state.stopped = None;
             }
+            state.nested.clear();
             match to {
                 To::Port { port, token } => {
                     state.token = token;
@@ -193,15 +198,19 @@ impl CallCore {
 
     /// Tells the service why it should stop, and ends the streams.
     fn tell(&self, why: Failure) {
-        let (why, streams) = {
+        let (why, streams, nested) = {
             let mut state = lock(&self.state);
             // The first reason counts.
             let why = state.stopped.get_or_insert(why).clone();
             self.told.store(true, Ordering::Release);
-            (why, state.streams.all())
+            let nested = std::mem::take(&mut state.nested);
+            (why, state.streams.all(), nested)
         };
         for stream in streams {
             stream.end(why.clone());
+        }
+        for call in nested {
+            nested::stop(call, &why);
         }
     }
 
@@ -258,7 +267,8 @@ impl CallCore {
     /// Runs code of the service for a call of this generation, which may have ended and be gone when it returns. A panic stops the call and has the
     /// instance replaced (rule 3).
     pub(crate) fn guard(self: &Arc<Self>, generation: u32, code: impl FnOnce()) {
-        if let Err(why) = caught(code) {
+        let handle = u64::from(generation) << 32 | u64::from(self.name);
+        if let Err(why) = caught(handle, code) {
             self.instance.replace();
             match CallRef::enter(self, generation) {
                 Some(call) => call.stop(why),
@@ -415,11 +425,12 @@ impl Parcel {
     }
 }
 
-/// Runs code of the service.
+/// Runs code of the service, for the call with this handle; 0: for none.
 ///
 /// # Errors
 /// It panicked.
-pub(crate) fn caught(code: impl FnOnce()) -> Result<(), Failure> {
+pub(crate) fn caught(handle: u64, code: impl FnOnce()) -> Result<(), Failure> {
+    let _within = nested::enter(handle);
     catch_unwind(AssertUnwindSafe(code)).map_err(|payload| {
         let message = payload
             .downcast_ref::<&str>()

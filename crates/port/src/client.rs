@@ -10,6 +10,7 @@ use thalweg_wire::{Decode, Encode, Handle, Malformed, message};
 use crate::code::{Code, Failure};
 use crate::handles;
 use crate::instance::Instance;
+use crate::nested;
 use crate::pending::{Pending, Reply};
 use crate::service::Service;
 
@@ -29,6 +30,7 @@ impl Drop for Opened {
 pub struct Client {
     opened: Arc<Opened>,
     timeout: Option<Duration>,
+    detached: bool,
 }
 
 impl Client {
@@ -45,6 +47,7 @@ impl Client {
         Self {
             opened: Arc::new(Opened(Instance::open(make, runtime.clone()))),
             timeout: None,
+            detached: false,
         }
     }
 
@@ -59,6 +62,18 @@ impl Client {
         Self {
             opened: Arc::clone(&self.opened),
             timeout: Some(timeout),
+            detached: self.detached,
+        }
+    }
+
+    /// The same client, whose calls are nobody's part. Those of others, made by a service while it works for a call, must end by that call's deadline, and are
+    /// cancelled with it.
+    #[must_use]
+    pub fn detached(&self) -> Self {
+        Self {
+            opened: Arc::clone(&self.opened),
+            timeout: self.timeout,
+            detached: true,
         }
     }
 
@@ -71,10 +86,27 @@ impl Client {
     ) -> Pending<T, E> {
         let instance = &self.opened.0;
         let layouts = &instance.package.methods[method as usize];
-        let deadline = self.timeout.map_or(u64::MAX, clock::deadline);
+        let mut deadline = self.timeout.map_or(u64::MAX, clock::deadline);
+        let caller = match nested::current() {
+            Some(handle) if !self.detached => handles::find_calls(handle),
+            _ => None,
+        };
+        if let Some((caller, generation)) = &caller {
+            match caller.nested_deadline(*generation) {
+                Ok(until) => deadline = deadline.min(until),
+                Err(why) => {
+                    return Pending::refused(Arc::clone(&self.opened), why, layouts, read);
+                }
+            }
+        }
         let write = |buffer| message::encode(params, layouts.params, buffer).map_err(unencodable);
         match instance.send(method, write, deadline) {
-            Ok(call) => Pending::sent(Arc::clone(&self.opened), call, layouts, read),
+            Ok(call) => {
+                if let Some((caller, generation)) = caller {
+                    caller.adopt(generation, &call);
+                }
+                Pending::sent(Arc::clone(&self.opened), call, layouts, read)
+            }
             Err(failure) => Pending::refused(Arc::clone(&self.opened), failure, layouts, read),
         }
     }
@@ -107,6 +139,7 @@ impl Own {
         Client {
             opened: Arc::clone(&self.opened),
             timeout: None,
+            detached: false,
         }
     }
 

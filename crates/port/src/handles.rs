@@ -240,6 +240,15 @@ pub fn find(handle: u64) -> Result<Object, Failure> {
     }
 }
 
+/// The place of a call, which may have ended, and the call's generation there.
+pub(crate) fn find_calls(handle: u64) -> Option<(Arc<CallCore>, u32)> {
+    let slot = lock(slot_of(handle).ok()?);
+    match &slot.held {
+        Held::Calls(calls) => Some((Arc::clone(calls), (handle >> 32) as u32)),
+        _ => None,
+    }
+}
+
 /// Takes an object out; from now on the handle is stale. A call stays there until it ends.
 ///
 /// # Errors

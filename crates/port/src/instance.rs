@@ -370,7 +370,7 @@ impl Instance {
         if let Some(service) = &mut seat.service {
             // Nothing of the call is kept beside: who gets the answer is the last in it.
             let handle = call.handle();
-            if let Err(why) = caught(|| service.dispatch(Incoming::new(parcel))) {
+            if let Err(why) = caught(handle, || service.dispatch(Incoming::new(parcel))) {
                 self.replace();
                 if let Ok(Object::Call(call)) = handles::find(handle) {
                     call.stop(why);
@@ -407,7 +407,7 @@ impl Run for Instance {
             left -= seat.batch.len();
             // What was let go of before a call is gone when it is served.
             for value in unnamed {
-                if caught(|| drop(value)).is_err() {
+                if caught(0, || drop(value)).is_err() {
                     self.replace();
                 }
             }

@@ -30,6 +30,7 @@ mod instance;
 mod life;
 #[cfg(all(test, loom))]
 mod models;
+mod nested;
 mod own;
 mod parcel;
 mod pending;

@@ -1,0 +1,118 @@
+//! Which call the running actor works for, so that the calls it makes end with that one.
+//!
+//! An actor stays on its thread once it runs, and others run there while it waits. So each thread has a list of who works for what; an actor's own entries are
+//! in it in the order in which they were made, and the last is the one that counts.
+
+use std::cell::RefCell;
+
+use thalweg_queue::quiet::lock;
+use thalweg_runtime::{ActorId, wait};
+
+use crate::call::{CallCore, CallRef};
+use crate::code::{Code, Failure};
+use crate::handles::{self, Object};
+
+thread_local! {
+    static UNDER_WAY: RefCell<Vec<(ActorId, u64)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// While it is there the actor works for the call.
+pub(crate) struct Within(Option<ActorId>);
+
+/// From now on the actor works for the call with this handle.
+pub(crate) fn enter(handle: u64) -> Within {
+    let actor = wait::current();
+    if let Some(actor) = actor {
+        UNDER_WAY.with_borrow_mut(|list| list.push((actor, handle)));
+    }
+    Within(actor)
+}
+
+/// The call that the actor works for. It may have ended.
+pub(crate) fn current() -> Option<u64> {
+    let actor = wait::current()?;
+    UNDER_WAY.with_borrow(|list| {
+        let entry = list.iter().rev().find(|(whose, _)| *whose == actor);
+        entry.map(|(_, handle)| *handle)
+    })
+}
+
+impl Drop for Within {
+    fn drop(&mut self) {
+        if let Some(actor) = self.0 {
+            UNDER_WAY.with_borrow_mut(|list| {
+                if let Some(last) = list.iter().rposition(|(whose, _)| *whose == actor) {
+                    list.remove(last);
+                }
+            });
+        }
+    }
+}
+
+impl CallCore {
+    /// Until when a call must end that is made for the call of this generation.
+    ///
+    /// # Errors
+    /// That one was stopped: none is made for it any more.
+    pub(crate) fn nested_deadline(&self, generation: u32) -> Result<u64, Failure> {
+        let state = lock(&self.state);
+        if self.life.generation() != generation {
+            return Ok(u64::MAX);
+        }
+        match &state.stopped {
+            Some(why) => Err(passed_on(why)),
+            // Its answer is on its way: what is done now is done for nobody.
+            None if self.has_ended() => Ok(u64::MAX),
+            None => Ok(self.deadline()),
+        }
+    }
+
+    /// `call` was made for the call of this generation, and ends with it.
+    pub(crate) fn adopt(&self, generation: u32, call: &CallRef) {
+        let (stopped, nested) = {
+            let mut state = lock(&self.state);
+            if self.life.generation() != generation {
+                return;
+            }
+            state.nested.push(call.handle());
+            let due = state.nested.len() >= 16 && state.nested.len().is_power_of_two();
+            let nested = due.then(|| std::mem::take(&mut state.nested));
+            (state.stopped.clone(), nested)
+        };
+        if let Some(why) = stopped {
+            call.stop(passed_on(&why));
+        }
+        if let Some(mut nested) = nested {
+            // Without the lock, under which nothing else may be locked.
+            nested.retain(|call| handles::find(*call).is_ok());
+            let mut state = lock(&self.state);
+            if self.life.generation() == generation && state.stopped.is_none() {
+                state.nested.append(&mut nested);
+                return;
+            }
+            let why = state.stopped.clone();
+            drop(state);
+            if let Some(why) = why {
+                nested.into_iter().for_each(|call| stop(call, &why));
+            }
+        }
+    }
+}
+
+/// Stops a call, if it has not ended, since the one that it was made for was.
+pub(crate) fn stop(call: u64, why: &Failure) {
+    if let Ok(Object::Call(call)) = handles::find(call) {
+        call.stop(passed_on(why));
+    }
+}
+
+fn passed_on(why: &Failure) -> Failure {
+    let code = match why.code {
+        Code::TimedOut => Code::TimedOut,
+        _ => Code::Cancelled,
+    };
+    code.because(format!(
+        "the call that this one was made for ended: {}",
+        why.message
+    ))
+}
