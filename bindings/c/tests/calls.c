@@ -333,6 +333,20 @@ static void a_result_that_is_released_untaken_closes_its_handle(void) {
   CHECK(after.ok == before.ok);
 }
 
+/* FNV-1a 64 of the next line, which `at` is behind afterwards; 0 of an empty one. */
+static uint64_t hash_of_line(const uint8_t **at, const uint8_t *end) {
+  uint64_t hash = UINT64_C(0xcbf29ce484222325);
+  const uint8_t *from = *at;
+  for (; *at < end && **at != '\n'; ++*at) {
+    hash = (hash ^ **at) * UINT64_C(0x100000001b3);
+  }
+  if (*at == from) {
+    hash = 0;
+  }
+  *at += *at < end;
+  return hash;
+}
+
 static void the_table_says_of_each_method_what_the_header_says(void) {
   const tw_expected *expected = conformance_expected();
   const tw_method *methods = library.table->methods;
@@ -340,7 +354,15 @@ static void the_table_says_of_each_method_what_the_header_says(void) {
   CHECK(library.table->method_count == expected->method_count);
   for (i = 0; i < expected->method_count; i++) {
     CHECK(methods[i].flags == expected->methods[i].flags);
-    CHECK(methods[i].description_size == 0 && methods[i].description == NULL);
+    {
+      const uint8_t *at = methods[i].description;
+      const uint8_t *end = at + methods[i].description_size;
+      CHECK(hash_of_line(&at, end) == methods[i].params);
+      CHECK(hash_of_line(&at, end) == methods[i].ok);
+      CHECK(hash_of_line(&at, end) == methods[i].error);
+      CHECK(hash_of_line(&at, end) == methods[i].element);
+      CHECK(at == end);
+    }
   }
   CHECK(methods[CONFORMANCE_METHOD_NEVER].flags == TW_METHOD_ASYNC);
   CHECK(methods[CONFORMANCE_METHOD_ECHO_BOOL].flags == 0);

@@ -26,6 +26,7 @@ const fn method(name: &'static str) -> Method {
         element: 0,
         is_async: false,
         stream: None,
+        description: "",
     }
 }
 

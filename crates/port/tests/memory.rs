@@ -111,6 +111,7 @@ impl Service for Stuck {
             element: 0,
             is_async: false,
             stream: None,
+            description: "",
         }],
     };
 

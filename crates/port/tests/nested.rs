@@ -18,6 +18,7 @@ const fn method<P: Decode, T: Decode>(name: &'static str) -> Method {
         element: 0,
         is_async: false,
         stream: None,
+        description: "",
     }
 }
 

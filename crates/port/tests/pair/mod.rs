@@ -45,6 +45,7 @@ const fn method(policy: Policy) -> Method {
             policy,
             capacity: CAPACITY,
         }),
+        description: "",
     }
 }
 
