@@ -1,16 +1,17 @@
-"""Calls and streams on asyncio."""
+"""Calls and streams on asyncio, with its own loop and with uvloop's."""
 
 import asyncio
 import contextlib
 import gc
 import time
 import weakref
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 import thalweg
+import uvloop
 from conftest import FIXED
 from thalweg_conformance import AsyncConformance, AsyncCounter, Conformance
 from thalweg_search import AsyncSearch, SearchErrorPattern
@@ -18,8 +19,27 @@ from thalweg_search import AsyncSearch, SearchErrorPattern
 T = TypeVar("T")
 
 
+new_loop: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
+
+
+@pytest.fixture(
+    params=[asyncio.new_event_loop, uvloop.new_event_loop],
+    ids=["asyncio", "uvloop"],
+    autouse=True,
+)
+def loop_of_each_kind(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(globals(), "new_loop", request.param)
+
+
+def run_one(main: Coroutine[Any, Any, T]) -> T:
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        return runner.run(main)
+
+
 def run(main: Coroutine[Any, Any, T]) -> T:
-    return asyncio.run(asyncio.wait_for(main, 30))
+    return run_one(asyncio.wait_for(main, 30))
 
 
 async def gone(service: AsyncConformance) -> None:
@@ -211,14 +231,14 @@ def test_each_loop_has_a_port_of_its_own(conformance_library: str) -> None:
     async def main(number: int) -> int:
         return await client.echo_u32(number)
 
-    assert [asyncio.run(main(number)) for number in range(20)] == list(range(20))
+    assert [run_one(main(number)) for number in range(20)] == list(range(20))
     client.close()
 
 
 def test_a_closed_loop_ends_its_calls(conformance_library: str) -> None:
     client = AsyncConformance.open(conformance_library)
     counts = Conformance.open(conformance_library)
-    loop = asyncio.new_event_loop()
+    loop = new_loop()
 
     async def forever() -> None:
         stream = await client.endless()
@@ -236,7 +256,7 @@ def test_a_closed_loop_ends_its_calls(conformance_library: str) -> None:
     task.get_coro().close()
     del task
     gc.collect()
-    assert asyncio.run(asyncio.wait_for(client.echo_u8(3), 5)) == 3
+    assert run_one(asyncio.wait_for(client.echo_u8(3), 5)) == 3
     client.close()
     counts.close()
 
@@ -245,7 +265,7 @@ def test_a_loop_is_not_kept(conformance_library: str) -> None:
     client = AsyncConformance.open(conformance_library)
     loops = []
     for _ in range(3):
-        loop = asyncio.new_event_loop()
+        loop = new_loop()
         assert loop.run_until_complete(client.echo_u8(1)) == 1
         loop.close()
         loops.append(weakref.ref(loop))
@@ -261,10 +281,10 @@ def test_fds_do_not_pile_up(conformance_library: str) -> None:
     def fds() -> int:
         return len(list(Path("/proc/self/fd").iterdir()))
 
-    asyncio.run(client.echo_u8(1))
+    run_one(client.echo_u8(1))
     before = fds()
     for _ in range(50):
-        asyncio.run(client.echo_u8(1))
+        run_one(client.echo_u8(1))
     gc.collect()
     assert fds() <= before + 1
     client.close()
