@@ -452,6 +452,7 @@ mod tests {
                 element: 0,
                 is_async: false,
                 stream: None,
+                description: "",
             }],
         };
 

@@ -204,10 +204,18 @@ impl Scheduler {
 
     /// Rule 1, from outside and where a ring is full. Cancelled, not run, once the runtime stops.
     pub(crate) fn inject(self: &Arc<Self>, task: Task) {
-        match self.injector.push(task, || self.is_stopping()) {
+        match self.injector.push(task, || self.refuses(task)) {
             Ok(()) => self.announce(),
             Err(task) => cancel(task),
         }
+    }
+
+    /// Whether a job may not be put where all see it: under that place's lock, so a list that has looked there before is told of it.
+    fn refuses(&self, task: Task) -> bool {
+        if self.moved.is_watched() {
+            self.moved.note(task);
+        }
+        self.is_stopping()
     }
 
     /// Workers that have started, or are about to.
@@ -260,7 +268,7 @@ impl Scheduler {
         if !other.is_better_than(mine, most) {
             return Some(task);
         }
-        match other.placed.push(task, || self.is_stopping()) {
+        match other.placed.push(task, || self.refuses(task)) {
             Ok(()) => {
                 self.announce();
                 None

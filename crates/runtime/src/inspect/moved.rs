@@ -3,6 +3,7 @@
 //! 1. Who makes a list says so before it asks anybody.
 //! 2. A worker that takes what others had, from their ring or from where all may put it, notes it here if a list is made. One that has answered knows, since
 //!    it was asked after; one that has not answers with what it took. So what was listed by nobody is here, whoever had it and has it.
+//!    Who puts a job where all see it notes it under that place's lock: a list that had looked there before is told, also where the job's worker answers after.
 //! 3. What is here may be listed elsewhere too, and may have ended: a list is no older than when it was begun.
 
 use std::sync::Mutex;
