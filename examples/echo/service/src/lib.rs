@@ -14,3 +14,8 @@ pub use service::{EchoService, NamedTimer};
 #[cfg(doctest)]
 #[doc = include_str!("../../../../docs/from/nim-ffi.md")]
 struct FromNimFfi;
+
+/// The page for those who come from ThetaDataDx.
+#[cfg(doctest)]
+#[doc = include_str!("../../../../docs/from/thetadatadx.md")]
+struct FromThetaDataDx;
