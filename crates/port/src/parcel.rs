@@ -154,7 +154,9 @@ impl DerefMut for Completed {
 
 /// Closes the handles in a message that nobody got.
 pub(crate) fn close_handles(data: &[u8]) {
-    if let Ok(message) = message::open_any(data) {
+    if !data.is_empty()
+        && let Ok(message) = message::open_any(data)
+    {
         for handle in message.handles().filter(|handle| handle.0 != 0) {
             // What is closed already needs no closing.
             let _ = handles::close_handle(handle.0);
