@@ -112,5 +112,27 @@ installed() {
 }
 installed
 
-# 6. The scenarios that every language passes.
+# 6. The same program by CMake, where there is one: against an installation, and with the headers built along.
+by_cmake() {
+  local root=$PWD folder=$build/cmake version
+  command -v cmake >/dev/null || return 0
+  rm -rf "$folder"
+  cmake -S bindings/c -B "$folder/package" -DCMAKE_INSTALL_PREFIX="$folder/installed" >/dev/null
+  cmake --install "$folder/package" >/dev/null
+  diff -r bindings/c/include "$folder/installed/include"
+  version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+  grep -q "^Version: $version$" "$folder/package/thalweg.pc"
+  consumer() {
+    cmake -S bindings/c/tests/cmake -B "$folder/$1" -DSOURCE="$build/readme.c" \
+      -DGENERATED="$root/examples/search/generated/c" "${@:2}" >/dev/null
+    cmake --build "$folder/$1" >/dev/null
+    [[ $(cd bindings/c && LD_LIBRARY_PATH=$target/debug "$folder/$1/consumer") =~ ^[0-9]+\ lines$ ]]
+  }
+  consumer found "-DCMAKE_PREFIX_PATH=$folder/installed"
+  consumer along "-DHEADERS=$root/bindings/c"
+  echo "cmake: found, and built along"
+}
+by_cmake
+
+# 7. The scenarios that every language passes.
 conformance/c/test.sh

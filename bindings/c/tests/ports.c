@@ -261,6 +261,8 @@ static void a_null_pointer_is_refused_by_every_function(void) {
   tw_completion completion;
   tw_error error;
   uint32_t number = 0;
+  uint64_t size = 0;
+  uint8_t byte = 'u';
   tw_handle handle = 0;
   memset(&submission, 0, sizeof(submission));
   memset(&completion, 0, sizeof(completion));
@@ -282,6 +284,10 @@ static void a_null_pointer_is_refused_by_every_function(void) {
   CHECK_CODE(table->take_handle(&completion, 0, NULL, &error), TW_ARGUMENT);
   CHECK_CODE(table->stream_acquire(stream.ok.tw.handle, 1, 0, NULL, &error), TW_ARGUMENT);
   CHECK_CODE(table->stream_arm(stream.ok.tw.handle, client.tw.port, 0, NULL, &error), TW_ARGUMENT);
+  CHECK_CODE(table->transcode(NULL, 0, TW_CBOR, &byte, 1, &byte, 1, &size, &error), TW_ARGUMENT);
+  CHECK_CODE(table->transcode(&byte, 1, TW_CBOR, NULL, 0, &byte, 1, &size, &error), TW_ARGUMENT);
+  CHECK_CODE(table->transcode(&byte, 1, TW_CBOR, &byte, 1, NULL, 0, &size, &error), TW_ARGUMENT);
+  CHECK_CODE(table->transcode(&byte, 1, TW_CBOR, &byte, 1, &byte, 1, NULL, &error), TW_ARGUMENT);
   /* No error to fill is legal everywhere. */
   CHECK_CODE(table->client_open(NULL, NULL), TW_ARGUMENT);
   CHECK_CODE(table->client_close(0, NULL), TW_ARGUMENT);

@@ -186,3 +186,27 @@ fn the_mirror_is_the_header() {
     }
     assert!(header.structs["TwTable"].len() > 20 && header.constants["TW_WOULD_PARK"] == 14);
 }
+
+/// What the C test says of null pointers names each function of the table: a new one cannot be forgotten.
+#[test]
+fn every_function_is_tried_with_null_pointers() {
+    let file = include_str!("../../../bindings/c/tests/ports.c");
+    let test = "a_null_pointer_is_refused_by_every_function(void) {";
+    let body = between(file, test, "\n}").next().expect("the test");
+    let functions = header().structs["TwTable"].clone();
+    let functions = functions
+        .iter()
+        .filter(|(_, of)| of.starts_with("unsafeextern"));
+    for (name, of) in functions {
+        let takes_nothing_to_be_null = of.contains("fn()");
+        let tried = body.split(&format!("table->{name}(")).skip(1).any(|call| {
+            call.split(';')
+                .next()
+                .is_some_and(|call| call.contains("NULL"))
+        });
+        assert!(
+            tried || takes_nothing_to_be_null,
+            "{name} is not tried with NULL"
+        );
+    }
+}
