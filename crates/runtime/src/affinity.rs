@@ -125,6 +125,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "asks the system on which processor it runs")]
     fn a_thread_that_was_moved_away_may_use_the_same_processors_as_before() {
         let (go, goes) = std::sync::mpsc::channel();
         let thread = std::thread::spawn(move || {
