@@ -142,8 +142,8 @@ lint: setup ## Formatters, linters, documentation, generated code up to date
 	@SETUP_DONE=yes scripts/steps.sh lint $(LINTS)
 
 .PHONY: prove
-prove: setup-prove ## What takes longer: loom at bound 3, Miri, ThreadSanitizer and AddressSanitizer over more, a million actors, a million trees, 64-bit Arm, long random runs
-	@SETUP_DONE=yes scripts/steps.sh prove prove-loom prove-miri prove-tsan prove-asan prove-million prove-aarch64 prove-trees prove-random
+prove: setup-prove ## What takes longer: loom at bound 3, Miri, ThreadSanitizer and AddressSanitizer over more, a million actors, a million trees, 64-bit Arm, long random runs, fuzzing
+	@SETUP_DONE=yes scripts/steps.sh prove prove-loom prove-miri prove-tsan prove-asan prove-million prove-aarch64 prove-trees prove-random prove-fuzz
 
 # --- Lint -----------------------------------------------------------------------------------------
 
@@ -285,6 +285,13 @@ prove-asan: setup
 	ASAN_OPTIONS=handle_segv=0:handle_sigbus=0:handle_abort=0:allow_user_segv_handler=1:use_sigaltstack=0 \
 	LSAN_OPTIONS=suppressions=$(CURDIR)/crates/runtime/tests/leaks.supp \
 	  cargo +$(NIGHTLY) test --locked --target x86_64-unknown-linux-gnu -p thalweg-runtime --features sanitizer --tests --no-fail-fast
+
+# From the corpus on, with libFuzzer: what comes from outside, read by wire. Minutes each, FUZZ_SECONDS says how long.
+FUZZ_SECONDS ?= 600
+.PHONY: prove-fuzz
+prove-fuzz: setup
+	@if rustup run $(NIGHTLY) rustc --version >/dev/null 2>&1; then scripts/prove-fuzz.sh "$(FUZZ_SECONDS)" $(NIGHTLY); \
+	else scripts/skip.sh $@ "rustup has no $(NIGHTLY)"; fi
 
 # A million supervision trees with everything going wrong in them, from a seed that a failure names.
 .PHONY: prove-trees

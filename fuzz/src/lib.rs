@@ -1,0 +1,115 @@
+//! What must hold for any bytes. Each function is a target of `make prove-fuzz`, and runs over its corpus in `make test`.
+
+use thalweg_wire::cbor::{self, Untranslated, of_message, to_message};
+use thalweg_wire::describe::Type;
+use thalweg_wire::{Decode, message};
+
+/// Longest result, so that no input is slow.
+const LIMIT: usize = 1 << 16;
+
+/// One of each kind; the first byte of the input says which.
+const TYPES: &[&str] = &[
+    "bool",
+    "string",
+    "list<u8>",
+    "list<s64>",
+    "list<list<string>>",
+    "option<option<u32>>",
+    "result<u64,string>",
+    "list<result<_,char>>",
+    "tuple<u8,f64,option<tuple<u16,f32>>>",
+    "variant{circle(f64),line(tuple<s32,s32>),label(string),polygon(list<s16>),nothing}",
+    "list<enum{red,green,blue}>",
+    "record{rights:flags{read,write,run},days:flags{a,b,c,d,e,f,g,h,i},name:string}",
+    "record{path:string,line:u64,column:u64,text:string,path-bytes:option<list<u8>>,cut:bool}",
+    "list<record{number:u64,name:string,tags:list<string>,blob:option<list<u8>>}>",
+    "list<record{}>",
+];
+
+/// A type, and the rest of the input.
+fn split(data: &[u8]) -> Option<(Type<'static>, &[u8])> {
+    let (first, rest) = data.split_first()?;
+    let text = TYPES[usize::from(*first) % TYPES.len()];
+    Some((Type::parse(text).expect("a type"), rest))
+}
+
+/// A message that is checked can be read to its end, and its CBOR means the same.
+pub fn message(data: &[u8]) {
+    if let Ok(message) = message::open_any(data) {
+        let _ = message.handles().map(|handle| handle.0).max();
+    }
+    let Some((ty, rest)) = split(data) else {
+        return;
+    };
+    // Size and layout are given: to guess them is not what is tried here.
+    let mut bytes = rest.to_vec();
+    if bytes.len() >= 8 {
+        bytes[..4].copy_from_slice(&(rest.len() as u32).to_le_bytes());
+        bytes[4..8].copy_from_slice(&(ty.hash() as u32).to_le_bytes());
+    }
+    let checked = ty.check(&bytes);
+    match of_message(&ty, &bytes, LIMIT) {
+        Ok(written) => match to_message(&ty, &written, LIMIT) {
+            // Room between tails and padding is not kept.
+            Ok(again) => assert_eq!(of_message(&ty, &again, LIMIT), Ok(written)),
+            Err(error) => assert_eq!(error, Untranslated::Limit),
+        },
+        Err(Untranslated::Message(malformed)) => assert_eq!(checked.map(drop), Err(malformed)),
+        Err(error) => assert_eq!(error, Untranslated::Limit),
+    }
+}
+
+/// What is taken as CBOR is a message, and is written in one form only.
+pub fn cbor(data: &[u8]) {
+    let Some((ty, rest)) = split(data) else {
+        return;
+    };
+    if let Ok(made) = to_message(&ty, rest, LIMIT) {
+        assert!(ty.check(&made).is_ok());
+        let written = of_message(&ty, &made, usize::MAX).expect("a message that was made");
+        assert_eq!(to_message(&ty, &written, LIMIT), Ok(made));
+    }
+}
+
+/// Generated types and descriptions say the same.
+pub fn typed(data: &[u8]) {
+    type Much = (
+        Vec<(String, Option<Vec<u8>>)>,
+        Result<Vec<f32>, ()>,
+        Option<Option<char>>,
+        Vec<bool>,
+        (i8, f64),
+    );
+    let text = Much::SHAPE.to_string();
+    let ty = Type::parse(&text).expect("a type");
+    let described = to_message(&ty, data, LIMIT);
+    match cbor::decode::<Much>(data) {
+        Ok(value) => {
+            let flat = message::encode(&value, ty.hash(), Vec::new()).expect("room");
+            if flat.len() <= LIMIT {
+                assert_eq!(described.as_ref(), Ok(&flat));
+            }
+            assert_eq!(
+                of_message(&ty, &flat, usize::MAX),
+                Ok(cbor::encode(&value, Vec::new()))
+            );
+        }
+        Err(_) => assert!(described.is_err()),
+    }
+    let view = message::open(data, ty.hash()).and_then(|message| message.view::<Much>().map(drop));
+    if ty.check(data).is_ok() {
+        assert_eq!(view, Ok(()));
+    }
+}
+
+/// Any text describes a type or is refused.
+pub fn description(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    if let Ok(ty) = Type::parse(text) {
+        assert!(ty.align().is_power_of_two() && ty.size().is_multiple_of(ty.align()));
+        let _ = to_message(&ty, b"\xa0", LIMIT);
+        let _ = ty.check(&[0; 64]);
+    }
+}
