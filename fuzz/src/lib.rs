@@ -24,6 +24,8 @@ const TYPES: &[&str] = &[
     "record{path:string,line:u64,column:u64,text:string,path-bytes:option<list<u8>>,cut:bool}",
     "list<record{number:u64,name:string,tags:list<string>,blob:option<list<u8>>}>",
     "list<record{}>",
+    // A byte of CBOR each, and 136 in place.
+    "list<option<tuple<u64,u64,u64,u64,u64,u64,u64,u64,u64,u64,u64,u64,u64,u64,u64,u64>>>",
 ];
 
 /// A type, and the rest of the input.
