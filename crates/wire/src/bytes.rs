@@ -47,14 +47,11 @@ impl<'a> Bytes<'a> {
 
     #[inline]
     fn word<const N: usize>(self, at: u32) -> [u8; N] {
-        // The slots first, and by their own length alone: where the compiler knows that, as of a record of a stream, nothing is left of
-        // the check. What lies in the tails is past the slots' end.
-        let mut range = self.slots;
-        let mut from = at.wrapping_sub(self.slots_at) as usize;
-        if from >= range.len() {
-            range = self.tails;
-            from = at.wrapping_sub(self.tails_at) as usize;
-        }
+        let (range, from) = if at < self.tails_at {
+            (self.slots, (at - self.slots_at) as usize)
+        } else {
+            (self.tails, (at - self.tails_at) as usize)
+        };
         range[from..]
             .first_chunk()
             .copied()

@@ -25,6 +25,8 @@ pub struct StreamCore {
     pub(super) slots: u32,
     pub(super) most: usize,
     pub(super) gate: Gate,
+    /// Writers pass a fence: see [`StreamCore::tell`].
+    pub(super) fenced: AtomicBool,
     pub(super) writers: AtomicU32,
     /// Numbers of writers that were given.
     pub(super) numbers: AtomicU64,
@@ -73,6 +75,7 @@ impl StreamCore {
             slots,
             most: most as usize,
             gate: Gate::new(),
+            fenced: AtomicBool::new(false),
             writers: AtomicU32::new(1),
             numbers: AtomicU64::new(0),
             over: AtomicBool::new(false),

@@ -25,7 +25,8 @@
 //! 7. What is missing is written down at its place: in the writer until it begins a segment, then before that segment's next record,
 //!    and where that segment is dropped, before the next one's. A batch begins there, with how many are missing and why. So
 //!    delivered + dropped + conflated + undelivered = published, once the writers are gone.
-//! 8. A writer wakes its reader only where that is armed, and pays no fence to find out: [`Gate::signal_lightly`](thalweg_queue::Gate).
+//! 8. A writer wakes its reader only where that is armed, and pays no fence to find out, but where the reader sleeps often:
+//!    [`StreamCore::tell`].
 
 mod core;
 mod counts;

@@ -52,6 +52,8 @@ pub(super) struct Queue {
     pub(super) linger: u64,
     /// Woken before its lingering is over, where the stream fills.
     pub(super) lingering: Option<Waker>,
+    /// Records delivered when the reader was last armed.
+    pub(super) armed_at: u64,
     /// Counts requests to be woken; an older one's timer finds another number here.
     pub(super) request: u64,
     pub(super) later: Option<TimerKey>,

@@ -143,7 +143,7 @@ impl StreamCore {
                 }
             } else {
                 self.request_anew();
-                self.gate.arm_heavily(wait::waker());
+                self.arm_gate(&mut lock(&self.queue), wait::waker());
                 let result = self.try_acquire(max);
                 if !nothing(&result) {
                     self.gate.disarm();

@@ -109,7 +109,7 @@ impl StreamCore {
             own.published += 1;
             if open.pending() >= batch {
                 open.commit();
-                self.gate.signal_lightly();
+                self.tell();
             }
             return Ok(Sent::Written);
         }
@@ -122,7 +122,7 @@ impl StreamCore {
             && open.pending() > 0
         {
             open.commit();
-            self.gate.signal_lightly();
+            self.tell();
         }
     }
 

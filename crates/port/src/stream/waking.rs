@@ -23,6 +23,9 @@ const LEAST_LINGER_NS: u64 = 64_000;
 /// A lively stream wakes its reader 2,000 times a second: 1 % of a processor at 5 us a wake-up.
 const MOST_LINGER_NS: u64 = 512_000;
 
+/// Records between two sleeps up to which a fence for each costs less than one `membarrier`.
+const FEW: u64 = 512;
+
 /// Wakes a reader that waits through a port. It has a reserved slot there, and gives it back if it is replaced by another
 /// before it was woken.
 struct Announce {
@@ -70,7 +73,7 @@ impl Wake for Later {
         // Under the lock: a reader that asks to be woken in another way meanwhile comes after this.
         let ready = stream.has_something(&queue) || {
             queue.linger = 0;
-            stream.gate.arm_heavily(self.announce.clone());
+            stream.arm_gate(&mut queue, self.announce.clone());
             stream.has_something(&queue) && stream.gate.disarm()
         };
         drop(queue);
@@ -81,6 +84,32 @@ impl Wake for Later {
 }
 
 impl StreamCore {
+    /// A writer, after it committed: wakes the reader if that is armed. Without a fence, for which a reader that sleeps seldom pays by
+    /// `membarrier`; one that sleeps often has writers pass it.
+    #[inline]
+    pub(super) fn tell(&self) {
+        if self.fenced.load(Ordering::Relaxed) {
+            self.gate.signal();
+        } else {
+            self.gate.signal_lightly();
+        }
+    }
+
+    /// The reader: from now on a writer wakes `waker`. It looks again before it sleeps.
+    ///
+    /// Only where both the arming before and this one were fenced is a fence enough here: a writer that saw another word than is there now
+    /// loaded it before the heavy barrier that came with the change, and what it had committed is seen after that.
+    pub(super) fn arm_gate(&self, queue: &mut Queue, waker: Waker) {
+        let given = queue.counts.delivered;
+        let often = given - queue.armed_at < FEW;
+        queue.armed_at = given;
+        if self.fenced.swap(often, Ordering::Relaxed) && often {
+            self.gate.arm(waker);
+        } else {
+            self.gate.arm_heavily(waker);
+        }
+    }
+
     /// Whether `acquire` would not wait.
     fn has_something(&self, queue: &Queue) -> bool {
         self.over.load(Ordering::Acquire) || queue.has_records()
@@ -117,11 +146,11 @@ impl StreamCore {
     /// Has `waker` woken as soon as `acquire` would not wait. `true`: it would not now, and nothing was armed.
     pub(crate) fn arm(&self, waker: Waker) -> bool {
         self.request_anew();
-        let queue = lock(&self.queue);
+        let mut queue = lock(&self.queue);
         if self.has_something(&queue) {
             return true;
         }
-        self.gate.arm_heavily(waker);
+        self.arm_gate(&mut queue, waker);
         // If a writer had the waker already, it is woken, and that is the answer.
         self.has_something(&queue) && self.gate.disarm()
     }
