@@ -517,7 +517,9 @@ mod tests {
     #[test]
     fn closing_looks_at_nothing_that_is_anothers() {
         let port = Port::open(1_000).unwrap();
-        let clients: Vec<_> = (0..200).map(|_| open()).collect();
+        let clients: Vec<_> = (0..if cfg!(miri) { 3 } else { 200 })
+            .map(|_| open())
+            .collect();
         for client in &clients {
             for token in 0..2 {
                 client.submit(&port, token, 0, &[], u64::MAX).unwrap();
