@@ -15,7 +15,7 @@ mod sync;
 /// A path: its name, how often it runs where only the time is wanted, and the path itself.
 type Path = (&'static str, u64, fn(u64));
 
-const PATHS: [Path; 24] = [
+const PATHS: [Path; 25] = [
     ("spsc_pair", 10_000_000, channels::spsc_pair),
     ("spsc_pair_rtrb", 10_000_000, channels::spsc_pair_rtrb),
     ("spsc_batch_64", 1_000_000, channels::spsc_batch_64),
