@@ -826,8 +826,10 @@ impl wire::Encode for Point {
 
     #[inline]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
-        self.x.encode(to, at);
-        self.y.encode(to, at + 4);
+        let mut words = [0; 8];
+        words[0..4].copy_from_slice(&self.x.to_le_bytes());
+        words[4..8].copy_from_slice(&self.y.to_le_bytes());
+        to.words(at, words);
     }
 }
 
@@ -846,9 +848,10 @@ impl wire::Decode for Point {
 
     #[inline]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> Point {
+        let words_0: [u8; 8] = from.words(at);
         Point {
-            x: <i32 as wire::Decode>::view(from, at),
-            y: <i32 as wire::Decode>::view(from, at + 4),
+            x: i32::from_le_bytes(wire::word(&words_0, 0)),
+            y: i32::from_le_bytes(wire::word(&words_0, 4)),
         }
     }
 
@@ -927,17 +930,21 @@ impl wire::Encode for Scalars {
     #[inline]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.a_bool.encode(to, at);
-        self.a_u64.encode(to, at + 8);
-        self.a_u8.encode(to, at + 16);
-        self.a_u16.encode(to, at + 18);
-        self.a_s8.encode(to, at + 20);
-        self.a_u32.encode(to, at + 24);
-        self.a_s16.encode(to, at + 28);
-        self.a_f64.encode(to, at + 32);
+        let mut words = [0; 32];
+        words[0..8].copy_from_slice(&self.a_u64.to_le_bytes());
+        words[8..9].copy_from_slice(&self.a_u8.to_le_bytes());
+        words[10..12].copy_from_slice(&self.a_u16.to_le_bytes());
+        words[12..13].copy_from_slice(&self.a_s8.to_le_bytes());
+        words[16..20].copy_from_slice(&self.a_u32.to_le_bytes());
+        words[20..22].copy_from_slice(&self.a_s16.to_le_bytes());
+        words[24..32].copy_from_slice(&self.a_f64.to_le_bytes());
+        to.words(at + 8, words);
         self.a_char.encode(to, at + 40);
-        self.a_s64.encode(to, at + 48);
-        self.a_f32.encode(to, at + 56);
-        self.a_s32.encode(to, at + 60);
+        let mut words = [0; 16];
+        words[0..8].copy_from_slice(&self.a_s64.to_le_bytes());
+        words[8..12].copy_from_slice(&self.a_f32.to_le_bytes());
+        words[12..16].copy_from_slice(&self.a_s32.to_le_bytes());
+        to.words(at + 48, words);
     }
 }
 
@@ -961,19 +968,21 @@ impl wire::Decode for Scalars {
 
     #[inline]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> Scalars {
+        let words_8: [u8; 32] = from.words(at + 8);
+        let words_48: [u8; 16] = from.words(at + 48);
         Scalars {
             a_bool: <bool as wire::Decode>::view(from, at),
-            a_u64: <u64 as wire::Decode>::view(from, at + 8),
-            a_u8: <u8 as wire::Decode>::view(from, at + 16),
-            a_u16: <u16 as wire::Decode>::view(from, at + 18),
-            a_s8: <i8 as wire::Decode>::view(from, at + 20),
-            a_u32: <u32 as wire::Decode>::view(from, at + 24),
-            a_s16: <i16 as wire::Decode>::view(from, at + 28),
-            a_f64: <f64 as wire::Decode>::view(from, at + 32),
+            a_u64: u64::from_le_bytes(wire::word(&words_8, 0)),
+            a_u8: u8::from_le_bytes(wire::word(&words_8, 8)),
+            a_u16: u16::from_le_bytes(wire::word(&words_8, 10)),
+            a_s8: i8::from_le_bytes(wire::word(&words_8, 12)),
+            a_u32: u32::from_le_bytes(wire::word(&words_8, 16)),
+            a_s16: i16::from_le_bytes(wire::word(&words_8, 20)),
+            a_f64: f64::from_le_bytes(wire::word(&words_8, 24)),
             a_char: <char as wire::Decode>::view(from, at + 40),
-            a_s64: <i64 as wire::Decode>::view(from, at + 48),
-            a_f32: <f32 as wire::Decode>::view(from, at + 56),
-            a_s32: <i32 as wire::Decode>::view(from, at + 60),
+            a_s64: i64::from_le_bytes(wire::word(&words_48, 0)),
+            a_f32: f32::from_le_bytes(wire::word(&words_48, 8)),
+            a_s32: i32::from_le_bytes(wire::word(&words_48, 12)),
         }
     }
 
@@ -1177,26 +1186,30 @@ impl wire::Encode for KeywordsView<'_> {
         self.r#type.encode(to, at);
         self.r#match.encode(to, at + 4);
         self.r#async.encode(to, at + 12);
-        self.self_.encode(to, at + 13);
-        self.crate_.encode(to, at + 14);
-        self.super_.encode(to, at + 16);
-        self.r#fn.encode(to, at + 24);
+        let mut words = [0; 19];
+        words[0..1].copy_from_slice(&self.self_.to_le_bytes());
+        words[1..3].copy_from_slice(&self.crate_.to_le_bytes());
+        words[3..7].copy_from_slice(&self.super_.to_le_bytes());
+        words[11..19].copy_from_slice(&self.r#fn.to_le_bytes());
+        to.words(at + 13, words);
         self.class.encode(to, at + 32);
         self.def.encode(to, at + 40);
         self.lambda.encode(to, at + 48);
         self.none.encode(to, at + 56);
-        self.r#return.encode(to, at + 60);
-        self.r#struct.encode(to, at + 64);
-        self.int.encode(to, at + 68);
-        self.default.encode(to, at + 72);
-        self.register.encode(to, at + 76);
-        self.r#static.encode(to, at + 80);
-        self.import.encode(to, at + 84);
-        self.from.encode(to, at + 88);
-        self.r#yield.encode(to, at + 92);
-        self.r#await.encode(to, at + 96);
-        self.nullptr.encode(to, at + 100);
-        self.errno.encode(to, at + 104);
+        let mut words = [0; 48];
+        words[0..4].copy_from_slice(&self.r#return.to_le_bytes());
+        words[4..8].copy_from_slice(&self.r#struct.to_le_bytes());
+        words[8..12].copy_from_slice(&self.int.to_le_bytes());
+        words[12..16].copy_from_slice(&self.default.to_le_bytes());
+        words[16..20].copy_from_slice(&self.register.to_le_bytes());
+        words[20..24].copy_from_slice(&self.r#static.to_le_bytes());
+        words[24..28].copy_from_slice(&self.import.to_le_bytes());
+        words[28..32].copy_from_slice(&self.from.to_le_bytes());
+        words[32..36].copy_from_slice(&self.r#yield.to_le_bytes());
+        words[36..40].copy_from_slice(&self.r#await.to_le_bytes());
+        words[40..44].copy_from_slice(&self.nullptr.to_le_bytes());
+        words[44..48].copy_from_slice(&self.errno.to_le_bytes());
+        to.words(at + 60, words);
     }
 }
 
@@ -1235,30 +1248,32 @@ impl wire::Decode for Keywords {
 
     #[inline]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> KeywordsView<'a> {
+        let words_13: [u8; 19] = from.words(at + 13);
+        let words_60: [u8; 48] = from.words(at + 60);
         KeywordsView {
             r#type: <u8 as wire::Decode>::view(from, at),
             r#match: <String as wire::Decode>::view(from, at + 4),
             r#async: <bool as wire::Decode>::view(from, at + 12),
-            self_: <u8 as wire::Decode>::view(from, at + 13),
-            crate_: <u16 as wire::Decode>::view(from, at + 14),
-            super_: <u32 as wire::Decode>::view(from, at + 16),
-            r#fn: <u64 as wire::Decode>::view(from, at + 24),
+            self_: u8::from_le_bytes(wire::word(&words_13, 0)),
+            crate_: u16::from_le_bytes(wire::word(&words_13, 1)),
+            super_: u32::from_le_bytes(wire::word(&words_13, 3)),
+            r#fn: u64::from_le_bytes(wire::word(&words_13, 11)),
             class: <String as wire::Decode>::view(from, at + 32),
             def: <String as wire::Decode>::view(from, at + 40),
             lambda: <String as wire::Decode>::view(from, at + 48),
             none: <Option<u8> as wire::Decode>::view(from, at + 56),
-            r#return: <i32 as wire::Decode>::view(from, at + 60),
-            r#struct: <i32 as wire::Decode>::view(from, at + 64),
-            int: <i32 as wire::Decode>::view(from, at + 68),
-            default: <i32 as wire::Decode>::view(from, at + 72),
-            register: <i32 as wire::Decode>::view(from, at + 76),
-            r#static: <i32 as wire::Decode>::view(from, at + 80),
-            import: <i32 as wire::Decode>::view(from, at + 84),
-            from: <i32 as wire::Decode>::view(from, at + 88),
-            r#yield: <i32 as wire::Decode>::view(from, at + 92),
-            r#await: <i32 as wire::Decode>::view(from, at + 96),
-            nullptr: <i32 as wire::Decode>::view(from, at + 100),
-            errno: <i32 as wire::Decode>::view(from, at + 104),
+            r#return: i32::from_le_bytes(wire::word(&words_60, 0)),
+            r#struct: i32::from_le_bytes(wire::word(&words_60, 4)),
+            int: i32::from_le_bytes(wire::word(&words_60, 8)),
+            default: i32::from_le_bytes(wire::word(&words_60, 12)),
+            register: i32::from_le_bytes(wire::word(&words_60, 16)),
+            r#static: i32::from_le_bytes(wire::word(&words_60, 20)),
+            import: i32::from_le_bytes(wire::word(&words_60, 24)),
+            from: i32::from_le_bytes(wire::word(&words_60, 28)),
+            r#yield: i32::from_le_bytes(wire::word(&words_60, 32)),
+            r#await: i32::from_le_bytes(wire::word(&words_60, 36)),
+            nullptr: i32::from_le_bytes(wire::word(&words_60, 40)),
+            errno: i32::from_le_bytes(wire::word(&words_60, 44)),
         }
     }
 

@@ -45,8 +45,9 @@ impl<'a> Bytes<'a> {
         range.get(from..from.checked_add(size as usize)?)
     }
 
-    #[inline]
-    fn word<const N: usize>(self, at: u32) -> [u8; N] {
+    /// The bytes from `at` on: numbers that stand side by side, each for [`word`].
+    #[inline(always)]
+    pub fn words<const N: usize>(self, at: u32) -> [u8; N] {
         let (range, from) = if at < self.tails_at {
             (self.slots, (at - self.slots_at) as usize)
         } else {
@@ -61,25 +62,25 @@ impl<'a> Bytes<'a> {
     /// The byte at `at`.
     #[inline]
     pub fn u8(self, at: u32) -> u8 {
-        u8::from_le_bytes(self.word(at))
+        u8::from_le_bytes(self.words(at))
     }
 
     /// The two bytes at `at`.
     #[inline]
     pub fn u16(self, at: u32) -> u16 {
-        u16::from_le_bytes(self.word(at))
+        u16::from_le_bytes(self.words(at))
     }
 
     /// The four bytes at `at`.
     #[inline]
     pub fn u32(self, at: u32) -> u32 {
-        u32::from_le_bytes(self.word(at))
+        u32::from_le_bytes(self.words(at))
     }
 
     /// The eight bytes at `at`.
     #[inline]
     pub fn u64(self, at: u32) -> u64 {
-        u64::from_le_bytes(self.word(at))
+        u64::from_le_bytes(self.words(at))
     }
 
     /// The bytes of the string or `list<u8>` whose `{offset, length}` stands at `at`.
@@ -92,4 +93,18 @@ impl<'a> Bytes<'a> {
         self.get(self.u32(at), length)
             .expect("a checked tail lies inside")
     }
+}
+
+/// The bytes of a number among others.
+///
+/// ```
+/// let words = [1, 0, 2, 0];
+/// assert_eq!(u16::from_le_bytes(thalweg_wire::word(&words, 2)), 2);
+/// ```
+///
+/// # Panics
+/// They are not all there.
+#[inline(always)]
+pub fn word<const N: usize, const M: usize>(words: &[u8; M], from: usize) -> [u8; N] {
+    *words[from..].first_chunk().expect("it is among them")
 }

@@ -174,8 +174,9 @@ impl<'a> Encoder<'a> {
         tails.get_mut(from..from.checked_add(size)?)
     }
 
+    /// Writes these bytes at `at`: numbers that stand side by side.
     #[inline]
-    fn put<const N: usize>(&mut self, at: u32, bytes: [u8; N]) {
+    pub fn words<const N: usize>(&mut self, at: u32, bytes: [u8; N]) {
         match self.place(at, N) {
             Some(place) => place.copy_from_slice(&bytes),
             None => debug_assert!(self.overflowed(), "a field outside of what was claimed"),
@@ -185,25 +186,25 @@ impl<'a> Encoder<'a> {
     /// Writes a byte at `at`.
     #[inline]
     pub fn u8(&mut self, at: u32, value: u8) {
-        self.put(at, value.to_le_bytes());
+        self.words(at, value.to_le_bytes());
     }
 
     /// Writes two bytes at `at`.
     #[inline]
     pub fn u16(&mut self, at: u32, value: u16) {
-        self.put(at, value.to_le_bytes());
+        self.words(at, value.to_le_bytes());
     }
 
     /// Writes four bytes at `at`.
     #[inline]
     pub fn u32(&mut self, at: u32, value: u32) {
-        self.put(at, value.to_le_bytes());
+        self.words(at, value.to_le_bytes());
     }
 
     /// Writes eight bytes at `at`.
     #[inline]
     pub fn u64(&mut self, at: u32, value: u64) {
-        self.put(at, value.to_le_bytes());
+        self.words(at, value.to_le_bytes());
     }
 
     /// Writes a string or `list<u8>`: `{offset, length}` at `at`, the bytes as the next tail.

@@ -50,7 +50,7 @@ mod shape;
 mod text;
 mod tuple;
 
-pub use bytes::Bytes;
+pub use bytes::{Bytes, word};
 pub use checker::Checker;
 pub use encoder::{Encoder, NoRoom};
 pub use handle::Handle;

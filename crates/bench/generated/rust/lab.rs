@@ -148,8 +148,10 @@ impl wire::Encode for MatchView<'_> {
     #[inline]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.path.encode(to, at);
-        self.line.encode(to, at + 8);
-        self.column.encode(to, at + 16);
+        let mut words = [0; 16];
+        words[0..8].copy_from_slice(&self.line.to_le_bytes());
+        words[8..16].copy_from_slice(&self.column.to_le_bytes());
+        to.words(at + 8, words);
         self.text.encode(to, at + 24);
         self.path_bytes.encode(to, at + 32);
         self.text_bytes.encode(to, at + 44);
@@ -189,10 +191,11 @@ impl wire::Decode for Match {
 
     #[inline]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> MatchView<'a> {
+        let words_8: [u8; 16] = from.words(at + 8);
         MatchView {
             path: <String as wire::Decode>::view(from, at),
-            line: <u64 as wire::Decode>::view(from, at + 8),
-            column: <u64 as wire::Decode>::view(from, at + 16),
+            line: u64::from_le_bytes(wire::word(&words_8, 0)),
+            column: u64::from_le_bytes(wire::word(&words_8, 8)),
             text: <String as wire::Decode>::view(from, at + 24),
             path_bytes: <Option<Vec<u8>> as wire::Decode>::view(from, at + 32),
             text_bytes: <Option<Vec<u8>> as wire::Decode>::view(from, at + 44),
@@ -307,14 +310,16 @@ impl wire::Encode for Eight {
 
     #[inline]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
-        self.a.encode(to, at);
-        self.b.encode(to, at + 8);
-        self.c.encode(to, at + 16);
-        self.d.encode(to, at + 24);
-        self.e.encode(to, at + 32);
-        self.f.encode(to, at + 40);
-        self.g.encode(to, at + 48);
-        self.h.encode(to, at + 56);
+        let mut words = [0; 64];
+        words[0..8].copy_from_slice(&self.a.to_le_bytes());
+        words[8..16].copy_from_slice(&self.b.to_le_bytes());
+        words[16..24].copy_from_slice(&self.c.to_le_bytes());
+        words[24..32].copy_from_slice(&self.d.to_le_bytes());
+        words[32..40].copy_from_slice(&self.e.to_le_bytes());
+        words[40..48].copy_from_slice(&self.f.to_le_bytes());
+        words[48..56].copy_from_slice(&self.g.to_le_bytes());
+        words[56..64].copy_from_slice(&self.h.to_le_bytes());
+        to.words(at, words);
     }
 }
 
@@ -334,15 +339,16 @@ impl wire::Decode for Eight {
 
     #[inline]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> Eight {
+        let words_0: [u8; 64] = from.words(at);
         Eight {
-            a: <u64 as wire::Decode>::view(from, at),
-            b: <u64 as wire::Decode>::view(from, at + 8),
-            c: <u64 as wire::Decode>::view(from, at + 16),
-            d: <u64 as wire::Decode>::view(from, at + 24),
-            e: <u64 as wire::Decode>::view(from, at + 32),
-            f: <u64 as wire::Decode>::view(from, at + 40),
-            g: <u64 as wire::Decode>::view(from, at + 48),
-            h: <u64 as wire::Decode>::view(from, at + 56),
+            a: u64::from_le_bytes(wire::word(&words_0, 0)),
+            b: u64::from_le_bytes(wire::word(&words_0, 8)),
+            c: u64::from_le_bytes(wire::word(&words_0, 16)),
+            d: u64::from_le_bytes(wire::word(&words_0, 24)),
+            e: u64::from_le_bytes(wire::word(&words_0, 32)),
+            f: u64::from_le_bytes(wire::word(&words_0, 40)),
+            g: u64::from_le_bytes(wire::word(&words_0, 48)),
+            h: u64::from_le_bytes(wire::word(&words_0, 56)),
         }
     }
 
@@ -486,9 +492,11 @@ impl wire::Encode for EventView<'_> {
         self.n4.encode(to, at + 256);
         self.n5.encode(to, at + 320);
         self.n6.encode(to, at + 384);
-        self.rest0.encode(to, at + 448);
-        self.rest1.encode(to, at + 456);
-        self.rest2.encode(to, at + 464);
+        let mut words = [0; 24];
+        words[0..8].copy_from_slice(&self.rest0.to_le_bytes());
+        words[8..16].copy_from_slice(&self.rest1.to_le_bytes());
+        words[16..24].copy_from_slice(&self.rest2.to_le_bytes());
+        to.words(at + 448, words);
         self.detail.encode(to, at + 472);
         self.payload.encode(to, at + 480);
     }
@@ -542,6 +550,7 @@ impl wire::Decode for Event {
 
     #[inline]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> EventView<'a> {
+        let words_448: [u8; 24] = from.words(at + 448);
         EventView {
             n0: <Eight as wire::Decode>::view(from, at),
             n1: <Eight as wire::Decode>::view(from, at + 64),
@@ -550,9 +559,9 @@ impl wire::Decode for Event {
             n4: <Eight as wire::Decode>::view(from, at + 256),
             n5: <Eight as wire::Decode>::view(from, at + 320),
             n6: <Eight as wire::Decode>::view(from, at + 384),
-            rest0: <u64 as wire::Decode>::view(from, at + 448),
-            rest1: <u64 as wire::Decode>::view(from, at + 456),
-            rest2: <u64 as wire::Decode>::view(from, at + 464),
+            rest0: u64::from_le_bytes(wire::word(&words_448, 0)),
+            rest1: u64::from_le_bytes(wire::word(&words_448, 8)),
+            rest2: u64::from_le_bytes(wire::word(&words_448, 16)),
             detail: <String as wire::Decode>::view(from, at + 472),
             payload: <Vec<u8> as wire::Decode>::view(from, at + 480),
         }

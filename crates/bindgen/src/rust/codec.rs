@@ -4,6 +4,7 @@ mod cbor;
 mod fields;
 mod labels;
 mod shapes;
+mod words;
 
 use super::names::camel;
 use super::types::{self, owned};

@@ -582,8 +582,10 @@ impl wire::Encode for Tick {
 
     #[inline]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
-        self.number.encode(to, at);
-        self.late_ns.encode(to, at + 8);
+        let mut words = [0; 16];
+        words[0..4].copy_from_slice(&self.number.to_le_bytes());
+        words[8..16].copy_from_slice(&self.late_ns.to_le_bytes());
+        to.words(at, words);
     }
 }
 
@@ -602,9 +604,10 @@ impl wire::Decode for Tick {
 
     #[inline]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> Tick {
+        let words_0: [u8; 16] = from.words(at);
         Tick {
-            number: <u32 as wire::Decode>::view(from, at),
-            late_ns: <u64 as wire::Decode>::view(from, at + 8),
+            number: u32::from_le_bytes(wire::word(&words_0, 0)),
+            late_ns: u64::from_le_bytes(wire::word(&words_0, 8)),
         }
     }
 

@@ -305,8 +305,10 @@ impl wire::Encode for MatchView<'_> {
     #[inline]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.path.encode(to, at);
-        self.line.encode(to, at + 8);
-        self.column.encode(to, at + 16);
+        let mut words = [0; 16];
+        words[0..8].copy_from_slice(&self.line.to_le_bytes());
+        words[8..16].copy_from_slice(&self.column.to_le_bytes());
+        to.words(at + 8, words);
         self.text.encode(to, at + 24);
         self.path_bytes.encode(to, at + 32);
         self.text_bytes.encode(to, at + 44);
@@ -346,10 +348,11 @@ impl wire::Decode for Match {
 
     #[inline]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> MatchView<'a> {
+        let words_8: [u8; 16] = from.words(at + 8);
         MatchView {
             path: <String as wire::Decode>::view(from, at),
-            line: <u64 as wire::Decode>::view(from, at + 8),
-            column: <u64 as wire::Decode>::view(from, at + 16),
+            line: u64::from_le_bytes(wire::word(&words_8, 0)),
+            column: u64::from_le_bytes(wire::word(&words_8, 8)),
             text: <String as wire::Decode>::view(from, at + 24),
             path_bytes: <Option<Vec<u8>> as wire::Decode>::view(from, at + 32),
             text_bytes: <Option<Vec<u8>> as wire::Decode>::view(from, at + 44),
@@ -473,10 +476,12 @@ impl wire::Encode for ProgressView<'_> {
 
     #[inline]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
-        self.files.encode(to, at);
-        self.bytes.encode(to, at + 8);
-        self.matches.encode(to, at + 16);
-        self.unreadable.encode(to, at + 24);
+        let mut words = [0; 32];
+        words[0..8].copy_from_slice(&self.files.to_le_bytes());
+        words[8..16].copy_from_slice(&self.bytes.to_le_bytes());
+        words[16..24].copy_from_slice(&self.matches.to_le_bytes());
+        words[24..32].copy_from_slice(&self.unreadable.to_le_bytes());
+        to.words(at, words);
         self.problem.encode(to, at + 32);
     }
 }
@@ -508,11 +513,12 @@ impl wire::Decode for Progress {
 
     #[inline]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> ProgressView<'a> {
+        let words_0: [u8; 32] = from.words(at);
         ProgressView {
-            files: <u64 as wire::Decode>::view(from, at),
-            bytes: <u64 as wire::Decode>::view(from, at + 8),
-            matches: <u64 as wire::Decode>::view(from, at + 16),
-            unreadable: <u64 as wire::Decode>::view(from, at + 24),
+            files: u64::from_le_bytes(wire::word(&words_0, 0)),
+            bytes: u64::from_le_bytes(wire::word(&words_0, 8)),
+            matches: u64::from_le_bytes(wire::word(&words_0, 16)),
+            unreadable: u64::from_le_bytes(wire::word(&words_0, 24)),
             problem: <Option<String> as wire::Decode>::view(from, at + 32),
         }
     }

@@ -3,6 +3,7 @@
 use super::super::names::{camel, snake};
 use super::super::types::{self, owned, view};
 use super::super::{docs, has_view, line};
+use super::words::{Stretch, stretches};
 use super::{Layout, borrow, check, derives, own, place, read};
 use crate::model::{Case, Field, Package, Type, TypeDef, TypeDefKind, TypeKind};
 
@@ -50,16 +51,8 @@ pub fn record(out: &mut String, package: &Package, id: usize, def: &TypeDef, fie
         line(out, "}");
     }
 
-    let encode: String = fields
-        .iter()
-        .map(|field| {
-            format!(
-                "self.{}.encode(to, {});\n",
-                snake(&field.name),
-                place(field.offset)
-            )
-        })
-        .collect();
+    let stretches: Vec<_> = stretches(package, fields).collect();
+    let encode: String = stretches.iter().map(Stretch::encode).collect();
     encode_impl(out, &format!("{view_name}{lifetime}"), &name, &encode);
     if viewed {
         encode_impl(out, &name, &name, "self.as_view().encode(to, at);");
@@ -88,15 +81,18 @@ pub fn record(out: &mut String, package: &Package, id: usize, def: &TypeDef, fie
             .map(|field| initialised(&snake(&field.name), &expression(field)))
             .collect()
     };
+    let loads: String = stretches.iter().map(Stretch::load).collect();
+    let reads: String = stretches
+        .iter()
+        .flat_map(|stretch| stretch.read(package))
+        .map(|(name, value)| initialised(&name, &value))
+        .collect();
     functions(
         out,
         &name,
         viewed,
         checks.as_deref(),
-        &format!(
-            "{view_name} {{ {} }}",
-            each(&|field| read(package, &field.ty, field.offset))
-        ),
+        &format!("{loads}{view_name} {{ {reads} }}"),
         &format!(
             "{name} {{ {} }}",
             each(&|field| own(package, &field.ty, &format!("view.{}", snake(&field.name))))
