@@ -34,7 +34,7 @@ impl<'a> Bytes<'a> {
     }
 
     /// `size` bytes from `at`, if all of them are there.
-    #[inline]
+    #[inline(always)]
     pub fn get(self, at: u32, size: u32) -> Option<&'a [u8]> {
         let (range, from) = if at < self.tails_at {
             (self.slots, at.checked_sub(self.slots_at)?)
@@ -84,7 +84,7 @@ impl<'a> Bytes<'a> {
     }
 
     /// The bytes of the string or `list<u8>` whose `{offset, length}` stands at `at`.
-    #[inline]
+    #[inline(always)]
     pub fn tail(self, at: u32) -> &'a [u8] {
         let length = self.u32(at + 4);
         if length == 0 {

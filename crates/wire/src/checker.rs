@@ -68,7 +68,7 @@ impl<'a> Checker<'a> {
     ///
     /// # Errors
     /// It is outside, out of order, not aligned, or breaks the rules for lists without bytes.
-    #[inline]
+    #[inline(always)]
     pub fn list(&mut self, at: u32, size: u32, align: u32) -> Result<(u32, u32), Malformed> {
         let (offset, count) = (self.bytes.u32(at), self.bytes.u32(at + 4));
         if count == 0 || size == 0 {
