@@ -10,14 +10,10 @@ from pathlib import Path
 
 import pytest
 from thalweg_conformance import Conformance
-from thalweg_search import Options, Search
+from thalweg_search import Search
 
 ROOT = Path(__file__).parents[3]
 LIBRARIES = Path(os.environ.get("THALWEG_TEST_LIBRARIES", ROOT / "target" / "debug"))
-
-FIXED = Options(
-    fixed=True, ignore_case=False, hidden=True, ignore_files=False, globs=[]
-)
 
 
 @pytest.fixture(scope="session")

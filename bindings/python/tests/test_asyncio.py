@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import pytest
 import thalweg
 import uvloop
-from conftest import FIXED
+from options import FIXED
 from thalweg_conformance import AsyncConformance, AsyncCounter, Conformance
 from thalweg_search import AsyncSearch, SearchErrorPattern
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import FIXED
+from options import FIXED
 from thalweg_conformance import AsyncConformance, Conformance
 from thalweg_search import Search
 

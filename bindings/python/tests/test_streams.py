@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import thalweg
-from conftest import FIXED
+from options import FIXED
 from thalweg_conformance import Conformance
 from thalweg_search import Match, MatchView, Search
 
