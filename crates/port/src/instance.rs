@@ -472,6 +472,8 @@ mod tests {
     use std::sync::Arc;
     use std::task::Wake;
 
+    use thalweg_runtime::{Config, Runtime};
+
     use super::Instance;
     use crate::handles::{self, LOOKED, Object};
     use crate::service::{Method, Package, Service};
@@ -503,8 +505,13 @@ mod tests {
         }
     }
 
-    fn open() -> Arc<Instance> {
-        Instance::open(Keeper::default, Instance::runtime().unwrap())
+    /// Of the test's own: Miri wants all threads to have ended when the tests have.
+    fn runtime() -> Runtime {
+        Runtime::start(Config::exact(1)).unwrap()
+    }
+
+    fn open(runtime: &Runtime) -> Arc<Instance> {
+        Instance::open(Keeper::default, runtime.handle().clone())
     }
 
     /// Slots of the table that this thread looks at in `f`.
@@ -516,9 +523,10 @@ mod tests {
 
     #[test]
     fn closing_looks_at_nothing_that_is_anothers() {
+        let runtime = runtime();
         let port = Port::open(1_000).unwrap();
         let clients: Vec<_> = (0..if cfg!(miri) { 3 } else { 200 })
-            .map(|_| open())
+            .map(|_| open(&runtime))
             .collect();
         for client in &clients {
             for token in 0..2 {
@@ -537,7 +545,8 @@ mod tests {
 
     #[test]
     fn a_timer_that_comes_too_late_does_not_end_a_later_call() {
-        let (client, port) = (open(), Port::open(4).unwrap());
+        let runtime = runtime();
+        let (client, port) = (open(&runtime), Port::open(4).unwrap());
         let call = client.submit(&port, 1, 0, &[], u64::MAX).unwrap();
         let Ok(Object::Call(core)) = handles::find(call) else {
             panic!("it is under way")

@@ -10,7 +10,7 @@
 //!    ([`Gate::disarm`]) to drop it. So a waker is woken at most once an arming, however many writers there are.
 //! 4. A wake-up may come when the reader found its data by itself: readers take spurious ones.
 //! 5. Writers that publish often use [`Gate::signal_lightly`], and the reader then [`Gate::arm_heavily`]: the two barriers of
-//!    [`barrier`](crate::barrier) in place of the two fences. Only both or none of them may be.
+//!    [`barrier`] in place of the two fences. Only both or none of them may be.
 
 use std::ptr;
 use std::task::Waker;

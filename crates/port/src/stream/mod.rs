@@ -26,7 +26,7 @@
 //!    and where that segment is dropped, before the next one's. A batch begins there, with how many are missing and why. So
 //!    delivered + dropped + conflated + undelivered = published, once the writers are gone.
 //! 8. A writer wakes its reader only where that is armed, and pays no fence to find out, but where the reader sleeps often:
-//!    [`StreamCore::tell`].
+//!    `StreamCore::tell`.
 
 mod core;
 mod counts;

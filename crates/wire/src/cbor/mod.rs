@@ -28,8 +28,8 @@
 //! doubled key, a missing field, a number out of range, a tag.
 //!
 //! # Limits
-//! 1. An item has at most [`MAX_SIZE`](crate::MAX_SIZE) bytes, and nothing stands behind it.
-//! 2. It is nested as deep as its type and no deeper, so at most [`MAX_DEPTH`](crate::MAX_DEPTH).
+//! 1. An item has at most [`MAX_SIZE`] bytes, and nothing stands behind it.
+//! 2. It is nested as deep as its type and no deeper, so at most [`MAX_DEPTH`].
 //! 3. What a length promises is there before it is believed; a list takes no more memory in advance than bytes are left.
 //!
 //! ```
