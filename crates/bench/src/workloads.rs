@@ -1,5 +1,6 @@
 //! The workloads: one file each, and the list of them.
 
+pub mod codec;
 pub mod first_calls;
 pub mod idle;
 pub mod lab_hosts;
@@ -69,6 +70,7 @@ pub static WORKLOADS: &[Workload] = &[
     search_overhead::WORKLOAD,
     first_calls::WORKLOAD,
     view_read::WORKLOAD,
+    codec::WORKLOAD,
     idle::WORKLOAD,
     queue::same_thread::WORKLOAD,
     queue::spsc_threads::WORKLOAD,

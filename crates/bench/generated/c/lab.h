@@ -114,6 +114,72 @@ TW_OFFSET(lab_event, rest2, 464);
 TW_OFFSET(lab_event, detail, 472);
 TW_OFFSET(lab_event, payload, 480);
 
+/* A text and a number: what comes back is asked for by it. */
+typedef struct lab_echo_request {
+  tw_slice message;
+  int64_t delay_ms;
+} lab_echo_request;
+TW_SIZE(lab_echo_request, 16);
+TW_OFFSET(lab_echo_request, message, 0);
+TW_OFFSET(lab_echo_request, delay_ms, 8);
+
+/* Two texts. */
+typedef struct lab_echo_response {
+  tw_slice echoed;
+  tw_slice timer_name;
+} lab_echo_response;
+TW_SIZE(lab_echo_response, 16);
+TW_OFFSET(lab_echo_response, echoed, 0);
+TW_OFFSET(lab_echo_response, timer_name, 8);
+
+/* `list<echo-request>` */
+typedef struct lab_list_echo_request {
+  const lab_echo_request *items;
+  size_t count;
+} lab_list_echo_request;
+
+/* `list<string>` */
+typedef struct lab_list_string {
+  const tw_slice *items;
+  size_t count;
+} lab_list_string;
+
+/* `option<string>` */
+typedef struct lab_option_string {
+  bool some;
+  tw_slice value; /* where `some` */
+} lab_option_string;
+TW_SIZE(lab_option_string, 12);
+TW_OFFSET(lab_option_string, value, 4);
+
+/* `option<s64>` */
+typedef struct lab_option_s64 {
+  bool some;
+  int64_t value; /* where `some` */
+} lab_option_s64;
+TW_SIZE(lab_option_s64, 16);
+TW_OFFSET(lab_option_s64, value, 8);
+
+/* A bit of everything. */
+typedef struct lab_complex_request {
+  tw_slice messages;
+  tw_slice tags;
+  lab_option_string note;
+  lab_option_s64 retries;
+} lab_complex_request;
+TW_SIZE(lab_complex_request, 48);
+TW_OFFSET(lab_complex_request, messages, 0);
+TW_OFFSET(lab_complex_request, tags, 8);
+TW_OFFSET(lab_complex_request, note, 16);
+TW_OFFSET(lab_complex_request, retries, 32);
+
+/* Bytes. */
+typedef struct lab_bytes_payload {
+  tw_slice data;
+} lab_bytes_payload;
+TW_SIZE(lab_bytes_payload, 8);
+TW_OFFSET(lab_bytes_payload, data, 0);
+
 /* ---- Accessors ------------------------------------------------------------------------------- */
 
 /* `base` is that of the batch, or of the reply, in which the value lies; what is returned is valid as
@@ -158,6 +224,69 @@ static inline tw_text lab_event_detail(const uint8_t *base, const lab_event *val
 /* Bytes, mostly none. */
 static inline tw_bytes lab_event_payload(const uint8_t *base, const lab_event *value) {
   return tw_bytes_view(base, value->payload);
+}
+
+static inline tw_text lab_echo_request_message(const uint8_t *base, const lab_echo_request *value) {
+  return tw_text_view(base, value->message);
+}
+
+static inline tw_text lab_echo_response_echoed(const uint8_t *base,
+                                               const lab_echo_response *value) {
+  return tw_text_view(base, value->echoed);
+}
+
+static inline tw_text lab_echo_response_timer_name(const uint8_t *base,
+                                                   const lab_echo_response *value) {
+  return tw_text_view(base, value->timer_name);
+}
+
+/* What the slice of a `list<echo-request>` refers to. */
+static inline lab_list_echo_request lab_list_echo_request_view(const uint8_t *base,
+                                                               tw_slice slice) {
+  lab_list_echo_request list;
+  list.items = (const lab_echo_request *)tw_at(base, slice);
+  list.count = slice.length;
+  return list;
+}
+
+/* What the slice of a `list<string>` refers to. */
+static inline lab_list_string lab_list_string_view(const uint8_t *base, tw_slice slice) {
+  lab_list_string list;
+  list.items = (const tw_slice *)tw_at(base, slice);
+  list.count = slice.length;
+  return list;
+}
+
+static inline tw_text lab_list_string_at(const uint8_t *base, lab_list_string list, size_t index) {
+  return tw_text_view(base, list.items[index]);
+}
+
+static inline bool lab_option_string_get(const uint8_t *base, const lab_option_string *value,
+                                         tw_text *out) {
+  if (!value->some) {
+    return false;
+  }
+  *out = tw_text_view(base, value->value);
+  return true;
+}
+
+static inline lab_list_echo_request lab_complex_request_messages(const uint8_t *base,
+                                                                 const lab_complex_request *value) {
+  return lab_list_echo_request_view(base, value->messages);
+}
+
+static inline lab_list_string lab_complex_request_tags(const uint8_t *base,
+                                                       const lab_complex_request *value) {
+  return lab_list_string_view(base, value->tags);
+}
+
+static inline bool lab_complex_request_note(const uint8_t *base, const lab_complex_request *value,
+                                            tw_text *out) {
+  return lab_option_string_get(base, &value->note, out);
+}
+
+static inline tw_bytes lab_bytes_payload_data(const uint8_t *base, const lab_bytes_payload *value) {
+  return tw_bytes_view(base, value->data);
 }
 
 /* ---- The library and its clients ------------------------------------------------------------- */

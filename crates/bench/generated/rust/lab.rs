@@ -683,6 +683,443 @@ impl wire::cbor::Cbor for Event {
     }
 }
 
+/// A text and a number: what comes back is asked for by it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct EchoRequest {
+    /// WIT's `message`.
+    pub message: String,
+    /// WIT's `delay-ms`.
+    pub delay_ms: i64,
+}
+
+/// [`EchoRequest`] in place: what a reader sees, and what a writer may pass.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EchoRequestView<'a> {
+    /// WIT's `message`.
+    pub message: &'a str,
+    /// WIT's `delay-ms`.
+    pub delay_ms: i64,
+}
+
+impl wire::Encode for EchoRequestView<'_> {
+    type As = EchoRequest;
+
+    #[inline]
+    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
+        self.message.encode(to, at);
+        self.delay_ms.encode(to, at + 8);
+    }
+}
+
+impl wire::Encode for EchoRequest {
+    type As = EchoRequest;
+
+    #[inline]
+    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
+        self.as_view().encode(to, at);
+    }
+}
+
+impl wire::Decode for EchoRequest {
+    const SIZE: u32 = 16;
+    const ALIGN: u32 = 8;
+    const SHAPE: wire::Shape = wire::Shape::Text("record{message:string,delay-ms:s64}");
+    const DEPTH: u32 = 1;
+
+    type View<'a> = EchoRequestView<'a>;
+
+    #[inline]
+    fn check(from: &mut wire::Checker<'_>, at: u32) -> Result<(), wire::Malformed> {
+        <String as wire::Decode>::check(from, at)
+    }
+
+    #[inline]
+    fn view<'a>(from: wire::Bytes<'a>, at: u32) -> EchoRequestView<'a> {
+        EchoRequestView {
+            message: <String as wire::Decode>::view(from, at),
+            delay_ms: <i64 as wire::Decode>::view(from, at + 8),
+        }
+    }
+
+    fn owned(view: EchoRequestView<'_>) -> EchoRequest {
+        EchoRequest {
+            message: <String as wire::Decode>::owned(view.message),
+            delay_ms: view.delay_ms,
+        }
+    }
+
+    #[inline]
+    fn as_view(&self) -> EchoRequestView<'_> {
+        EchoRequestView {
+            message: self.message.as_view(),
+            delay_ms: self.delay_ms,
+        }
+    }
+}
+
+// What the generators for the other languages know this type by.
+const _: () = assert!(<EchoRequest as wire::Decode>::HASH == 0xd124_bec0_099c_1c39);
+
+impl wire::cbor::Cbor for EchoRequest {
+    fn write(view: EchoRequestView<'_>, to: &mut wire::cbor::Writer) {
+        to.map(2);
+        to.text("message");
+        <String as wire::cbor::Cbor>::write(view.message, to);
+        to.text("delay-ms");
+        <i64 as wire::cbor::Cbor>::write(view.delay_ms, to);
+    }
+
+    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<EchoRequest, wire::cbor::Refused> {
+        let mut f0 = None;
+        let mut f1 = None;
+        let mut fields = from.map()?;
+        while let Some(key) = from.key(&mut fields)? {
+            match &*key {
+                "message" => from.field(&mut f0)?,
+                "delay-ms" => from.field(&mut f1)?,
+                _ => return Err(from.refused(wire::cbor::Rule::Unknown)),
+            }
+        }
+        Ok(EchoRequest {
+            message: from.required(f0)?,
+            delay_ms: from.required(f1)?,
+        })
+    }
+}
+
+/// Two texts.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct EchoResponse {
+    /// WIT's `echoed`.
+    pub echoed: String,
+    /// WIT's `timer-name`.
+    pub timer_name: String,
+}
+
+/// [`EchoResponse`] in place: what a reader sees, and what a writer may pass.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EchoResponseView<'a> {
+    /// WIT's `echoed`.
+    pub echoed: &'a str,
+    /// WIT's `timer-name`.
+    pub timer_name: &'a str,
+}
+
+impl wire::Encode for EchoResponseView<'_> {
+    type As = EchoResponse;
+
+    #[inline]
+    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
+        self.echoed.encode(to, at);
+        self.timer_name.encode(to, at + 8);
+    }
+}
+
+impl wire::Encode for EchoResponse {
+    type As = EchoResponse;
+
+    #[inline]
+    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
+        self.as_view().encode(to, at);
+    }
+}
+
+impl wire::Decode for EchoResponse {
+    const SIZE: u32 = 16;
+    const ALIGN: u32 = 4;
+    const SHAPE: wire::Shape = wire::Shape::Text("record{echoed:string,timer-name:string}");
+    const DEPTH: u32 = 1;
+
+    type View<'a> = EchoResponseView<'a>;
+
+    #[inline]
+    fn check(from: &mut wire::Checker<'_>, at: u32) -> Result<(), wire::Malformed> {
+        <String as wire::Decode>::check(from, at)?;
+        <String as wire::Decode>::check(from, at + 8)
+    }
+
+    #[inline]
+    fn view<'a>(from: wire::Bytes<'a>, at: u32) -> EchoResponseView<'a> {
+        EchoResponseView {
+            echoed: <String as wire::Decode>::view(from, at),
+            timer_name: <String as wire::Decode>::view(from, at + 8),
+        }
+    }
+
+    fn owned(view: EchoResponseView<'_>) -> EchoResponse {
+        EchoResponse {
+            echoed: <String as wire::Decode>::owned(view.echoed),
+            timer_name: <String as wire::Decode>::owned(view.timer_name),
+        }
+    }
+
+    #[inline]
+    fn as_view(&self) -> EchoResponseView<'_> {
+        EchoResponseView {
+            echoed: self.echoed.as_view(),
+            timer_name: self.timer_name.as_view(),
+        }
+    }
+}
+
+// What the generators for the other languages know this type by.
+const _: () = assert!(<EchoResponse as wire::Decode>::HASH == 0xf68c_8429_dd80_21a1);
+
+impl wire::cbor::Cbor for EchoResponse {
+    fn write(view: EchoResponseView<'_>, to: &mut wire::cbor::Writer) {
+        to.map(2);
+        to.text("echoed");
+        <String as wire::cbor::Cbor>::write(view.echoed, to);
+        to.text("timer-name");
+        <String as wire::cbor::Cbor>::write(view.timer_name, to);
+    }
+
+    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<EchoResponse, wire::cbor::Refused> {
+        let mut f0 = None;
+        let mut f1 = None;
+        let mut fields = from.map()?;
+        while let Some(key) = from.key(&mut fields)? {
+            match &*key {
+                "echoed" => from.field(&mut f0)?,
+                "timer-name" => from.field(&mut f1)?,
+                _ => return Err(from.refused(wire::cbor::Rule::Unknown)),
+            }
+        }
+        Ok(EchoResponse {
+            echoed: from.required(f0)?,
+            timer_name: from.required(f1)?,
+        })
+    }
+}
+
+/// A bit of everything.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ComplexRequest {
+    /// WIT's `messages`.
+    pub messages: Vec<EchoRequest>,
+    /// WIT's `tags`.
+    pub tags: Vec<String>,
+    /// WIT's `note`.
+    pub note: Option<String>,
+    /// WIT's `retries`.
+    pub retries: Option<i64>,
+}
+
+/// [`ComplexRequest`] in place: what a reader sees, and what a writer may pass.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ComplexRequestView<'a> {
+    /// WIT's `messages`.
+    pub messages: wire::ListView<'a, EchoRequest>,
+    /// WIT's `tags`.
+    pub tags: wire::ListView<'a, String>,
+    /// WIT's `note`.
+    pub note: Option<&'a str>,
+    /// WIT's `retries`.
+    pub retries: Option<i64>,
+}
+
+impl wire::Encode for ComplexRequestView<'_> {
+    type As = ComplexRequest;
+
+    #[inline]
+    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
+        self.messages.encode(to, at);
+        self.tags.encode(to, at + 8);
+        self.note.encode(to, at + 16);
+        self.retries.encode(to, at + 32);
+    }
+}
+
+impl wire::Encode for ComplexRequest {
+    type As = ComplexRequest;
+
+    #[inline]
+    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
+        self.as_view().encode(to, at);
+    }
+}
+
+impl wire::Decode for ComplexRequest {
+    const SIZE: u32 = 48;
+    const ALIGN: u32 = 8;
+    const SHAPE: wire::Shape = wire::Shape::Parts(&[
+        wire::Shape::Text("record{messages:list<"),
+        EchoRequest::SHAPE,
+        wire::Shape::Text(">,tags:list<string>,note:option<string>,retries:option<s64>}"),
+    ]);
+    const DEPTH: u32 = 3;
+
+    type View<'a> = ComplexRequestView<'a>;
+
+    #[inline]
+    fn check(from: &mut wire::Checker<'_>, at: u32) -> Result<(), wire::Malformed> {
+        <Vec<EchoRequest> as wire::Decode>::check(from, at)?;
+        <Vec<String> as wire::Decode>::check(from, at + 8)?;
+        <Option<String> as wire::Decode>::check(from, at + 16)?;
+        <Option<i64> as wire::Decode>::check(from, at + 32)
+    }
+
+    #[inline]
+    fn view<'a>(from: wire::Bytes<'a>, at: u32) -> ComplexRequestView<'a> {
+        ComplexRequestView {
+            messages: <Vec<EchoRequest> as wire::Decode>::view(from, at),
+            tags: <Vec<String> as wire::Decode>::view(from, at + 8),
+            note: <Option<String> as wire::Decode>::view(from, at + 16),
+            retries: <Option<i64> as wire::Decode>::view(from, at + 32),
+        }
+    }
+
+    fn owned(view: ComplexRequestView<'_>) -> ComplexRequest {
+        ComplexRequest {
+            messages: <Vec<EchoRequest> as wire::Decode>::owned(view.messages),
+            tags: <Vec<String> as wire::Decode>::owned(view.tags),
+            note: <Option<String> as wire::Decode>::owned(view.note),
+            retries: view.retries,
+        }
+    }
+
+    #[inline]
+    fn as_view(&self) -> ComplexRequestView<'_> {
+        ComplexRequestView {
+            messages: self.messages.as_view(),
+            tags: self.tags.as_view(),
+            note: self.note.as_view(),
+            retries: self.retries,
+        }
+    }
+}
+
+// What the generators for the other languages know this type by.
+const _: () = assert!(<ComplexRequest as wire::Decode>::HASH == 0x986a_5633_6b45_364c);
+
+impl wire::cbor::Cbor for ComplexRequest {
+    fn write(view: ComplexRequestView<'_>, to: &mut wire::cbor::Writer) {
+        to.map(4);
+        to.text("note");
+        <Option<String> as wire::cbor::Cbor>::write(view.note, to);
+        to.text("tags");
+        <Vec<String> as wire::cbor::Cbor>::write(view.tags, to);
+        to.text("retries");
+        <Option<i64> as wire::cbor::Cbor>::write(view.retries, to);
+        to.text("messages");
+        <Vec<EchoRequest> as wire::cbor::Cbor>::write(view.messages, to);
+    }
+
+    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<ComplexRequest, wire::cbor::Refused> {
+        let mut f0 = None;
+        let mut f1 = None;
+        let mut f2 = None;
+        let mut f3 = None;
+        let mut fields = from.map()?;
+        while let Some(key) = from.key(&mut fields)? {
+            match &*key {
+                "messages" => from.field(&mut f0)?,
+                "tags" => from.field(&mut f1)?,
+                "note" => from.field(&mut f2)?,
+                "retries" => from.field(&mut f3)?,
+                _ => return Err(from.refused(wire::cbor::Rule::Unknown)),
+            }
+        }
+        Ok(ComplexRequest {
+            messages: from.required(f0)?,
+            tags: from.required(f1)?,
+            note: from.required(f2)?,
+            retries: from.required(f3)?,
+        })
+    }
+}
+
+/// Bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct BytesPayload {
+    /// WIT's `data`.
+    pub data: Vec<u8>,
+}
+
+/// [`BytesPayload`] in place: what a reader sees, and what a writer may pass.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BytesPayloadView<'a> {
+    /// WIT's `data`.
+    pub data: wire::ListView<'a, u8>,
+}
+
+impl wire::Encode for BytesPayloadView<'_> {
+    type As = BytesPayload;
+
+    #[inline]
+    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
+        self.data.encode(to, at);
+    }
+}
+
+impl wire::Encode for BytesPayload {
+    type As = BytesPayload;
+
+    #[inline]
+    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
+        self.as_view().encode(to, at);
+    }
+}
+
+impl wire::Decode for BytesPayload {
+    const SIZE: u32 = 8;
+    const ALIGN: u32 = 4;
+    const SHAPE: wire::Shape = wire::Shape::Text("record{data:list<u8>}");
+    const DEPTH: u32 = 2;
+
+    type View<'a> = BytesPayloadView<'a>;
+
+    #[inline]
+    fn check(from: &mut wire::Checker<'_>, at: u32) -> Result<(), wire::Malformed> {
+        <Vec<u8> as wire::Decode>::check(from, at)
+    }
+
+    #[inline]
+    fn view<'a>(from: wire::Bytes<'a>, at: u32) -> BytesPayloadView<'a> {
+        BytesPayloadView {
+            data: <Vec<u8> as wire::Decode>::view(from, at),
+        }
+    }
+
+    fn owned(view: BytesPayloadView<'_>) -> BytesPayload {
+        BytesPayload {
+            data: <Vec<u8> as wire::Decode>::owned(view.data),
+        }
+    }
+
+    #[inline]
+    fn as_view(&self) -> BytesPayloadView<'_> {
+        BytesPayloadView {
+            data: self.data.as_view(),
+        }
+    }
+}
+
+// What the generators for the other languages know this type by.
+const _: () = assert!(<BytesPayload as wire::Decode>::HASH == 0x587c_3134_35de_b21b);
+
+impl wire::cbor::Cbor for BytesPayload {
+    fn write(view: BytesPayloadView<'_>, to: &mut wire::cbor::Writer) {
+        to.map(1);
+        to.text("data");
+        <Vec<u8> as wire::cbor::Cbor>::write(view.data, to);
+    }
+
+    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<BytesPayload, wire::cbor::Refused> {
+        let mut f0 = None;
+        let mut fields = from.map()?;
+        while let Some(key) = from.key(&mut fields)? {
+            match &*key {
+                "data" => from.field(&mut f0)?,
+                _ => return Err(from.refused(wire::cbor::Rule::Unknown)),
+            }
+        }
+        Ok(BytesPayload {
+            data: from.required(f0)?,
+        })
+    }
+}
+
 /// What the lab measures: calls that do nothing, and a stream that costs nothing to produce.
 ///
 /// Implement it and hand it to the server below. A `func` is answered when it returns; it runs on the instance's actor, one call at a

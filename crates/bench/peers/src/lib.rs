@@ -1,4 +1,4 @@
-//! The peers: what the lab measures Thalweg's channels and actors against, each behind the same few functions.
+//! The peers: what the lab measures Thalweg's channels, actors and codecs against, each behind the same few functions.
 //!
 //! A subject of the lab is a type that implements [`Channel`]; a loop over it is compiled for that type alone, so that
 //! neither a virtual call nor a closure stands between the loop and the peer's own code. A peer waits by its own
@@ -15,6 +15,7 @@
 //! | [`tasks`] | channels and runtimes for `async` code |
 //! | [`tokio_runtime`], [`tokio_echo`], [`tokio_beyond`] | `tokio_current_thread`, `tokio_multi_thread` |
 //! | [`actors`] | `ractor`, `kameo` |
+//! | [`codec`] | `ciborium`, `minicbor`, `bincode`, `postcard`, `rkyv`, `flatbuffers`, `c_struct` |
 //! | [`versions`] | which version of each |
 //!
 //! The crate stands apart, and only the lab depends on it: no peer ever reaches a user.
@@ -22,6 +23,7 @@
 pub mod actors;
 pub mod c11_ring;
 pub mod channel;
+pub mod codec;
 pub mod disruptor;
 pub mod patience;
 pub mod ring;

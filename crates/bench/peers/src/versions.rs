@@ -9,6 +9,7 @@ pub fn of(peer: &str) -> String {
         "std" => return "std::sync::mpsc of the compiler in `tools`".to_owned(),
         "c11_ring" => return "crates/bench/peers/c/ring.c, one call an operation".to_owned(),
         "c11_ring_inlined" => return "crates/bench/peers/c/ring.c, the loop in C".to_owned(),
+        "c_struct" => return "crates/bench/peers/c/codec.c".to_owned(),
         "vyukov" => return "crates/bench/peers/src/vyukov.rs".to_owned(),
         "crossbeam" => "crossbeam-channel",
         "tokio_current_thread" | "tokio_multi_thread" => "tokio",

@@ -3,7 +3,27 @@
 
 from .aio import AsyncLab
 from .client import Lab
-from .types import Eight, Event, Match
+from .types import (
+    BytesPayload,
+    ComplexRequest,
+    EchoRequest,
+    EchoResponse,
+    Eight,
+    Event,
+    Match,
+)
 from .views import EventView, MatchView
 
-__all__ = ["AsyncLab", "Eight", "Event", "EventView", "Lab", "Match", "MatchView"]
+__all__ = [
+    "AsyncLab",
+    "BytesPayload",
+    "ComplexRequest",
+    "EchoRequest",
+    "EchoResponse",
+    "Eight",
+    "Event",
+    "EventView",
+    "Lab",
+    "Match",
+    "MatchView",
+]

@@ -3,7 +3,15 @@
 
 from thalweg import layout
 
-from .types import Eight, Event, Match
+from .types import (
+    BytesPayload,
+    ComplexRequest,
+    EchoRequest,
+    EchoResponse,
+    Eight,
+    Event,
+    Match,
+)
 
 MATCH = layout.record(
     Match,
@@ -47,3 +55,27 @@ EVENT = layout.record(
     ("detail", 472, layout.STRING),
     ("payload", 480, layout.BYTES),
 )
+ECHO_REQUEST = layout.record(
+    EchoRequest,
+    16,
+    8,
+    ("message", 0, layout.STRING),
+    ("delay_ms", 8, layout.S64),
+)
+ECHO_RESPONSE = layout.record(
+    EchoResponse,
+    16,
+    4,
+    ("echoed", 0, layout.STRING),
+    ("timer_name", 8, layout.STRING),
+)
+COMPLEX_REQUEST = layout.record(
+    ComplexRequest,
+    48,
+    8,
+    ("messages", 0, layout.list_of(ECHO_REQUEST)),
+    ("tags", 8, layout.list_of(layout.STRING)),
+    ("note", 16, layout.option(layout.STRING, 12, 4, 4)),
+    ("retries", 32, layout.option(layout.S64, 16, 8, 8)),
+)
+BYTES_PAYLOAD = layout.record(BytesPayload, 8, 4, ("data", 0, layout.BYTES))

@@ -62,3 +62,36 @@ class Event:
     """A text, mostly empty."""
     payload: bytes
     """Bytes, mostly none."""
+
+
+@dataclass(frozen=True, slots=True)
+class EchoRequest:
+    """A text and a number: what comes back is asked for by it."""
+
+    message: str
+    delay_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class EchoResponse:
+    """Two texts."""
+
+    echoed: str
+    timer_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ComplexRequest:
+    """A bit of everything."""
+
+    messages: list[EchoRequest]
+    tags: list[str]
+    note: str | None
+    retries: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class BytesPayload:
+    """Bytes."""
+
+    data: bytes

@@ -1,0 +1,139 @@
+//! A codec with its value: what it takes to write it, to copy it out, to end the copy, and to read it in place.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use thalweg_peers::codec::{Codec, InPlace, Value};
+
+use crate::problem::Problem;
+
+/// What one value took, in ns each.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    /// Writing it into memory that is there.
+    pub encode: f64,
+    /// Checking it and copying it out.
+    pub decode: f64,
+    /// Dropping the copy.
+    pub free: f64,
+    /// Checking it and reading every field in place, where the codec can.
+    pub view: Option<f64>,
+}
+
+/// Takes the next sample.
+pub type Sampler = Box<dyn FnMut() -> Result<Times, Problem>>;
+
+/// A codec with a value.
+pub struct Subject {
+    /// The codec's public name.
+    pub name: &'static str,
+    /// Bytes of the encoded value.
+    pub bytes: usize,
+    /// Measures.
+    pub sample: Sampler,
+}
+
+impl std::fmt::Debug for Subject {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        to.write_str(self.name)
+    }
+}
+
+/// Values that are copied out before they are dropped: no more memory at a time than two blobs of 1 MiB, or 64 values.
+fn at_a_time(bytes: usize) -> usize {
+    ((2 << 20) / bytes.max(1)).clamp(2, 64)
+}
+
+fn wrong(name: &str, what: &str) -> Problem {
+    Problem::Check(format!("{name}: {what}"))
+}
+
+/// `C` with `value`, of which a sample handles about `total` bytes.
+///
+/// # Errors
+/// What it encodes and decodes is not the value.
+pub fn subject<V: Value, C: Codec<V>>(value: &V, total: usize) -> Result<Subject, Problem> {
+    build::<V, C>(value, total, None)
+}
+
+/// The same of a codec that can be read in place.
+///
+/// # Errors
+/// What it encodes, decodes or shows is not the value.
+pub fn in_place<V: Value, C: InPlace<V>>(value: &V, total: usize) -> Result<Subject, Problem> {
+    build::<V, C>(value, total, Some(C::view))
+}
+
+fn build<V: Value, C: Codec<V>>(
+    value: &V,
+    total: usize,
+    view: Option<fn(&C::Buffer) -> u64>,
+) -> Result<Subject, Problem> {
+    let own = C::own(value);
+    let mut buffer = C::Buffer::default();
+    let bytes = C::encode(&own, &mut buffer);
+    if C::value(&C::decode(&buffer)) != *value {
+        return Err(wrong(C::NAME, "what comes back is another value"));
+    }
+    let sum = value.sum();
+    if view.is_some_and(|view| view(&buffer) != sum) {
+        return Err(wrong(C::NAME, "what is read in place is another value"));
+    }
+    // A small value's cost is not its bytes.
+    let count = (total / (bytes + 500)).clamp(16, 20_000);
+    let chunk = at_a_time(bytes).min(count);
+    let mut copies = Vec::with_capacity(chunk);
+    let sample = move || {
+        let began = Instant::now();
+        let mut written = 0;
+        for _ in 0..count {
+            written += C::encode(black_box(&own), &mut buffer);
+            black_box(&buffer);
+        }
+        let encode = began.elapsed();
+        if written != count * bytes {
+            return Err(wrong(C::NAME, "one was written in another length"));
+        }
+
+        let (mut decode, mut free) = (0, 0);
+        let chunks = count / chunk;
+        for _ in 0..chunks {
+            let began = Instant::now();
+            for _ in 0..chunk {
+                copies.push(C::decode(black_box(&buffer)));
+            }
+            let copied = began.elapsed();
+            black_box(&mut copies).clear();
+            free += (began.elapsed() - copied).as_nanos();
+            decode += copied.as_nanos();
+        }
+        let copied = (chunks * chunk) as f64;
+
+        let view = match view {
+            None => None,
+            Some(view) => {
+                let began = Instant::now();
+                let mut seen = 0u64;
+                for _ in 0..count {
+                    seen = seen.wrapping_add(view(black_box(&buffer)));
+                }
+                let elapsed = began.elapsed();
+                if seen != sum.wrapping_mul(count as u64) {
+                    return Err(wrong(C::NAME, "one was read as another value"));
+                }
+                Some(elapsed.as_nanos() as f64 / count as f64)
+            }
+        };
+        Ok(Times {
+            encode: encode.as_nanos() as f64 / count as f64,
+            decode: decode as f64 / copied,
+            free: free as f64 / copied,
+            view,
+        })
+    };
+    Ok(Subject {
+        name: C::NAME,
+        bytes,
+        sample: Box::new(sample),
+    })
+}
