@@ -238,6 +238,7 @@ impl<T: Encode> Encode for Vec<T> {
 impl<T: Decode> Encode for ListView<'_, T> {
     type As = Vec<T>;
 
+    #[inline]
     fn encode(&self, to: &mut Encoder<'_>, at: u32) {
         match self.source {
             Source::Slice(items) => items.encode(to, at),

@@ -38,7 +38,10 @@ impl Decode for String {
 
     #[inline]
     fn view<'a>(from: Bytes<'a>, at: u32) -> &'a str {
-        std::str::from_utf8(from.tail(at)).expect("a checked string is UTF-8")
+        match from.tail(at) {
+            [] => "",
+            bytes => std::str::from_utf8(bytes).expect("a checked string is UTF-8"),
+        }
     }
 
     #[inline]

@@ -40,6 +40,8 @@ pub mod vyukov;
 /// The libraries themselves, for what is not a channel of numbers.
 pub mod crates {
     pub use crossbeam_channel;
+    pub use disruptor;
+    pub use rtrb;
     pub use tokio;
 }
 

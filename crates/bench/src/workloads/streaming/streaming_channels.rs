@@ -2,7 +2,8 @@
 //!
 //! A public benchmark of a market-data client, with its five rows as they are: 100,000 events with empty tails through std's
 //! unbounded channel, crossbeam's with 256, 1,024 and 8,192 places, and no channel at all. Against each of them stands a stream of
-//! ours, written and read one event at a time, 16 and 256. All but the last of theirs are between two threads.
+//! ours, written and read one event at a time, 16 and 256. All but the last of theirs are between two threads. Two rows are ours: rings of
+//! 8,192 places that are written and read in place, as many events at a time as our stream.
 //!
 //! The metrics `.._of_means` are the original's arithmetic: each sample is the mean of its events, and median and 99th
 //! percentile are taken over ten such means. They say nothing of single events.
@@ -11,7 +12,7 @@ use std::time::Duration;
 
 use super::event::Seen;
 use super::thalweg::Streams;
-use super::{channels, direct};
+use super::{channels, direct, rings};
 use crate::interleave::{Side, interleave};
 use crate::judgement::Target;
 use crate::lab::Lab;
@@ -41,13 +42,16 @@ const SAMPLES: usize = 10;
 /// Events of which every field is compared before anything is measured.
 const VERIFIED: u64 = 20_000;
 
-const PEERS: [&str; 5] = [
+const PEERS: [&str; 7] = [
     "std_mpsc_unbounded",
     CROSSBEAM[0],
     CROSSBEAM[1],
     CROSSBEAM[2],
     DIRECT,
+    RINGS[0],
+    RINGS[1],
 ];
+const RINGS: [&str; 2] = ["rtrb", "disruptor"];
 const CROSSBEAM: [&str; 3] = [
     "crossbeam_bounded_256",
     "crossbeam_bounded_1024",
@@ -63,8 +67,11 @@ const ONE_BY_ONE: Target = Target::Ratio(0.6);
 /// 256 at a time, of a callback on the producer's own thread.
 const IN_BATCHES: Target = Target::Ratio(1.3);
 
-fn peer(name: &str, count: u64) -> Result<(Duration, Seen), Problem> {
+/// A peer; where `batch` is what it knows of, in batches of as many.
+fn peer(name: &str, count: u64, batch: u32) -> Result<(Duration, Seen), Problem> {
     match name {
+        "rtrb" => rings::ring(count, batch),
+        "disruptor" => rings::preallocated(count, batch),
         "std_mpsc_unbounded" => channels::std_mpsc(count),
         "crossbeam_bounded_256" => channels::crossbeam(count, 256),
         "crossbeam_bounded_1024" => channels::crossbeam(count, 1024),
@@ -78,6 +85,7 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
         let version = match name {
             "std_mpsc_unbounded" => thalweg_peers::versions::of("std"),
             DIRECT => "of this commit".to_owned(),
+            ring if RINGS.contains(&ring) => thalweg_peers::versions::of(ring),
             _ => thalweg_peers::versions::of("crossbeam"),
         };
         lab.peers.insert(name.to_owned(), version);
@@ -87,7 +95,19 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
         streams.verify(VERIFIED, batch)?;
     }
     let plan = lab.plan(Some(SAMPLES));
-    let sides_count = BATCHES.len() + PEERS.len();
+    // Of what knows no batches one side stands against all of ours.
+    let theirs: Vec<(&str, u32)> = PEERS
+        .iter()
+        .flat_map(|name| {
+            let batches = if RINGS.contains(name) {
+                BATCHES.as_slice()
+            } else {
+                &BATCHES[..1]
+            };
+            batches.iter().map(move |batch| (*name, *batch))
+        })
+        .collect();
+    let sides_count = BATCHES.len() + theirs.len();
     lab.begin(WORKLOAD.name, sides_count * (plan.warm_up + plan.rounds));
     let expected = Seen::expected(EVENTS);
     let mean = &|subject: &str, (elapsed, seen): (Duration, Seen)| {
@@ -100,19 +120,20 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
             mean("thalweg", streams.read(EVENTS, batch)?)
         }));
     }
-    for name in PEERS {
-        sides.push(Side::new(move || mean(name, peer(name, EVENTS)?)));
+    for &(name, batch) in &theirs {
+        sides.push(Side::new(move || mean(name, peer(name, EVENTS, batch)?)));
     }
     let taken = interleave(&mut sides, plan, || lab.step())?;
     drop(sides);
 
-    let (ours, theirs) = taken.split_at(BATCHES.len());
+    let (ours, of_theirs) = taken.split_at(BATCHES.len());
     let mut rows = Vec::new();
     for (batch, ours) in BATCHES.iter().zip(ours) {
-        let mut of_batch: Vec<Row> = PEERS
+        let mut of_batch: Vec<Row> = theirs
             .iter()
-            .zip(theirs)
-            .map(|(name, theirs)| row(*batch, ours, name, theirs))
+            .zip(of_theirs)
+            .filter(|((name, in_batches), _)| !RINGS.contains(name) || in_batches == batch)
+            .map(|((name, _), theirs)| row(*batch, ours, name, theirs))
             .collect();
         match batch {
             1 => hold_fastest(&mut of_batch, &CROSSBEAM, &ONE_BY_ONE, lab.refusal()),
@@ -170,7 +191,10 @@ mod tests {
     fn every_subject_delivers_every_event() {
         let expected = Seen::expected(1_000);
         for name in PEERS {
-            peer(name, 1_000).unwrap().1.check(&expected, name).unwrap();
+            for batch in BATCHES {
+                let (_, seen) = peer(name, 1_000, batch).unwrap();
+                seen.check(&expected, name).unwrap();
+            }
         }
         let streams = Streams::start().unwrap();
         for batch in BATCHES {
