@@ -12,6 +12,7 @@ use crate::problem::Problem;
 
 mod bare;
 mod block;
+mod completions;
 mod reading;
 
 /// How to start it.
@@ -32,6 +33,7 @@ pub fn command() -> Result<Command, Problem> {
 pub fn serve() -> Result<(), Problem> {
     let lab = LabClient::start(|| LabService).map_err(failed)?;
     let bare = bare::Bare::start()?;
+    let calls = completions::Calls::open()?;
     let mut arrays = reading::Arrays::default();
     answer("{\"ready\": true}")?;
     for line in io::stdin().lock().lines() {
@@ -43,6 +45,7 @@ pub fn serve() -> Result<(), Problem> {
                 block::timed(numbers, || lab.nop_async().wait().map_err(ended))?
             }
             ["bare", numbers @ ..] => block::timed(numbers, || bare.call())?,
+            ["complete", count] => calls.complete(block::number(count)?)?,
             ["views", count] => reading::views(&lab, block::number(count)?)?,
             ["objects", count] => reading::objects(&lab, block::number(count)?)?,
             ["array", count] => arrays.whole(&lab, block::number(count)?)?,

@@ -1,6 +1,8 @@
 //! The workloads: one file each, and the list of them.
 
 pub mod codec;
+pub mod ffi_complete;
+pub mod ffi_flood;
 pub mod first_calls;
 pub mod idle;
 pub mod lab_hosts;
@@ -89,6 +91,8 @@ pub static WORKLOADS: &[Workload] = &[
     queue::channel_idle::WORKLOAD,
     queue::sustained::HOURS,
     submit::ffi_submit::WORKLOAD,
+    ffi_complete::WORKLOAD,
+    ffi_flood::WORKLOAD,
     submit::ablation::WORKLOAD,
     streaming::streaming_channels::WORKLOAD,
     runtime::spawning::CHAINED_SPAWN,

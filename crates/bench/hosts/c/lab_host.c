@@ -1,6 +1,7 @@
 /* The C host program of the lab's own service: `lab_host LIBRARY`. Its lines are those of
  * src/workloads/lab_hosts.rs; what it measures is how a C program would use the generated header. */
 #include "bare.h"
+#include "completions.h"
 #include "lab.h"
 #include "reading.h"
 #include "sample.h"
@@ -73,6 +74,12 @@ static void run(const char *command, const uint64_t numbers[3]) {
     answer(read_array(&client, numbers[0], numbers[0]));
   } else if (strcmp(command, "kept") == 0) {
     answer(read_array(&client, READING_KEPT, numbers[0]));
+  } else if (strcmp(command, "complete") == 0) {
+    answer(complete(&client, numbers[0]));
+  } else if (strcmp(command, "drain") == 0) {
+    answer(drain(&client, numbers[0]));
+  } else if (strcmp(command, "raw") == 0) {
+    answer(raw(numbers[0]));
   } else if (strcmp(command, "verify") == 0) {
     const verified all = verify(&client, numbers[0]);
     printf("{\"records\": %" PRIu64 ", \"digest\": \"%016" PRIx64 "\"}\n", all.records, all.digest);

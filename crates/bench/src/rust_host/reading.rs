@@ -15,14 +15,18 @@ const FILL: Duration = Duration::from_millis(3);
 
 /// What a sample read, and how long the reader itself took.
 #[derive(Default)]
-struct Reading {
-    spent: Duration,
-    records: u64,
-    checksum: u64,
+pub struct Reading {
+    /// The reader's own time.
+    pub spent: Duration,
+    /// How many.
+    pub records: u64,
+    /// What they sum up to.
+    pub checksum: u64,
 }
 
 impl Reading {
-    fn answer(&self) -> String {
+    /// As a line of the program says it.
+    pub fn answer(&self) -> String {
         let Self {
             spent,
             records,

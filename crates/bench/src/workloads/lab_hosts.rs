@@ -7,6 +7,8 @@
 //! | `nop COUNT UNCOUNTED PAUSE_US`, also `nop-async` | `{"latencies": [ns, ..]}` of COUNT calls, after UNCOUNTED more |
 //! | `bare COUNT UNCOUNTED PAUSE_US` | the same of two hand-offs through eventfds |
 //! | `views COUNT`, also `objects` | `{"ns", "records", "checksum"}`: COUNT matches of a new stream, read in place or as objects |
+//! | `complete COUNT`, `drain COUNT` | the same of COUNT calls, from the first submission on, or only of reaping what lies ready; C, and the first in Rust |
+//! | `raw COUNT` | the same of records in an array; C |
 //! | `array COUNT` | the same of a loop over an array |
 //! | `kept COUNT` | the same over an array that stays in the cache |
 

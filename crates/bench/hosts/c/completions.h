@@ -1,0 +1,209 @@
+/* Calls in numbers: submitted and reaped in turns, reaped when all are there, and the least that a drain can be. */
+#ifndef LAB_COMPLETIONS_H
+#define LAB_COMPLETIONS_H
+
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "lab.h"
+#include "reading.h"
+#include "sample.h"
+
+/* Calls that one submission carries, and completions that one reap takes at most. */
+#define COMPLETIONS_AT_ONCE 64u
+#define COMPLETIONS_REAPED 256u
+/* Calls under way at most; as many lie ready before a drain. */
+#define COMPLETIONS_WINDOW UINT64_C(4096)
+
+/* A port of its own beside the client's. */
+static tw_handle completions_port(const lab_client *client) {
+  tw_handle port;
+  tw_error error;
+  must(client->tw.table->port_open((uint32_t)COMPLETIONS_WINDOW, &port, &error), "port", &error);
+  return port;
+}
+
+/* Submits `count` calls that do nothing, numbered from `first`. */
+static void completions_submit(const lab_client *client, tw_handle port, uint64_t first,
+                               uint64_t count) {
+  tw_submission batch[COMPLETIONS_AT_ONCE];
+  tw_writer writer;
+  tw_error error;
+  uint32_t i;
+  must(lab_nop_prepare(client, &writer, &batch[0], &error), "prepare", &error);
+  for (i = 1; i < COMPLETIONS_AT_ONCE; i++) {
+    batch[i] = batch[0];
+  }
+  while (count > 0) {
+    const uint32_t now = count < COMPLETIONS_AT_ONCE ? (uint32_t)count : COMPLETIONS_AT_ONCE;
+    uint32_t accepted;
+    for (i = 0; i < now; i++) {
+      batch[i].token = first + i;
+    }
+    must(client->tw.table->submit(port, batch, now, &accepted, &error), "submit", &error);
+    first += now;
+    count -= now;
+  }
+  tw_writer_free(&writer);
+}
+
+/* Reaps what is there, once; waits where nothing is. */
+static void completions_reap(const lab_client *client, tw_handle port, reading *read) {
+  const tw_table *table = client->tw.table;
+  tw_completion reaped[COMPLETIONS_REAPED];
+  tw_error error;
+  uint32_t count;
+  uint32_t i;
+  must(table->port_reap(port, reaped, COMPLETIONS_REAPED, &count, &error), "reap", &error);
+  for (i = 0; i < count; i++) {
+    if (reaped[i].code != TW_OK) {
+      fprintf(stderr, "a call ended with %s\n", tw_code_name(reaped[i].code));
+      exit(1);
+    }
+    read->checksum += reaped[i].token;
+    table->release(&reaped[i]);
+  }
+  read->records += count;
+  if (count == 0) {
+    must(table->port_wait(port, TW_FOREVER, &error), "wait", &error);
+  }
+}
+
+static void completions_close(const lab_client *client, tw_handle port) {
+  tw_error error;
+  must(client->tw.table->port_close(port, &error), "close", &error);
+}
+
+/* COUNT calls from the first submission to the last completion, COMPLETIONS_WINDOW of them under way at most. */
+static reading complete(const lab_client *client, uint64_t count) {
+  const tw_handle port = completions_port(client);
+  reading read = {0, 0, 0};
+  uint64_t submitted = 0;
+  const uint64_t began = now_ns();
+  while (read.records < count) {
+    uint64_t room = COMPLETIONS_WINDOW - (submitted - read.records);
+    if (room > count - submitted) {
+      room = count - submitted;
+    }
+    if (room >= COMPLETIONS_AT_ONCE || (room > 0 && submitted + room == count)) {
+      const uint64_t now = room < COMPLETIONS_AT_ONCE ? room : COMPLETIONS_AT_ONCE;
+      completions_submit(client, port, submitted, now);
+      submitted += now;
+    } else {
+      completions_reap(client, port, &read);
+    }
+  }
+  read.ns = now_ns() - began;
+  completions_close(client, port);
+  return read;
+}
+
+/* COUNT completions by windows, each of which lies ready before it is reaped. Timed is the reaping. */
+static reading drain(const lab_client *client, uint64_t count) {
+  const tw_handle port = completions_port(client);
+  reading read = {0, 0, 0};
+  while (read.records < count) {
+    const uint64_t left = count - read.records;
+    const uint64_t window = left < COMPLETIONS_WINDOW ? left : COMPLETIONS_WINDOW;
+    const uint64_t until = read.records + window;
+    lab_nop_result result;
+    tw_error error;
+    uint64_t began;
+    completions_submit(client, port, read.records, window);
+    /* The calls of one client are answered in order: when this one is, all are. */
+    must(lab_nop(client, TW_FOREVER, &result, &error), "nop", &error);
+    began = now_ns();
+    while (read.records < until) {
+      completions_reap(client, port, &read);
+    }
+    read.ns += now_ns() - began;
+  }
+  completions_close(client, port);
+  return read;
+}
+
+/* ---- The least that it can be ----------------------------------------------------------------- */
+
+/* What a completion says at least. */
+typedef struct raw_completion {
+  uint64_t token;
+  uint64_t call;
+  uint64_t code;
+  const void *data;
+} raw_completion;
+
+/* Two arrays that change places under a lock, and an eventfd. */
+typedef struct raw_queue {
+  pthread_mutex_t lock;
+  int event;
+  raw_completion *filled;
+  uint64_t count;
+  uint64_t first;
+  uint64_t wanted;
+} raw_queue;
+
+static void *raw_fill(void *argument) {
+  raw_queue *queue = argument;
+  const uint64_t one = 1;
+  uint64_t i;
+  for (i = 0; i < queue->wanted; i++) {
+    const raw_completion completion = {queue->first + i, queue->first + i, TW_OK, NULL};
+    pthread_mutex_lock(&queue->lock);
+    queue->filled[queue->count++] = completion;
+    pthread_mutex_unlock(&queue->lock);
+  }
+  if (write(queue->event, &one, sizeof(one)) != sizeof(one)) {
+    bare_fail("raw: write");
+  }
+  return NULL;
+}
+
+/* COUNT completions that another thread has put into an array, by windows as above: the eventfd is read, the array is copied
+ * out COMPLETIONS_REAPED at a time under its lock, and each is looked at. */
+static reading raw(uint64_t count) {
+  raw_queue queue = {PTHREAD_MUTEX_INITIALIZER, eventfd(0, EFD_CLOEXEC), NULL, 0, 0, 0};
+  reading read = {0, 0, 0};
+  queue.filled = calloc(COMPLETIONS_WINDOW, sizeof(*queue.filled));
+  if (queue.event < 0 || !queue.filled) {
+    bare_fail("raw");
+  }
+  while (read.records < count) {
+    const uint64_t left = count - read.records;
+    pthread_t thread;
+    uint64_t value;
+    uint64_t taken = 0;
+    uint64_t began;
+    queue.first = read.records;
+    queue.wanted = left < COMPLETIONS_WINDOW ? left : COMPLETIONS_WINDOW;
+    queue.count = 0;
+    if (pthread_create(&thread, NULL, raw_fill, &queue) != 0) {
+      bare_fail("raw: pthread_create");
+    }
+    pthread_join(thread, NULL);
+    began = now_ns();
+    if (eventfd_read(queue.event, &value) != 0) {
+      bare_fail("raw: read");
+    }
+    while (taken < queue.wanted) {
+      raw_completion out[COMPLETIONS_REAPED];
+      uint64_t now;
+      uint64_t i;
+      pthread_mutex_lock(&queue.lock);
+      now = queue.count - taken < COMPLETIONS_REAPED ? queue.count - taken : COMPLETIONS_REAPED;
+      memcpy(out, queue.filled + taken, now * sizeof(*out));
+      pthread_mutex_unlock(&queue.lock);
+      for (i = 0; i < now; i++) {
+        read.checksum += out[i].code == TW_OK ? out[i].token : 0;
+      }
+      taken += now;
+    }
+    read.ns += now_ns() - began;
+    read.records += taken;
+  }
+  close(queue.event);
+  free(queue.filled);
+  return read;
+}
+
+#endif

@@ -1,0 +1,88 @@
+//! Calls in numbers: submitted and reaped in turns, and reaped when all are there.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use thalweg::port::{Instance, Port};
+use thalweg::wire::message;
+use thalweg_lab::LabService;
+use thalweg_lab::lab::LabServer;
+
+use super::failed;
+use super::reading::Reading;
+use crate::problem::Problem;
+
+/// Calls under way at most; as many lie ready before a drain. As in `hosts/c/completions.h`.
+const WINDOW: u64 = 4096;
+
+/// The service, and a port for its completions.
+pub struct Calls {
+    instance: Arc<Instance>,
+    port: Arc<Port>,
+    args: Vec<u8>,
+}
+
+impl Calls {
+    /// Opens both.
+    ///
+    /// # Errors
+    /// No runtime, no descriptor.
+    pub fn open() -> Result<Self, Problem> {
+        let runtime = Instance::runtime().map_err(failed)?;
+        let instance = Instance::open(|| LabServer::new(LabService), runtime);
+        let layout = instance.package().methods[0].params;
+        Ok(Self {
+            instance,
+            port: Port::open(WINDOW as u32).map_err(failed)?,
+            args: message::encode(&(), layout, Vec::new()).expect("it is small"),
+        })
+    }
+
+    fn submit(&self, token: u64) -> Result<(), Problem> {
+        self.instance
+            .submit(&self.port, token, 0, &self.args, u64::MAX)
+            .map(drop)
+            .map_err(failed)
+    }
+
+    fn reap(&self, read: &mut Reading) -> Result<(), Problem> {
+        let before = read.records;
+        for completed in self.port.reap().map_err(failed)? {
+            if completed.code != thalweg::Code::Ok {
+                return Err(Problem::Check("a call failed".to_owned()));
+            }
+            read.checksum += completed.token;
+            read.records += 1;
+        }
+        if read.records == before {
+            self.port.wait(u64::MAX).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    /// `count` calls from the first submission to the last completion.
+    pub fn complete(&self, count: u64) -> Result<String, Problem> {
+        let mut read = Reading::default();
+        let mut submitted = 0;
+        let began = Instant::now();
+        while read.records < count {
+            let room = WINDOW - (submitted - read.records);
+            if room >= 64 && submitted < count {
+                for _ in 0..64.min(count - submitted) {
+                    self.submit(submitted)?;
+                    submitted += 1;
+                }
+            } else {
+                self.reap(&mut read)?;
+            }
+        }
+        read.spent = began.elapsed();
+        Ok(read.answer())
+    }
+}
+
+impl Drop for Calls {
+    fn drop(&mut self) {
+        self.instance.close();
+    }
+}

@@ -1,0 +1,136 @@
+//! `ffi_complete`: what a call costs that is one of many, until its completion is in the host's hands.
+//!
+//! - `whole`: calls that do nothing, submitted 64 at a time with up to 4,096 of them under way, and reaped by the same thread, from the first
+//!   submission to the last completion. No peer: it is held to a rate.
+//! - `drain`: as many as lie ready already, reaped; the host's own time. The peer, `raw`, is the least that a drain can be: a
+//!   thread has put records of 32 bytes into an array, and the host reads an eventfd, copies them out 256 at a time under a lock, and looks at
+//!   each.
+
+use std::cell::RefCell;
+
+use serde::Deserialize;
+
+use crate::child::HostProgram;
+use crate::interleave::{Side, interleave};
+use crate::judgement::Target;
+use crate::lab::Lab;
+use crate::placement::Placement;
+use crate::problem::Problem;
+use crate::report::Row;
+use crate::workloads::Workload;
+use crate::workloads::lab_hosts::{self, LabHost};
+
+/// See the module.
+pub const WORKLOAD: Workload = Workload {
+    name: "ffi_complete",
+    group: "boundary",
+    what: "Calls that do nothing, many at a time, to the last completion; and completions that lie ready, against a bare drain.",
+    source: "nim-ffi's benchmark of submission, timed to the last completion",
+    peers: &["raw"],
+    seconds: 10,
+    run,
+    ..Workload::USUAL
+};
+
+const SAMPLES: usize = 15;
+
+/// Calls a sample.
+const COUNT: u64 = 200_000;
+
+/// Calls a second with one consumer.
+const RATE: Target = Target::AtLeast("per_s", 5e6);
+/// Of a bare drain.
+const DRAIN: Target = Target::Ratio(1.3);
+
+/// A host and what it is asked for.
+struct Way {
+    host: LabHost,
+    commands: &'static [&'static str],
+}
+
+const WAYS: [Way; 2] = [
+    Way {
+        host: lab_hosts::C,
+        commands: &["complete", "drain", "raw"],
+    },
+    Way {
+        host: lab_hosts::RUST,
+        commands: &["complete"],
+    },
+];
+
+#[derive(Deserialize)]
+struct Read {
+    ns: u64,
+    records: u64,
+    checksum: u64,
+}
+
+fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
+    lab.peers.insert(
+        "raw".to_owned(),
+        "crates/bench/hosts/c/completions.h".to_owned(),
+    );
+    let mut rows = Vec::new();
+    for way in &WAYS {
+        rows.extend(measure(lab, way)?);
+    }
+    Ok(rows)
+}
+
+fn measure(lab: &Lab, way: &Way) -> Result<Vec<Row>, Problem> {
+    let Way { host, commands } = way;
+    let count = if lab.quick() { COUNT / 20 } else { COUNT };
+    let plan = lab.plan(Some(SAMPLES));
+    lab.begin(
+        &format!("ffi_complete {}", host.language),
+        commands.len() * (plan.warm_up + plan.rounds),
+    );
+    let program = HostProgram::start(host.language, (host.command)()?, Placement::Free)?;
+    let program = RefCell::new(program);
+    let sample = |command: &str| {
+        let read: Read = program.borrow_mut().ask(&format!("{command} {count}"))?;
+        // The tokens are 0 to count - 1.
+        if read.records != count || read.checksum != count * (count - 1) / 2 {
+            return Err(Problem::Check(format!(
+                "{} {command}: {} completions with sum {}",
+                host.language, read.records, read.checksum
+            )));
+        }
+        Ok(read.ns as f64 / count as f64)
+    };
+    let mut sides: Vec<Side<'_, f64>> = commands
+        .iter()
+        .map(|command| Side::new(|| sample(command)))
+        .collect();
+    let mut taken = interleave(&mut sides, plan, || lab.step())?.into_iter();
+    drop(sides);
+    program.into_inner().finish()?;
+
+    let row = |what: &str, ours: Vec<f64>, peer: Option<(&str, Vec<f64>)>, target: &Target| {
+        let mut row = Row::new(
+            (WORKLOAD.name, WORKLOAD.group),
+            &[
+                ("language", host.language),
+                ("what", what),
+                ("calls", &count.to_string()),
+                ("window", "4096"),
+            ],
+            "ns",
+            ("thalweg", ours),
+            peer,
+        )
+        .checked("every sample: each call completed once, well, with its token");
+        row.metrics
+            .insert("per_s".to_owned(), 1e9 / row.subject_median);
+        row.held_to(target, lab.refusal())
+    };
+    let mut rows = Vec::new();
+    if let Some(ours) = taken.next() {
+        rows.push(row("whole", ours, None, &RATE));
+    }
+    if let (Some(ours), Some(theirs)) = (taken.next(), taken.next()) {
+        rows.push(row("drain", ours, Some(("raw", theirs)), &DRAIN));
+    }
+    Ok(rows)
+}

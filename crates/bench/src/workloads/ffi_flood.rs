@@ -1,0 +1,218 @@
+//! `ffi_flood`: calls come faster than they are taken, for three seconds.
+//!
+//! Two threads submit calls that do nothing, as fast as they are let, to one port; one thread reaps them. What finds no room is refused and
+//! tried again. On the same runtime an actor sleeps for 10 ms again and again: how long it really slept is the figure. What was accepted is counted
+//! on both sides, and so is the memory that the process has more at its largest than before.
+
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use thalweg::Code;
+use thalweg::port::{Instance, Port};
+use thalweg::wire::message;
+use thalweg_lab::LabService;
+use thalweg_lab::lab::LabServer;
+
+use crate::judgement::Target;
+use crate::lab::{FEWEST_SAMPLES, Lab};
+use crate::problem::Problem;
+use crate::report::Row;
+use crate::workloads::Workload;
+
+/// See the module.
+pub const WORKLOAD: Workload = Workload {
+    name: "ffi_flood",
+    group: "boundary",
+    what: "Two threads that submit without end: how late a timer of 10 ms is, and how much memory that takes.",
+    source: "nim-ffi's defects: timers that starve under load, queues without bound",
+    peers: &[],
+    seconds: 16,
+    run,
+    ..Workload::USUAL
+};
+
+const LASTING: Duration = Duration::from_secs(3);
+const PERIOD: Duration = Duration::from_millis(10);
+const PRODUCERS: u64 = 2;
+/// Places of the port.
+const ROOM: u32 = 16_384;
+
+/// Within 20 ms; and 1 KiB a place is enough for all that is under way.
+fn target() -> Target {
+    Target::All(vec![
+        Target::Metric("longest_sleep_ms", 20.0),
+        Target::Metric("grown_mib", f64::from(ROOM) / 1024.0),
+    ])
+}
+
+/// What three seconds came to.
+#[derive(Debug)]
+struct Flood {
+    completed: u64,
+    refused: u64,
+    sleeps: u64,
+    longest: Duration,
+    grown: u64,
+}
+
+fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
+    let lasting = if lab.quick() { LASTING / 10 } else { LASTING };
+    lab.begin(WORKLOAD.name, FEWEST_SAMPLES);
+    let mut floods = Vec::new();
+    for _ in 0..FEWEST_SAMPLES {
+        floods.push(flood(lasting)?);
+        lab.step();
+    }
+    let worst = |of: fn(&Flood) -> f64| floods.iter().map(of).fold(0.0, f64::max);
+    let seconds = lasting.as_secs_f64();
+    let nanoseconds = floods
+        .iter()
+        .map(|flood| seconds * 1e9 / flood.completed as f64)
+        .collect();
+    let mut row = Row::new(
+        (WORKLOAD.name, WORKLOAD.group),
+        &[
+            ("producers", &PRODUCERS.to_string()),
+            ("room", &ROOM.to_string()),
+            ("timer", "10 ms"),
+        ],
+        "ns",
+        ("thalweg", nanoseconds),
+        None,
+    )
+    .checked("each run: as many completions as accepted calls, all well; more calls were refused than none");
+    row.metrics.extend([
+        (
+            "longest_sleep_ms".to_owned(),
+            worst(|flood| flood.longest.as_secs_f64() * 1e3),
+        ),
+        (
+            "grown_mib".to_owned(),
+            worst(|flood| flood.grown as f64 / f64::from(1 << 20)),
+        ),
+        ("per_s".to_owned(), 1e9 / row.subject_median),
+        ("refused".to_owned(), worst(|flood| flood.refused as f64)),
+        ("sleeps".to_owned(), worst(|flood| flood.sleeps as f64)),
+    ]);
+    Ok(vec![row.held_to(&target(), lab.refusal())])
+}
+
+fn failed(why: impl std::fmt::Display) -> Problem {
+    Problem::Check(format!("ffi_flood: {why}"))
+}
+
+fn flood(lasting: Duration) -> Result<Flood, Problem> {
+    let runtime = Instance::runtime().map_err(failed)?;
+    let instance = Instance::open(|| LabServer::new(LabService), runtime.clone());
+    let port = Port::open(ROOM).map_err(failed)?;
+    let layout = instance.package().methods[0].params;
+    let args = &message::encode(&(), layout, Vec::new()).map_err(failed)?;
+    let before = resident()?;
+    let over = Arc::new(AtomicBool::new(false));
+
+    let ended = Arc::clone(&over);
+    let sleeper = runtime.spawn(move || {
+        let (mut longest, mut sleeps) = (Duration::ZERO, 0);
+        while !ended.load(Ordering::Relaxed) {
+            let began = Instant::now();
+            thalweg_runtime::sleep(PERIOD);
+            longest = longest.max(began.elapsed());
+            sleeps += 1;
+        }
+        (longest, sleeps)
+    });
+
+    let (accepted, refused) = (AtomicU64::new(0), AtomicU64::new(0));
+    let producing = AtomicU64::new(PRODUCERS);
+    let (mut completed, mut largest) = (0, before);
+    let reaped: Result<(), Problem> = thread::scope(|scope| {
+        for _ in 0..PRODUCERS {
+            scope.spawn(|| {
+                let (mut taken, mut not_taken) = (0, 0);
+                while !over.load(Ordering::Relaxed) {
+                    match instance.submit(&port, taken, 0, args, u64::MAX) {
+                        Ok(_) => taken += 1,
+                        Err(failure) if failure.code == Code::Overloaded => {
+                            not_taken += 1;
+                            thread::yield_now();
+                        }
+                        Err(_) => break,
+                    }
+                }
+                accepted.fetch_add(taken, Ordering::Relaxed);
+                refused.fetch_add(not_taken, Ordering::Relaxed);
+                producing.fetch_sub(1, Ordering::Release);
+            });
+        }
+        let end = Instant::now() + lasting;
+        let mut looks = 0u32;
+        loop {
+            let all_in = producing.load(Ordering::Acquire) == 0;
+            let mut well = true;
+            let before = completed;
+            for one in port.reap().map_err(failed)?.take(256) {
+                well &= one.code == Code::Ok;
+                completed += 1;
+            }
+            if !well {
+                over.store(true, Ordering::Relaxed);
+                return Err(failed("a call failed"));
+            }
+            if all_in && completed == accepted.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            if completed == before {
+                thread::yield_now();
+            }
+            looks = looks.wrapping_add(1);
+            if looks.is_multiple_of(1024) {
+                largest = largest.max(resident()?);
+            }
+            if Instant::now() >= end {
+                over.store(true, Ordering::Relaxed);
+            }
+        }
+    });
+    over.store(true, Ordering::Relaxed);
+    reaped?;
+    let (longest, sleeps) = sleeper
+        .join()
+        .map_err(|_| failed("the sleeping actor ended"))?;
+    port.close();
+    instance.close();
+    let flood = Flood {
+        completed,
+        refused: refused.into_inner(),
+        sleeps,
+        longest,
+        grown: largest - before,
+    };
+    if flood.refused == 0 {
+        return Err(failed("it was no flood: nothing was refused"));
+    }
+    Ok(flood)
+}
+
+/// Bytes of this process that are in memory.
+fn resident() -> Result<u64, Problem> {
+    let text = fs::read_to_string("/proc/self/statm").map_err(Problem::io("/proc/self/statm"))?;
+    let pages: Option<u64> = text.split(' ').nth(1).and_then(|pages| pages.parse().ok());
+    pages
+        .map(|pages| pages * rustix::param::page_size() as u64)
+        .ok_or_else(|| failed("no resident size"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_accepted_completes_and_the_sleeper_sleeps() {
+        let flood = flood(Duration::from_millis(100)).unwrap();
+        assert!(flood.completed > 0 && flood.refused > 0, "{flood:?}");
+        assert!(flood.sleeps > 0 && flood.longest >= PERIOD, "{flood:?}");
+    }
+}
