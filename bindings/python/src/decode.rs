@@ -110,6 +110,13 @@ impl<'py> Decoder<'py> {
             }
             Shape::Bytes => PyBytes::new(py, self.tail(at, 1)?.1).into_any(),
             Shape::List(element) => self.list(element, at)?,
+            Shape::FixedBytes(count) => {
+                PyBytes::new(py, self.region.bytes(at, *count as usize)?).into_any()
+            }
+            Shape::Array(element, count) => {
+                self.region.bytes(at, kind.size as usize)?;
+                self.items(element, at, *count)?
+            }
             Shape::Option {
                 payload,
                 offset,
@@ -234,7 +241,18 @@ impl<'py> Decoder<'py> {
         if element.size == 0 && count > MAX_EMPTY_ELEMENTS {
             return Err(Malformed("too many elements without a size").into());
         }
-        let mut place = self.tail(at, element.size)?.0;
+        let first = self.tail(at, element.size)?.0;
+        self.items(element, first, count)
+    }
+
+    /// `count` elements that stand side by side.
+    fn items(
+        &mut self,
+        element: &Kind,
+        first: u32,
+        count: u32,
+    ) -> Result<Bound<'py, PyAny>, Undecodable> {
+        let mut place = first;
         // A list that other code can see (through the garbage collector) has no empty places, so values first.
         let mut values = Vec::with_capacity(count as usize);
         for _ in 0..count {

@@ -56,6 +56,26 @@ fn list_of(element: &PyKind) -> PyResult<PyKind> {
     kind(8, 4, Shape::List(Arc::clone(&element.0)))
 }
 
+/// A list of a fixed length.
+#[pyfunction]
+fn array_of(element: &PyKind, count: u32) -> PyResult<PyKind> {
+    let size = in_place(element.0.size, count)?;
+    let shape = Shape::Array(Arc::clone(&element.0), count);
+    kind(size, element.0.align, shape)
+}
+
+/// A list of so many bytes.
+#[pyfunction]
+fn bytes_of(count: u32) -> PyResult<PyKind> {
+    kind(in_place(1, count)?, 1, Shape::FixedBytes(count))
+}
+
+fn in_place(size: u32, count: u32) -> PyResult<u32> {
+    size.checked_mul(count)
+        .filter(|size| *size > 0)
+        .ok_or_else(|| PyValueError::new_err(format!("{count} elements of {size} bytes in place")))
+}
+
 #[pyfunction]
 fn option(payload: &PyKind, size: u32, align: u32, offset: u32) -> PyResult<PyKind> {
     kind(
@@ -273,6 +293,8 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("BYTES", kind(8, 4, Shape::Bytes)?)?;
     for function in [
         wrap_pyfunction!(list_of, module)?,
+        wrap_pyfunction!(array_of, module)?,
+        wrap_pyfunction!(bytes_of, module)?,
         wrap_pyfunction!(option, module)?,
         wrap_pyfunction!(nested_option, module)?,
         wrap_pyfunction!(result, module)?,

@@ -1,5 +1,6 @@
 //! From values of Python to a message.
 
+use std::borrow::Cow;
 use std::ffi::c_int;
 
 use pyo3::buffer::PyBuffer;
@@ -157,6 +158,16 @@ impl<'py> Encoder<'_, 'py> {
             }
             Shape::Bytes => self.bytes(kind, value, at)?,
             Shape::List(element) => self.list(kind, element, value, at)?,
+            Shape::FixedBytes(count) => {
+                let bytes = self.byte_string(kind, value)?;
+                Self::as_many(*count, bytes.len(), "bytes")?;
+                self.put(at, &bytes);
+            }
+            Shape::Array(element, count) => {
+                let items = self.sequence(kind, value)?;
+                Self::as_many(*count, items.len(), "elements")?;
+                self.items(element, &items, at)?;
+            }
             Shape::Option {
                 payload,
                 offset,
@@ -354,27 +365,41 @@ impl<'py> Encoder<'_, 'py> {
     }
 
     fn bytes(&mut self, kind: &Kind, value: &Bound<'py, PyAny>, at: u32) -> Result<(), Unfit> {
-        if let Ok(bytes) = value.cast::<PyBytes>() {
-            return self.tail_bytes(bytes.as_bytes(), at);
-        }
-        let buffer = PyBuffer::<u8>::get(value).map_err(|_| self.unfit(kind, value))?;
-        let copy = buffer.to_vec(self.py)?;
-        self.tail_bytes(&copy, at)
+        let bytes = self.byte_string(kind, value)?;
+        self.tail_bytes(&bytes, at)
     }
 
-    fn list(
-        &mut self,
+    fn byte_string<'v>(
+        &self,
         kind: &Kind,
-        element: &Kind,
+        value: &'v Bound<'py, PyAny>,
+    ) -> Result<Cow<'v, [u8]>, Unfit> {
+        if let Ok(bytes) = value.cast::<PyBytes>() {
+            return Ok(Cow::Borrowed(bytes.as_bytes()));
+        }
+        let buffer = PyBuffer::<u8>::get(value).map_err(|_| self.unfit(kind, value))?;
+        Ok(Cow::Owned(buffer.to_vec(self.py)?))
+    }
+
+    /// A list of a fixed length has as many as it has.
+    fn as_many(expected: u32, got: usize, what: &str) -> Result<(), Unfit> {
+        if got == expected as usize {
+            return Ok(());
+        }
+        Err(PyValueError::new_err(format!("expected {expected} {what}, got {got}")).into())
+    }
+
+    /// The elements of a sequence: a copy, because encoding an element can run code that changes the list.
+    fn sequence(
+        &self,
+        kind: &Kind,
         value: &Bound<'py, PyAny>,
-        at: u32,
-    ) -> Result<(), Unfit> {
+    ) -> Result<Bound<'py, PyTuple>, Unfit> {
         // A str is a sequence of str, and a list of strings is never meant by it.
         if value.is_instance_of::<PyString>() || value.is_instance_of::<PyBytes>() {
             return Err(self.unfit(kind, value));
         }
-        // A copy, because encoding an element can run code that changes the list.
-        let items = match value.cast::<PyTuple>() {
+        Ok(match value.cast::<PyTuple>() {
             Ok(tuple) => tuple.clone(),
             Err(_) => match value.cast::<PyList>() {
                 Ok(list) => list.to_tuple(),
@@ -386,7 +411,33 @@ impl<'py> Encoder<'_, 'py> {
                     PyTuple::new(self.py, items.map_err(|_| self.unfit(kind, value))?)?
                 }
             },
-        };
+        })
+    }
+
+    /// Writes elements side by side.
+    fn items(
+        &mut self,
+        element: &Kind,
+        items: &Bound<'py, PyTuple>,
+        start: u32,
+    ) -> Result<(), Unfit> {
+        let mut place = start;
+        for (index, item) in items.iter_borrowed().enumerate() {
+            self.value(element, &item, place)
+                .map_err(|unfit| unfit.within(format!("[{index}]")))?;
+            place += element.size;
+        }
+        Ok(())
+    }
+
+    fn list(
+        &mut self,
+        kind: &Kind,
+        element: &Kind,
+        value: &Bound<'py, PyAny>,
+        at: u32,
+    ) -> Result<(), Unfit> {
+        let items = self.sequence(kind, value)?;
         if items.is_empty() {
             return Ok(());
         }
@@ -406,13 +457,7 @@ impl<'py> Encoder<'_, 'py> {
             return Err(PyOverflowError::new_err("the message grows beyond 2 GiB").into());
         };
         let start = self.tail(length, element.align, count, at)?;
-        let mut place = start;
-        for (index, item) in items.iter_borrowed().enumerate() {
-            self.value(element, &item, place)
-                .map_err(|unfit| unfit.within(format!("[{index}]")))?;
-            place += element.size;
-        }
-        Ok(())
+        self.items(element, &items, start)
     }
 
     fn record(

@@ -39,6 +39,10 @@ pub enum Shape {
     /// `list<u8>`: `bytes`.
     Bytes,
     List(Arc<Kind>),
+    /// `list<u8, N>`: `bytes` of that length, in place.
+    FixedBytes(u32),
+    /// A list of so many, in place.
+    Array(Arc<Kind>, u32),
     /// `None` or the payload, which lies at `offset`. `wrapped`: the payload can itself be `None`, so it comes as
     /// `thalweg.Some`.
     Option {
@@ -189,6 +193,8 @@ impl Kind {
             Shape::String => "str".into(),
             Shape::Bytes => "bytes".into(),
             Shape::List(_) => "a sequence".into(),
+            Shape::FixedBytes(count) => format!("{count} bytes"),
+            Shape::Array(_, count) => format!("a sequence of {count}"),
             Shape::Option {
                 payload,
                 wrapped: false,

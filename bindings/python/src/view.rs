@@ -211,6 +211,7 @@ fn has_parts(shape: &Shape) -> bool {
             payload, wrapped, ..
         } => *wrapped || has_parts(&payload.shape),
         Shape::List(_)
+        | Shape::Array(..)
         | Shape::Result { .. }
         | Shape::Tuple(_)
         | Shape::Record(_)

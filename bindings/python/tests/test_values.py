@@ -194,3 +194,16 @@ def test_the_wrong_number_of_arguments() -> None:
     with pytest.raises(TypeError):
         ECHO_U8.call(object(), None, 1)  # type: ignore[arg-type]
     assert issubclass(thalweg.BadArgument, ValueError)
+
+
+def test_a_list_of_a_fixed_length_has_that_length(service: Conformance) -> None:
+    assert service.echo_key(bytearray(range(16))) == bytes(range(16))
+    assert service.echo_three((1, 2, 3)) == [1, 2, 3]
+    with pytest.raises(ValueError, match="value: expected 16 bytes, got 15"):
+        service.echo_key(bytes(15))
+    with pytest.raises(ValueError, match="value: expected 3 elements, got 4"):
+        service.echo_three([1, 2, 3, 4])
+    with pytest.raises(TypeError, match="value: expected a sequence of 3, got str"):
+        service.echo_three("123")  # type: ignore[arg-type]
+    with pytest.raises(OverflowError, match=r"value\[2\]: 9223372036854775808"):
+        service.echo_three([0, 0, 2**63])

@@ -1,8 +1,8 @@
 //! The functions that belong to no resource.
 
 use crate::conformance::{
-    Color, Conformance, Days, Failure, Item, Keywords, Names, Nested, Point, Rights, Scalars,
-    Shape, Spot, Wide,
+    Color, Conformance, Days, Failure, Fixed, Item, Keywords, Names, Nested, Point, Rights,
+    Scalars, Shape, Spot, Wide,
 };
 use crate::{EvenNumber, KeptNumber};
 use std::sync::Arc;
@@ -117,6 +117,10 @@ impl Conformance for Echo {
         echo_wide: Wide,
         echo_names: Names,
         echo_failure: Failure,
+        echo_key: [u8; 16],
+        echo_three: [i64; 3],
+        echo_fixed: Fixed,
+        echo_keys: Vec<[u8; 2]>,
     }
 
     fn several(
@@ -240,5 +244,33 @@ impl Conformance for Echo {
 
     fn counters(&mut self, _: &Call) -> u32 {
         self.counters.load(Ordering::Relaxed)
+    }
+
+    fn many(
+        &mut self,
+        _: &Call,
+        a: u8,
+        b: u16,
+        c: u32,
+        d: u64,
+        e: u8,
+        f: String,
+        g: u16,
+        h: u32,
+        i: Vec<u8>,
+        j: u64,
+        k: u8,
+        n: Option<String>,
+        counter: Arc<KeptNumber>,
+        m: u16,
+    ) -> (u64, String) {
+        let bytes = i.iter().copied().map(u64::from);
+        let small = [a, e, k].map(u64::from).into_iter().chain(bytes);
+        let middle = [b, g, m]
+            .map(u64::from)
+            .into_iter()
+            .chain([c, h].map(u64::from));
+        let sum = small.chain(middle).chain([d, j, counter.now()]).sum();
+        (sum, f + &n.unwrap_or_default())
     }
 }

@@ -40,6 +40,7 @@ impl Texts<'_> {
             TypeKind::Char => "char".to_owned(),
             TypeKind::String => "string".to_owned(),
             TypeKind::List(item) => format!("list<{}>", self.of_type(item)),
+            TypeKind::Array(item, count) => format!("list<{},{count}>", self.of_type(item)),
             TypeKind::Option(item) => format!("option<{}>", self.of_type(item)),
             TypeKind::Result { ok, error } => format!("result<{},{}>", inner(ok), inner(error)),
             TypeKind::Tuple(items) => format!(

@@ -27,7 +27,7 @@ pub struct Package {
     pub version: String,
     /// Name of the one interface that its world exports.
     pub interface: String,
-    /// That interface's documentation, lines without comment marks.
+    /// The documentation of package, world and interface, lines without comment marks.
     pub docs: String,
     /// Named types, each after those it uses. `TypeId` is the place in here.
     pub types: Vec<TypeDef>,
@@ -76,6 +76,8 @@ pub enum TypeKind {
     Char,
     String,
     List(Box<Type>),
+    /// A list of a fixed length: so many, in place.
+    Array(Box<Type>, u32),
     Option(Box<Type>),
     /// Not the top level of a function's result: that is split into `ok` and `error`.
     Result {
@@ -182,7 +184,7 @@ pub struct Function {
     pub name: String,
     /// `search.count`, `search.[constructor]query`, `search.[method]query.progress`.
     pub full_name: String,
-    /// Lines without comment marks; may be empty.
+    /// Lines without comment marks, and a line of what a slow reader means to its stream; may be empty.
     pub docs: String,
     /// Whose.
     pub kind: FunctionKind,

@@ -7,6 +7,7 @@
 mod functions;
 mod planned;
 mod policy;
+mod said;
 mod sources;
 mod types;
 
@@ -54,17 +55,29 @@ pub fn parse(path: &Path) -> Result<Package, Refused> {
         &resources,
         &mut functions,
     )?;
+    said::add(&mut functions);
     Ok(Package {
         namespace: package.name.namespace.clone(),
         name: package.name.name.clone(),
         version: version.to_string(),
         interface: interface_name,
-        docs: interface.docs.contents.clone().unwrap_or_default(),
+        docs: package_docs(&resolve, id, interface),
         layout: hash::of_package(&functions),
         types: defs,
         resources,
         functions,
     })
+}
+
+/// What stands above the package, its world and its interface, in this order.
+fn package_docs(resolve: &Resolve, id: PackageId, interface: &wit_parser::Interface) -> String {
+    let package = &resolve.packages[id];
+    let worlds = package.worlds.values().map(|id| &resolve.worlds[*id].docs);
+    let all = [&package.docs].into_iter().chain(worlds);
+    let said = all
+        .chain([&interface.docs])
+        .filter_map(|docs| docs.contents.as_deref());
+    said.collect::<Vec<_>>().join("\n\n")
 }
 
 /// The one interface that the one world exports, with its name.

@@ -7,6 +7,7 @@ mod client;
 mod codec;
 mod format;
 mod names;
+mod params;
 mod server;
 mod service;
 mod types;
@@ -20,6 +21,7 @@ use std::fmt::Write;
 /// # Errors
 /// Two names of WIT are one in Rust; a method of a resource takes or returns another resource; `rustfmt` is missing.
 pub fn emit(package: &Package) -> Result<Vec<Output>, Refused> {
+    let package = &params::with_records(package);
     names::check(package)?;
     refuse_foreign_resources(package)?;
     let mut out = String::new();

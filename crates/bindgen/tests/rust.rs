@@ -53,6 +53,18 @@ fn method_that_takes_another_resource() {
 }
 
 #[test]
+fn more_parameters_than_a_tuple_has() {
+    let params: Vec<_> = (0..13).map(|i| format!("p{i}: u8")).collect();
+    let function = format!("f: func({});", params.join(", "));
+    let output = emit(&function).unwrap_or_else(|refused| panic!("{refused}"));
+    assert!(output[0].contents.contains("pub struct FParams {"));
+    assert_eq!(
+        refusal(&format!("record f-params {{ x: u8 }}\n{function}")),
+        "b.wit:4:1: type `f-params`: in Rust its name would be `FParams`, which is that of type `f-params`: rename one"
+    );
+}
+
+#[test]
 fn policies_of_streams() {
     for (name, variant) in [
         ("block", "Block"),

@@ -41,6 +41,11 @@ pub(crate) enum Kind<'a> {
     Handle,
     Number(Number),
     List(Box<Type<'a>>),
+    /// A list of a fixed length, in place.
+    Array {
+        item: Box<Type<'a>>,
+        count: u32,
+    },
     /// The value stands at `payload`.
     Option {
         value: Box<Type<'a>>,

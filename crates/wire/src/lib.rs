@@ -1,7 +1,7 @@
 //! Flat messages: the Component Model's canonical layout, with offsets in place of pointers.
 //!
 //! A value lies in memory as a C compiler would lay it out. A string or list is `{u32 offset, u32 length}`, and its
-//! bytes or elements, its *tail*, stand further on. Offsets count from the message's first byte, so a message means the
+//! bytes or elements, its *tail*, stand further on. The elements of a list of a fixed length stand in place. Offsets count from the message's first byte, so a message means the
 //! same on a heap, in a ring, or in memory that two processes share.
 //!
 //! ```text
@@ -33,6 +33,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod array;
 mod bytes;
 pub mod cbor;
 mod checker;
@@ -49,6 +50,7 @@ mod scalar;
 mod shape;
 mod text;
 mod tuple;
+mod written;
 
 pub use bytes::{Bytes, word};
 pub use checker::Checker;
@@ -57,6 +59,7 @@ pub use handle::Handle;
 pub use list::{ListIter, ListView};
 pub use malformed::{Malformed, Rule};
 pub use shape::Shape;
+pub use written::written;
 
 use std::fmt::Debug;
 
@@ -134,6 +137,12 @@ pub trait Decode: Encode<As = Self> + Sized + 'static {
 
     /// The view of a value that was never encoded.
     fn as_view(&self) -> Self::View<'_>;
+
+    /// The `N` values from `at` on, after `check`. Numbers are read in one go.
+    #[inline]
+    fn view_items<'a, const N: usize>(from: Bytes<'a>, at: u32) -> [Self::View<'a>; N] {
+        std::array::from_fn(|i| Self::view(from, at + i as u32 * Self::SIZE))
+    }
 
     /// Checks `count` values from `at` on. Scalars of which every bit pattern is valid have nothing to do.
     fn check_items(from: &mut Checker<'_>, at: u32, count: u32) -> Result<(), Malformed> {

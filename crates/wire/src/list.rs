@@ -217,15 +217,6 @@ impl<T: Encode> Encode for [T] {
     }
 }
 
-impl<T: Encode, const N: usize> Encode for [T; N] {
-    type As = Vec<T::As>;
-
-    #[inline]
-    fn encode(&self, to: &mut Encoder<'_>, at: u32) {
-        self.as_slice().encode(to, at);
-    }
-}
-
 impl<T: Encode> Encode for Vec<T> {
     type As = Vec<T::As>;
 

@@ -48,6 +48,18 @@ macro_rules! number {
             }
 
             #[inline]
+            fn view_items<'a, const N: usize>(from: Bytes<'a>, at: u32) -> [$type; N] {
+                let mut items = [<$type>::default(); N];
+                let bytes = from
+                    .get(at, N as u32 * $size)
+                    .expect("a checked list lies inside");
+                for (item, word) in items.iter_mut().zip(bytes.chunks_exact($size)) {
+                    *item = <$type>::from_le_bytes(word.try_into().expect("a chunk is a word"));
+                }
+                items
+            }
+
+            #[inline]
             fn owned(view: $type) -> $type {
                 view
             }
@@ -117,6 +129,11 @@ impl Decode for u8 {
     #[inline]
     fn view<'a>(from: Bytes<'a>, at: u32) -> u8 {
         from.u8(at)
+    }
+
+    #[inline]
+    fn view_items<'a, const N: usize>(from: Bytes<'a>, at: u32) -> [u8; N] {
+        from.words(at)
     }
 
     #[inline]

@@ -12,6 +12,8 @@
 pub enum Shape {
     /// A piece.
     Text(&'static str),
+    /// A number in decimal.
+    Number(u32),
     /// Pieces, one after the other.
     Parts(&'static [Shape]),
 }
@@ -34,6 +36,16 @@ impl Shape {
     const fn fold(self, mut hash: u64) -> u64 {
         match self {
             Shape::Text(text) => hash = fold_bytes(hash, text.as_bytes()),
+            Shape::Number(number) => {
+                let mut ten = 1;
+                while number / ten >= 10 {
+                    ten *= 10;
+                }
+                while ten > 0 {
+                    hash = fold_bytes(hash, &[b'0' + (number / ten % 10) as u8]);
+                    ten /= 10;
+                }
+            }
             Shape::Parts(parts) => {
                 let mut i = 0;
                 while i < parts.len() {
@@ -59,6 +71,7 @@ impl std::fmt::Display for Shape {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Shape::Text(text) => f.write_str(text),
+            Shape::Number(number) => number.fmt(f),
             Shape::Parts(parts) => parts.iter().try_for_each(|part| part.fmt(f)),
         }
     }
@@ -84,5 +97,14 @@ mod tests {
         ]);
         assert_eq!(PIECES.hash(), Shape::Text("foobar").hash());
         assert_eq!(PIECES.to_string(), "foobar");
+    }
+
+    #[test]
+    fn a_number_hashes_as_its_digits() {
+        for number in [0, 7, 10, 305, u32::MAX] {
+            let text = number.to_string();
+            assert_eq!(Shape::Number(number).hash(), Shape::hash_of(&text));
+            assert_eq!(Shape::Number(number).to_string(), text);
+        }
     }
 }

@@ -146,6 +146,20 @@ fn lists_of_numbers_are_byte_strings() {
 }
 
 #[test]
+fn lists_of_a_fixed_length_are_lists_of_that_length() {
+    assert_eq!(cbor::encode(&[1u8, 2], Vec::new()), b"\x42\x01\x02");
+    assert_eq!(
+        cbor::encode(&[1u16, 0x203], Vec::new()),
+        b"\xd8\x45\x44\x01\0\x03\x02"
+    );
+    assert_eq!(cbor::encode(&[true, false], Vec::new()), b"\x82\xf5\xf4");
+    assert_eq!(cbor::decode(b"\x82\x01\x02"), Ok([1u8, 2]));
+    assert_eq!(refused::<[u8; 2]>(b"\x41\x01"), Rule::Count);
+    assert_eq!(refused::<[u8; 2]>(b"\x83\x01\x02\x03"), Rule::Count);
+    assert_eq!(refused::<[bool; 2]>(b"\x81\xf5"), Rule::Count);
+}
+
+#[test]
 fn floats_keep_their_bits_and_take_integers_that_fit() {
     for bits in [
         0x7ff0_0000_0000_0001_u64,

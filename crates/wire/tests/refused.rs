@@ -242,6 +242,19 @@ fn bool_that_is_two() {
 }
 
 #[test]
+fn element_of_a_list_of_a_fixed_length() {
+    assert_eq!(
+        refusal::<[bool; 3]>(&message_of(&[0x0002_0100])),
+        (Rule::Bool, 18)
+    );
+    assert_eq!(refusal::<[u32; 3]>(&message_of(&[1, 2])), (Rule::Root, 16));
+    assert_eq!(
+        refusal::<[String; 2]>(&message_of(&[32, 1, 32, 1, 0x61])),
+        (Rule::Order, 24)
+    );
+}
+
+#[test]
 fn char_that_is_a_surrogate_or_too_large() {
     assert_eq!(refusal::<char>(&message_of(&[0xd800])), (Rule::Char, 16));
     assert_eq!(refusal::<char>(&message_of(&[0x11_0000])), (Rule::Char, 16));

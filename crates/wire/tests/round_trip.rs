@@ -12,6 +12,7 @@ type Nested = (
     (Rights, char),
     Vec<Vec<(u8, i64)>>,
     Vec<bool>,
+    ([Step; 2], [Vec<u16>; 2], [[u8; 3]; 2]),
 );
 
 fn texts() -> impl Strategy<Value = String> {
@@ -59,6 +60,11 @@ fn nested() -> impl Strategy<Value = Nested> {
         ((0u8..8).prop_map(Rights), any::<char>()),
         vec(vec(any::<(u8, i64)>(), 0..4), 0..4),
         vec(any::<bool>(), 0..9),
+        (
+            [steps(), steps()],
+            [vec(any::<u16>(), 0..4), vec(any::<u16>(), 0..4)],
+            any::<[[u8; 3]; 2]>(),
+        ),
     )
 }
 
@@ -185,10 +191,27 @@ fn a_short_payload_leaves_zeros_in_a_slot_that_was_used_before() {
 fn a_tail_is_aligned_and_the_gap_before_it_is_zero() {
     let (mut slot, mut tails) = ([0u8; 16], [0xaa_u8; 32]);
     let mut encoder = Encoder::fixed(&mut slot, 0, &mut tails, 16);
-    ("abc", [u64::MAX]).encode(&mut encoder, 0);
+    ("abc", vec![u64::MAX]).encode(&mut encoder, 0);
     assert_eq!(encoder.finish_record(), Ok(16));
     assert_eq!(tails[..8], [b'a', b'b', b'c', 0, 0, 0, 0, 0]);
     assert_eq!(slot[8..16], [24, 0, 0, 0, 1, 0, 0, 0]);
+}
+
+#[test]
+fn a_list_of_a_fixed_length_lies_in_place() {
+    let value = (7u8, [1u32, 2], ["a".to_owned(), String::new()]);
+    assert_eq!(
+        <(u8, [u32; 2], [String; 2])>::SHAPE.to_string(),
+        "tuple<u8,list<u32,2>,list<string,2>>"
+    );
+    assert_eq!((<[u16; 5]>::SIZE, <[u16; 5]>::ALIGN), (10, 2));
+    let bytes = message::encode(&value, 7, Vec::new()).unwrap();
+    let root = [7, 1, 2, 44, 1, 0, 0];
+    let root: Vec<u8> = root
+        .iter()
+        .flat_map(|word: &u32| word.to_le_bytes())
+        .collect();
+    assert_eq!(bytes[16..], [&root[..], b"a"].concat());
 }
 
 #[test]
@@ -266,7 +289,7 @@ fn a_list_without_size_that_is_too_long_cannot_be_written() {
 
 #[test]
 fn a_list_goes_both_ways() {
-    let bytes = message::encode(&["a", "b", "c"], 1, Vec::new()).unwrap();
+    let bytes = message::encode(&vec!["a", "b", "c"], 1, Vec::new()).unwrap();
     let list = message::open(&bytes, 1)
         .unwrap()
         .view::<Vec<String>>()

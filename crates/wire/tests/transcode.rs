@@ -40,6 +40,7 @@ fn a_description_has_its_type_s_layout() {
     laid_out_alike::<Option<(u8, char)>>();
     laid_out_alike::<Result<u8, Result<(), f64>>>();
     laid_out_alike::<Vec<Option<Option<bool>>>>();
+    laid_out_alike::<(u8, [u16; 10], [[String; 2]; 3])>();
     for (text, size, align) in [
         ("variant{a,b(u64),c(u8)}", 16, 8),
         ("enum{a,b}", 1, 1),
@@ -66,7 +67,13 @@ fn a_text_that_describes_no_type_is_refused_at_its_place() {
         ("list", 4),
         ("list<u8", 7),
         ("list<u8>>", 8),
-        ("list<u8,u8>", 7),
+        ("list<u8,u8>", 8),
+        ("list<u8,>", 8),
+        ("list<u8,0>", 8),
+        ("list<u8,01>", 8),
+        ("list<u8,4294967296>", 8),
+        ("list<u64,268435456>", 19),
+        ("list<list<_,65536>,65536>", 17),
         ("result<u8>", 9),
         ("record{a}", 8),
         ("record{a:u8,a:u8}", 17),

@@ -237,3 +237,17 @@ class Item:
     name: str
     tags: list[str]
     blob: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """Lists of a fixed length, in place."""
+
+    flag: bool
+    key: bytes
+    place: list[float]
+    names: list[str]
+    grid: list[list[int]]
+    colors: list[Color]
+    maybe: list[str | None] | None
+    corners: list[Point]

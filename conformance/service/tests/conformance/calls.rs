@@ -76,6 +76,7 @@ impl Runner {
             echo_scalars: Scalars = v, echo_nested: Nested = &v, echo_keywords: Keywords = &v, echo_shape: Shape = &v,
             echo_shapes: Vec<Shape> = &v, echo_color: Color = v, echo_colors: Vec<Color> = &v, echo_rights: Rights = v,
             echo_days: Days = v, echo_wide: Wide = v, echo_names: Vec<String> = &v, echo_failure: Failure = &v,
+            echo_key: [u8; 16] = v, echo_three: [i64; 3] = v, echo_fixed: Fixed = &v, echo_keys: Vec<[u8; 2]> = &v,
         );
 
         let method = method(name);
@@ -90,6 +91,27 @@ impl Runner {
                 finish(step, method, c.several(a, &b, &l, o), |came| {
                     compare(step, method, came)
                 })
+            }
+            "many" => {
+                let at = |i: usize| &step["params"][i];
+                let (f, l) = (String::read(at(5)), Option::<String>::read(at(11)));
+                let sum = c.many(
+                    Json::read(at(0)),
+                    Json::read(at(1)),
+                    Json::read(at(2)),
+                    number(3),
+                    Json::read(at(4)),
+                    &f,
+                    Json::read(at(6)),
+                    Json::read(at(7)),
+                    &Vec::read(at(8)),
+                    number(9),
+                    Json::read(at(10)),
+                    &l,
+                    counter(12),
+                    Json::read(at(13)),
+                );
+                finish(step, method, sum, |came| compare(step, method, came))
             }
             "nothing" => finish(step, method, c.nothing(), |came| {
                 compare(step, method, came)

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use thalweg::port::NoError;
 use thalweg_conformance::conformance::{
-    Color, Days, Failure, Item, Keywords, Nested, Point, Rights, Scalars, Shape, Wide,
+    Color, Days, Failure, Fixed, Item, Keywords, Nested, Point, Rights, Scalars, Shape, Wide,
 };
 
 /// To and from JSON.
@@ -150,6 +150,17 @@ impl<T: Json> Json for Vec<T> {
     }
 }
 
+impl<T: Json, const N: usize> Json for [T; N] {
+    fn read(from: &Value) -> Self {
+        let list = T::read_list(from);
+        list.try_into()
+            .unwrap_or_else(|_| panic!("{N} elements: {from}"))
+    }
+    fn show(&self) -> Value {
+        T::show_list(self)
+    }
+}
+
 impl<T: Json> Json for Option<T> {
     fn read(from: &Value) -> Self {
         (!from.is_null()).then(|| T::read(&from["some"]))
@@ -268,6 +279,16 @@ record!(Keywords {
     r#await,
     nullptr,
     errno
+});
+record!(Fixed {
+    flag,
+    key,
+    place,
+    names,
+    grid,
+    colors,
+    maybe,
+    corners
 });
 record!(Item {
     number,

@@ -588,7 +588,9 @@ static inline uint32_t lab_nop_async(const lab_client *client, uint64_t deadline
 
 /* generate: func(count: u64) -> stream<match>
  *
- * Matches number 0 to `count - 1`. What stands in each follows from its number alone. */
+ * Matches number 0 to `count - 1`. What stands in each follows from its number alone.
+ *
+ * Where its reader is slow, the writer waits; it holds 8192 records. */
 
 /* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
 typedef struct lab_generate_result {
@@ -665,7 +667,9 @@ static inline uint32_t lab_generate(const lab_client *client, uint64_t count, ui
 
 /* events: func(count: u64, batch: u32) -> stream<event>
  *
- * Events number 0 to `count - 1`, written `batch` at a time. */
+ * Events number 0 to `count - 1`, written `batch` at a time.
+ *
+ * Where its reader is slow, the writer waits; it holds 8192 records. */
 
 /* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
 typedef struct lab_events_result {

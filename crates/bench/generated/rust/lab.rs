@@ -1132,9 +1132,13 @@ pub trait Lab: Sized + Send + 'static {
     fn nop_async(&mut self, call: &port::Call) -> port::Task<()>;
 
     /// Matches number 0 to `count - 1`. What stands in each follows from its number alone.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
     fn generate(&mut self, call: &port::Call, count: u64) -> port::StreamReader<Match>;
 
     /// Events number 0 to `count - 1`, written `batch` at a time.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
     fn events(&mut self, call: &port::Call, count: u64, batch: u32) -> port::StreamReader<Event>;
 }
 
@@ -1241,12 +1245,16 @@ impl LabClient {
     }
 
     /// Matches number 0 to `count - 1`. What stands in each follows from its number alone.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
     pub fn generate(&self, count: u64) -> port::Pending<port::StreamReader<Match>, port::NoError> {
         self.client
             .call(2, &(count,), |reply| reply.stream::<Match>())
     }
 
     /// Events number 0 to `count - 1`, written `batch` at a time.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
     pub fn events(
         &self,
         count: u64,

@@ -55,6 +55,11 @@ pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {
                     element_at(shapes, shape, *element, out);
                 }
             }
+            ShapeKind::Array { element, .. } => {
+                if !shape.at.is_empty() {
+                    array_at(shapes, shape, *element, out);
+                }
+            }
             ShapeKind::Enum(_) | ShapeKind::Flags(_) => {}
         }
     }
@@ -170,6 +175,21 @@ static inline @element@ @at@(const uint8_t *base, @list@ list, size_t index) {
             ("at", &shape.at),
             ("list", &shape.flat),
             ("view", &view(shapes, element, "list.items[index]")),
+        ],
+    );
+}
+
+fn array_at(shapes: &Shapes, shape: &Shape, element: Form, out: &mut Source) {
+    out.template(
+        "\
+static inline @element@ @at@(const uint8_t *base, const @array@ *value, size_t index) {
+  return @view@;
+}",
+        &[
+            ("element", &shapes.view(element)),
+            ("at", &shape.at),
+            ("array", &shape.flat),
+            ("view", &view(shapes, element, "value->items[index]")),
         ],
     );
 }

@@ -110,6 +110,23 @@ fn structure(shapes: &Shapes, shape: &Shape, out: &mut Source) {
             out.blank();
             return;
         }
+        ShapeKind::Array { element, count, .. } => {
+            let condition = check(shapes, *element, "value->items[index]");
+            let condition = condition.expect("what cannot be wrong has no check");
+            out.line("  size_t index;");
+            if !condition.contains("(reader") {
+                out.line("  (void)reader;");
+            }
+            out.line(&format!("  for (index = 0; index < {count}; index++) {{"));
+            out.line(&format!("    if (!({condition})) {{"));
+            out.line("      return false;");
+            out.line("    }");
+            out.line("  }");
+            out.line("  return true;");
+            out.line("}");
+            out.blank();
+            return;
+        }
         ShapeKind::Enum(_) | ShapeKind::List { .. } => {}
     }
     if !conditions

@@ -135,6 +135,7 @@ impl<'a> Collector<'a> {
                 .all(|case| case.payload.is_none_or(|form| self.shapes.is_plain(form))),
             ShapeKind::Enum(_) | ShapeKind::Flags(_) => true,
             ShapeKind::Option { value, .. } => self.shapes.is_plain(*value),
+            ShapeKind::Array { element, .. } => self.shapes.is_plain(*element),
             ShapeKind::List { .. } => false,
         };
         self.shapes.0.push(Shape {
@@ -238,6 +239,16 @@ impl<'a> Collector<'a> {
                     },
                 ))
             }
+            TypeKind::Array(element, count) => {
+                let form = self.form(element, position)?;
+                let stem = format!("list{count}_{}", self.shapes.stem(form));
+                let kind = ShapeKind::Array {
+                    element: form,
+                    count: *count,
+                    size: element.size,
+                };
+                Ok((stem, kind))
+            }
             TypeKind::Option(value) => {
                 let form = self.form(value, position)?;
                 let stem = format!("option_{}", self.shapes.stem(form));
@@ -334,6 +345,7 @@ fn spell(package: &Package, ty: &Type, through: bool) -> String {
         TypeKind::Char => "char".to_owned(),
         TypeKind::String => "string".to_owned(),
         TypeKind::List(element) => format!("list<{}>", inner(element)),
+        TypeKind::Array(element, count) => format!("list<{}, {count}>", inner(element)),
         TypeKind::Option(value) => format!("option<{}>", inner(value)),
         TypeKind::Result {
             ok: None,

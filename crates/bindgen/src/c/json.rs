@@ -5,7 +5,7 @@
 
 use super::access;
 use super::plan::{Call, Outcome, Passed, Plan};
-use super::shape::{Case, Form, Label, Member, Shape, ShapeKind, Shapes};
+use super::shape::{Case, Form, Label, Member, Scalar, Shape, ShapeKind, Shapes};
 use super::source::Source;
 
 /// The whole file.
@@ -44,6 +44,11 @@ fn stem(shapes: &Shapes, form: Form) -> String {
         Form::Bytes => "bytes".to_owned(),
         Form::Shape(index) => shapes.get(index).flat.clone(),
     }
+}
+
+/// A list of them is bytes, in place or not.
+fn is_byte(element: Form) -> bool {
+    element == Form::Scalar(Scalar::U8)
 }
 
 fn quoted(text: &str) -> String {
@@ -108,6 +113,22 @@ fn from(shapes: &Shapes, index: usize, shape: &Shape, out: &mut Source) {
                 "json_object_get(json, \"some\")",
                 "out->value",
             );
+            out.line(&format!("    {inner}"));
+            out.line("  }");
+        }
+        ShapeKind::Array { element, count, .. } if is_byte(*element) => {
+            out.line("  tw_bytes bytes;");
+            out.line("  bytes_from(json, &bytes);");
+            out.line(&format!("  if (bytes.size != {count}) {{"));
+            out.line("    not_a_value(json);");
+            out.line("  }");
+            out.line("  memcpy(out->items, bytes.data, sizeof(out->items));");
+        }
+        ShapeKind::Array { element, count, .. } => {
+            out.line("  size_t index;");
+            out.line(&format!("  for (index = 0; index < {count}; index++) {{"));
+            let json = "item_at(json, index)";
+            let inner = fill(shapes, *element, json, "out->items[index]");
             out.line(&format!("    {inner}"));
             out.line("  }");
         }
@@ -245,6 +266,25 @@ fn is(shapes: &Shapes, index: usize, shape: &Shape, out: &mut Source) {
             out.line(&format!(
                 "  return {test} ? !json_is_null(json) && {held} : json_is_null(json);"
             ));
+        }
+        ShapeKind::Array { element, .. } if is_byte(*element) => {
+            out.line("  const tw_bytes bytes = {value->items, sizeof(value->items)};");
+            out.line("  return bytes_is(base, bytes, json);");
+        }
+        ShapeKind::Array { element, count, .. } => {
+            let view = match shape.at.as_str() {
+                "" => access::view(shapes, *element, "value->items[index]"),
+                at => format!("{at}(base, value, index)"),
+            };
+            let condition = same(shapes, *element, &view, "item_at(json, index)");
+            out.line("  size_t index;");
+            out.line(&format!("  bool same = item_count(json) == {count};"));
+            out.line(&format!(
+                "  for (index = 0; same && index < {count}; index++) {{"
+            ));
+            out.line(&format!("    same = {condition};"));
+            out.line("  }");
+            out.line("  return same;");
         }
         ShapeKind::List { element, .. } => {
             let view = match shape.at.as_str() {

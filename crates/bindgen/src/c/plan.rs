@@ -122,8 +122,13 @@ impl<'a> Plan<'a> {
             mark_call(&mut shapes, call, &streams);
         }
         let unused = Usage::default();
+        let aliased = |index| {
+            let stands_for = |alias: &Alias| alias.form == Form::Shape(index);
+            aliases.iter().any(stands_for)
+        };
         for index in 0..shapes.0.len() {
-            if shapes.get(index).named && shapes.get(index).usage == unused {
+            let has_name = shapes.get(index).named || aliased(index);
+            if has_name && shapes.get(index).usage == unused {
                 mark(
                     &mut shapes,
                     Form::Shape(index),
@@ -236,7 +241,9 @@ fn name_accessors(shapes: &mut Shapes, names: &mut Names) {
             ShapeKind::Variant { cases, .. } => {
                 cases.iter().map(|case| case.payload.is_some()).collect()
             }
-            ShapeKind::List { element, .. } => vec![shapes.is_slice(*element)],
+            ShapeKind::List { element, .. } | ShapeKind::Array { element, .. } => {
+                vec![shapes.is_slice(*element)]
+            }
             _ => continue,
         };
         let Shape { stem, kind, at, .. } = &mut shapes.0[index];
@@ -444,7 +451,7 @@ fn mark(shapes: &mut Shapes, form: Form, usage: Usage) {
         ShapeKind::Variant { cases, .. } => cases.iter().filter_map(|case| case.payload).collect(),
         ShapeKind::Enum(_) | ShapeKind::Flags(_) => Vec::new(),
         ShapeKind::Option { value, .. } => vec![*value],
-        ShapeKind::List { element, .. } => vec![*element],
+        ShapeKind::List { element, .. } | ShapeKind::Array { element, .. } => vec![*element],
     };
     for form in inner {
         mark(shapes, form, usage);

@@ -135,6 +135,12 @@ pub(super) enum ShapeKind {
         size: u32,
         align: u32,
     },
+    /// A list of a fixed length: a struct with the elements in it, each of `size` bytes.
+    Array {
+        element: Form,
+        count: u32,
+        size: u32,
+    },
 }
 
 /// Where a shape occurs.
@@ -169,7 +175,7 @@ pub(super) struct Shape {
     pub(super) write: String,
     pub(super) check: String,
     pub(super) get: String,
-    /// Of a list of slices: of the function that gives an element.
+    /// Of a list of slices, in place or not: of the function that gives an element.
     pub(super) at: String,
 }
 
@@ -177,7 +183,10 @@ impl Shape {
     /// Passed by pointer: a struct, but for a list, which is two words.
     pub(super) fn is_struct(&self) -> bool {
         match self.kind {
-            ShapeKind::Record(_) | ShapeKind::Variant { .. } | ShapeKind::Option { .. } => true,
+            ShapeKind::Record(_)
+            | ShapeKind::Variant { .. }
+            | ShapeKind::Option { .. }
+            | ShapeKind::Array { .. } => true,
             ShapeKind::Flags(_) => self.size > 4,
             ShapeKind::Enum(_) | ShapeKind::List { .. } => false,
         }
@@ -264,6 +273,7 @@ impl Shapes {
                 ShapeKind::Record(members) => {
                     members.iter().all(|member| self.is_trivial(member.form))
                 }
+                ShapeKind::Array { element, .. } => self.is_trivial(*element),
                 ShapeKind::Flags(labels) => labels.len() as u32 == self.get(index).size * 8,
                 ShapeKind::Enum(labels) => is_full(labels.len(), self.get(index).size),
                 _ => false,

@@ -27,11 +27,14 @@ pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {
             .iter()
             .filter(|alias| alias.form == Form::Shape(index))
         {
-            if shape.has_flat() {
-                out.docs("", &alias.docs);
-                out.line(&format!("typedef {} {};", shape.flat, alias.name));
-                out.blank();
-            }
+            let stands_for = if shape.has_flat() || shape.input == shape.flat {
+                &shape.flat
+            } else {
+                &shape.input
+            };
+            out.docs("", &alias.docs);
+            out.line(&format!("typedef {stands_for} {};", alias.name));
+            out.blank();
         }
     }
     for alias in &plan.aliases {
@@ -170,6 +173,7 @@ fn flat(shapes: &Shapes, shape: &Shape, out: &mut Source) {
             }
         }
         ShapeKind::Option { payload_offset, .. } => offset("value", *payload_offset),
+        ShapeKind::Array { .. } => offset("items", 0),
         ShapeKind::Enum(_) | ShapeKind::Flags(_) | ShapeKind::List { .. } => {}
     }
     out.blank();
@@ -219,6 +223,10 @@ fn body(shapes: &Shapes, shape: &Shape, name: &str, face: Face, out: &mut Source
                 "  {} value; /* where `some` */",
                 spelled(shapes, *value, face)
             ));
+        }
+        ShapeKind::Array { element, count, .. } => {
+            let element = spelled(shapes, *element, face);
+            out.line(&format!("  {element} items[{count}];"));
         }
         ShapeKind::Enum(_) | ShapeKind::Flags(_) | ShapeKind::List { .. } => {}
     }

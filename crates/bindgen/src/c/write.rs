@@ -115,6 +115,25 @@ fn structure(shapes: &Shapes, shape: &Shape, out: &mut Source) {
             ));
             out.line("  }");
         }
+        ShapeKind::Array { element, .. } if is_copied(shapes, *element) => {
+            out.line("  tw_put(writer, at, value->items, sizeof(value->items));");
+        }
+        ShapeKind::Array {
+            element,
+            count,
+            size,
+        } => {
+            let put = put(
+                shapes,
+                *element,
+                &format!("at + index * {size}"),
+                "value->items[index]",
+            );
+            out.line("  uint32_t index;");
+            out.line(&format!("  for (index = 0; index < {count}; index++) {{"));
+            out.line(&format!("    {put}"));
+            out.line("  }");
+        }
         ShapeKind::Enum(_) | ShapeKind::Flags(_) | ShapeKind::List { .. } => {}
     }
     out.line("}");

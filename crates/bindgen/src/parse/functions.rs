@@ -1,6 +1,6 @@
 //! Functions, constructors and methods.
 
-use super::types::{MAX_TUPLE, Types};
+use super::types::Types;
 use crate::Refused;
 use crate::hash::Texts;
 use crate::model::{Function, FunctionKind, Policy, ResourceId, StreamOptions, Type, TypeKind};
@@ -29,11 +29,6 @@ pub fn convert(
     let Some(kind) = kind else {
         return refuse("getters and setters are not supported: write a method");
     };
-    if function.params.len() > MAX_TUPLE {
-        return refuse(&format!(
-            "a function has at most {MAX_TUPLE} parameters: use a record"
-        ));
-    }
 
     let params = function
         .params

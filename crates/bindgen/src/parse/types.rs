@@ -10,8 +10,11 @@ use std::collections::HashMap;
 use thalweg_wire::MAX_DEPTH;
 use wit_parser::{Handle, InterfaceId, Resolve, SizeAlign, Span, TypeOwner};
 
-/// Most fields of a tuple and parameters of a function: the Rust standard library's traits for tuples end there.
-pub const MAX_TUPLE: usize = 12;
+/// Most fields of a tuple: the Rust standard library's traits for tuples end there.
+const MAX_TUPLE: usize = 12;
+
+/// Most bytes of a list of a fixed length. It lies in place, and in Rust a value lies on the stack of an actor.
+const MAX_ARRAY: u64 = 65_536;
 
 /// Longest text of a type's structure, in bytes. A few lines of records that use one another twice can stand for any number of
 /// fields; this is where a type is too large to be meant.
@@ -361,11 +364,18 @@ impl<'a> Types<'a> {
             wit_parser::TypeDefKind::Map(..) => {
                 return refuse(self, "maps are not supported: use `list<tuple<K, V>>`");
             }
-            wit_parser::TypeDefKind::FixedLengthList(..) => {
-                return refuse(
-                    self,
-                    "lists of a fixed length are not supported: use a tuple, or a list",
-                );
+            wit_parser::TypeDefKind::FixedLengthList(item, count) => {
+                let item = self.value(item, span)?;
+                let size = u64::from(item.size) * u64::from(*count);
+                if size == 0 || size > MAX_ARRAY {
+                    return refuse(
+                        self,
+                        &format!(
+                            "it would be {size} bytes in place, and 1 to {MAX_ARRAY} can be: use a list"
+                        ),
+                    );
+                }
+                TypeKind::Array(Box::new(item), *count)
             }
             wit_parser::TypeDefKind::Future(_) => {
                 return refuse(self, "futures are not supported: an `async func` is one");
@@ -420,7 +430,7 @@ impl<'a> Types<'a> {
             types.map(|ty| self.depth(ty)).max().unwrap_or(0) + 1
         };
         match &ty.kind {
-            TypeKind::List(item) | TypeKind::Option(item) => {
+            TypeKind::List(item) | TypeKind::Array(item, _) | TypeKind::Option(item) => {
                 deepest(&mut [item.as_ref()].into_iter())
             }
             TypeKind::Result { ok, error } => deepest(&mut ok.iter().chain(error).map(Box::as_ref)),

@@ -27,11 +27,13 @@ pub(super) fn of(plan: &Plan<'_>, ty: &Type, place: Place) -> String {
         | TypeKind::S64 => "int".into(),
         TypeKind::F32 | TypeKind::F64 => "float".into(),
         TypeKind::Char | TypeKind::String => "str".into(),
-        TypeKind::List(element) if is_byte(plan, element) => match place {
-            Place::Parameter => "bytes | bytearray | memoryview".into(),
-            Place::Value => "bytes".into(),
-        },
-        TypeKind::List(element) => {
+        TypeKind::List(element) | TypeKind::Array(element, _) if is_byte(plan, element) => {
+            match place {
+                Place::Parameter => "bytes | bytearray | memoryview".into(),
+                Place::Value => "bytes".into(),
+            }
+        }
+        TypeKind::List(element) | TypeKind::Array(element, _) => {
             let list = if place == Place::Parameter {
                 "Sequence"
             } else {

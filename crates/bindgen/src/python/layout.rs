@@ -159,6 +159,15 @@ pub(super) fn named(plan: &Plan<'_>, ty: &Type, spelling: Spelling) -> Doc {
             &spelling.of_kind("list_of"),
             vec![named(plan, element, spelling)],
         ),
+        TypeKind::Array(element, count) => {
+            let (head, mut items) = if annotation::is_byte(plan, element) {
+                ("bytes_of", Vec::new())
+            } else {
+                ("array_of", vec![named(plan, element, spelling)])
+            };
+            items.push(count.to_string().into());
+            Doc::call(&spelling.of_kind(head), items)
+        }
         TypeKind::Option(payload) => {
             let wrapped = annotation::can_be_none(plan, payload);
             let head = if wrapped { "nested_option" } else { "option" };

@@ -138,7 +138,9 @@ fn method(plan: &Plan<'_>, function: &Function) -> (Option<Doc>, Doc) {
 fn has_tuple(plan: &Plan<'_>, ty: &Type) -> bool {
     match &plan.resolve(ty).kind {
         TypeKind::Tuple(_) => true,
-        TypeKind::List(inner) | TypeKind::Option(inner) => has_tuple(plan, inner),
+        TypeKind::List(inner) | TypeKind::Array(inner, _) | TypeKind::Option(inner) => {
+            has_tuple(plan, inner)
+        }
         TypeKind::Result { ok, error } => [ok, error]
             .into_iter()
             .flatten()

@@ -290,7 +290,9 @@ fn check_value(ty: &Type, at: &Position) -> Result<(), Refused> {
             .try_for_each(|part| check_value(part, at))
     };
     match &ty.kind {
-        TypeKind::List(inner) | TypeKind::Option(inner) => check_value(inner, at),
+        TypeKind::List(inner) | TypeKind::Array(inner, _) | TypeKind::Option(inner) => {
+            check_value(inner, at)
+        }
         TypeKind::Result { ok, error } => both([ok, error]),
         TypeKind::Tuple(items) => items.iter().try_for_each(|item| check_value(item, at)),
         TypeKind::Own(_) | TypeKind::Borrow(_) => Err(refused(

@@ -2,7 +2,7 @@
 
 use super::names::{camel, in_client, param};
 use super::types::{self, owned};
-use super::{docs, line};
+use super::{docs, line, params};
 use crate::model::{Function, FunctionKind, Package, ResourceId, Type, TypeKind};
 
 /// All clients.
@@ -124,7 +124,8 @@ fn method(out: &mut String, package: &Package, number: usize, function: &Functio
     });
     let own =
         matches!(function.kind, FunctionKind::Method(_)).then(|| "self.own.handle()".to_owned());
-    let passed = types::tuple(own.into_iter().chain(passed));
+    let values: Vec<_> = own.into_iter().chain(passed).collect();
+    let passed = params::passed(package, function, &values);
 
     let (ok, read) = match function.ok.as_ref() {
         None => ("()".to_owned(), "reply.value::<()>()".to_owned()),

@@ -44,7 +44,9 @@ pub fn definition(out: &mut String, package: &Package, id: usize, def: &TypeDef)
             hex(def.hash)
         ),
     );
-    cbor::definition(out, package, id, def);
+    if !types::holds_definition(package, id) {
+        cbor::definition(out, package, id, def);
+    }
     if package
         .functions
         .iter()
@@ -95,7 +97,7 @@ fn derives(package: &Package, id: usize) -> String {
 }
 
 /// `at + 8`, or `at`.
-fn place(offset: u32) -> String {
+pub fn place(offset: u32) -> String {
     if offset == 0 {
         "at".to_owned()
     } else {
@@ -135,7 +137,12 @@ impl Layout<'_> {
                 shapes::of_definition(self.package, &def.kind)
             ),
         );
-        line(out, &format!("const DEPTH: u32 = {};\n", self.depth));
+        line(out, &format!("const DEPTH: u32 = {};", self.depth));
+        let handles = types::handles_definition(self.package, self.id);
+        if handles > 0 {
+            line(out, &format!("const HANDLES: u32 = {handles};"));
+        }
+        line(out, "");
         line(out, &format!("type View<'a> = {view};\n"));
     }
 }

@@ -1,8 +1,7 @@
 //! The glue between the core and the service's traits.
 
-use super::line;
 use super::names::{camel, in_service, param, snake};
-use super::types::{self, owned};
+use super::{line, params};
 use crate::model::{Field, Function, FunctionKind, Package, Type, TypeKind};
 
 /// The server: reads parameters, calls the trait, writes results.
@@ -76,7 +75,7 @@ fn serve(out: &mut String, package: &Package, function: &Function) {
             serve_name(package, function)
         ),
     );
-    params(out, package, function);
+    read_params(out, package, function);
 
     let arguments: Vec<_> = match function.kind {
         FunctionKind::Method(_) => &function.params[1..],
@@ -116,10 +115,10 @@ fn serve(out: &mut String, package: &Package, function: &Function) {
 
 /// Reads the parameters into variables, resources looked up. What is borrowed is looked up first: where that
 /// fails, nothing was taken yet.
-fn params(out: &mut String, package: &Package, function: &Function) {
+fn read_params(out: &mut String, package: &Package, function: &Function) {
     let fields = &function.params;
-    let names = types::tuple(fields.iter().map(|field| param(&field.name)));
-    let tuple = types::tuple(fields.iter().map(|field| owned(package, &field.ty)));
+    let names = params::pattern(package, function);
+    let tuple = params::read_as(package, function);
     let bind = if fields.is_empty() {
         String::new()
     } else {

@@ -21,6 +21,7 @@ pub fn owned(package: &Package, ty: &Type) -> String {
         TypeKind::Char => "char".to_owned(),
         TypeKind::String => "String".to_owned(),
         TypeKind::List(item) => format!("Vec<{}>", of(item)),
+        TypeKind::Array(item, count) => array(&of(item), *count),
         TypeKind::Option(item) => format!("Option<{}>", of(item)),
         TypeKind::Result { ok, error } => {
             let side = |ty: &Option<Box<Type>>| ty.as_ref().map_or("()".to_owned(), |ty| of(ty));
@@ -41,6 +42,7 @@ pub fn view(package: &Package, ty: &Type) -> String {
     match &ty.kind {
         TypeKind::String => "&'a str".to_owned(),
         TypeKind::List(item) => format!("wire::ListView<'a, {}>", owned(package, item)),
+        TypeKind::Array(item, count) => array(&of(item), *count),
         TypeKind::Option(item) => format!("Option<{}>", of(item)),
         TypeKind::Result { ok, error } => {
             let side = |ty: &Option<Box<Type>>| ty.as_ref().map_or("()".to_owned(), |ty| of(ty));
@@ -67,6 +69,10 @@ pub fn param(package: &Package, ty: &Type) -> String {
         _ if plain(package, ty) => owned(package, ty),
         _ => format!("&dyn wire::Encode<As = {}>", owned(package, ty)),
     }
+}
+
+fn array(item: &str, count: u32) -> String {
+    format!("[{item}; {}]", super::number(count.into()))
 }
 
 /// A tuple of texts.
@@ -110,7 +116,7 @@ pub fn is_number(ty: &Type) -> bool {
 pub fn plain(package: &Package, ty: &Type) -> bool {
     match &ty.kind {
         TypeKind::String | TypeKind::List(_) => false,
-        TypeKind::Option(item) => plain(package, item),
+        TypeKind::Option(item) | TypeKind::Array(item, _) => plain(package, item),
         TypeKind::Result { ok, error } => ok.iter().chain(error).all(|ty| plain(package, ty)),
         TypeKind::Tuple(items) => items.iter().all(|ty| plain(package, ty)),
         TypeKind::Named(id) => plain_definition(package, id.0),
@@ -131,11 +137,29 @@ pub fn plain_definition(package: &Package, id: usize) -> bool {
     }
 }
 
+/// How many handles a value has.
+pub fn handles_definition(package: &Package, id: usize) -> u32 {
+    match &package.types[id].kind {
+        TypeDefKind::Record(fields) => fields
+            .iter()
+            .filter(|field| matches!(field.ty.kind, TypeKind::Borrow(_)))
+            .count() as u32,
+        _ => 0,
+    }
+}
+
+/// It can have handles.
+pub fn holds_definition(package: &Package, id: usize) -> bool {
+    handles_definition(package, id) > 0
+}
+
 /// It has a float in it, so that it is not `Eq`.
 pub fn has_float(package: &Package, ty: &Type) -> bool {
     match &ty.kind {
         TypeKind::F32 | TypeKind::F64 => true,
-        TypeKind::List(item) | TypeKind::Option(item) => has_float(package, item),
+        TypeKind::List(item) | TypeKind::Array(item, _) | TypeKind::Option(item) => {
+            has_float(package, item)
+        }
         TypeKind::Result { ok, error } => ok.iter().chain(error).any(|ty| has_float(package, ty)),
         TypeKind::Tuple(items) => items.iter().any(|ty| has_float(package, ty)),
         TypeKind::Named(id) => match &package.types[id.0].kind {
@@ -157,7 +181,9 @@ pub fn depth(package: &Package, ty: &Type) -> u32 {
         types.map(|ty| depth(package, ty)).max().unwrap_or(0)
     };
     match &ty.kind {
-        TypeKind::List(item) | TypeKind::Option(item) => depth(package, item) + 1,
+        TypeKind::List(item) | TypeKind::Array(item, _) | TypeKind::Option(item) => {
+            depth(package, item) + 1
+        }
         TypeKind::Result { ok, error } => deepest(&mut ok.iter().chain(error).map(Box::as_ref)) + 1,
         TypeKind::Tuple(items) => deepest(&mut items.iter()) + 1,
         TypeKind::Named(id) => match &package.types[id.0].kind {

@@ -10,6 +10,7 @@
 //! | `list<u8>` | a byte string |
 //! | a list of other numbers | a byte string of them, little-endian, with the tag of RFC 8746 for their type |
 //! | any other list, `tuple` | an array |
+//! | `list<T, N>` | as a list, of `N` |
 //! | `option<T>` | `null` or the value; where `T` itself may be `null`, an array of none or one |
 //! | `result<T, E>` | a map of one: `{"ok": ..}` or `{"error": ..}`, `null` where there is no payload |
 //! | record | a map; the names as WIT writes them |
@@ -80,6 +81,14 @@ pub trait Cbor: Decode {
         to.array(list.len());
         for item in list {
             Self::write(item, to);
+        }
+    }
+
+    /// Appends a list of a fixed length. Numbers go as bytes.
+    fn write_items(items: &[Self::View<'_>], to: &mut Writer) {
+        to.array(items.len());
+        for item in items {
+            Self::write(*item, to);
         }
     }
 

@@ -68,6 +68,10 @@ macro_rules! number {
                 }
             }
 
+            fn write_items(items: &[$type], to: &mut Writer) {
+                Self::write_list(ListView::from(items), to);
+            }
+
             fn read_list(from: &mut Reader<'_>) -> Result<Vec<$type>, Refused> {
                 const TYPED: Typed = $typed;
                 let Some(Packed { bytes, little }) = packed(from, &TYPED, size_of::<$type>())?
@@ -184,6 +188,10 @@ impl Cbor for u8 {
     /// Without a tag: bytes are what they are.
     fn write_list(list: ListView<'_, u8>, to: &mut Writer) {
         to.bytes(list.as_bytes());
+    }
+
+    fn write_items(items: &[u8], to: &mut Writer) {
+        to.bytes(items);
     }
 
     fn read_list(from: &mut Reader<'_>) -> Result<Vec<u8>, Refused> {

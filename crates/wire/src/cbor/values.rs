@@ -49,6 +49,21 @@ impl<T: Cbor> Cbor for Vec<T> {
     }
 }
 
+impl<T: Cbor, const N: usize> Cbor for [T; N] {
+    #[inline]
+    fn write(items: [T::View<'_>; N], to: &mut Writer) {
+        T::write_items(&items, to);
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<[T; N], Refused> {
+        let at = from.at();
+        let items = T::read_list(from)?;
+        items
+            .try_into()
+            .map_err(|_| Refused::new(super::Rule::Count, at))
+    }
+}
+
 impl<T: Cbor> Cbor for Option<T> {
     const NULLABLE: bool = !T::NULLABLE;
 

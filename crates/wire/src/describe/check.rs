@@ -31,6 +31,10 @@ impl Type<'_> {
                 }
                 (0..count).try_for_each(|i| item.check_at(from, first + i * item.size))
             }
+            Kind::Array { item, .. } if matches!(item.kind, Kind::Number(_)) => Ok(()),
+            Kind::Array { item, count } => {
+                (0..*count).try_for_each(|i| item.check_at(from, at + i * item.size))
+            }
             Kind::Option { value, payload } => match from.bytes().u8(at) {
                 0 => Ok(()),
                 1 => value.check_at(from, at + payload),

@@ -98,6 +98,21 @@ impl<'a> Parser<'a> {
         Ok(&rest[..end])
     }
 
+    /// A number in decimal, without zeros in front.
+    fn count(&mut self) -> Result<u32, Unreadable> {
+        let rest = &self.text[self.at..];
+        let end = rest
+            .find(|letter: char| !letter.is_ascii_digit())
+            .unwrap_or(rest.len());
+        match rest[..end].parse() {
+            Ok(count) if !rest.starts_with('0') => {
+                self.at += end;
+                Ok(count)
+            }
+            _ => Err(self.wrong()),
+        }
+    }
+
     /// What stands between the mark that was taken and `end`, with commas between: as many as `each` takes.
     fn several<T>(
         &mut self,
@@ -177,8 +192,20 @@ impl<'a> Parser<'a> {
             "list" => {
                 self.expect("<")?;
                 let item = self.ty(deeper)?;
-                self.expect(">")?;
                 let has_handle = item.has_handle;
+                if self.takes(",") {
+                    let count = self.count()?;
+                    self.expect(">")?;
+                    let size = u64::from(count) * u64::from(item.size);
+                    let align = item.align;
+                    // Without bytes it would cost nothing to promise any number of them.
+                    if size == 0 {
+                        return Err(self.wrong());
+                    }
+                    let item = Box::new(item);
+                    return self.made(from, Kind::Array { item, count }, size, align, has_handle);
+                }
+                self.expect(">")?;
                 self.made(from, Kind::List(Box::new(item)), 8, 4, has_handle)
             }
             "option" => {

@@ -9,6 +9,7 @@ pub type Nested = (
     (Rights, char),
     Option<Option<u32>>,
     (Vec<u16>, Vec<i8>, Vec<f64>, Vec<bool>),
+    ([u8; 3], [u64; 2], [Option<String>; 2], Vec<[i16; 2]>),
 );
 
 pub fn nested() -> impl Strategy<Value = Nested> {
@@ -52,6 +53,12 @@ pub fn nested() -> impl Strategy<Value = Nested> {
             vec(any::<i8>(), 0..9),
             vec(any::<f64>(), 0..9),
             vec(any::<bool>(), 0..9),
+        ),
+        (
+            any::<[u8; 3]>(),
+            any::<[u64; 2]>(),
+            [of(text), of(text)],
+            vec(any::<[i16; 2]>(), 0..9),
         ),
     )
 }

@@ -609,7 +609,9 @@ static inline uint32_t echo_timer_complex(const echo_client *client, echo_timer 
 
 /* schedule: func(every-ms: u32, times: u32) -> result<stream<tick>, timer-error>
  *
- * Fires every so many milliseconds, so often; 0: until the stream is closed. */
+ * Fires every so many milliseconds, so often; 0: until the stream is closed.
+ *
+ * Where its reader is slow, the writer waits; it holds 64 records. */
 
 /* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
 typedef struct echo_timer_schedule_result {

@@ -784,6 +784,8 @@ pub trait Timer: Sized + Send + Sync + 'static {
     fn complex(&self, call: &port::Call, request: ComplexRequest) -> ComplexResponse;
 
     /// Fires every so many milliseconds, so often; 0: until the stream is closed.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 64 records.
     fn schedule(
         &self,
         call: &port::Call,
@@ -979,6 +981,8 @@ impl TimerClient {
     }
 
     /// Fires every so many milliseconds, so often; 0: until the stream is closed.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 64 records.
     pub fn schedule(
         &self,
         every_ms: u32,

@@ -534,7 +534,9 @@ static inline uint32_t search_query_new(const search_client *client, tw_text pat
 /* progress: func() -> stream<progress>
  *
  * Progress of every search of this query from now on. A slow reader misses what was
- * overtaken, never the newest. */
+ * overtaken, never the newest.
+ *
+ * Where its reader is slow, a newer record replaces the one that waits, which is counted. */
 
 /* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
 typedef struct search_query_progress_result {
@@ -705,7 +707,9 @@ static inline uint32_t search_count(const search_client *client, tw_text pattern
 
 /* matches: async func(query: borrow<query>) -> result<stream<match>, search-error>
  *
- * The lines that match, each file's in order. The stream ends with the search. */
+ * The lines that match, each file's in order. The stream ends with the search.
+ *
+ * Where its reader is slow, the writer waits; it holds 8192 records. */
 
 /* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
 typedef struct search_matches_result {

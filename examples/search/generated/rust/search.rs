@@ -772,6 +772,8 @@ pub trait Search: Sized + Send + 'static {
     ) -> port::Task<Result<u64, SearchError>>;
 
     /// The lines that match, each file's in order. The stream ends with the search.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
     fn matches(
         &mut self,
         call: &port::Call,
@@ -786,6 +788,8 @@ pub trait Search: Sized + Send + 'static {
 pub trait Query: Sized + Send + Sync + 'static {
     /// Progress of every search of this query from now on. A slow reader misses what was
     /// overtaken, never the newest.
+    ///
+    /// Where its reader is slow, a newer record replaces the one that waits, which is counted.
     fn progress(&self, call: &port::Call) -> port::StreamReader<Progress>;
 }
 
@@ -927,6 +931,8 @@ impl SearchClient {
     }
 
     /// The lines that match, each file's in order. The stream ends with the search.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
     pub fn matches(
         &self,
         query: &QueryClient,
@@ -973,6 +979,8 @@ impl QueryClient {
 
     /// Progress of every search of this query from now on. A slow reader misses what was
     /// overtaken, never the newest.
+    ///
+    /// Where its reader is slow, a newer record replaces the one that waits, which is counted.
     pub fn progress(&self) -> port::Pending<port::StreamReader<Progress>, port::NoError> {
         self.client()
             .call(1, &(self.own.handle(),), |reply| reply.stream::<Progress>())

@@ -45,7 +45,10 @@ class AsyncLab(thalweg.AsyncClient):
         *,
         timeout: float | None = None,
     ) -> thalweg.AsyncStream[Match, MatchView]:
-        """Matches number 0 to `count - 1`. What stands in each follows from its number alone."""
+        """Matches number 0 to `count - 1`. What stands in each follows from its number alone.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
         return await _methods.GENERATE.start(self, timeout, count)
 
     async def events(
@@ -55,5 +58,8 @@ class AsyncLab(thalweg.AsyncClient):
         *,
         timeout: float | None = None,
     ) -> thalweg.AsyncStream[Event, EventView]:
-        """Events number 0 to `count - 1`, written `batch` at a time."""
+        """Events number 0 to `count - 1`, written `batch` at a time.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
         return await _methods.EVENTS.start(self, timeout, count, batch)

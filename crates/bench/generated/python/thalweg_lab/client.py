@@ -45,7 +45,10 @@ class Lab(thalweg.Client):
         *,
         timeout: float | None = None,
     ) -> thalweg.Stream[Match, MatchView]:
-        """Matches number 0 to `count - 1`. What stands in each follows from its number alone."""
+        """Matches number 0 to `count - 1`. What stands in each follows from its number alone.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
         return _methods.GENERATE.call(self, timeout, count)
 
     def events(
@@ -55,5 +58,8 @@ class Lab(thalweg.Client):
         *,
         timeout: float | None = None,
     ) -> thalweg.Stream[Event, EventView]:
-        """Events number 0 to `count - 1`, written `batch` at a time."""
+        """Events number 0 to `count - 1`, written `batch` at a time.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
         return _methods.EVENTS.call(self, timeout, count, batch)

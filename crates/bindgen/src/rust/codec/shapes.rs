@@ -99,6 +99,11 @@ fn of(package: &Package, ty: &Type, pieces: &mut Vec<Piece>) {
         text(pieces, ">");
     };
     match &ty.kind {
+        TypeKind::Array(item, count) => {
+            text(pieces, "list<");
+            of(package, item, pieces);
+            text(pieces, &format!(",{count}>"));
+        }
         TypeKind::List(item) => group("list<", vec![Some(item)]),
         TypeKind::Option(item) => group("option<", vec![Some(item)]),
         TypeKind::Result { ok, error } => group("result<", vec![ok.as_deref(), error.as_deref()]),
@@ -112,7 +117,7 @@ fn of(package: &Package, ty: &Type, pieces: &mut Vec<Piece>) {
             pieces,
             &crate::hash::Texts {
                 types: &[],
-                resources: &[],
+                resources: &package.resources,
             }
             .of_type(ty),
         ),

@@ -42,7 +42,7 @@ pub(super) fn all(
     walk.to.finish_message().map_err(|_| Untranslated::Limit)
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
     /// Takes room for a tail.
     fn take(&mut self, count: usize, size: u32, align: u32) -> Result<(), Untranslated> {
         if count == 0 || size == 0 {
@@ -78,6 +78,7 @@ impl Walk<'_> {
             Kind::Number(kind) => self.number(*kind, ty.size, at)?,
             Kind::Handle => unreachable!("a type with handles was refused"),
             Kind::List(item) => self.list(item, at)?,
+            Kind::Array { item, count } => self.array(item, *count, at)?,
             Kind::Option { value, payload } => self.option(value, at, at + payload)?,
             Kind::Variant {
                 cases,
@@ -238,6 +239,26 @@ impl Walk<'_> {
         Ok(self.from.end(items)?)
     }
 
+    /// A list of a fixed length, whose place is there already.
+    fn array(&mut self, item: &Type<'_>, count: u32, at: u32) -> Result<(), Untranslated> {
+        let begin = self.from.at();
+        if let Kind::Number(kind) = item.kind
+            && !self.from.is_array()?
+        {
+            let packed = self.packed(kind, item.size)?;
+            if packed.bytes.len() != (count * item.size) as usize {
+                return Err(Refused::new(Rule::Count, begin).into());
+            }
+            return self.unpack(&packed, item.size, at);
+        }
+        let mut items = self.from.array()?;
+        for i in 0..count {
+            self.from.next(&mut items)?;
+            self.value(item, at + i * item.size)?;
+        }
+        Ok(self.from.end(items)?)
+    }
+
     /// How many items are still to come before a break.
     fn count(&self) -> Result<usize, Refused> {
         let mut ahead = self.from;
@@ -252,25 +273,34 @@ impl Walk<'_> {
 
     /// A list of numbers as one byte string.
     fn bytes(&mut self, kind: Number, size: u32, at: u32) -> Result<(), Untranslated> {
-        let packed = packed(&mut self.from, &typed_of(kind, size), size as usize)?;
-        let Packed { bytes, little } = match packed {
-            Some(packed) => packed,
-            None if (kind, size) == (Number::Unsigned, 1) => Packed {
+        let packed = self.packed(kind, size)?;
+        let count = packed.bytes.len() / size as usize;
+        self.take(count, size, size)?;
+        match self.to.list(at, count, size, size) {
+            Some(first) => self.unpack(&packed, size, first),
+            None => Ok(()),
+        }
+    }
+
+    /// The bytes of a list of numbers; those of bytes need no tag.
+    fn packed(&mut self, kind: Number, size: u32) -> Result<Packed<'a>, Untranslated> {
+        match packed(&mut self.from, &typed_of(kind, size), size as usize)? {
+            Some(packed) => Ok(packed),
+            None if (kind, size) == (Number::Unsigned, 1) => Ok(Packed {
                 bytes: self.from.bytes()?,
                 little: true,
-            },
-            None => return Err(self.from.refused(Rule::Type).into()),
-        };
-        let count = bytes.len() / size as usize;
-        self.take(count, size, size)?;
-        let Some(first) = self.to.list(at, count, size, size) else {
-            return Ok(());
-        };
-        let Some(place) = self.to.items::<1>(first, bytes.len()) else {
+            }),
+            None => Err(self.from.refused(Rule::Type).into()),
+        }
+    }
+
+    /// Writes numbers to a place that is there.
+    fn unpack(&mut self, packed: &Packed<'_>, size: u32, at: u32) -> Result<(), Untranslated> {
+        let Some(place) = self.to.items::<1>(at, packed.bytes.len()) else {
             return Err(Untranslated::Limit);
         };
-        place.copy_from_slice(&bytes);
-        if !little {
+        place.copy_from_slice(&packed.bytes);
+        if !packed.little {
             for word in place.chunks_exact_mut(size as usize) {
                 word.reverse();
             }

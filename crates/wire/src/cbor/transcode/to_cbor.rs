@@ -52,7 +52,11 @@ impl Walk<'_> {
             }
             Kind::Number(kind) => self.number(*kind, ty.size, at),
             Kind::Handle => unreachable!("a type with handles was refused"),
-            Kind::List(item) => self.list(item, at)?,
+            Kind::List(item) => {
+                let (first, count) = (from.u32(at), from.u32(at + 4));
+                self.items(item, first, count)?;
+            }
+            Kind::Array { item, count } => self.items(item, at, *count)?,
             Kind::Option { value, payload } => {
                 let is_some = from.u8(at) != 0;
                 if value.nullable() {
@@ -120,8 +124,7 @@ impl Walk<'_> {
         }
     }
 
-    fn list(&mut self, item: &Type<'_>, at: u32) -> Result<(), Untranslated> {
-        let (first, count) = (self.from.u32(at), self.from.u32(at + 4));
+    fn items(&mut self, item: &Type<'_>, first: u32, count: u32) -> Result<(), Untranslated> {
         if let Kind::Number(kind) = item.kind {
             let bytes = match count {
                 0 => &[],

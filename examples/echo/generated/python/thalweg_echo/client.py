@@ -43,6 +43,8 @@ class Timer(thalweg.Resource):
     ) -> thalweg.Stream[Tick, TickView]:
         """Fires every so many milliseconds, so often; 0: until the stream is closed.
 
+        Where its reader is slow, the writer waits; it holds 64 records.
+
         Raises `TimerError`.
         """
         return _methods.TIMER_SCHEDULE.call(self, timeout, self, every_ms, times)

@@ -25,6 +25,8 @@ class AsyncQuery(thalweg.AsyncResource):
     ) -> thalweg.AsyncStream[Progress, ProgressView]:
         """Progress of every search of this query from now on. A slow reader misses what was
         overtaken, never the newest.
+
+        Where its reader is slow, a newer record replaces the one that waits, which is counted.
         """
         return await _methods.QUERY_PROGRESS.start(self, timeout, self)
 
@@ -91,6 +93,8 @@ class AsyncSearch(thalweg.AsyncClient):
         timeout: float | None = None,
     ) -> thalweg.AsyncStream[Match, MatchView]:
         """The lines that match, each file's in order. The stream ends with the search.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
 
         Raises `SearchError`.
         """

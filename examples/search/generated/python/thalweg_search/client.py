@@ -25,6 +25,8 @@ class Query(thalweg.Resource):
     ) -> thalweg.Stream[Progress, ProgressView]:
         """Progress of every search of this query from now on. A slow reader misses what was
         overtaken, never the newest.
+
+        Where its reader is slow, a newer record replaces the one that waits, which is counted.
         """
         return _methods.QUERY_PROGRESS.call(self, timeout, self)
 
@@ -78,6 +80,8 @@ class Search(thalweg.Client):
         timeout: float | None = None,
     ) -> thalweg.Stream[Match, MatchView]:
         """The lines that match, each file's in order. The stream ends with the search.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
 
         Raises `SearchError`.
         """

@@ -1,0 +1,42 @@
+//! What the `.thalweg.toml` says, as words in a function's documentation: no language's users need to look it up elsewhere.
+
+use crate::model::{Function, Policy, StreamOptions};
+
+/// Adds a paragraph to the documentation of each function with a stream.
+pub fn add(functions: &mut [Function]) {
+    for function in functions {
+        let Some(options) = function.stream else {
+            continue;
+        };
+        if !function.docs.is_empty() {
+            function.docs.push_str("\n\n");
+        }
+        function.docs.push_str(&words(options));
+    }
+}
+
+fn words(options: StreamOptions) -> String {
+    let capacity = options.capacity;
+    match options.policy {
+        Policy::Block => {
+            format!("Where its reader is slow, the writer waits; it holds {capacity} records.")
+        }
+        Policy::Latest => {
+            "Where its reader is slow, a newer record replaces the one that waits, which is counted."
+                .to_owned()
+        }
+        Policy::DropNewest => {
+            format!(
+                "Where its reader is slow, new records are dropped and counted; it holds {capacity}."
+            )
+        }
+        Policy::DropOldest => {
+            format!(
+                "Where its reader is slow, the oldest records are dropped and counted; it holds {capacity}."
+            )
+        }
+        Policy::Fail => {
+            format!("Where its reader is slow, the writer is refused; it holds {capacity} records.")
+        }
+    }
+}

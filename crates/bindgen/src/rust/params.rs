@@ -1,0 +1,112 @@
+//! The parameters of a function: a tuple, or a record of the function's own where they are more than a tuple has.
+
+use super::codec;
+use super::names::{camel, in_service, param, snake};
+use super::types::{self, owned};
+use crate::hash::{Texts, of_text};
+use crate::model::{
+    Field, Function, FunctionKind, Package, ResourceId, Type, TypeDef, TypeDefKind, TypeKind,
+};
+
+/// Most of them that go as a tuple: the standard library's traits for tuples end there.
+const MAX_TUPLE: usize = 12;
+
+/// Has parameters for a record.
+fn is_record(function: &Function) -> bool {
+    function.params.len() > MAX_TUPLE
+}
+
+/// `search-count-params`.
+fn record_name(package: &Package, function: &Function) -> String {
+    let own = match function.kind {
+        FunctionKind::Method(ResourceId(id)) => {
+            format!("{}-{}", package.resources[id].name, function.name)
+        }
+        _ => in_service(package, function)
+            .trim_start_matches("r#")
+            .replace('_', "-"),
+    };
+    own + "-params"
+}
+
+/// The package, with a type more for each function that needs one.
+pub fn with_records(package: &Package) -> Package {
+    let mut with = package.clone();
+    for function in package.functions.iter().filter(|f| is_record(f)) {
+        // What is moved is looked up as what is borrowed: in the message both are handles.
+        let fields = function.params.iter().map(|field| Field {
+            ty: match field.ty.kind {
+                TypeKind::Own(id) => Type {
+                    kind: TypeKind::Borrow(id),
+                    ..field.ty.clone()
+                },
+                _ => field.ty.clone(),
+            },
+            ..field.clone()
+        });
+        let kind = TypeDefKind::Record(fields.collect());
+        let texts = Texts {
+            types: &package.types,
+            resources: &package.resources,
+        };
+        with.types.push(TypeDef {
+            name: record_name(package, function),
+            docs: format!("The parameters of `{}`.", function.full_name),
+            hash: of_text(&texts.of_definition(&kind)),
+            kind,
+            size: function.params_layout.0,
+            align: function.params_layout.1,
+            position: function.position.clone(),
+        });
+    }
+    with
+}
+
+/// The type that the server reads them as.
+pub fn read_as(package: &Package, function: &Function) -> String {
+    if is_record(function) {
+        return camel(&record_name(package, function));
+    }
+    types::tuple(
+        function
+            .params
+            .iter()
+            .map(|field| owned(package, &field.ty)),
+    )
+}
+
+/// The pattern that gives each of them a variable.
+pub fn pattern(package: &Package, function: &Function) -> String {
+    let fields = &function.params;
+    if !is_record(function) {
+        return types::tuple(fields.iter().map(|field| param(&field.name)));
+    }
+    let each = fields.iter().map(|field| {
+        let (name, variable) = (snake(&field.name), param(&field.name));
+        if name == variable {
+            format!("{name}, ")
+        } else {
+            format!("{name}: {variable}, ")
+        }
+    });
+    let each: String = each.collect();
+    format!("{} {{ {each} }}", read_as(package, function))
+}
+
+/// What a client passes, given an expression for each of them.
+pub fn passed(package: &Package, function: &Function, values: &[String]) -> String {
+    if !is_record(function) {
+        return types::tuple(values.iter().cloned());
+    }
+    let (mut handles, mut each) = (String::new(), String::new());
+    for (field, value) in function.params.iter().zip(values) {
+        let (variable, at) = (param(&field.name), codec::place(field.offset));
+        // A handle is made of its client once, whatever becomes of the message.
+        if *value != variable {
+            handles += &format!("let {variable} = {value};\n");
+        }
+        each += &format!("wire::Encode::encode(&{variable}, to, {at});\n");
+    }
+    let name = read_as(package, function);
+    format!("{{ {handles} wire::written::<{name}>(move |to, at| {{ {each} }}) }}")
+}

@@ -1,0 +1,89 @@
+//! What the author wrote, and what the `.thalweg.toml` says, stands in the code for each language.
+
+use std::fs;
+use thalweg_bindgen::{LANGUAGES, parse};
+
+const WIT: &str = "/// Doc-1.
+package a:b@0.1.0;
+
+/// Doc-2.
+interface i {
+    /// Doc-3.
+    ///
+    /// Doc-4.
+    record r {
+        /// Doc-5.
+        x: u8,
+        /// Doc-6.
+        y: string,
+    }
+    /// Doc-7.
+    variant v {
+        /// Doc-8.
+        a,
+        /// Doc-9.
+        b(string),
+    }
+    /// Doc-10.
+    enum e {
+        /// Doc-11.
+        c,
+    }
+    /// Doc-12.
+    flags f {
+        /// Doc-13.
+        d,
+    }
+    /// Doc-14.
+    type t = list<string>;
+    /// Doc-15.
+    variant w {
+        /// Doc-16.
+        k,
+    }
+    /// Doc-17.
+    resource o {
+        /// Doc-18.
+        constructor();
+        /// Doc-19.
+        m: func(r: r, v: v, e: e, f: f, t: t) -> result<r, w>;
+        /// Doc-20.
+        s: static async func() -> stream<r>;
+    }
+    /// Doc-21.
+    g: func() -> stream<u8>;
+    /// Doc-22.
+    h: async func();
+}
+
+/// Doc-23.
+world z {
+    export i;
+}
+";
+
+const SAID: &str = "[i.g]\npolicy = \"drop-oldest\"\ncapacity = 64\n";
+
+#[test]
+fn each_line_of_documentation_is_in_each_output() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("b.wit");
+    fs::write(&path, WIT).expect("a file can be written");
+    fs::write(folder.path().join("b.thalweg.toml"), SAID).expect("a file can be written");
+    let package = parse(&path).unwrap_or_else(|refused| panic!("{refused}"));
+    let mut lines: Vec<_> = (1..=23).map(|number| format!("Doc-{number}.")).collect();
+    lines.push("the writer waits; it holds 8192 records.".to_owned());
+    lines.push("the oldest records are dropped and counted; it holds 64.".to_owned());
+    for language in LANGUAGES {
+        let outputs = (language.emit)(&package).unwrap_or_else(|refused| panic!("{refused}"));
+        let text: String = outputs.into_iter().map(|output| output.contents).collect();
+        // A line may be broken in two where it stands.
+        let words: Vec<_> = text
+            .split_whitespace()
+            .filter(|word| !matches!(*word, "*" | "///" | "//!" | "#"))
+            .collect();
+        let text = words.join(" ");
+        let missing: Vec<_> = lines.iter().filter(|line| !text.contains(*line)).collect();
+        assert!(missing.is_empty(), "{}: {missing:?}", language.name);
+    }
+}

@@ -1,0 +1,50 @@
+//! Lists of a fixed length: the elements lie in place, side by side, without a tail of their own.
+
+use crate::{Bytes, Checker, Decode, Encode, Encoder, Malformed, Shape};
+
+impl<T: Encode, const N: usize> Encode for [T; N] {
+    type As = [T::As; N];
+
+    #[inline]
+    fn encode(&self, to: &mut Encoder<'_>, at: u32) {
+        T::encode_items(self, to, at);
+    }
+}
+
+impl<T: Decode, const N: usize> Decode for [T; N] {
+    const SIZE: u32 = {
+        assert!(N > 0 && T::SIZE > 0, "a list of a fixed length has bytes");
+        T::SIZE * N as u32
+    };
+    const ALIGN: u32 = T::ALIGN;
+    const SHAPE: Shape = Shape::Parts(&[
+        Shape::Text("list<"),
+        T::SHAPE,
+        Shape::Text(","),
+        Shape::Number(N as u32),
+        Shape::Text(">"),
+    ]);
+    const DEPTH: u32 = T::DEPTH + 1;
+
+    type View<'a> = [T::View<'a>; N];
+
+    #[inline]
+    fn check(from: &mut Checker<'_>, at: u32) -> Result<(), Malformed> {
+        T::check_items(from, at, N as u32)
+    }
+
+    #[inline]
+    fn view<'a>(from: Bytes<'a>, at: u32) -> Self::View<'a> {
+        T::view_items(from, at)
+    }
+
+    #[inline]
+    fn owned(view: Self::View<'_>) -> Self {
+        view.map(T::owned)
+    }
+
+    #[inline]
+    fn as_view(&self) -> Self::View<'_> {
+        self.each_ref().map(T::as_view)
+    }
+}
