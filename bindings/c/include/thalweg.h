@@ -114,6 +114,13 @@ typedef struct tw_batch {
 #define TW_GAP_HELD 4u           /* the same, but the oldest were in an open batch: the newest */
 #define TW_GAP_WRITER 5u         /* the service had them not */
 
+/* Takes a stream's records, on a thread of the service, one call at a time. `batch` is valid until it returns. The last
+ * call has `ending`, with how the stream ended (TW_CLOSED: regularly), and TW_BATCH_ENDED in batch->flags; in all others
+ * `ending` is NULL. Any other result than 0 closes the stream. A C++ exception that leaves it is undefined behaviour. */
+typedef uint32_t (*tw_stream_callback)(void *ctx, const tw_batch *batch, const tw_error *ending);
+/* Gives a callback's `ctx` up: once, after its last call. */
+typedef void (*tw_drop_ctx)(void *ctx);
+
 /* A method, in the order of its number. Names are "interface.function", or
  * "interface.[constructor]resource", "interface.[method]resource.name",
  * "interface.[static]resource.name" as WIT writes them. The four hashes are of the flat layouts of
@@ -196,12 +203,13 @@ typedef struct tw_table {
                              tw_error *error);
   /* Gives back the first `count` records of the open batch; all of them close it. */
   uint32_t (*stream_release)(tw_handle stream, uint32_t count, tw_error *error);
-  /* One TW_STREAM_READY with `token` comes to `port` as soon as acquire would not park. *ready = 1: it
-   * would not now, and nothing was armed. */
+  /* One TW_STREAM_READY with `token` comes to `port` as soon as acquire would not park; where `port` is 0, the stream's own
+   * fd becomes readable. *ready = 1: it would not now, and nothing was armed. */
   uint32_t (*stream_arm)(tw_handle stream, tw_handle port, uint64_t token, uint32_t *ready,
                          tw_error *error);
   /* Legal anywhere, also with a batch open: that batch is invalid from then on. The service's writers
-   * see it and stop. */
+   * see it and stop. Of a stream with a callback no call begins any more; one that runs is waited for, but not in a
+   * callback, and not where the caller must not wait. */
   uint32_t (*stream_close)(tw_handle stream, tw_error *error);
 
   /* Rewrites `data` as `to` (TW_FLAT, TW_CBOR): CBOR as a message, a message as CBOR, in the one form
@@ -211,6 +219,20 @@ typedef struct tw_table {
   uint32_t (*transcode)(const uint8_t *description, uint64_t description_size, uint32_t to,
                         const uint8_t *data, uint64_t data_size, uint8_t *out, uint64_t capacity,
                         uint64_t *size, tw_error *error);
+
+  /* From now on the stream's records go to `callback` and to no reader. They come on the threads that write them, and a
+   * writer goes on when the callback has returned; what lay there before, and the ending, come on another thread of the
+   * service. The callback may call any function of the table that does not wait. TW_OK: `drop_ctx`, which may be NULL, is
+   * called once, whatever happens; a callback that was there before is given up, and no call of it begins any more.
+   * Else neither is ever called. TW_ARGUMENT: `callback` is NULL, a batch is open, `flags` is not 0. */
+  uint32_t (*stream_subscribe)(tw_handle stream, tw_stream_callback callback, void *ctx,
+                               tw_drop_ctx drop_ctx, uint32_t flags, tw_error *error);
+  /* Waits until the stream's callback is over: its last call has returned, and drop_ctx. TW_OK, also where there is none;
+   * TW_TIMED_OUT, TW_INTERRUPTED; TW_WOULD_PARK in a callback. */
+  uint32_t (*stream_join)(tw_handle stream, uint64_t deadline_ns, tw_error *error);
+  /* The stream's own eventfd, for stream_arm with port 0; it belongs to the stream. Nobody needs to read it: stream_arm
+   * resets it. */
+  uint32_t (*stream_fd)(tw_handle stream, int *fd, tw_error *error);
 } tw_table;
 
 /* The one symbol of a library. Never NULL; `abi` is what the caller was built with. */

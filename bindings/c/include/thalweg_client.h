@@ -448,6 +448,28 @@ static inline uint32_t tw_stream_arm(const tw_stream *stream, const tw_client *c
   return stream->table->stream_arm(stream->handle, client->port, token, ready, error);
 }
 
+/* Gives the records to `callback`, on threads of the service: see stream_subscribe in thalweg.h. `ctx` is the stream's where
+ * TW_OK is returned, and else the caller's still. */
+static inline uint32_t tw_stream_subscribe(const tw_stream *stream, tw_stream_callback callback,
+                                           void *ctx, tw_drop_ctx drop_ctx, tw_error *error) {
+  return stream->table->stream_subscribe(stream->handle, callback, ctx, drop_ctx, 0, error);
+}
+
+/* Waits until the callback is over: its last call has returned, and drop_ctx. */
+static inline uint32_t tw_stream_join(const tw_stream *stream, uint64_t deadline_ns,
+                                      tw_error *error) {
+  return stream->table->stream_join(stream->handle, deadline_ns, error);
+}
+
+/* A file descriptor that becomes readable as soon as acquire would not wait; where it would not now, `*ready` is 1 and
+ * nothing was armed. It is the stream's. */
+static inline uint32_t tw_stream_arm_fd(const tw_stream *stream, int *fd, uint32_t *ready,
+                                        tw_error *error) {
+  uint32_t code = stream->table->stream_fd(stream->handle, fd, error);
+  return code != TW_OK ? code
+                       : stream->table->stream_arm(stream->handle, 0, 0, ready, error);
+}
+
 /* Legal anywhere. Closing twice is TW_OK: the second finds nothing to do. */
 static inline uint32_t tw_stream_close(tw_stream *stream, tw_error *error) {
   uint32_t code = TW_OK;

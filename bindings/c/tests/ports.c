@@ -224,6 +224,13 @@ static void a_completion_outlives_its_port(void) {
 
 /* ---- Handles and pointers that are none ------------------------------------------------------- */
 
+static uint32_t callback(void *ctx, const tw_batch *batch, const tw_error *ending) {
+  (void)ctx;
+  (void)batch;
+  (void)ending;
+  return 0;
+}
+
 static void a_handle_of_another_kind_is_refused_everywhere(void) {
   conformance_client client = open_client(1);
   const tw_table *table = client.tw.table;
@@ -247,6 +254,9 @@ static void a_handle_of_another_kind_is_refused_everywhere(void) {
     CHECK_CODE(table->stream_release(wrong[i], 1, &error), TW_ARGUMENT);
     CHECK_CODE(table->stream_arm(wrong[i], client.tw.port, 0, &number, &error), TW_ARGUMENT);
     CHECK_CODE(table->stream_close(wrong[i], &error), TW_ARGUMENT);
+    CHECK_CODE(table->stream_subscribe(wrong[i], callback, NULL, NULL, 0, &error), TW_ARGUMENT);
+    CHECK_CODE(table->stream_join(wrong[i], 0, &error), TW_ARGUMENT);
+    CHECK_CODE(table->stream_fd(wrong[i], &fd, &error), TW_ARGUMENT);
   }
   CHECK_CODE(table->client_close(not_a_client, &error), TW_ARGUMENT);
   CHECK_CODE(table->client_close(0, &error), TW_ARGUMENT);
@@ -284,6 +294,9 @@ static void a_null_pointer_is_refused_by_every_function(void) {
   CHECK_CODE(table->take_handle(&completion, 0, NULL, &error), TW_ARGUMENT);
   CHECK_CODE(table->stream_acquire(stream.ok.tw.handle, 1, 0, NULL, &error), TW_ARGUMENT);
   CHECK_CODE(table->stream_arm(stream.ok.tw.handle, client.tw.port, 0, NULL, &error), TW_ARGUMENT);
+  CHECK_CODE(table->stream_subscribe(stream.ok.tw.handle, NULL, NULL, NULL, 0, &error),
+             TW_ARGUMENT);
+  CHECK_CODE(table->stream_fd(stream.ok.tw.handle, NULL, &error), TW_ARGUMENT);
   CHECK_CODE(table->transcode(NULL, 0, TW_CBOR, &byte, 1, &byte, 1, &size, &error), TW_ARGUMENT);
   CHECK_CODE(table->transcode(&byte, 1, TW_CBOR, NULL, 0, &byte, 1, &size, &error), TW_ARGUMENT);
   CHECK_CODE(table->transcode(&byte, 1, TW_CBOR, &byte, 1, NULL, 0, &size, &error), TW_ARGUMENT);
@@ -305,6 +318,9 @@ static void a_null_pointer_is_refused_by_every_function(void) {
   CHECK_CODE(table->stream_release(0, 0, NULL), TW_ARGUMENT);
   CHECK_CODE(table->stream_arm(0, 0, 0, NULL, NULL), TW_ARGUMENT);
   CHECK_CODE(table->stream_close(0, NULL), TW_ARGUMENT);
+  CHECK_CODE(table->stream_subscribe(0, NULL, NULL, NULL, 0, NULL), TW_ARGUMENT);
+  CHECK_CODE(table->stream_join(0, 0, NULL), TW_ARGUMENT);
+  CHECK_CODE(table->stream_fd(0, NULL, NULL), TW_ARGUMENT);
   CHECK_CODE(conformance_u64_stream_close(&stream.ok, &error), TW_OK);
   close_client(&client);
 }

@@ -143,6 +143,13 @@ pub struct TwBatch {
     pub size: u64,
 }
 
+/// Takes a stream's records (`tw_stream_callback`).
+pub type TwStreamCallback =
+    Option<unsafe extern "C" fn(*mut c_void, *const TwBatch, *const TwError) -> u32>;
+
+/// Gives a callback's `ctx` up (`tw_drop_ctx`).
+pub type TwDropCtx = Option<unsafe extern "C" fn(*mut c_void)>;
+
 /// A method (`tw_method`).
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -204,6 +211,16 @@ pub struct TwTable {
         *mut u64,
         *mut TwError,
     ) -> u32,
+    pub stream_subscribe: unsafe extern "C" fn(
+        TwHandle,
+        TwStreamCallback,
+        *mut c_void,
+        TwDropCtx,
+        u32,
+        *mut TwError,
+    ) -> u32,
+    pub stream_join: unsafe extern "C" fn(TwHandle, u64, *mut TwError) -> u32,
+    pub stream_fd: unsafe extern "C" fn(TwHandle, *mut c_int, *mut TwError) -> u32,
 }
 
 // SAFETY: a table is constant for the life of the process and its strings with it; all functions may be called
@@ -227,7 +244,7 @@ const _: () = {
     assert!(size_of::<TwSubmission>() == 56);
     assert!(size_of::<TwBatch>() == 56);
     assert!(size_of::<TwMethod>() == 56);
-    assert!(size_of::<TwTable>() == 56 + 19 * 8);
+    assert!(size_of::<TwTable>() == 56 + 22 * 8);
     assert!(core::mem::offset_of!(TwCompletion, owner) == 56);
     assert!(core::mem::offset_of!(TwSubmission, deadline_ns) == 40);
     assert!(core::mem::offset_of!(TwBatch, size) == 48);

@@ -95,6 +95,9 @@ impl Library {
                 stream_arm: streams::arm,
                 stream_close: streams::close,
                 transcode: codec::transcode,
+                stream_subscribe: streams::subscribe,
+                stream_join: streams::join,
+                stream_fd: streams::fd,
             }
         })
     }

@@ -1,15 +1,18 @@
 //! Streams, as C sees them.
 
+use std::ffi::{c_int, c_void};
+use std::ops::ControlFlow::{self, Break, Continue};
+use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
-use thalweg_port::stream::StreamCore;
-use thalweg_port::{Failure, Object, Reason, find, remove};
+use thalweg_port::stream::{Delivered, OpenBatch, StreamCore};
+use thalweg_port::{Failure, Object, Reason, find, native, remove};
 
 use crate::abi::{
     TW_BATCH_ENDED, TW_GAP_CONFLATED, TW_GAP_DROPPED_NEWEST, TW_GAP_DROPPED_OLDEST, TW_GAP_HELD,
-    TW_GAP_WRITER, TwBatch, TwError, TwHandle,
+    TW_GAP_WRITER, TwBatch, TwDropCtx, TwError, TwHandle, TwStreamCallback,
 };
-use crate::error::{enter, out};
+use crate::error::{argument, describe as describe_failure, enter, out};
 use crate::library::wrong;
 use crate::ports::find_port;
 
@@ -43,6 +46,31 @@ fn number_of(reason: Option<Reason>) -> u32 {
     }
 }
 
+fn describe(open: &OpenBatch) -> TwBatch {
+    TwBatch {
+        base: open.base(),
+        // The first record lies inside of what the batch holds.
+        slots: open.base().wrapping_add(open.first() as usize),
+        count: open.count,
+        stride: open.stride(),
+        first_seq: open.first_sequence,
+        lost_before: open.lost_before,
+        gap_reason: number_of(open.reason),
+        flags: 0,
+        size: open.size().into(),
+    }
+}
+
+/// What is behind the last record.
+fn ended(lost: u64, reason: Option<Reason>) -> TwBatch {
+    TwBatch {
+        lost_before: lost,
+        gap_reason: number_of(reason),
+        flags: TW_BATCH_ENDED,
+        ..NOTHING
+    }
+}
+
 pub(crate) unsafe extern "C" fn acquire(
     stream: TwHandle,
     max: u32,
@@ -58,27 +86,14 @@ pub(crate) unsafe extern "C" fn acquire(
             let stream = find_stream(stream)?;
             let open = stream
                 .acquire(max, deadline_ns)
-                .map_err(|(failure, ended)| {
-                    if ended {
+                .map_err(|(failure, is_ending)| {
+                    if is_ending {
                         let (lost, reason) = stream.lost_at_end();
-                        batch.flags = TW_BATCH_ENDED;
-                        batch.lost_before = lost;
-                        batch.gap_reason = number_of(reason);
+                        *batch = ended(lost, reason);
                     }
                     failure
                 })?;
-            *batch = TwBatch {
-                base: open.base(),
-                // The first record lies inside of what the batch holds.
-                slots: open.base().add(open.first() as usize),
-                count: open.count,
-                stride: open.stride(),
-                first_seq: open.first_sequence,
-                lost_before: open.lost_before,
-                gap_reason: number_of(open.reason),
-                flags: 0,
-                size: open.size().into(),
-            };
+            *batch = describe(&open);
             Ok(())
         })
     }
@@ -101,7 +116,11 @@ pub(crate) unsafe extern "C" fn arm(
         enter(error, || {
             let ready = out(ready, "ready")?;
             let core = find_stream(stream)?;
-            *ready = core.announce(&find_port(port)?, token, stream)?.into();
+            *ready = match port {
+                0 => core.arm_fd()?,
+                port => core.announce(&find_port(port)?, token, stream)?,
+            }
+            .into();
             Ok(())
         })
     }
@@ -111,8 +130,93 @@ pub(crate) unsafe extern "C" fn close(stream: TwHandle, error: *mut TwError) -> 
     // SAFETY: see `acquire`.
     unsafe {
         enter(error, || {
-            find_stream(stream)?.close();
-            remove(stream).map(drop)
+            let core = find_stream(stream)?;
+            remove(stream)?;
+            core.close_and_wait();
+            Ok(())
+        })
+    }
+}
+
+/// A host's callback, with what it is given.
+struct Subscriber {
+    callback: unsafe extern "C" fn(*mut c_void, *const TwBatch, *const TwError) -> u32,
+    ctx: *mut c_void,
+    drop_ctx: TwDropCtx,
+}
+
+// SAFETY: the header says that both functions are called on threads of the service, one call at a time.
+unsafe impl Send for Subscriber {}
+
+impl Subscriber {
+    fn call(&mut self, delivered: &Delivered<'_>) -> ControlFlow<()> {
+        let (batch, ending) = match delivered {
+            Delivered::Records(open) => (describe(open), None),
+            Delivered::Ended { why, lost, reason } => {
+                (ended(*lost, *reason), Some(describe_failure(why)))
+            }
+        };
+        let ending = ending.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+        // An actor's stack is too small for code of other languages.
+        // SAFETY: the host's function, with its own `ctx`; both structs stay until it returns.
+        let code = native(|| unsafe { (self.callback)(self.ctx, &raw const batch, ending) });
+        if code == 0 { Continue(()) } else { Break(()) }
+    }
+}
+
+impl Drop for Subscriber {
+    fn drop(&mut self) {
+        if let Some(drop_ctx) = self.drop_ctx {
+            // SAFETY: the host's function, with its own `ctx`, after the last call.
+            native(|| unsafe { drop_ctx(self.ctx) });
+        }
+    }
+}
+
+pub(crate) unsafe extern "C" fn subscribe(
+    stream: TwHandle,
+    callback: TwStreamCallback,
+    ctx: *mut c_void,
+    drop_ctx: TwDropCtx,
+    flags: u32,
+    error: *mut TwError,
+) -> u32 {
+    // SAFETY: see `acquire`.
+    unsafe {
+        enter(error, || {
+            let callback = callback.ok_or_else(|| argument("callback is a null pointer"))?;
+            if flags != 0 {
+                return Err(argument(format!(
+                    "flags {flags:#x} are none of this version's"
+                )));
+            }
+            find_stream(stream)?.subscribe(|| {
+                let mut subscriber = Subscriber {
+                    callback,
+                    ctx,
+                    drop_ctx,
+                };
+                Box::new(move |delivered| subscriber.call(&delivered))
+            })
+        })
+    }
+}
+
+pub(crate) unsafe extern "C" fn join(
+    stream: TwHandle,
+    deadline_ns: u64,
+    error: *mut TwError,
+) -> u32 {
+    // SAFETY: see `acquire`.
+    unsafe { enter(error, || find_stream(stream)?.join(deadline_ns)) }
+}
+
+pub(crate) unsafe extern "C" fn fd(stream: TwHandle, fd: *mut c_int, error: *mut TwError) -> u32 {
+    // SAFETY: see `acquire`.
+    unsafe {
+        enter(error, || {
+            *out(fd, "fd")? = find_stream(stream)?.fd()?.as_raw_fd();
+            Ok(())
         })
     }
 }

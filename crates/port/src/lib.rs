@@ -51,5 +51,10 @@ pub use parcel::{Completed, Ending, Kind};
 pub use pending::{CallError, NoError, Pending, Reply};
 pub use resource::Resource;
 pub use service::{Method, Package, Policy, Service, StreamOptions};
-pub use stream::{Batch, Counts, Reason, Sent, StreamReader, StreamWriter, WriteBatch};
+pub use stream::{
+    Batch, Counts, Event, Reason, Records, Sent, StreamReader, StreamWriter, Subscription,
+    WriteBatch,
+};
 pub use task::Task;
+// For code of other languages, which an actor's stack is too small for.
+pub use thalweg_runtime::native;

@@ -1,16 +1,17 @@
 //! What a stream's writers and its reader share, and how it ends.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Waker;
 
-use thalweg_queue::Gate;
+use thalweg_queue::{EventFd, Gate};
 
 use crate::call::CallCore;
 use crate::code::{Code, Failure};
 use crate::service::{Policy, StreamOptions};
 use crate::stream::counts::{Counts, Reason};
 use crate::stream::queue::Queue;
+use crate::stream::waking::{DIRECT, LIGHTLY};
 
 /// Most records in a segment, and bytes of tails for each: a path and a line of text.
 const SLOTS: u32 = 256;
@@ -25,8 +26,8 @@ pub struct StreamCore {
     pub(super) slots: u32,
     pub(super) most: usize,
     pub(super) gate: Gate,
-    /// Writers pass a fence: see [`StreamCore::tell`].
-    pub(super) fenced: AtomicBool,
+    /// How writers tell of what they wrote: see [`StreamCore::tell`].
+    pub(super) telling: AtomicU8,
     pub(super) writers: AtomicU32,
     /// Numbers of writers that were given.
     pub(super) numbers: AtomicU64,
@@ -37,6 +38,8 @@ pub struct StreamCore {
     /// Somebody is reading.
     pub(super) busy: AtomicBool,
     pub(super) queue: Mutex<Queue>,
+    /// The stream's own, where somebody asked for it.
+    pub(super) event: OnceLock<Arc<EventFd>>,
 }
 
 impl std::fmt::Debug for StreamCore {
@@ -75,7 +78,7 @@ impl StreamCore {
             slots,
             most: most as usize,
             gate: Gate::new(),
-            fenced: AtomicBool::new(false),
+            telling: AtomicU8::new(LIGHTLY),
             writers: AtomicU32::new(1),
             numbers: AtomicU64::new(0),
             over: AtomicBool::new(false),
@@ -83,6 +86,7 @@ impl StreamCore {
             closed: AtomicBool::new(false),
             busy: AtomicBool::new(false),
             queue: Mutex::new(Queue::new(slots, slots * TAIL_BYTES)),
+            event: OnceLock::new(),
         })
     }
 
@@ -132,7 +136,11 @@ impl StreamCore {
     fn over(&self) {
         self.over.store(true, Ordering::SeqCst);
         self.wake_writers();
-        self.gate.signal();
+        if self.telling.load(Ordering::Relaxed) != DIRECT {
+            self.gate.signal();
+        } else if !self.closed.load(Ordering::Acquire) {
+            self.deliver_elsewhere();
+        }
         self.call.forget_timer_if_done();
     }
 
@@ -147,7 +155,7 @@ impl StreamCore {
         self.close();
     }
 
-    /// The reader has had enough. Writers see it and stop; an open batch is invalid.
+    /// The reader has had enough. Writers see it and stop; an open batch is invalid. A callback is not called any more.
     pub fn close(&self) {
         if self.closed.swap(true, Ordering::SeqCst) {
             return;
@@ -159,5 +167,6 @@ impl StreamCore {
             .ending
             .set(Code::Cancelled.because("the reader has closed the stream"));
         self.over();
+        self.close_direct();
     }
 }

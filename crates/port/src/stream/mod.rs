@@ -1,4 +1,4 @@
-//! Streams: records in segments, written by many, read as batches by one.
+//! Streams: records in segments, written by many, read as batches by one, or given to one callback.
 //!
 //! ```text
 //!   writer 0 --> [segment full] .. [segment, 40 of 256 written] -.
@@ -27,20 +27,25 @@
 //!    delivered + dropped + conflated + undelivered = published, once the writers are gone.
 //! 8. A writer wakes its reader only where that is armed, and pays no fence to find out, but where the reader sleeps often:
 //!    `StreamCore::tell`.
+//! 9. A callback takes the reader's place, and is called by who writes: the rules of `direct`.
 
 mod core;
 mod counts;
+mod direct;
 mod queue;
 mod reader;
 mod receiving;
 mod segment;
 mod sending;
+mod subscription;
 mod waking;
 mod writer;
 
 pub use self::core::StreamCore;
 pub use counts::{Counts, Reason};
+pub use direct::{Callback, Delivered};
 pub use reader::{Batch, StreamReader};
 pub use receiving::OpenBatch;
 pub use sending::Sent;
+pub use subscription::{Event, Records, Subscription};
 pub use writer::{StreamWriter, WriteBatch};

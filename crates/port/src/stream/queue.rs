@@ -7,6 +7,7 @@ use std::task::Waker;
 use thalweg_runtime::TimerKey;
 
 use crate::stream::counts::{Counts, Gap, Reason};
+use crate::stream::direct::Direct;
 use crate::stream::receiving::OpenBatch;
 use crate::stream::segment::{Open, Segment};
 
@@ -57,6 +58,7 @@ pub(super) struct Queue {
     /// Counts requests to be woken; an older one's timer finds another number here.
     pub(super) request: u64,
     pub(super) later: Option<TimerKey>,
+    pub(super) direct: Direct,
 }
 
 impl Queue {

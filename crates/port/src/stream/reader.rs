@@ -1,6 +1,8 @@
 //! The caller's end of a stream, in Rust.
 
 use std::marker::PhantomData;
+use std::ops::ControlFlow;
+use std::os::fd::BorrowedFd;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -10,7 +12,7 @@ use thalweg_wire::Decode;
 use crate::client::Opened;
 use crate::code::{Code, Failure};
 use crate::stream::counts::{Counts, Reason};
-use crate::stream::{OpenBatch, StreamCore};
+use crate::stream::{Event, OpenBatch, StreamCore, Subscription};
 
 /// Reads a stream: record by record as an `Iterator` or a `futures::Stream`, or in batches, in place. Dropping it
 /// closes the stream.
@@ -167,6 +169,55 @@ impl<T: Decode> StreamReader<T> {
             reader: self,
             count,
         }))
+    }
+
+    /// Gives the records to a callback, on the threads that write them, one call at a time; the last call tells how the stream ended. `Break` closes the
+    /// stream, and so does a panic in the callback. What lies there already, and the ending, an actor of the service's runtime gives.
+    ///
+    /// While the callback runs a writer waits for it: what takes long belongs behind a queue.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use thalweg_port::stream::{Event, Subscription};
+    /// use thalweg_port::{Failure, StreamReader};
+    ///
+    /// fn print(reader: StreamReader<u64>) -> Result<Subscription<u64>, Failure> {
+    ///     reader.subscribe(|event| {
+    ///         if let Event::Records(records) = event {
+    ///             records.iter().for_each(|number| println!("{number}"));
+    ///         }
+    ///         ControlFlow::Continue(())
+    ///     })
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// `argument`: of the records that this reader was given some were not taken. The stream is closed then.
+    pub fn subscribe(
+        mut self,
+        callback: impl FnMut(Event<'_, T>) -> ControlFlow<()> + Send + 'static,
+    ) -> Result<Subscription<T>, Failure> {
+        let opened = self.opened.take();
+        Subscription::new(self.into_core(), opened, callback)
+    }
+
+    /// The stream's own file descriptor, for an event loop: readable after [`arm`](Self::arm) said `false` and something came.
+    ///
+    /// # Errors
+    /// `overloaded`: no file descriptor.
+    pub fn fd(&self) -> Result<BorrowedFd<'_>, Failure> {
+        self.core.fd()
+    }
+
+    /// Has [`fd`](Self::fd) become readable as soon as there are records, or the end. `true`: there are now, and nothing was armed.
+    ///
+    /// # Errors
+    /// `overloaded`: no file descriptor.
+    pub fn arm(&mut self) -> Result<bool, Failure> {
+        match self.window {
+            Some(_) => Ok(true),
+            None => self.core.arm_fd(),
+        }
     }
 
     /// The iterator's last item.

@@ -12,6 +12,7 @@ use crate::code::{Code, Failure};
 use crate::stream::core::{StreamCore, lock};
 use crate::stream::counts::Reason;
 use crate::stream::segment::Segment;
+use crate::stream::waking::called_back;
 
 /// A batch that was acquired and not yet released.
 #[derive(Clone, Debug)]
@@ -80,9 +81,12 @@ impl StreamCore {
     /// A batch of at most `max` records, if there is one.
     ///
     /// # Errors
-    /// `would_park`; with `true`, how the stream ended: `closed` regularly. `argument`: a batch is open, another thread reads.
+    /// `would_park`; with `true`, how the stream ended: `closed` regularly. `argument`: a batch is open, another thread reads, a callback takes what comes.
     pub fn try_acquire(&self, max: u32) -> Result<OpenBatch, (Failure, bool)> {
         let mut queue = lock(&self.queue);
+        if queue.direct.is_there() {
+            return Err((called_back(), false));
+        }
         if queue.open.is_some() {
             let why = "the batch before is still open: release it first";
             return Err((Code::Argument.because(why), false));

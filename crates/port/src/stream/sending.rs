@@ -13,6 +13,7 @@ use crate::stream::core::{StreamCore, lock};
 use crate::stream::counts::{Gap, Reason};
 use crate::stream::queue::Queue;
 use crate::stream::segment::{Open, Segment};
+use crate::stream::waking::DIRECT;
 
 /// A record may be this large, and no larger.
 const LARGEST_RECORD: u32 = 64 << 20;
@@ -82,7 +83,7 @@ impl StreamCore {
             queue.give_back()
         };
         waiting.into_iter().for_each(Waker::wake);
-        self.gate.signal();
+        self.tell_surely();
     }
 
     /// Seals what the writer has open, and enters what it gave into the books.
@@ -145,6 +146,10 @@ impl StreamCore {
         batch: u32,
         deadline: u64,
     ) -> Result<Sent, Failure> {
+        if self.telling.load(Ordering::Relaxed) == DIRECT {
+            // What is full is so of what nobody was told of.
+            self.commit(own);
+        }
         let mut tails = self.tails();
         loop {
             if let Some(open) = &mut own.open {
@@ -167,7 +172,7 @@ impl StreamCore {
                 }
                 Place::Wait => {
                     // What was sealed may be what the reader waits for.
-                    self.gate.signal();
+                    self.tell_surely();
                     self.wait(deadline)?;
                 }
             }
@@ -176,13 +181,13 @@ impl StreamCore {
         if self.options.policy == Policy::Latest {
             // One record is all that such a segment has.
             Self::settle(&mut lock(&self.queue), own);
-            self.gate.signal();
+            self.tell_surely();
         } else if let Some(open) = &mut own.open {
             if open.pending() >= batch {
                 open.commit();
             }
             // Also what is in the segment before.
-            self.gate.signal();
+            self.tell_surely();
         }
         Ok(Sent::Written)
     }

@@ -6,13 +6,14 @@
 //! and twice as long each time that something came meanwhile, up to 512 us. If nothing came it is armed, and the next
 //! record wakes it at once. This is a wait with an end, not a poll: a stream without records wakes nobody.
 
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::{Wake, Waker};
 
-use thalweg_queue::clock;
+use thalweg_queue::{EventFd, clock};
 
-use crate::code::Failure;
+use crate::code::{Code, Failure};
 use crate::completion::Port;
 use crate::parcel::Completed;
 use crate::stream::core::{StreamCore, lock};
@@ -25,6 +26,11 @@ const MOST_LINGER_NS: u64 = 512_000;
 
 /// Records between two sleeps up to which a fence for each costs less than one `membarrier`.
 const FEW: u64 = 512;
+
+/// How writers tell of what they wrote: without a fence, with one, or by calling the reader's callback.
+pub(super) const LIGHTLY: u8 = 0;
+const FENCED: u8 = 1;
+pub(super) const DIRECT: u8 = 2;
 
 /// Wakes a reader that waits through a port. It has a reserved slot there, and gives it back if it is replaced by another
 /// before it was woken.
@@ -88,10 +94,23 @@ impl StreamCore {
     /// `membarrier`; one that sleeps often has writers pass it.
     #[inline]
     pub(super) fn tell(&self) {
-        if self.fenced.load(Ordering::Relaxed) {
-            self.gate.signal();
+        match self.telling.load(Ordering::Relaxed) {
+            LIGHTLY => {
+                self.gate.signal_lightly();
+            }
+            FENCED => {
+                self.gate.signal();
+            }
+            _ => self.deliver(),
+        }
+    }
+
+    /// The same where the reader may wait for more than what was just committed.
+    pub(super) fn tell_surely(&self) {
+        if self.telling.load(Ordering::Relaxed) == DIRECT {
+            self.deliver();
         } else {
-            self.gate.signal_lightly();
+            self.gate.signal();
         }
     }
 
@@ -103,7 +122,8 @@ impl StreamCore {
         let given = queue.counts.delivered;
         let often = given - queue.armed_at < FEW;
         queue.armed_at = given;
-        if self.fenced.swap(often, Ordering::Relaxed) && often {
+        let telling = if often { FENCED } else { LIGHTLY };
+        if self.telling.swap(telling, Ordering::Relaxed) == FENCED && often {
             self.gate.arm(waker);
         } else {
             self.gate.arm_heavily(waker);
@@ -159,14 +179,14 @@ impl StreamCore {
     /// lively. `true`: it would not now, and nothing was armed.
     ///
     /// # Errors
-    /// `overloaded`, `closed`: the port takes no more.
+    /// `overloaded`, `closed`: the port takes no more. `argument`: a callback takes what comes.
     pub fn announce(
         self: &Arc<Self>,
         port: &Arc<Port>,
         token: u64,
         handle: u64,
     ) -> Result<bool, Failure> {
-        if self.has_something(&lock(&self.queue)) {
+        if self.has_something_to_read()? {
             return Ok(true);
         }
         port.reserve()?;
@@ -176,20 +196,69 @@ impl StreamCore {
             handle,
             announced: AtomicBool::new(false),
         }));
+        Ok(self.arm_or_linger(announce))
+    }
+
+    /// The stream's own file descriptor, an eventfd, readable after [`arm_fd`](Self::arm_fd) said `false` and something came.
+    ///
+    /// # Errors
+    /// `overloaded`: no file descriptor.
+    pub fn fd(&self) -> Result<BorrowedFd<'_>, Failure> {
+        self.event().map(|event| event.as_fd())
+    }
+
+    fn event(&self) -> Result<&Arc<EventFd>, Failure> {
+        if let Some(event) = self.event.get() {
+            return Ok(event);
+        }
+        let event = EventFd::new()
+            .map_err(|error| Code::Overloaded.because(format!("no eventfd: {error}")))?;
+        // Another thread may have made one meanwhile.
+        Ok(self.event.get_or_init(|| Arc::new(event)))
+    }
+
+    /// As [`announce`](Self::announce), and the stream's own file descriptor becomes readable.
+    ///
+    /// # Errors
+    /// `overloaded`: no file descriptor. `argument`: a callback takes what comes.
+    pub fn arm_fd(self: &Arc<Self>) -> Result<bool, Failure> {
+        let event = self.event()?;
+        event.reset();
+        if self.has_something_to_read()? {
+            return Ok(true);
+        }
+        Ok(self.arm_or_linger(Waker::from(Arc::clone(event))))
+    }
+
+    fn has_something_to_read(&self) -> Result<bool, Failure> {
+        let queue = lock(&self.queue);
+        if queue.direct.is_there() {
+            return Err(called_back());
+        }
+        Ok(self.has_something(&queue))
+    }
+
+    /// Whether there is something now, and nothing was armed.
+    fn arm_or_linger(self: &Arc<Self>, waker: Waker) -> bool {
         self.request_anew();
-        let Some(until) = self.lingers_until(announce.clone()) else {
-            return Ok(self.arm(announce));
+        let Some(until) = self.lingers_until(waker.clone()) else {
+            return self.arm(waker);
         };
         let later = Later {
             stream: Arc::downgrade(self),
             request: lock(&self.queue).request,
-            announce,
+            announce: waker,
         };
         // What was armed before is replaced now, not when the timer fires.
         self.gate.disarm();
         let timers = self.call.instance.runtime.timers();
         let timer = timers.at(until, Waker::from(Arc::new(later)));
         lock(&self.queue).later = Some(timer);
-        Ok(false)
+        false
     }
+}
+
+/// Why a stream with a callback has no reader.
+pub(super) fn called_back() -> Failure {
+    Code::Argument.because("the stream's records go to a callback")
 }

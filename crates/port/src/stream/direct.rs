@@ -1,0 +1,343 @@
+//! Direct: the records of a stream go to a callback, on the threads that write them.
+//!
+//! 1. The callback stands in the queue, under its lock. Who takes it out has the turn: it takes batch after batch and calls, without the
+//!    lock, and puts the callback back where it finds nothing more. Who finds it gone leaves what it wrote to the one who has it,
+//!    and who has it looks again under the lock before it puts it back. So one calls at a time, and nothing stays behind.
+//! 2. Writers learn of it by one word, [`StreamCore::tell`]. Who saw an older word finds the gate armed, and an actor takes what it wrote.
+//! 3. What no writer comes with is given by an actor of its own: what lay there before, and the ending. So the one who ends a
+//!    stream never runs a host's code.
+//! 4. It is over with the ending, with a close, or when the callback says so. The callback is then dropped, once and without the lock, by who has
+//!    the turn, and where nobody has by who closes. Only then [`StreamCore::join`] comes back.
+
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+use std::task::{Wake, Waker};
+use std::thread::{self, ThreadId};
+
+use thalweg_runtime::{ActorId, Woke, wait};
+
+use crate::code::{Code, Failure, would_park};
+use crate::stream::core::{StreamCore, lock};
+use crate::stream::counts::Reason;
+use crate::stream::receiving::OpenBatch;
+use crate::stream::waking::DIRECT;
+
+/// What a callback is given.
+#[derive(Debug)]
+pub enum Delivered<'a> {
+    /// Records, in place until the callback returns.
+    Records(&'a OpenBatch),
+    /// The last call: how the stream ended, `closed` regularly, and what was lost behind its last record.
+    Ended {
+        /// How.
+        why: &'a Failure,
+        /// Records that were lost behind the last one.
+        lost: u64,
+        /// Why they were; `None` where none were.
+        reason: Option<Reason>,
+    },
+}
+
+/// Called for each batch, one call at a time. `Break` closes the stream. Dropped once, after its last call.
+pub type Callback = Box<dyn FnMut(Delivered<'_>) -> ControlFlow<()> + Send>;
+
+/// Who runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Who {
+    Actor(ActorId),
+    Thread(ThreadId),
+}
+
+impl Who {
+    fn runs() -> Self {
+        wait::current().map_or_else(|| Self::Thread(thread::current().id()), Self::Actor)
+    }
+}
+
+#[derive(Default)]
+enum Place {
+    /// There is none, or none any more.
+    #[default]
+    Nobody,
+    Here(Callback),
+    /// Who has the turn has it.
+    Away,
+}
+
+/// A stream's callback: rule 1. A part of its queue.
+#[derive(Default)]
+pub(super) struct Direct {
+    place: Place,
+    /// Takes the place of the one that is away.
+    next: Option<Callback>,
+    /// Who has the turn.
+    by: Option<Who>,
+    joining: Vec<Waker>,
+    stream: Weak<StreamCore>,
+}
+
+impl std::fmt::Debug for Direct {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Direct")
+            .field("by", &self.by)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Direct {
+    /// Whether a callback takes what comes.
+    pub(super) fn is_there(&self) -> bool {
+        !matches!(self.place, Place::Nobody)
+    }
+
+    /// Takes the turn, if nobody has it.
+    fn begin(&mut self) -> Option<Callback> {
+        match std::mem::replace(&mut self.place, Place::Away) {
+            Place::Here(callback) => {
+                self.by = Some(Who::runs());
+                Some(callback)
+            }
+            other => {
+                self.place = other;
+                None
+            }
+        }
+    }
+
+    fn give_back(&mut self, callback: Callback) {
+        self.place = Place::Here(callback);
+        self.by = None;
+    }
+}
+
+/// A stream whose callback an actor calls: rule 3. Where the runtime takes no more, who would have spawned that actor does.
+struct Elsewhere(Arc<StreamCore>);
+
+impl Drop for Elsewhere {
+    fn drop(&mut self) {
+        self.0.arm_for_missed();
+        self.0.deliver();
+    }
+}
+
+/// Woken by a writer that had not heard of the callback: rule 2.
+struct Missed(Weak<StreamCore>);
+
+impl Wake for Missed {
+    fn wake(self: Arc<Self>) {
+        if let Some(stream) = self.0.upgrade() {
+            stream.deliver_elsewhere();
+        }
+    }
+}
+
+/// What a host's code throws ends nothing but its own stream.
+fn call(callback: &mut Callback, delivered: Delivered<'_>) -> ControlFlow<()> {
+    catch_unwind(AssertUnwindSafe(|| callback(delivered))).unwrap_or_else(|payload| {
+        forget_quietly(payload);
+        ControlFlow::Break(())
+    })
+}
+
+/// What is dropped is a host's, and may panic.
+fn forget_quietly<T>(value: T) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
+        std::mem::forget(payload);
+    }
+}
+
+impl StreamCore {
+    /// From now on records go to a callback and to no reader, on the threads that write them. `callback` makes it where this is not
+    /// refused. The one before is dropped, after its running call.
+    ///
+    /// # Errors
+    /// `argument`: a batch is open, another thread reads; `stale`: the stream is closed.
+    pub fn subscribe(self: &Arc<Self>, callback: impl FnOnce() -> Callback) -> Result<(), Failure> {
+        if self.busy.swap(true, Ordering::Acquire) {
+            return Err(Code::Argument.because("another thread reads this stream"));
+        }
+        let result = self.subscribe_alone(callback);
+        self.busy.store(false, Ordering::Release);
+        let former = result?;
+        former.into_iter().for_each(forget_quietly);
+        self.arm_for_missed();
+        self.deliver_elsewhere();
+        Ok(())
+    }
+
+    /// The one before, where it is not away.
+    fn subscribe_alone(
+        self: &Arc<Self>,
+        callback: impl FnOnce() -> Callback,
+    ) -> Result<Option<Callback>, Failure> {
+        self.request_anew();
+        let mut queue = lock(&self.queue);
+        if self.closed.load(Ordering::Acquire) {
+            return Err(Code::Stale.because("the stream is closed"));
+        }
+        if !queue.direct.is_there() && queue.open.is_some() {
+            let why = "the batch before is still open: release it first";
+            return Err(Code::Argument.because(why));
+        }
+        queue.direct.stream = Arc::downgrade(self);
+        self.telling.store(DIRECT, Ordering::Relaxed);
+        let callback = callback();
+        Ok(match &mut queue.direct.place {
+            Place::Away => queue.direct.next.replace(callback),
+            place => match std::mem::replace(place, Place::Here(callback)) {
+                Place::Here(former) => Some(former),
+                _ => None,
+            },
+        })
+    }
+
+    /// A writer that told nobody, since it had not heard of the callback, is seen from here on.
+    fn arm_for_missed(self: &Arc<Self>) {
+        let missed = Missed(Arc::downgrade(self));
+        self.gate.arm_heavily(Waker::from(Arc::new(missed)));
+    }
+
+    /// Rule 3.
+    pub(super) fn deliver_elsewhere(&self) {
+        let stream = lock(&self.queue).direct.stream.upgrade();
+        if let Some(stream) = stream {
+            let runtime = stream.call.instance.runtime.clone();
+            let elsewhere = Elsewhere(stream);
+            drop(runtime.spawn(move || drop(elsewhere)));
+        }
+    }
+
+    /// Gives what is there to the callback, unless somebody does already: rule 1.
+    #[cold]
+    pub(super) fn deliver(&self) {
+        let mut queue = lock(&self.queue);
+        let Some(mut callback) = queue.direct.begin() else {
+            return;
+        };
+        loop {
+            if self.closed.load(Ordering::Acquire) {
+                break;
+            }
+            if let Some(next) = queue.direct.next.take() {
+                drop(queue);
+                forget_quietly(std::mem::replace(&mut callback, next));
+                queue = lock(&self.queue);
+                continue;
+            }
+            // Before the look: what was committed before the ending is seen after it.
+            let ending = self.ending.get();
+            if let Some(batch) = queue.take(u32::MAX) {
+                drop(queue);
+                let goes_on = call(&mut callback, Delivered::Records(&batch));
+                drop(batch);
+                if goes_on.is_break() {
+                    self.close();
+                }
+                queue = lock(&self.queue);
+                queue.open = None;
+                let waiting = queue.give_back();
+                if !waiting.is_empty() {
+                    drop(queue);
+                    waiting.into_iter().for_each(Waker::wake);
+                    queue = lock(&self.queue);
+                }
+            } else if let Some(why) = ending {
+                let gap = queue.gap_at_end();
+                drop(queue);
+                let (lost, reason) = (gap.lost, gap.reason);
+                let _ = call(&mut callback, Delivered::Ended { why, lost, reason });
+                queue = lock(&self.queue);
+                if queue.direct.next.is_none() {
+                    break;
+                }
+            } else {
+                queue.direct.give_back(callback);
+                return;
+            }
+        }
+        drop(queue);
+        self.finish(callback);
+    }
+
+    /// Rule 4, by who has taken the callback out.
+    fn finish(&self, callback: Callback) {
+        let mut over = Some(callback);
+        while let Some(callback) = over {
+            forget_quietly(callback);
+            let mut queue = lock(&self.queue);
+            let direct = &mut queue.direct;
+            over = direct.next.take();
+            if over.is_none() {
+                direct.place = Place::Nobody;
+                direct.by = None;
+                let joining = std::mem::take(&mut direct.joining);
+                drop(queue);
+                joining.into_iter().for_each(Waker::wake);
+            } else if !self.closed.load(Ordering::Acquire) {
+                // It came after the ending was told to the one before.
+                direct.place = Place::Here(over.take().expect("looked at above"));
+                direct.by = None;
+                drop(queue);
+                self.deliver_elsewhere();
+            }
+        }
+    }
+
+    /// The stream is closed: nobody is called any more.
+    pub(super) fn close_direct(&self) {
+        let callback = lock(&self.queue).direct.begin();
+        if let Some(callback) = callback {
+            self.finish(callback);
+        }
+    }
+
+    /// Waits until the callback is over: its last call has returned, and it was dropped. At once where there is none.
+    ///
+    /// # Errors
+    /// `timed_out` at the deadline ([`clock`](thalweg_queue::clock); 0: at once); `interrupted` by a signal; `would_park`: in the callback itself, and where
+    /// an actor must not wait.
+    pub fn join(&self, deadline: u64) -> Result<(), Failure> {
+        let mut woke = Woke::Woken;
+        loop {
+            {
+                let mut queue = lock(&self.queue);
+                let direct = &mut queue.direct;
+                if !direct.is_there() {
+                    return Ok(());
+                }
+                if direct.by == Some(Who::runs()) {
+                    return Err(Code::WouldPark.because("a callback cannot wait for its own end"));
+                }
+                if deadline == 0 || woke == Woke::TimedOut {
+                    return Err(Code::TimedOut.because("the callback is not over yet"));
+                }
+                if woke == Woke::Interrupted {
+                    return Err(Code::Interrupted.because("a signal arrived"));
+                }
+                if woke == Woke::Stopping {
+                    return Err(Code::ShutDown.because("the runtime stops"));
+                }
+                if !wait::may_park() {
+                    return Err(would_park());
+                }
+                let waker = wait::waker();
+                if !direct.joining.iter().any(|known| known.will_wake(&waker)) {
+                    direct.joining.push(waker);
+                }
+            }
+            woke = wait::park((deadline != u64::MAX).then_some(deadline));
+        }
+    }
+
+    /// As [`close`](Self::close), and waits for the callback's running call; not in the callback itself, nor where waiting is not allowed.
+    pub fn close_and_wait(&self) {
+        self.close();
+        while let Err(failure) = self.join(u64::MAX) {
+            if failure.code != Code::Interrupted {
+                break;
+            }
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! A stream's records by callback, in Rust.
+
+use std::marker::PhantomData;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use thalweg_wire::Decode;
+
+use crate::client::Opened;
+use crate::code::{Code, Failure};
+use crate::stream::counts::{Counts, Reason};
+use crate::stream::{Callback, Delivered, OpenBatch, StreamCore};
+
+/// What a callback is given.
+#[derive(Debug)]
+pub enum Event<'a, T> {
+    /// Records, in place until the callback returns.
+    Records(Records<'a, T>),
+    /// The last call.
+    Ended {
+        /// How; `Ok` is the regular end.
+        how: Result<(), &'a Failure>,
+        /// Records that were lost behind the last one.
+        lost: u64,
+        /// Why they were; `None` where none were.
+        why: Option<Reason>,
+    },
+}
+
+/// Some records of a stream, in place, for the callback that is given them.
+#[derive(Debug)]
+pub struct Records<'a, T> {
+    batch: &'a OpenBatch,
+    record: PhantomData<fn() -> T>,
+}
+
+impl<'a, T> Records<'a, T> {
+    pub(super) fn new(batch: &'a OpenBatch) -> Self {
+        Self {
+            batch,
+            record: PhantomData,
+        }
+    }
+
+    /// How many; never 0.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> u32 {
+        self.batch.count
+    }
+
+    /// The number of the first record, from 0.
+    pub fn first_sequence(&self) -> u64 {
+        self.batch.first_sequence
+    }
+
+    /// Records that were lost right before the first.
+    pub fn lost_before(&self) -> u64 {
+        self.batch.lost_before
+    }
+
+    /// Why they were; of losses of several kinds at one place the reason of the first. `None` where nothing was lost.
+    pub fn lost_why(&self) -> Option<Reason> {
+        self.batch.reason
+    }
+}
+
+impl<'a, T: Decode> Records<'a, T> {
+    /// The records, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = T::View<'a>> {
+        let records = self.batch.read::<T>(0, self.batch.count);
+        records.map(|(bytes, at)| T::view(bytes, at))
+    }
+}
+
+/// A callback that takes a stream's records: [`StreamReader::subscribe`](crate::StreamReader::subscribe). Dropping this closes the stream and
+/// waits for nothing.
+#[derive(Debug)]
+pub struct Subscription<T> {
+    core: Arc<StreamCore>,
+    /// On the caller's side: keeps the instance open.
+    _opened: Option<Arc<Opened>>,
+    record: PhantomData<fn() -> T>,
+}
+
+/// A typed callback as the core calls it.
+fn untyped<T: Decode>(
+    mut callback: impl FnMut(Event<'_, T>) -> ControlFlow<()> + Send + 'static,
+) -> Callback {
+    Box::new(move |delivered| {
+        callback(match delivered {
+            Delivered::Records(batch) => Event::Records(Records::new(batch)),
+            Delivered::Ended { why, lost, reason } => Event::Ended {
+                how: match why.code {
+                    Code::Closed => Ok(()),
+                    _ => Err(why),
+                },
+                lost,
+                why: reason,
+            },
+        })
+    })
+}
+
+impl<T: Decode> Subscription<T> {
+    pub(super) fn new(
+        core: Arc<StreamCore>,
+        opened: Option<Arc<Opened>>,
+        callback: impl FnMut(Event<'_, T>) -> ControlFlow<()> + Send + 'static,
+    ) -> Result<Self, Failure> {
+        // From here on a refusal closes the stream.
+        let new = Self {
+            core,
+            _opened: opened,
+            record: PhantomData,
+        };
+        new.replace(callback)?;
+        Ok(new)
+    }
+
+    /// Another callback takes the place of the one there is, which is dropped: at once, or after its running call. No call of it begins after this returned.
+    ///
+    /// # Errors
+    /// `stale`: the stream is closed.
+    pub fn replace(
+        &self,
+        callback: impl FnMut(Event<'_, T>) -> ControlFlow<()> + Send + 'static,
+    ) -> Result<(), Failure> {
+        self.core.subscribe(|| untyped(callback))
+    }
+}
+
+impl<T> Subscription<T> {
+    /// What became of the stream's records so far.
+    pub fn counts(&self) -> Counts {
+        self.core.counts()
+    }
+
+    /// Waits until it is over: the callback's last call has returned, and it was dropped.
+    ///
+    /// # Errors
+    /// `timed_out` at `deadline` ([`thalweg_queue::clock`]; 0: at once, `u64::MAX`: never); `interrupted` by a signal; `would_park`: in the callback itself, and
+    /// where an actor must not wait.
+    pub fn join(&self, deadline: u64) -> Result<(), Failure> {
+        self.core.join(deadline)
+    }
+
+    /// Closes the stream. In the callback itself it returns at once, elsewhere it waits for the running call; no further one begins.
+    pub fn close(self) {
+        self.core.close_and_wait();
+    }
+}
+
+impl<T> Drop for Subscription<T> {
+    fn drop(&mut self) {
+        self.core.close();
+    }
+}
