@@ -28,11 +28,6 @@ static void check_ending(const json_t *step, uint32_t code, uint32_t regular, co
   }
 }
 
-static bool bytes_are(const json_t *step, const char *key, const uint8_t *data, uint64_t size) {
-  const tw_bytes bytes = {data, (size_t)size};
-  return !json_object_get(step, key) || bytes_is(NULL, bytes, json_object_get(step, key));
-}
-
 /* Reads the stream as the step says, and closes it. */
 static void check_stream(const json_t *wanted, const method *method, tw_handle handle) {
   const json_t *elements = json_object_get(wanted, "elements");
@@ -83,6 +78,9 @@ static uint32_t call_once(const json_t *step, tw_submission *submission, tw_comp
   uint32_t count = 0;
   uint32_t code;
   submission->deadline_ns = timeout ? tw_after(&client, timeout * MILLISECOND) : TW_FOREVER;
+  if (client.table->methods[submission->method].flags & TW_METHOD_INLINE) {
+    return tw_call_inline(&client, submission, completion, error);
+  }
   code = tw_submit(&client, submission, error);
   if (code == TW_OK && cancel_after) {
     client.table->port_wait(client.port, tw_after(&client, cancel_after * MILLISECOND), NULL);

@@ -202,6 +202,13 @@ static inline bool bytes_is(const uint8_t *base, tw_bytes value, const json_t *j
   return value.size == wanted.size && memcmp(value.data, wanted.data, value.size) == 0;
 }
 
+/* Whether a message is the one that the step has under `key`, if it has one. */
+static inline bool bytes_are(const json_t *step, const char *key, const uint8_t *data,
+                             uint64_t size) {
+  const tw_bytes bytes = {data, (size_t)size};
+  return !json_object_get(step, key) || bytes_is(NULL, bytes, json_object_get(step, key));
+}
+
 /* A string of one character. */
 static inline void char_from(const json_t *json, uint32_t *out) {
   static const uint8_t lead[] = {0x7f, 0x7f, 0x1f, 0x0f, 0x07};

@@ -143,7 +143,7 @@ typedef struct tw_method {
 #define TW_CBOR 1u /* RFC 8949, as docs/cbor.md has it */
 
 #define TW_METHOD_ASYNC 1u      /* an `async func`: the client's next call does not wait for it */
-#define TW_METHOD_INLINE 2u     /* reserved: runs on the caller's thread */
+#define TW_METHOD_INLINE 2u     /* may be called by call_inline, on the caller's thread */
 #define TW_METHOD_IDEMPOTENT 4u /* reserved: a second run does no harm */
 
 /* What a library offers. The first five fields never move. */
@@ -233,6 +233,12 @@ typedef struct tw_table {
   /* The stream's own eventfd, for stream_arm with port 0; it belongs to the stream. Nobody needs to read it: stream_arm
    * resets it. */
   uint32_t (*stream_fd)(tw_handle stream, int *fd, tw_error *error);
+  /* Calls a method that has TW_METHOD_INLINE, on this thread and through no port. `args` is a message, and is
+   * read before this returns. TW_OK: *out is how it ended, whatever that is, for `release`; its token and
+   * its call are 0. TW_ARGUMENT: the method is not inline. */
+  uint32_t (*call_inline)(tw_handle client, uint32_t method, const uint8_t *args,
+                          uint64_t args_size, uint64_t deadline_ns, tw_completion *out,
+                          tw_error *error);
 } tw_table;
 
 /* The one symbol of a library. Never NULL; `abi` is what the caller was built with. */

@@ -6,6 +6,7 @@
  *   tw_client                         an instance of the service, and a port to call it through
  *     tw_client_open, _attach, _close
  *     tw_call                         one call: submit, wait, reap
+ *     tw_call_inline                  one call of an inline method, on this thread
  *   tw_reply                          an ending that was reaped: owns what its result points into
  *   tw_stream                         a stream; read by tw_stream_acquire and _release
  *
@@ -328,6 +329,14 @@ static inline uint32_t tw_call(const tw_client *client, tw_submission *submissio
                         sizeof("a signal arrived during the call") - 1);
   }
   return TW_OK;
+}
+
+/* One call of an inline method, on this thread: as tw_call, but neither the client's port nor any other is
+ * needed, and any thread may. */
+static inline uint32_t tw_call_inline(const tw_client *client, const tw_submission *submission,
+                                      tw_completion *out, tw_error *error) {
+  return client->table->call_inline(submission->client, submission->method, submission->args,
+                                    submission->args_size, submission->deadline_ns, out, error);
 }
 
 /* ---- Replies ---------------------------------------------------------------------------------- */

@@ -366,6 +366,68 @@ static void the_table_says_of_each_method_what_the_header_says(void) {
   }
   CHECK(methods[CONFORMANCE_METHOD_NEVER].flags == TW_METHOD_ASYNC);
   CHECK(methods[CONFORMANCE_METHOD_ECHO_BOOL].flags == 0);
+  CHECK(methods[CONFORMANCE_METHOD_TWICE].flags == TW_METHOD_INLINE);
+}
+
+/* ---- Inline methods --------------------------------------------------------------------------- */
+
+static void an_inline_call_gives_its_result_here_and_needs_no_port(void) {
+  conformance_client instance = client;
+  conformance_option_failure_in code = how(CONFORMANCE_FAILURE_CODE);
+  conformance_twice_result result;
+  conformance_fail_here_result failed;
+  tw_error error;
+  uint32_t number = 0;
+  instance.tw.port = 0;
+  CHECK_CODE(conformance_twice(&instance, UINT32_MAX, TW_FOREVER, &result, &error), TW_OK);
+  CHECK(result.ok == UINT64_C(2) * UINT32_MAX);
+  tw_reply_release(&result.reply);
+  code.value.value.code = 4711;
+  CHECK_CODE(conformance_fail_here(&instance, &code, TW_FOREVER, &failed, &error), TW_ERROR);
+  CHECK(conformance_failure_code(failed.reply.base, failed.error, &number) && number == 4711);
+  tw_reply_release(&failed.reply);
+  tw_reply_release(&failed.reply);
+}
+
+static void an_inline_call_past_its_deadline_is_not_begun(void) {
+  conformance_panic_here_result result;
+  tw_error error;
+  CHECK_CODE(conformance_panic_here(&client, tw_text_of("begun"), 1, &result, &error),
+             TW_TIMED_OUT);
+  tw_reply_release(&result.reply);
+}
+
+static void a_panic_in_an_inline_call_leaves_the_instance_as_it_was(void) {
+  conformance_counter counter = counter_of(&client, 5);
+  conformance_counter_value_result value;
+  conformance_panic_here_result result;
+  tw_error error;
+  CHECK_CODE(conformance_panic_here(&client, tw_text_of("not today"), TW_FOREVER, &result, &error),
+             TW_GUEST_PANICKED);
+  CHECK(strstr(error.message, "not today") != NULL);
+  tw_reply_release(&result.reply);
+  CHECK_CODE(conformance_counter_value(&client, counter, TW_FOREVER, &value, &error), TW_OK);
+  CHECK(value.ok == 5);
+  tw_reply_release(&value.reply);
+  CHECK_CODE(conformance_counter_close(&counter, &error), TW_OK);
+}
+
+static void an_inline_method_can_be_submitted_and_no_other_called_inline(void) {
+  conformance_twice_result result;
+  tw_completion completion;
+  tw_submission submission;
+  tw_writer writer;
+  tw_error error;
+  REQUIRE_OK(conformance_twice_submit(&client, 21, TW_FOREVER, 3, NULL, &error), error);
+  completion = next_completion(&client);
+  CHECK(completion.token == 3);
+  CHECK_CODE(conformance_twice_read(&client, &completion, &result, &error), TW_OK);
+  CHECK(result.ok == 42);
+  tw_reply_release(&result.reply);
+  REQUIRE_OK(conformance_nothing_prepare(&client, &writer, &submission, &error), error);
+  CHECK_CODE(tw_call_inline(&client.tw, &submission, &completion, &error), TW_ARGUMENT);
+  CHECK(strstr(error.message, "inline") != NULL);
+  tw_writer_free(&writer);
 }
 
 int main(int argc, char **argv) {
@@ -395,6 +457,10 @@ int main(int argc, char **argv) {
   RUN(a_handle_of_something_else_is_refused);
   RUN(a_resource_from_before_a_panic_is_stale);
   RUN(a_result_that_is_released_untaken_closes_its_handle);
+  RUN(an_inline_call_gives_its_result_here_and_needs_no_port);
+  RUN(an_inline_call_past_its_deadline_is_not_begun);
+  RUN(a_panic_in_an_inline_call_leaves_the_instance_as_it_was);
+  RUN(an_inline_method_can_be_submitted_and_no_other_called_inline);
   close_client(&client);
   return done("calls");
 }

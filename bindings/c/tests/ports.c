@@ -301,6 +301,9 @@ static void a_null_pointer_is_refused_by_every_function(void) {
   CHECK_CODE(table->transcode(&byte, 1, TW_CBOR, NULL, 0, &byte, 1, &size, &error), TW_ARGUMENT);
   CHECK_CODE(table->transcode(&byte, 1, TW_CBOR, &byte, 1, NULL, 0, &size, &error), TW_ARGUMENT);
   CHECK_CODE(table->transcode(&byte, 1, TW_CBOR, &byte, 1, &byte, 1, NULL, &error), TW_ARGUMENT);
+  CHECK_CODE(table->call_inline(client.tw.instance, 0, NULL, 0, 0, &completion, &error),
+             TW_ARGUMENT);
+  CHECK_CODE(table->call_inline(client.tw.instance, 0, &byte, 1, 0, NULL, &error), TW_ARGUMENT);
   /* No error to fill is legal everywhere. */
   CHECK_CODE(table->client_open(NULL, NULL), TW_ARGUMENT);
   CHECK_CODE(table->client_close(0, NULL), TW_ARGUMENT);
@@ -321,6 +324,7 @@ static void a_null_pointer_is_refused_by_every_function(void) {
   CHECK_CODE(table->stream_subscribe(0, NULL, NULL, NULL, 0, NULL), TW_ARGUMENT);
   CHECK_CODE(table->stream_join(0, 0, NULL), TW_ARGUMENT);
   CHECK_CODE(table->stream_fd(0, NULL, NULL), TW_ARGUMENT);
+  CHECK_CODE(table->call_inline(0, 0, NULL, 0, 0, NULL, NULL), TW_ARGUMENT);
   CHECK_CODE(conformance_u64_stream_close(&stream.ok, &error), TW_OK);
   close_client(&client);
 }

@@ -8,4 +8,4 @@ mod resources;
 mod service;
 
 pub use resources::{EvenNumber, KeptNumber};
-pub use service::Echo;
+pub use service::{Echo, Here};

@@ -1,8 +1,8 @@
 //! The functions that belong to no resource.
 
 use crate::conformance::{
-    Color, Conformance, Days, Failure, Fixed, Item, Keywords, Names, Nested, Point, Rights,
-    Scalars, Shape, Spot, Wide,
+    Color, Conformance, ConformanceInline, Days, Failure, Fixed, Item, Keywords, Names, Nested,
+    Point, Rights, Scalars, Shape, Spot, Wide,
 };
 use crate::{EvenNumber, KeptNumber};
 use std::sync::Arc;
@@ -71,7 +71,26 @@ macro_rules! echo {
     };
 }
 
+/// What runs on the caller's thread.
+#[derive(Debug, Default)]
+pub struct Here;
+
+impl ConformanceInline for Here {
+    fn twice(&self, value: u32) -> u64 {
+        u64::from(value) * 2
+    }
+
+    fn fail_here(&self, how: Option<Failure>) -> Result<u64, Failure> {
+        failing(how)
+    }
+
+    fn panic_here(&self, message: String) -> u32 {
+        panic!("{message}")
+    }
+}
+
 impl Conformance for Echo {
+    type Inline = Here;
     type Counter = KeptNumber;
     type Even = EvenNumber;
 

@@ -30,7 +30,7 @@ fn reply(function: &str) -> Option<Rewrite> {
         "echo-u8" => rewrite::<u8>,
         "echo-u16" => rewrite::<u16>,
         "echo-u32" | "sleep" | "counters" | "running" => rewrite::<u32>,
-        "echo-u64" => rewrite::<u64>,
+        "echo-u64" | "twice" => rewrite::<u64>,
         "echo-s8" => rewrite::<i8>,
         "echo-s16" => rewrite::<i16>,
         "echo-s32" => rewrite::<i32>,

@@ -200,6 +200,8 @@ pub struct Function {
     pub error: Option<Option<Type>>,
     /// Layout hashes of params, ok, error payload and stream element, as in `tw_method`.
     pub hashes: Hashes,
+    /// What the `.thalweg.toml` says of it besides.
+    pub options: FunctionOptions,
     /// The policy of the stream that it returns, if it returns one.
     pub stream: Option<StreamOptions>,
     /// Where it is declared.
@@ -214,6 +216,13 @@ pub struct Hashes {
     pub ok: u64,
     pub error: u64,
     pub element: u64,
+}
+
+/// From the `.thalweg.toml`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FunctionOptions {
+    /// It runs on the caller's thread. No handle is among its parameters, and its result is a value.
+    pub is_inline: bool,
 }
 
 /// From the `.thalweg.toml`.

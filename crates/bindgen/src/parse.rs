@@ -5,6 +5,7 @@
 //! generator can write.
 
 mod functions;
+mod options;
 mod planned;
 mod policy;
 mod said;

@@ -6,13 +6,16 @@
 mod client;
 mod codec;
 mod format;
+mod inline;
 mod names;
 mod params;
 mod server;
 mod service;
 mod types;
 
-use crate::model::{FunctionKind, Package, Policy, TypeDefKind, TypeKind};
+use crate::model::{
+    Function, FunctionKind, FunctionOptions, Package, Policy, TypeDefKind, TypeKind,
+};
 use crate::{Output, Refused};
 use std::fmt::Write;
 
@@ -31,6 +34,7 @@ pub fn emit(package: &Package) -> Result<Vec<Output>, Refused> {
     }
     service::traits(&mut out, package);
     server::server(&mut out, package);
+    inline::emit(&mut out, package);
     client::clients(&mut out, package);
     let contents = format::rustfmt(&(header(package, &out) + &out)).map_err(|reason| Refused {
         position: package.functions[0].position.clone(),
@@ -185,15 +189,25 @@ fn package_constant(out: &mut String, package: &Package) {
         line(
             out,
             &format!(
-                "error: {}, element: {}, is_async: {}, stream: {stream}, description: {} }},",
+                "error: {}, element: {}, is_async: {}, options: {}, stream: {stream}, description: {} }},",
                 hex(hashes.error),
                 hex(hashes.element),
                 function.is_async,
+                options(function),
                 codec::literal(&texts.of_description(function)),
             ),
         );
     }
     line(out, "] };");
+}
+
+/// What the policy file says of a function, as `port` has it.
+fn options(function: &Function) -> String {
+    let FunctionOptions { is_inline } = function.options;
+    if function.options == FunctionOptions::default() {
+        return "port::MethodOptions::NONE".to_owned();
+    }
+    format!("port::MethodOptions {{ is_inline: {is_inline} }}")
 }
 
 /// Appends a line.

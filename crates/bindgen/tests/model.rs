@@ -89,7 +89,11 @@ fn dump(package: &Package) -> String {
     }
     for (number, f) in package.functions.iter().enumerate() {
         let kind = f.kind;
-        let is_async = if f.is_async { "async " } else { "" };
+        let is_async = match f.options.is_inline {
+            true => "inline ",
+            false if f.is_async => "async ",
+            false => "",
+        };
         line(format!(
             "\n{number} {is_async}{} ({}) {kind:?} at {}:{} docs {:?}",
             f.full_name, f.name, f.position.line, f.position.column, f.docs

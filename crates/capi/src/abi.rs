@@ -72,7 +72,7 @@ pub const TW_GAP_WRITER: u32 = 5;
 
 /// In a method's flags: an `async func`.
 pub const TW_METHOD_ASYNC: u32 = 1;
-/// Reserved: runs on the caller's thread.
+/// May be called by `call_inline`, on the caller's thread.
 pub const TW_METHOD_INLINE: u32 = 2;
 /// Reserved: a second run does no harm.
 pub const TW_METHOD_IDEMPOTENT: u32 = 4;
@@ -221,6 +221,15 @@ pub struct TwTable {
     ) -> u32,
     pub stream_join: unsafe extern "C" fn(TwHandle, u64, *mut TwError) -> u32,
     pub stream_fd: unsafe extern "C" fn(TwHandle, *mut c_int, *mut TwError) -> u32,
+    pub call_inline: unsafe extern "C" fn(
+        TwHandle,
+        u32,
+        *const u8,
+        u64,
+        u64,
+        *mut TwCompletion,
+        *mut TwError,
+    ) -> u32,
 }
 
 // SAFETY: a table is constant for the life of the process and its strings with it; all functions may be called
@@ -244,7 +253,7 @@ const _: () = {
     assert!(size_of::<TwSubmission>() == 56);
     assert!(size_of::<TwBatch>() == 56);
     assert!(size_of::<TwMethod>() == 56);
-    assert!(size_of::<TwTable>() == 56 + 22 * 8);
+    assert!(size_of::<TwTable>() == 56 + 23 * 8);
     assert!(core::mem::offset_of!(TwCompletion, owner) == 56);
     assert!(core::mem::offset_of!(TwSubmission, deadline_ns) == 40);
     assert!(core::mem::offset_of!(TwBatch, size) == 48);

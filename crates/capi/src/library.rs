@@ -3,10 +3,10 @@
 use std::ffi::CString;
 use std::sync::{Arc, OnceLock};
 
-use thalweg_port::{Failure, Instance, Object, Package, Service, find, insert, remove};
+use thalweg_port::{Failure, Instance, Method, Object, Package, Service, find, insert, remove};
 use thalweg_queue::clock;
 
-use crate::abi::{TW_ABI, TW_METHOD_ASYNC, TwError, TwHandle, TwMethod, TwTable};
+use crate::abi::{TW_ABI, TW_METHOD_ASYNC, TW_METHOD_INLINE, TwError, TwHandle, TwMethod, TwTable};
 use crate::error::{argument, enter, out};
 use crate::{codec, ports, streams};
 
@@ -37,6 +37,12 @@ fn text(text: &str) -> *const std::ffi::c_char {
     CString::new(text).unwrap_or_default().into_raw()
 }
 
+/// What a table says of a method.
+fn flags(method: &Method) -> u32 {
+    let bit = |is: bool, bit: u32| if is { bit } else { 0 };
+    bit(method.is_async, TW_METHOD_ASYNC) | bit(method.options.is_inline, TW_METHOD_INLINE)
+}
+
 impl Library {
     /// Of a service.
     pub const fn new<E: Export>() -> Self {
@@ -60,7 +66,7 @@ impl Library {
                     ok: method.ok,
                     error: method.error,
                     element: method.element,
-                    flags: if method.is_async { TW_METHOD_ASYNC } else { 0 },
+                    flags: flags(method),
                     description_size: method.description.len() as u32,
                     description: method.description.as_ptr(),
                 })
@@ -98,6 +104,7 @@ impl Library {
                 stream_subscribe: streams::subscribe,
                 stream_join: streams::join,
                 stream_fd: streams::fd,
+                call_inline: ports::call_inline,
             }
         })
     }

@@ -213,20 +213,54 @@ unsafe fn submit_one(
             "flags {flags:#x} are none of this version's"
         )));
     }
-    if submission.args.is_null() {
+    // SAFETY: the caller's promise.
+    let args = unsafe { message(submission.args, submission.args_size) }?;
+    let deadline = deadline(submission.deadline_ns);
+    submission.call = instance.submit(port, submission.token, submission.method, args, deadline)?;
+    Ok(())
+}
+
+/// # Safety
+/// `args` is null or points to `size` bytes, which nobody writes to meanwhile.
+unsafe fn message<'a>(args: *const u8, size: u64) -> Result<&'a [u8], Failure> {
+    if args.is_null() {
         return Err(argument("args is a null pointer"));
     }
     // A message says its own size as a u32; more than that is not one.
-    let size = u32::try_from(submission.args_size)
-        .map_err(|_| argument("args_size is beyond what a message can have"))?;
+    let size =
+        u32::try_from(size).map_err(|_| argument("args_size is beyond what a message can have"))?;
     // SAFETY: the caller's promise.
-    let args = unsafe { std::slice::from_raw_parts(submission.args, size as usize) };
-    let deadline = match submission.deadline_ns {
+    Ok(unsafe { std::slice::from_raw_parts(args, size as usize) })
+}
+
+/// A call's; 0 is none.
+fn deadline(ns: u64) -> u64 {
+    match ns {
         0 => u64::MAX,
         deadline => deadline,
-    };
-    submission.call = instance.submit(port, submission.token, submission.method, args, deadline)?;
-    Ok(())
+    }
+}
+
+pub(crate) unsafe extern "C" fn call_inline(
+    client: TwHandle,
+    method: u32,
+    args: *const u8,
+    args_size: u64,
+    deadline_ns: u64,
+    completion: *mut TwCompletion,
+    error: *mut TwError,
+) -> u32 {
+    // SAFETY: see `open`; and the header says that `args` has `args_size` bytes.
+    unsafe {
+        enter(error, || {
+            let completion = out(completion, "out")?;
+            let instance = find_client(client)?;
+            let args = message(args, args_size)?;
+            let ended = instance.call_inline(method, args, deadline(deadline_ns))?;
+            *completion = describe(ended);
+            Ok(())
+        })
+    }
 }
 
 pub(crate) unsafe extern "C" fn cancel(call: TwHandle, error: *mut TwError) -> u32 {

@@ -431,6 +431,14 @@ impl Parcel {
 /// It panicked.
 pub(crate) fn caught(handle: u64, code: impl FnOnce()) -> Result<(), Failure> {
     let _within = nested::enter(handle);
+    unwound(code)
+}
+
+/// Runs code of the service.
+///
+/// # Errors
+/// It panicked.
+pub(crate) fn unwound(code: impl FnOnce()) -> Result<(), Failure> {
     catch_unwind(AssertUnwindSafe(code)).map_err(|payload| {
         let message = payload
             .downcast_ref::<&str>()

@@ -7,6 +7,7 @@ use thalweg_queue::clock;
 use thalweg_runtime::Handle as Runtime;
 use thalweg_wire::{Decode, Encode, Handle, Malformed, message};
 
+use crate::call::CallCore;
 use crate::code::{Code, Failure};
 use crate::handles;
 use crate::instance::Instance;
@@ -23,6 +24,9 @@ impl Drop for Opened {
         self.0.close();
     }
 }
+
+/// The place of a call, and which of its calls.
+type Caller = (Arc<CallCore>, u32);
 
 /// An untyped client; generated code puts types on it. Clones share the instance, which is closed when they and their calls, streams
 /// and resources are gone, or by [`close`](Self::close).
@@ -77,6 +81,33 @@ impl Client {
         }
     }
 
+    pub(crate) fn opened(&self) -> &Arc<Opened> {
+        &self.opened
+    }
+
+    pub(crate) fn instance(&self) -> &Arc<Instance> {
+        &self.opened.0
+    }
+
+    /// By when a call must end that is made now, and the call whose part it is.
+    ///
+    /// # Errors
+    /// That one was stopped: none is made for it any more.
+    pub(crate) fn until(&self) -> Result<(u64, Option<Caller>), Failure> {
+        let deadline = self.timeout.map_or(u64::MAX, clock::deadline);
+        let caller = match nested::current() {
+            Some(handle) if !self.detached => handles::find_calls(handle),
+            _ => None,
+        };
+        match caller {
+            Some((caller, generation)) => {
+                let until = caller.nested_deadline(generation)?;
+                Ok((deadline.min(until), Some((caller, generation))))
+            }
+            None => Ok((deadline, None)),
+        }
+    }
+
     /// Makes a call. It is under way when this returns.
     pub fn call<P: Encode, T, E: Decode>(
         &self,
@@ -86,19 +117,10 @@ impl Client {
     ) -> Pending<T, E> {
         let instance = &self.opened.0;
         let layouts = &instance.package.methods[method as usize];
-        let mut deadline = self.timeout.map_or(u64::MAX, clock::deadline);
-        let caller = match nested::current() {
-            Some(handle) if !self.detached => handles::find_calls(handle),
-            _ => None,
+        let (deadline, caller) = match self.until() {
+            Ok(until) => until,
+            Err(why) => return Pending::refused(Arc::clone(&self.opened), why, layouts, read),
         };
-        if let Some((caller, generation)) = &caller {
-            match caller.nested_deadline(*generation) {
-                Ok(until) => deadline = deadline.min(until),
-                Err(why) => {
-                    return Pending::refused(Arc::clone(&self.opened), why, layouts, read);
-                }
-            }
-        }
         let write = |buffer| message::encode(params, layouts.params, buffer).map_err(unencodable);
         match instance.send(method, write, deadline) {
             Ok(call) => {

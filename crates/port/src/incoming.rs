@@ -14,9 +14,12 @@ use crate::service::Method;
 use crate::stream::StreamReader;
 use crate::task::{State, Task};
 
+/// Why a call is lost that was dropped.
+pub(crate) const UNANSWERED: &str = "the service dropped the call without an answer";
+
 /// Why a call is refused before the service sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal(Failure);
+pub struct Refusal(pub(crate) Failure);
 
 impl From<Malformed> for Refusal {
     fn from(malformed: Malformed) -> Self {
@@ -133,10 +136,7 @@ impl Incoming {
     }
 
     fn fail(self, failure: Failure) {
-        self.end(|parcel| {
-            parcel.data.clear();
-            (parcel.code, parcel.message) = (failure.code, failure.message);
-        });
+        self.end(|parcel| parcel.fail(failure));
     }
 
     /// Ends the call without the service.
@@ -146,15 +146,7 @@ impl Incoming {
 
     fn send<T: Encode + ?Sized>(self, code: Code, layout: u64, value: &T) {
         // The arguments were read; their memory goes back with the answer.
-        self.end(
-            |parcel| match message::encode(value, layout, std::mem::take(&mut parcel.data)) {
-                Ok(data) => (parcel.code, parcel.data) = (code, data),
-                Err(error) => {
-                    parcel.code = Code::GuestLost;
-                    parcel.message = format!("the result cannot be sent: {error}");
-                }
-            },
-        );
+        self.end(|parcel| parcel.answer(code, layout, value));
     }
 
     /// Answers with a value.
@@ -213,9 +205,7 @@ impl Drop for Incoming {
         if let Some(mut parcel) = self.parcel.take()
             && !std::thread::panicking()
         {
-            parcel.data.clear();
-            parcel.code = Code::GuestLost;
-            parcel.message = "the service dropped the call without an answer".to_owned();
+            parcel.fail(Code::GuestLost.because(UNANSWERED));
             parcel.deliver();
         }
     }

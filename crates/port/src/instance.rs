@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use thalweg_queue::clock;
 use thalweg_queue::quiet::lock;
@@ -16,6 +16,7 @@ use crate::call::{Call, CallCore, CallRef, To, caught, is_past};
 use crate::code::{Code, Failure};
 use crate::handles::{self, Object};
 use crate::incoming::Incoming;
+use crate::inline::Inline;
 use crate::life::Life;
 use crate::own::{Places, Roll};
 use crate::parcel::{Ending, Parcel};
@@ -29,9 +30,8 @@ const MAILBOX: usize = 4096;
 const CALLS_A_TURN: usize = 64;
 /// And nanoseconds, where others wait: a time slice of the runtime.
 const SLICE_NS: u64 = 100_000;
-/// Calls whose memory is kept for the next ones, and bytes of a message for each.
+/// Calls whose memory is kept for the next ones.
 const MOST_SPARE: usize = 1024;
-const SPARE_BYTES: usize = 512;
 
 struct Seat {
     make: Box<dyn Fn() -> Box<dyn Dispatch> + Send>,
@@ -74,6 +74,9 @@ pub struct Instance {
     replaced: AtomicBool,
     incarnation: AtomicU64,
     streams: Mutex<Roll<StreamCore>>,
+    /// What serves inline methods, once one was called.
+    pub(crate) inline: OnceLock<Option<Box<dyn Inline>>>,
+    pub(crate) make_inline: fn() -> Option<Box<dyn Inline>>,
     /// All places for calls that are its own.
     calls: Mutex<Places<Weak<CallCore>>>,
     mailbox: Apart<Mutex<Mailbox>>,
@@ -105,6 +108,8 @@ impl Instance {
             replaced: AtomicBool::new(false),
             incarnation: AtomicU64::new(1),
             streams: Mutex::default(),
+            inline: OnceLock::new(),
+            make_inline: S::inline,
             calls: Mutex::default(),
             mailbox: Apart::default(),
             spare: Apart::default(),
@@ -197,7 +202,7 @@ impl Instance {
         Ok(noted)
     }
 
-    fn admit(&self, method: u32) -> Result<(), Failure> {
+    pub(crate) fn admit(&self, method: u32) -> Result<(), Failure> {
         if self.is_forked() {
             return Err(Code::Forked.because("the client was made before fork()"));
         }
@@ -271,13 +276,7 @@ impl Instance {
 
     /// For the next call.
     pub(crate) fn keep(&self, calls: Arc<CallCore>, mut ending: Box<Ending>) {
-        if ending.data.capacity() > SPARE_BYTES {
-            ending.data = Vec::new();
-        }
-        ending.data.clear();
-        if ending.code != Code::Ok {
-            (ending.code, ending.message) = (Code::Ok, String::new());
-        }
+        ending.clear();
         let refused = {
             let mut spare = lock(&self.spare.0);
             // Who closes takes out what is there after it said so.
@@ -348,7 +347,7 @@ impl Instance {
         }
     }
 
-    fn serve(self: &Arc<Self>, seat: &mut Seat, parcel: Parcel) {
+    fn serve(self: &Arc<Self>, seat: &mut Seat, mut parcel: Parcel) {
         if self.replaced.load(Ordering::Acquire) && self.replaced.swap(false, Ordering::AcqRel) {
             drop_quietly(seat.service.take());
         }
@@ -358,6 +357,13 @@ impl Instance {
             call.stop(Code::Cancelled.because("the client was closed"));
         }
         if call.has_ended() {
+            return;
+        }
+        let method = call.method();
+        if self.package.methods[method as usize].options.is_inline {
+            let args = std::mem::take(&mut parcel.data);
+            self.answer_inline(method, &args, parcel.contents());
+            parcel.deliver();
             return;
         }
         if seat.service.is_none() {
@@ -476,7 +482,7 @@ mod tests {
 
     use super::Instance;
     use crate::handles::{self, LOOKED, Object};
-    use crate::service::{Method, Package, Service};
+    use crate::service::{Method, MethodOptions, Package, Service};
     use crate::{Incoming, Port};
 
     /// Answers nothing.
@@ -495,6 +501,7 @@ mod tests {
                 error: 0,
                 element: 0,
                 is_async: false,
+                options: MethodOptions::NONE,
                 stream: None,
                 description: "",
             }],

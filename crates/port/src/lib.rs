@@ -26,6 +26,7 @@ mod code;
 mod completion;
 mod handles;
 mod incoming;
+mod inline;
 mod instance;
 mod life;
 #[cfg(all(test, loom))]
@@ -46,11 +47,12 @@ pub use code::{Code, Failure};
 pub use completion::{Port, Reap};
 pub use handles::{Object, close_handle, epoch, find, insert, remove};
 pub use incoming::{Incoming, Refusal};
+pub use inline::{Inline, Inlined};
 pub use instance::Instance;
 pub use parcel::{Completed, Ending, Kind};
 pub use pending::{CallError, NoError, Pending, Reply};
 pub use resource::Resource;
-pub use service::{Method, Package, Policy, Service, StreamOptions};
+pub use service::{Method, MethodOptions, Package, Policy, Service, StreamOptions};
 pub use stream::{
     Batch, Counts, Event, Reason, Records, Sent, StreamReader, StreamWriter, Subscription,
     WriteBatch,

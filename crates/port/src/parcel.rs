@@ -3,13 +3,22 @@
 //! A parcel has one owner at a time: the mailbox, the service's [`Incoming`](crate::Incoming), the port's ring, the host. Who ends a call
 //! whose parcel another has (a cancel, a deadline) sends another one. Dropped, it goes back to the instance, with its call if nobody else is in that.
 
+use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
 
-use thalweg_wire::message;
+use thalweg_wire::{Encode, message};
 
 use crate::call::Call;
 use crate::code::{Code, Failure};
 use crate::handles;
+
+/// Bytes of a message whose memory is kept for the next one.
+pub(crate) const SPARE_BYTES: usize = 512;
+
+thread_local! {
+    /// Of an inline call that ended here, for the next one.
+    static SPARE: Cell<Option<Box<Ending>>> = const { Cell::new(None) };
+}
 
 /// What a completion tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +60,45 @@ impl Ending {
         })
     }
 
+    /// One for an inline call.
+    pub(crate) fn spare() -> Box<Self> {
+        SPARE
+            .try_with(Cell::take)
+            .ok()
+            .flatten()
+            .unwrap_or_else(Self::new)
+    }
+
+    /// Empty again, for the next call.
+    pub(crate) fn clear(&mut self) {
+        if self.data.capacity() > SPARE_BYTES {
+            self.data = Vec::new();
+        }
+        self.data.clear();
+        if self.code != Code::Ok {
+            (self.code, self.message) = (Code::Ok, String::new());
+        }
+    }
+
+    /// It ends without a result.
+    pub(crate) fn fail(&mut self, failure: Failure) {
+        self.data.clear();
+        (self.code, self.message) = (failure.code, failure.message);
+    }
+
+    /// It ends with `value`, in the memory of the arguments.
+    pub(crate) fn answer<T: Encode + ?Sized>(&mut self, code: Code, layout: u64, value: &T) {
+        match message::encode(value, layout, std::mem::take(&mut self.data)) {
+            Ok(data) => {
+                (self.code, self.data) = (code, data);
+                self.message.clear();
+            }
+            Err(error) => {
+                self.fail(Code::GuestLost.because(format!("the result cannot be sent: {error}")))
+            }
+        }
+    }
+
     /// The handle number `index` of the message, which is the caller's from now on.
     ///
     /// # Errors
@@ -76,6 +124,11 @@ impl Parcel {
     /// Of a call that is the parcel's now.
     pub(crate) fn new(mut ending: Box<Ending>, call: Call) -> Self {
         ending.call = Some(call);
+        Self(Some(ending))
+    }
+
+    /// Of what is no call of the table's.
+    pub(crate) fn without_call(ending: Box<Ending>) -> Self {
         Self(Some(ending))
     }
 
@@ -107,10 +160,17 @@ impl DerefMut for Parcel {
 
 impl Drop for Parcel {
     fn drop(&mut self) {
-        if let Some(mut ending) = self.0.take()
-            && let Some(call) = ending.call.take()
-        {
-            call.core.leave(ending);
+        let Some(mut ending) = self.0.take() else {
+            return;
+        };
+        match ending.call.take() {
+            Some(call) => call.core.leave(ending),
+            None => {
+                ending.clear();
+                (ending.token, ending.handle, ending.kind) = (0, 0, Kind::CallEnded);
+                // A thread that ends keeps nothing.
+                let _ = SPARE.try_with(|spare| spare.set(Some(ending)));
+            }
         }
     }
 }
@@ -122,9 +182,9 @@ pub struct Completed(pub(crate) Parcel);
 impl Completed {
     /// That a stream is ready.
     pub(crate) fn ready(token: u64, handle: u64) -> Self {
-        let mut ending = Ending::new();
+        let mut ending = Ending::spare();
         (ending.token, ending.handle, ending.kind) = (token, handle, Kind::StreamReady);
-        Self(Parcel(Some(ending)))
+        Self(Parcel::without_call(ending))
     }
 
     /// For a host that keeps it as a pointer: what [`from_box`](Self::from_box) takes back.

@@ -194,6 +194,38 @@ impl Decode for NoError {
     }
 }
 
+/// The result of a call that ended, or how else it did.
+pub(crate) fn read<T, E: Decode>(
+    mut completed: Completed,
+    opened: Arc<Opened>,
+    method: &'static Method,
+    read: fn(&mut Reply) -> Result<T, Malformed>,
+) -> Result<T, CallError<E>> {
+    let malformed = |error: Malformed| {
+        CallError::Ended(Code::Version.because(format!("the answer is malformed: {error}")))
+    };
+    match completed.code {
+        Code::Ok => {
+            let mut reply = Reply {
+                completed,
+                opened,
+                method,
+            };
+            read(&mut reply).map_err(malformed)
+        }
+        Code::Error => {
+            let error = message::open(&completed.data, method.error)
+                .and_then(|message| message.owned::<E>())
+                .map_err(malformed)?;
+            Err(CallError::Service(error))
+        }
+        code => {
+            let message = std::mem::take(&mut completed.message);
+            Err(CallError::Ended(code.because(message)))
+        }
+    }
+}
+
 enum State {
     Sent(CallRef),
     Refused(Failure),
@@ -257,30 +289,8 @@ impl<T, E: Decode> Pending<T, E> {
         cancel(&self.state);
     }
 
-    fn read(&self, mut completed: Completed) -> Result<T, CallError<E>> {
-        let malformed = |error: Malformed| {
-            CallError::Ended(Code::Version.because(format!("the answer is malformed: {error}")))
-        };
-        match completed.code {
-            Code::Ok => {
-                let mut reply = Reply {
-                    completed,
-                    opened: Arc::clone(&self.opened),
-                    method: self.method,
-                };
-                (self.read)(&mut reply).map_err(malformed)
-            }
-            Code::Error => {
-                let error = message::open(&completed.data, self.method.error)
-                    .and_then(|message| message.owned::<E>())
-                    .map_err(malformed)?;
-                Err(CallError::Service(error))
-            }
-            code => {
-                let message = std::mem::take(&mut completed.message);
-                Err(CallError::Ended(code.because(message)))
-            }
-        }
+    fn read(&self, completed: Completed) -> Result<T, CallError<E>> {
+        read(completed, Arc::clone(&self.opened), self.method, self.read)
     }
 
     /// Waits for the ending. An actor leaves its worker to others meanwhile.

@@ -1,6 +1,7 @@
 //! What a service says of itself, and the seam to generated code.
 
 use crate::incoming::Incoming;
+use crate::inline::Inline;
 
 /// A package: what one library offers. Generated code has one constant of it.
 #[derive(Clone, Copy, Debug)]
@@ -30,11 +31,25 @@ pub struct Method {
     pub element: u64,
     /// `async func`: the client's next call does not wait for it.
     pub is_async: bool,
+    /// What the policy file says of it besides.
+    pub options: MethodOptions,
     /// Of the stream that it returns.
     pub stream: Option<StreamOptions>,
     /// The texts that the four hashes are of, a line each, empty where there is none: what
     /// [`Type::parse`](thalweg_wire::describe::Type::parse) reads.
     pub description: &'static str,
+}
+
+/// What a policy file says of a method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MethodOptions {
+    /// It runs on the caller's thread: [`Inline`] serves it.
+    pub is_inline: bool,
+}
+
+impl MethodOptions {
+    /// Nothing is said.
+    pub const NONE: Self = Self { is_inline: false };
 }
 
 /// How a stream is kept.
@@ -77,6 +92,11 @@ pub trait Service: Send + 'static {
 
     /// Serves one call, on the instance's actor.
     fn dispatch(&mut self, incoming: Incoming);
+
+    /// Makes what serves the inline methods: once for each instance, on the thread that calls the first of them. `None`: there are none.
+    fn inline() -> Option<Box<dyn Inline>> {
+        None
+    }
 }
 
 /// A service whose type is forgotten.

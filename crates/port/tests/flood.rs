@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use thalweg_port::{Code, Incoming, Instance, Method, Package, Port, Service};
+use thalweg_port::{Code, Incoming, Instance, Method, MethodOptions, Package, Port, Service};
 use thalweg_queue::clock;
 use thalweg_runtime::{Config, Handle, Runtime};
 
@@ -25,6 +25,7 @@ const fn method(name: &'static str) -> Method {
         error: 0,
         element: 0,
         is_async: false,
+        options: MethodOptions::NONE,
         stream: None,
         description: "",
     }

@@ -8,7 +8,11 @@ use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use lab::Lab;
-use thalweg_port::{Client, Code, Incoming, Instance, Method, Package, Port, Service};
+use thalweg_port::{
+    Client, Code, Incoming, Inline, Inlined, Instance, Method, MethodOptions, NoError, Package,
+    Port, Service,
+};
+use thalweg_wire::Decode;
 
 static LIVE: AtomicIsize = AtomicIsize::new(0);
 static COUNT: AtomicUsize = AtomicUsize::new(0);
@@ -93,6 +97,58 @@ fn a_call_that_does_nothing_allocates_nothing() {
     instance.close();
 }
 
+/// Has one inline method: it adds.
+struct Sum;
+
+impl Service for Sum {
+    const PACKAGE: &'static Package = &Package {
+        name: "test:sum",
+        version: "0.1.0",
+        layout: 1,
+        methods: &[Method {
+            name: "sum.add",
+            params: <(u64, u64)>::HASH,
+            ok: u64::HASH,
+            error: 0,
+            element: 0,
+            is_async: false,
+            options: MethodOptions { is_inline: true },
+            stream: None,
+            description: "",
+        }],
+    };
+
+    fn dispatch(&mut self, _: Incoming) {}
+
+    fn inline() -> Option<Box<dyn Inline>> {
+        Some(Box::new(Sum))
+    }
+}
+
+impl Inline for Sum {
+    fn dispatch(&self, asked: Inlined<'_>) {
+        match asked.params::<(u64, u64)>() {
+            Ok((one, other)) => asked.reply(&(one + other)),
+            Err(refusal) => asked.refuse(refusal),
+        }
+    }
+}
+
+#[test]
+fn an_inline_call_allocates_nothing() {
+    let _alone = alone();
+    let client = Client::start(|| Sum).unwrap();
+    let add = |one: u64, other: u64| {
+        client.call_inline::<_, u64, NoError>(0, &(one, other), |reply| reply.value())
+    };
+    assert_eq!(add(1, 2), Ok(3));
+    let before = HERE.get();
+    for i in 0..1_000 {
+        assert_eq!(add(i, 1), Ok(i + 1));
+    }
+    assert_eq!(HERE.get() - before, 0);
+}
+
 static OPEN: AtomicBool = AtomicBool::new(false);
 
 /// Serves nothing until it may.
@@ -110,6 +166,7 @@ impl Service for Stuck {
             error: 0,
             element: 0,
             is_async: false,
+            options: MethodOptions::NONE,
             stream: None,
             description: "",
         }],

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use thalweg_port::{
-    CallError, Client, Code, Incoming, Method, NoError, Package, Pending, Service, Task,
+    CallError, Client, Code, Incoming, Method, MethodOptions, NoError, Package, Pending, Service,
+    Task,
 };
 use thalweg_queue::clock;
 use thalweg_wire::{Decode, Encode};
@@ -17,6 +18,7 @@ const fn method<P: Decode, T: Decode>(name: &'static str) -> Method {
         error: 0,
         element: 0,
         is_async: false,
+        options: MethodOptions::NONE,
         stream: None,
         description: "",
     }

@@ -14,7 +14,6 @@ from .types import (
     Color,
     Days,
     Failure,
-    Fixed,
     Item,
     Keywords,
     Names,
@@ -52,10 +51,7 @@ class AsyncCounter(thalweg.AsyncResource):
         *,
         timeout: float | None = None,
     ) -> thalweg.AsyncStream[int, int]:
-        """What it was after each of the last additions, `count` of them made now, of 1 each.
-
-        Where its reader is slow, the writer waits; it holds 1048576 records.
-        """
+        """What it was after each of the last additions, `count` of them made now, of 1 each."""
         return await _methods.COUNTER_STEPS.start(self, timeout, self, count)
 
 
@@ -385,10 +381,7 @@ class AsyncConformance(thalweg.AsyncClient):
         *,
         timeout: float | None = None,
     ) -> thalweg.AsyncStream[int, int]:
-        """`count` numbers from `first` on.
-
-        Where its reader is slow, the writer waits; it holds 8192 records.
-        """
+        """`count` numbers from `first` on."""
         return await _methods.COUNT.start(self, timeout, first, count)
 
     async def items(
@@ -398,8 +391,6 @@ class AsyncConformance(thalweg.AsyncClient):
         timeout: float | None = None,
     ) -> thalweg.AsyncStream[Item, ItemView]:
         """`count` items: number i, name `item i`, i % 3 tags, a blob where i is even.
-
-        Where its reader is slow, the writer waits; it holds 256 records.
 
         Raises `Failure`.
         """
@@ -411,10 +402,7 @@ class AsyncConformance(thalweg.AsyncClient):
         *,
         timeout: float | None = None,
     ) -> thalweg.AsyncStream[int, int]:
-        """`count` numbers from 0 on, as fast as it goes; a slow reader gets the newest.
-
-        Where its reader is slow, a newer record replaces the one that waits, which is counted.
-        """
+        """`count` numbers from 0 on, as fast as it goes; a slow reader gets the newest."""
         return await _methods.LATEST.start(self, timeout, count)
 
     async def breaks(
@@ -423,10 +411,7 @@ class AsyncConformance(thalweg.AsyncClient):
         *,
         timeout: float | None = None,
     ) -> thalweg.AsyncStream[int, int]:
-        """`after` numbers from 0 on, then the service panics in the middle of the stream.
-
-        Where its reader is slow, the writer waits; it holds 8192 records.
-        """
+        """`after` numbers from 0 on, then the service panics in the middle of the stream."""
         return await _methods.BREAKS.start(self, timeout, after)
 
     async def endless(
@@ -434,10 +419,7 @@ class AsyncConformance(thalweg.AsyncClient):
         *,
         timeout: float | None = None,
     ) -> thalweg.AsyncStream[int, int]:
-        """Numbers without an end, until the stream is closed or the call's client goes.
-
-        Where its reader is slow, the writer waits; it holds 64 records.
-        """
+        """Numbers without an end, until the stream is closed or the call's client goes."""
         return await _methods.ENDLESS.start(self, timeout)
 
     async def running(self, *, timeout: float | None = None) -> int:
@@ -531,72 +513,22 @@ class AsyncConformance(thalweg.AsyncClient):
         """How many counters live."""
         return await _methods.COUNTERS.start(self, timeout)
 
-    async def echo_key(
+    async def twice(self, value: int, *, timeout: float | None = None) -> int:
+        """Twice the number, on the caller's thread."""
+        return await _methods.TWICE.start(self, timeout, value)
+
+    async def fail_here(
         self,
-        value: bytes | bytearray | memoryview,
+        how: Failure | None,
         *,
         timeout: float | None = None,
-    ) -> bytes:
-        """Calls `conformance.echo-key`."""
-        return await _methods.ECHO_KEY.start(self, timeout, value)
+    ) -> int:
+        """As `fail`, on the caller's thread.
 
-    async def echo_three(
-        self,
-        value: Sequence[int],
-        *,
-        timeout: float | None = None,
-    ) -> list[int]:
-        """Calls `conformance.echo-three`."""
-        return await _methods.ECHO_THREE.start(self, timeout, value)
+        Raises `Failure`.
+        """
+        return await _methods.FAIL_HERE.start(self, timeout, how)
 
-    async def echo_fixed(self, value: Fixed, *, timeout: float | None = None) -> Fixed:
-        """Calls `conformance.echo-fixed`."""
-        return await _methods.ECHO_FIXED.start(self, timeout, value)
-
-    async def echo_keys(
-        self,
-        value: Sequence[bytes | bytearray | memoryview],
-        *,
-        timeout: float | None = None,
-    ) -> list[bytes]:
-        """Calls `conformance.echo-keys`."""
-        return await _methods.ECHO_KEYS.start(self, timeout, value)
-
-    async def many(
-        self,
-        a: int,
-        b: int,
-        c: int,
-        d: int,
-        e: int,
-        f: str,
-        g: int,
-        h: int,
-        i: bytes | bytearray | memoryview,
-        j: int,
-        k: int,
-        n: str | None,
-        counter: AsyncCounter,
-        m: int,
-        *,
-        timeout: float | None = None,
-    ) -> tuple[int, str]:
-        """More parameters than a tuple has fields: the sum of the numbers, and the texts one after the other."""
-        return await _methods.MANY.start(
-            self,
-            timeout,
-            a,
-            b,
-            c,
-            d,
-            e,
-            f,
-            g,
-            h,
-            i,
-            j,
-            k,
-            n,
-            counter,
-            m,
-        )
+    async def panic_here(self, message: str, *, timeout: float | None = None) -> int:
+        """Panics with this message, on the caller's thread."""
+        return await _methods.PANIC_HERE.start(self, timeout, message)

@@ -14,7 +14,6 @@ from .types import (
     Color,
     Days,
     Failure,
-    Fixed,
     Item,
     Keywords,
     Names,
@@ -52,10 +51,7 @@ class Counter(thalweg.Resource):
         *,
         timeout: float | None = None,
     ) -> thalweg.Stream[int, int]:
-        """What it was after each of the last additions, `count` of them made now, of 1 each.
-
-        Where its reader is slow, the writer waits; it holds 1048576 records.
-        """
+        """What it was after each of the last additions, `count` of them made now, of 1 each."""
         return _methods.COUNTER_STEPS.call(self, timeout, self, count)
 
 
@@ -365,10 +361,7 @@ class Conformance(thalweg.Client):
         *,
         timeout: float | None = None,
     ) -> thalweg.Stream[int, int]:
-        """`count` numbers from `first` on.
-
-        Where its reader is slow, the writer waits; it holds 8192 records.
-        """
+        """`count` numbers from `first` on."""
         return _methods.COUNT.call(self, timeout, first, count)
 
     def items(
@@ -378,8 +371,6 @@ class Conformance(thalweg.Client):
         timeout: float | None = None,
     ) -> thalweg.Stream[Item, ItemView]:
         """`count` items: number i, name `item i`, i % 3 tags, a blob where i is even.
-
-        Where its reader is slow, the writer waits; it holds 256 records.
 
         Raises `Failure`.
         """
@@ -391,10 +382,7 @@ class Conformance(thalweg.Client):
         *,
         timeout: float | None = None,
     ) -> thalweg.Stream[int, int]:
-        """`count` numbers from 0 on, as fast as it goes; a slow reader gets the newest.
-
-        Where its reader is slow, a newer record replaces the one that waits, which is counted.
-        """
+        """`count` numbers from 0 on, as fast as it goes; a slow reader gets the newest."""
         return _methods.LATEST.call(self, timeout, count)
 
     def breaks(
@@ -403,17 +391,11 @@ class Conformance(thalweg.Client):
         *,
         timeout: float | None = None,
     ) -> thalweg.Stream[int, int]:
-        """`after` numbers from 0 on, then the service panics in the middle of the stream.
-
-        Where its reader is slow, the writer waits; it holds 8192 records.
-        """
+        """`after` numbers from 0 on, then the service panics in the middle of the stream."""
         return _methods.BREAKS.call(self, timeout, after)
 
     def endless(self, *, timeout: float | None = None) -> thalweg.Stream[int, int]:
-        """Numbers without an end, until the stream is closed or the call's client goes.
-
-        Where its reader is slow, the writer waits; it holds 64 records.
-        """
+        """Numbers without an end, until the stream is closed or the call's client goes."""
         return _methods.ENDLESS.call(self, timeout)
 
     def running(self, *, timeout: float | None = None) -> int:
@@ -486,72 +468,17 @@ class Conformance(thalweg.Client):
         """How many counters live."""
         return _methods.COUNTERS.call(self, timeout)
 
-    def echo_key(
-        self,
-        value: bytes | bytearray | memoryview,
-        *,
-        timeout: float | None = None,
-    ) -> bytes:
-        """Calls `conformance.echo-key`."""
-        return _methods.ECHO_KEY.call(self, timeout, value)
+    def twice(self, value: int, *, timeout: float | None = None) -> int:
+        """Twice the number, on the caller's thread."""
+        return _methods.TWICE.call(self, timeout, value)
 
-    def echo_three(
-        self,
-        value: Sequence[int],
-        *,
-        timeout: float | None = None,
-    ) -> list[int]:
-        """Calls `conformance.echo-three`."""
-        return _methods.ECHO_THREE.call(self, timeout, value)
+    def fail_here(self, how: Failure | None, *, timeout: float | None = None) -> int:
+        """As `fail`, on the caller's thread.
 
-    def echo_fixed(self, value: Fixed, *, timeout: float | None = None) -> Fixed:
-        """Calls `conformance.echo-fixed`."""
-        return _methods.ECHO_FIXED.call(self, timeout, value)
+        Raises `Failure`.
+        """
+        return _methods.FAIL_HERE.call(self, timeout, how)
 
-    def echo_keys(
-        self,
-        value: Sequence[bytes | bytearray | memoryview],
-        *,
-        timeout: float | None = None,
-    ) -> list[bytes]:
-        """Calls `conformance.echo-keys`."""
-        return _methods.ECHO_KEYS.call(self, timeout, value)
-
-    def many(
-        self,
-        a: int,
-        b: int,
-        c: int,
-        d: int,
-        e: int,
-        f: str,
-        g: int,
-        h: int,
-        i: bytes | bytearray | memoryview,
-        j: int,
-        k: int,
-        n: str | None,
-        counter: Counter,
-        m: int,
-        *,
-        timeout: float | None = None,
-    ) -> tuple[int, str]:
-        """More parameters than a tuple has fields: the sum of the numbers, and the texts one after the other."""
-        return _methods.MANY.call(
-            self,
-            timeout,
-            a,
-            b,
-            c,
-            d,
-            e,
-            f,
-            g,
-            h,
-            i,
-            j,
-            k,
-            n,
-            counter,
-            m,
-        )
+    def panic_here(self, message: str, *, timeout: float | None = None) -> int:
+        """Panics with this message, on the caller's thread."""
+        return _methods.PANIC_HERE.call(self, timeout, message)

@@ -1,7 +1,7 @@
 //! The functions by their names, with the types that the scenarios leave to the language.
 
 use crate::values::{Json, same};
-use crate::{Runner, Verdict, check_bytes, expect, finish, read};
+use crate::{Runner, Verdict, check_bytes, ended, expect, finish, read};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::time::Duration;
@@ -208,6 +208,18 @@ impl Runner {
                 let half = self.evens[resource(step, 0)].half();
                 finish(step, method, half, |came| compare(step, method, came))
             }
+            "twice" => {
+                let value = u32::read(&step["params"][0]);
+                ended(step, method, c.twice(value), |came| {
+                    compare(step, method, came)
+                })
+            }
+            "fail-here" => ended(step, method, c.fail_here(&failure()), |came| {
+                compare(step, method, came)
+            }),
+            "panic-here" => ended(step, method, c.panic_here(&text()), |came| {
+                compare(step, method, came)
+            }),
             other => Err(format!("the runner does not know {other}")),
         }
     }

@@ -50,8 +50,18 @@ fn finish<T, E: Json + Decode>(
         std::thread::sleep(Duration::from_millis(ms));
         pending.cancel();
     }
+    ended(step, method, pending.wait(), ok)
+}
+
+/// The same of one that has ended.
+fn ended<T, E: Json + Encode>(
+    step: &Value,
+    method: usize,
+    result: Result<T, CallError<E>>,
+    ok: impl FnOnce(T) -> Verdict,
+) -> Verdict {
     let ends = step["ends"].as_str().unwrap_or("ok");
-    match pending.wait() {
+    match result {
         Ok(value) => {
             expect("ended", "ok", ends == "ok")?;
             ok(value)
@@ -173,11 +183,7 @@ fn every_scenario_comes_out_as_written() {
                 break;
             }
         }
-        let verdict = if failed.len() == before {
-            "ok"
-        } else {
-            "failed"
-        };
+        let verdict = ["failed", "ok"][usize::from(failed.len() == before)];
         report.push(json!({ "name": scenario["name"], "verdict": verdict }));
     }
     let folder = concat!(env!("CARGO_TARGET_TMPDIR"), "/../conformance");

@@ -36,6 +36,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{}\n_\n\n",
         },
@@ -46,6 +47,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: true,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{}\n_\n\n",
         },
@@ -56,6 +58,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0xc2bc_2926_3591_6f6c,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 8192,
@@ -75,6 +78,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0x8338_00d0_ee10_520d,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 8192,

@@ -336,10 +336,18 @@ fn value(
 }
 
 fn blocking(plan: &Plan<'_>, call: &Call<'_>, out: &mut Source) {
-    out.docs(
-        "",
-        "Calls it and waits: see tw_call. Returns the ending, or why there was no call.",
-    );
+    let (how, docs) = if call.function.options.is_inline {
+        (
+            "tw_call_inline",
+            "Calls it on this thread: see tw_call_inline. Returns the ending, or why there was no call.",
+        )
+    } else {
+        (
+            "tw_call",
+            "Calls it and waits: see tw_call. Returns the ending, or why there was no call.",
+        )
+    };
+    out.docs("", docs);
     out.line(&format!(
         "static inline uint32_t {}(const {} *client, {}uint64_t deadline_ns, {} *result, tw_error *error) {{",
         call.blocking,
@@ -355,7 +363,7 @@ fn blocking(plan: &Plan<'_>, call: &Call<'_>, out: &mut Source) {
   memset(result, 0, sizeof(*result));
   if (code == TW_OK) {
     submission.deadline_ns = deadline_ns;
-    code = tw_call(&client->tw, &submission, &completion, error);
+    code = @how@(&client->tw, &submission, &completion, error);
   }
   tw_writer_free(&writer);
   return code == TW_OK ? @read@(client, &completion, result, error) : code;
@@ -363,6 +371,7 @@ fn blocking(plan: &Plan<'_>, call: &Call<'_>, out: &mut Source) {
         &[
             ("prepare", &call.prepare),
             ("arguments", &arguments(call)),
+            ("how", how),
             ("read", &call.read),
         ],
     );

@@ -3,6 +3,7 @@
 use super::call::hash;
 use super::plan::Plan;
 use super::source::Source;
+use crate::model::Function;
 
 /// The top: what this is, and how it is used.
 pub(super) fn head(plan: &Plan<'_>, out: &mut Source) {
@@ -89,12 +90,7 @@ pub(super) fn clients(plan: &Plan<'_>, out: &mut Source) {
                 hash(hashes.error),
                 hash(hashes.element)
             ));
-            let flags = if call.function.is_async {
-                "TW_METHOD_ASYNC"
-            } else {
-                "0"
-            };
-            out.line(&format!("       {flags}, 0, NULL}},"));
+            out.line(&format!("       {}, 0, NULL}},", flags(call.function)));
         }
         out.line("  };");
         "methods"
@@ -146,6 +142,23 @@ static inline uint32_t @client@_attach(const @client@ *instance, uint32_t capaci
 static inline uint32_t @client@_close(@client@ *client, tw_error *error) {
   return tw_client_close(&client->tw, error);
 }";
+
+/// `tw_method.flags`.
+fn flags(function: &Function) -> String {
+    let bits = [
+        (function.is_async, "TW_METHOD_ASYNC"),
+        (function.options.is_inline, "TW_METHOD_INLINE"),
+    ];
+    let set: Vec<_> = bits
+        .iter()
+        .filter(|(is, _)| *is)
+        .map(|(_, bit)| *bit)
+        .collect();
+    match set.as_slice() {
+        [] => "0".to_owned(),
+        set => set.join(" | "),
+    }
+}
 
 /// Handles: each a type of its own, so that none passes for another.
 pub(super) fn handles(plan: &Plan<'_>, out: &mut Source) {

@@ -2,8 +2,8 @@
 
 use super::emit;
 use crate::model::{
-    Case, Field, Function, FunctionKind, Hashes, Label, Package, Position, Resource, ResourceId,
-    Type, TypeDef, TypeDefKind, TypeId, TypeKind,
+    Case, Field, Function, FunctionKind, FunctionOptions, Hashes, Label, Package, Position,
+    Resource, ResourceId, Type, TypeDef, TypeDefKind, TypeId, TypeKind,
 };
 
 fn position(line: u32) -> Position {
@@ -126,6 +126,7 @@ impl Builder {
                 error: 3,
                 element: 4,
             },
+            options: FunctionOptions::default(),
             stream: None,
             position: position(100),
         });

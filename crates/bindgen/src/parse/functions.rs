@@ -3,7 +3,9 @@
 use super::types::Types;
 use crate::Refused;
 use crate::hash::Texts;
-use crate::model::{Function, FunctionKind, Policy, ResourceId, StreamOptions, Type, TypeKind};
+use crate::model::{
+    Function, FunctionKind, FunctionOptions, Policy, ResourceId, StreamOptions, Type, TypeKind,
+};
 
 /// What a stream gets where the `.thalweg.toml` says nothing.
 const UNSAID: StreamOptions = StreamOptions {
@@ -77,6 +79,7 @@ pub fn convert(
         ok,
         error,
         hashes,
+        options: FunctionOptions::default(),
         stream,
         position: sources.position(function.span),
     })

@@ -1,5 +1,5 @@
-//! Options that this version knows by name only. Each is checked as if it were here, its place and its value, and is
-//! then refused: nothing in a policy file is ignored, and a file that is right but too early is told so.
+//! All options of a policy file: where each may stand, and what it may say. Those that this version knows by name only are
+//! checked as the others and then refused: nothing in a policy file is ignored, and a file that is right but too early is told so.
 
 use crate::model::Function;
 use toml_edit::Item;
@@ -37,6 +37,9 @@ enum Value {
     OneOf(&'static [&'static str]),
 }
 
+/// Those that are more than a name: [`options`](super::options) reads them.
+const BUILT: &[&str] = &["inline"];
+
 const OPTIONS: &[(&str, Of, Value)] = &[
     ("calls", Of::Interface, Value::Count),
     ("bytes", Of::Interface, Value::Bytes),
@@ -56,14 +59,14 @@ const OPTIONS: &[(&str, Of, Value)] = &[
     ("linger", Of::Stream, Value::Duration),
 ];
 
-/// Why the option `name` is refused; `None` where no version knows it.
-pub fn refusal(name: &str, place: Place<'_>, item: &Item) -> Option<String> {
+/// Whether the option `name` may say that there, or why not; `None` where no version knows it.
+pub fn check(name: &str, place: Place<'_>, item: &Item) -> Option<Result<(), String>> {
     let (_, of, value) = OPTIONS.iter().find(|(known, ..)| *known == name)?;
     let reason = misplaced(of, place)
         .map(str::to_owned)
         .or_else(|| misspelt(value, item))
-        .unwrap_or_else(|| "not in this version".to_owned());
-    Some(reason)
+        .or_else(|| (!BUILT.contains(&name)).then(|| "not in this version".to_owned()));
+    Some(reason.map_or(Ok(()), Err))
 }
 
 fn misplaced(of: &Of, place: Place<'_>) -> Option<&'static str> {

@@ -3,6 +3,7 @@
 //! Keys are `interface.function`, or `interface.resource.method`. Nothing in it is ignored: an unknown key is an error at its line,
 //! and so is one that a later version has.
 
+use super::options;
 use super::planned::{self, Place};
 use super::sources::{Sources, position_of};
 use crate::Refused;
@@ -82,8 +83,8 @@ impl PolicyFile<'_> {
                 _ => false,
             };
             if !item.is_table_like()
-                && let Some(reason) =
-                    Self::place(above).and_then(|place| planned::refusal(name, place, item))
+                && let Some(Err(reason)) =
+                    Self::place(above).and_then(|place| planned::check(name, place, item))
             {
                 return Err(self.refused(span, &key, &reason));
             }
@@ -169,8 +170,15 @@ impl PolicyFile<'_> {
                 ("policy" | "capacity", None) => {
                     "it is an option of a function that returns a stream".to_owned()
                 }
-                _ => planned::refusal(name, Place::Function(function), item)
-                    .unwrap_or_else(|| "unknown; known: `policy`, `capacity`".to_owned()),
+                _ => {
+                    let said = planned::check(name, Place::Function(function), item)
+                        .unwrap_or_else(|| Err("unknown; known: `policy`, `capacity`".to_owned()))
+                        .and_then(|()| options::apply(&mut self.functions[index], name, item));
+                    match said {
+                        Ok(()) => continue,
+                        Err(reason) => reason,
+                    }
+                }
             };
             return Err(self.refused(key_span, &key, &reason));
         }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use super::emit;
 use crate::Refused;
 use crate::model::{
-    Case, Field, Function, FunctionKind, Hashes, Label, Package, Position, Type, TypeDef,
-    TypeDefKind, TypeId, TypeKind,
+    Case, Field, Function, FunctionKind, FunctionOptions, Hashes, Label, Package, Position, Type,
+    TypeDef, TypeDefKind, TypeId, TypeKind,
 };
 
 fn ty(kind: TypeKind, size: u32, align: u32) -> Type {
@@ -58,6 +58,7 @@ fn function(name: &str, params: Vec<Field>, ok: Option<Type>) -> Function {
         ok,
         error: None,
         hashes: Hashes::default(),
+        options: FunctionOptions::default(),
         stream: None,
         position: position(),
     }

@@ -163,11 +163,19 @@ fn method(out: &mut String, package: &Package, number: usize, function: &Functio
         &function.docs,
         &format!("WIT's `{}`.", function.full_name),
     );
+    let (gives, call) = if function.options.is_inline {
+        (
+            format!("Result<{ok}, port::CallError<{error}>>"),
+            "call_inline",
+        )
+    } else {
+        (format!("port::Pending<{ok}, {error}>"), "call")
+    };
     line(
         out,
         &format!(
-            "pub fn {}(&self{declared}) -> port::Pending<{ok}, {error}> {{
-                {client}.call({number}, &{passed}, |reply| {read})
+            "pub fn {}(&self{declared}) -> {gives} {{
+                {client}.{call}({number}, &{passed}, |reply| {read})
             }}
             ",
             in_client(package, function)

@@ -124,6 +124,19 @@ pub fn check(package: &Package) -> Result<(), Refused> {
     ] {
         items.take(name, format!("{what} `{}`", package.interface), first)?;
     }
+    if super::inline::is_there(package) {
+        for (name, what) in [
+            (format!("{interface}Inline"), "inline functions"),
+            (format!("{interface}Inlined"), "inline functions' server"),
+            ("Inline".to_owned(), "type for the inline functions"),
+        ] {
+            items.take(
+                name,
+                format!("{what} of interface `{}`", package.interface),
+                first,
+            )?;
+        }
+    }
     for resource in &package.resources {
         let what = format!("resource `{}`", resource.name);
         let name = camel(&resource.name);

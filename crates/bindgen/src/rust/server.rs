@@ -1,7 +1,8 @@
 //! The glue between the core and the service's traits.
 
 use super::names::{camel, in_service, param, snake};
-use super::{line, params};
+use super::types::{self, owned};
+use super::{inline, line, params};
 use crate::model::{Field, Function, FunctionKind, Package, Type, TypeKind};
 
 /// The server: reads parameters, calls the trait, writes results.
@@ -29,7 +30,11 @@ pub fn server(out: &mut String, package: &Package) {
                     match incoming.method() {{"
         ),
     );
-    for (number, function) in package.functions.iter().enumerate() {
+    let queued = || {
+        let all = package.functions.iter().enumerate();
+        all.filter(|(_, function)| !function.options.is_inline)
+    };
+    for (number, function) in queued() {
         line(
             out,
             &format!(
@@ -42,18 +47,28 @@ pub fn server(out: &mut String, package: &Package) {
         out,
         "other => unreachable!(\"the core passes on methods of the package alone, not {other}\"),
                     }
-                }
-            }
-            ",
+                }",
     );
+    if inline::is_there(package) {
+        line(
+            out,
+            &format!(
+                "
+                fn inline() -> Option<Box<dyn port::Inline>> {{
+                    Some(Box::new({name}Inlined(S::Inline::default())))
+                }}"
+            ),
+        );
+    }
+    line(out, "}\n");
     line(out, &format!("impl<S: {name}> {name}Server<S> {{"));
-    for function in &package.functions {
+    for (_, function) in queued() {
         serve(out, package, function);
     }
     line(out, "}");
 }
 
-fn serve_name(package: &Package, function: &Function) -> String {
+pub(super) fn serve_name(package: &Package, function: &Function) -> String {
     let name = match function.kind {
         FunctionKind::Method(id) => {
             format!("{}-method-{}", package.resources[id.0].name, function.name)
@@ -115,7 +130,7 @@ fn serve(out: &mut String, package: &Package, function: &Function) {
 
 /// Reads the parameters into variables, resources looked up. What is borrowed is looked up first: where that
 /// fails, nothing was taken yet.
-fn read_params(out: &mut String, package: &Package, function: &Function) {
+pub(super) fn read_params(out: &mut String, package: &Package, function: &Function) {
     let fields = &function.params;
     let names = params::pattern(package, function);
     let tuple = params::read_as(package, function);
@@ -175,7 +190,7 @@ fn resource_type(package: &Package, field: &Field) -> Option<String> {
 }
 
 /// An expression that answers with `result`.
-fn reply(package: &Package, function: &Function, result: &str) -> String {
+pub(super) fn reply(package: &Package, function: &Function, result: &str) -> String {
     let ok = |value: &str| match &function.ok {
         Some(Type {
             kind: TypeKind::Own(id),

@@ -2,7 +2,7 @@
 
 use super::names::{camel, in_service, param, snake};
 use super::types::owned;
-use super::{docs, line};
+use super::{docs, inline, line};
 use crate::model::{Function, FunctionKind, Package, Type, TypeKind};
 
 /// The service's trait and one per resource.
@@ -21,6 +21,13 @@ pub fn traits(out: &mut String, package: &Package) {
         /// time. An `async func` returns a [`port::Task`], which goes on in an actor of its own while the next call is served.",
     );
     line(out, &format!("pub trait {name}: Sized + Send + 'static {{"));
+    if inline::is_there(package) {
+        line(
+            out,
+            "/// Serves the functions that run on the caller's thread.",
+        );
+        line(out, &format!("type Inline: {name}Inline;\n"));
+    }
     for resource in &package.resources {
         docs(
             out,
@@ -32,7 +39,7 @@ pub fn traits(out: &mut String, package: &Package) {
     for function in package
         .functions
         .iter()
-        .filter(|f| !matches!(f.kind, FunctionKind::Method(_)))
+        .filter(|f| !matches!(f.kind, FunctionKind::Method(_)) && !f.options.is_inline)
     {
         docs(
             out,
@@ -139,7 +146,7 @@ fn served(package: &Package, function: &Function, ty: &Type) -> String {
     }
 }
 
-fn result(package: &Package, function: &Function) -> String {
+pub(super) fn result(package: &Package, function: &Function) -> String {
     let ok = match function.ok.as_ref() {
         None => "()".to_owned(),
         Some(Type {

@@ -9,8 +9,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use thalweg_port::{
-    Call, Client, Code, Incoming, Method, NoError, Own, Package, Pending, Policy, Service,
-    StreamOptions, StreamReader, StreamWriter, Task,
+    Call, Client, Code, Incoming, Method, MethodOptions, NoError, Own, Package, Pending, Policy,
+    Service, StreamOptions, StreamReader, StreamWriter, Task,
 };
 use thalweg_queue::Parker;
 use thalweg_runtime::native;
@@ -38,6 +38,7 @@ const fn method<P: Decode, T: Decode>(name: &'static str, stream: Option<StreamO
         error: String::HASH,
         element: 0,
         is_async: false,
+        options: MethodOptions::NONE,
         stream,
         description: "",
     }

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex};
 
 use thalweg_port::{
-    Client, Incoming, Method, Package, Policy, Reason, Service, StreamOptions, StreamReader,
-    StreamWriter,
+    Client, Incoming, Method, MethodOptions, Package, Policy, Reason, Service, StreamOptions,
+    StreamReader, StreamWriter,
 };
 use thalweg_wire::{Decode, Handle};
 
@@ -41,6 +41,7 @@ const fn method(policy: Policy) -> Method {
         error: 0,
         element: Record::HASH,
         is_async: false,
+        options: MethodOptions::NONE,
         stream: Some(StreamOptions {
             policy,
             capacity: CAPACITY,

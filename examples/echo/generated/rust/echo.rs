@@ -36,6 +36,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0x8b48_cb05_1347_f86c,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{name:string}\nown<timer>\nvariant{no-name,too-long(u32),",
@@ -49,6 +50,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0x8b48_cb05_1347_f86c,
             element: 0,
             is_async: true,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{self:borrow<timer>,request:record{message:string,",
@@ -63,6 +65,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{self:borrow<timer>,",
@@ -79,6 +82,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0x8b48_cb05_1347_f86c,
             element: 0xba69_1612_fa35_926e,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 64,
@@ -97,6 +101,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{}\nstring\n\n",
         },

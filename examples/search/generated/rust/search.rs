@@ -39,6 +39,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0x4730_cc44_9f54_e61b,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{pattern:string,dir:string,options:record{fixed:bool,",
@@ -54,6 +55,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0x45e3_daaf_d09c_a3d9,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Latest,
                 capacity: 8192,
@@ -72,6 +74,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0x4730_cc44_9f54_e61b,
             element: 0,
             is_async: true,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{pattern:string,dir:string}\nu64\nvariant{pattern(string),",
@@ -85,6 +88,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0x4730_cc44_9f54_e61b,
             element: 0xc2bc_2926_3591_6f6c,
             is_async: true,
+            options: port::MethodOptions::NONE,
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 8192,
@@ -105,6 +109,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{text:string}\nstring\n\n",
         },

@@ -1,0 +1,110 @@
+//! Inline functions: the trait to implement, and the glue.
+
+use super::names::{camel, in_service, param};
+use super::types::owned;
+use super::{docs, line, server, service};
+use crate::model::{Function, Package};
+
+/// Those of a package, with their numbers.
+pub fn functions(package: &Package) -> impl Iterator<Item = (usize, &Function)> {
+    let all = package.functions.iter().enumerate();
+    all.filter(|(_, function)| function.options.is_inline)
+}
+
+/// Whether a package has any.
+pub fn is_there(package: &Package) -> bool {
+    functions(package).next().is_some()
+}
+
+/// The trait and its server, if there is anything for them to do.
+pub fn emit(out: &mut String, package: &Package) {
+    if !is_there(package) {
+        return;
+    }
+    let name = camel(&package.interface);
+    line(
+        out,
+        &format!(
+            "
+            /// The functions of `{}` that run on the caller's thread: `{name}::Inline`.
+            ///
+            /// One is made for each instance, and any number of threads are in it at a time. It does not see what implements [`{name}`],
+            /// and no function of it may wait for anything. A panic ends the call, and this lives on.
+            pub trait {name}Inline: Default + Send + Sync + 'static {{",
+            package.interface
+        ),
+    );
+    for (_, function) in functions(package) {
+        docs(
+            out,
+            &function.docs,
+            &format!("WIT's `{}`.", function.full_name),
+        );
+        let params: String = function
+            .params
+            .iter()
+            .map(|field| format!(", {}: {}", param(&field.name), owned(package, &field.ty)))
+            .collect();
+        let result = match service::result(package, function).as_str() {
+            "()" => String::new(),
+            result => format!(" -> {result}"),
+        };
+        let name = in_service(package, function);
+        line(out, &format!("fn {name}(&self{params}){result};\n"));
+    }
+    line(out, "}");
+    line(
+        out,
+        &format!(
+            "
+            /// The glue of [`{name}Inline`].
+            struct {name}Inlined<I>(I);
+
+            impl<I: {name}Inline> port::Inline for {name}Inlined<I> {{
+                fn dispatch(&self, incoming: port::Inlined<'_>) {{
+                    match incoming.method() {{"
+        ),
+    );
+    for (number, function) in functions(package) {
+        let serve = server::serve_name(package, function);
+        line(out, &format!("{number} => self.{serve}(incoming),"));
+    }
+    line(
+        out,
+        &format!(
+            "other => unreachable!(\"the core passes on inline methods alone, not {{other}}\"),
+                    }}
+                }}
+            }}
+
+            impl<I: {name}Inline> {name}Inlined<I> {{"
+        ),
+    );
+    for (_, function) in functions(package) {
+        serve(out, package, function);
+    }
+    line(out, "}");
+}
+
+fn serve(out: &mut String, package: &Package, function: &Function) {
+    let serve = server::serve_name(package, function);
+    line(
+        out,
+        &format!("fn {serve}(&self, incoming: port::Inlined<'_>) {{"),
+    );
+    server::read_params(out, package, function);
+    let arguments: Vec<_> = function
+        .params
+        .iter()
+        .map(|field| param(&field.name))
+        .collect();
+    let name = in_service(package, function);
+    let call = format!("self.0.{name}({})", arguments.join(", "));
+    if function.ok.is_none() && function.error.is_none() {
+        line(out, &format!("{call};\nincoming.reply(&());"));
+    } else {
+        line(out, &format!("let result = {call};"));
+        line(out, &server::reply(package, function, "result"));
+    }
+    line(out, "}\n");
+}
