@@ -62,7 +62,7 @@ typedef struct tw_error {
 #define TW_CALL_ENDED 1u    /* the call `call` ended with `code` */
 #define TW_STREAM_READY 2u  /* an armed stream has something; `call` is the stream's handle */
 #define TW_STILL_RUNNING 3u /* reserved: the call `call` has not ended yet */
-#define TW_HOST_CALL 4u     /* reserved: the service calls its host */
+#define TW_HOST_CALL 4u     /* the service asks its host: `code` is the import's number */
 
 /* One entry of a completion queue. `data` and `message` are valid until `release`. */
 typedef struct tw_completion {
@@ -239,6 +239,20 @@ typedef struct tw_table {
   uint32_t (*call_inline)(tw_handle client, uint32_t method, const uint8_t *args,
                           uint64_t args_size, uint64_t deadline_ns, tw_completion *out,
                           tw_error *error);
+
+  /* What the client's service asks of its host comes to `port` from now on: a TW_HOST_CALL with `token`, whose
+   * `code` is the number of the import, whose `data` are its arguments, and whose `call` is answered by
+   * host_answer. It has one of the port's places until it is reaped; where there is none the service
+   * gets TW_OVERLOADED, and TW_CLOSED where the port is closed or there is none. TW_ARGUMENT: the service asks
+   * nothing. */
+  uint32_t (*client_host)(tw_handle client, tw_handle port, uint64_t token, tw_error *error);
+  /* Ends what a host was asked. `data` is a message with TW_OK (the result) and TW_ERROR (the error), else
+   * text that says why, and may be empty then. Any thread may. TW_STALE: it has ended, by its deadline or
+   * with the call for which it was asked. */
+  uint32_t (*host_answer)(tw_handle call, uint32_t code, const uint8_t *data, uint64_t data_size,
+                          tw_error *error);
+  /* By when it must be answered; TW_FOREVER: whenever. */
+  uint32_t (*host_deadline)(tw_handle call, uint64_t *deadline_ns, tw_error *error);
 } tw_table;
 
 /* The one symbol of a library. Never NULL; `abi` is what the caller was built with. */

@@ -304,6 +304,8 @@ static void a_null_pointer_is_refused_by_every_function(void) {
   CHECK_CODE(table->call_inline(client.tw.instance, 0, NULL, 0, 0, &completion, &error),
              TW_ARGUMENT);
   CHECK_CODE(table->call_inline(client.tw.instance, 0, &byte, 1, 0, NULL, &error), TW_ARGUMENT);
+  CHECK_CODE(table->host_answer(0, TW_OK, NULL, 1, &error), TW_ARGUMENT);
+  CHECK_CODE(table->host_deadline(client.tw.instance, NULL, &error), TW_ARGUMENT);
   /* No error to fill is legal everywhere. */
   CHECK_CODE(table->client_open(NULL, NULL), TW_ARGUMENT);
   CHECK_CODE(table->client_close(0, NULL), TW_ARGUMENT);
@@ -325,6 +327,9 @@ static void a_null_pointer_is_refused_by_every_function(void) {
   CHECK_CODE(table->stream_join(0, 0, NULL), TW_ARGUMENT);
   CHECK_CODE(table->stream_fd(0, NULL, NULL), TW_ARGUMENT);
   CHECK_CODE(table->call_inline(0, 0, NULL, 0, 0, NULL, NULL), TW_ARGUMENT);
+  CHECK_CODE(table->client_host(0, 0, 0, NULL), TW_ARGUMENT);
+  CHECK_CODE(table->host_answer(0, 0, NULL, 0, NULL), TW_ARGUMENT);
+  CHECK_CODE(table->host_deadline(0, NULL, NULL), TW_ARGUMENT);
   CHECK_CODE(conformance_u64_stream_close(&stream.ok, &error), TW_OK);
   close_client(&client);
 }

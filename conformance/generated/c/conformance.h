@@ -9,7 +9,7 @@
 
 #define CONFORMANCE_PACKAGE "thalweg:conformance"
 #define CONFORMANCE_VERSION "0.1.0"
-#define CONFORMANCE_LAYOUT UINT64_C(0x0cc2f64f0a3d5f55)
+#define CONFORMANCE_LAYOUT UINT64_C(0xb43664451ba65fa6)
 
 /* Methods by number: tw_submission.method. */
 enum {
@@ -81,7 +81,10 @@ enum {
   CONFORMANCE_METHOD_COUNTERS = 65,
   CONFORMANCE_METHOD_TWICE = 66,
   CONFORMANCE_METHOD_FAIL_HERE = 67,
-  CONFORMANCE_METHOD_PANIC_HERE = 68
+  CONFORMANCE_METHOD_PANIC_HERE = 68,
+  CONFORMANCE_METHOD_ASK = 69,
+  CONFORMANCE_METHOD_ASK_LATER = 70,
+  CONFORMANCE_METHOD_TELL = 71
 };
 
 /* ---- Types ----------------------------------------------------------------------------------- */
@@ -1487,9 +1490,21 @@ static inline const tw_expected *conformance_expected(void) {
        UINT64_C(0xaf37f91c28ff1cfa), UINT64_C(0x4d2bdf193e8526d1),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
        TW_METHOD_INLINE, 0, NULL},
+      {"conformance.ask",
+       UINT64_C(0x77db3263238feb8e), UINT64_C(0x704be0d8faaffc58),
+       UINT64_C(0x4d2bdf193e8526d1), UINT64_C(0x0000000000000000),
+       0, 0, NULL},
+      {"conformance.ask-later",
+       UINT64_C(0x77db3263238feb8e), UINT64_C(0x704be0d8faaffc58),
+       UINT64_C(0x4d2bdf193e8526d1), UINT64_C(0x0000000000000000),
+       TW_METHOD_ASYNC, 0, NULL},
+      {"conformance.tell",
+       UINT64_C(0x2f97225a50d5698a), UINT64_C(0x4d35d3193e8d66f2),
+       UINT64_C(0x4d2bdf193e8526d1), UINT64_C(0x0000000000000000),
+       TW_METHOD_ASYNC, 0, NULL},
   };
   static const tw_expected expected = {CONFORMANCE_PACKAGE, CONFORMANCE_VERSION,
-    CONFORMANCE_LAYOUT, methods, 69};
+    CONFORMANCE_LAYOUT, methods, 72};
   return &expected;
 }
 
@@ -8099,6 +8114,286 @@ static inline uint32_t conformance_panic_here(const conformance_client *client, 
   }
   tw_writer_free(&writer);
   return code == TW_OK ? conformance_panic_here_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.ask ------------------------------------------------------------------------- */
+
+/* ask: func(key: u64) -> result<string, u32>
+ *
+ * Looks up in the host's oracle, and gives what it said: its text, or the number of the code of how else it ended. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_ask_result {
+  tw_reply reply;
+  tw_text ok; /* where TW_OK */
+  uint32_t error; /* where TW_ERROR */
+} conformance_ask_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_ask_prepare(const conformance_client *client, uint64_t key,
+                                               tw_writer *writer, tw_submission *submission,
+                                               tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x77db3263238feb8e), 0, 8);
+  tw_put(writer, root, &key, sizeof(key));
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_ASK, "conformance_ask", submission,
+                    error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_ask_submit(const conformance_client *client, uint64_t key,
+                                              uint64_t deadline_ns, uint64_t token,
+                                              tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_ask_prepare(client, key, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_ask_read(const conformance_client *client,
+                                            tw_completion *completion,
+                                            conformance_ask_result *result, tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const tw_slice *root = (const tw_slice *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x704be0d8faaffc58), 8);
+    if (!root || !(tw_check_text(reader, *root))) {
+      return tw_reply_malformed(&result->reply, "conformance_ask", error);
+    }
+    result->ok = tw_text_view(result->reply.base, *root);
+    return TW_OK;
+  }
+  if (result->reply.completion.code == TW_ERROR) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x4d2bdf193e8526d1), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_ask", error);
+    }
+    result->error = *root;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_ask(const conformance_client *client, uint64_t key,
+                                       uint64_t deadline_ns, conformance_ask_result *result,
+                                       tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_ask_prepare(client, key, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_ask_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.ask-later ------------------------------------------------------------------- */
+
+/* ask-later: async func(key: u64) -> result<string, u32>
+ *
+ * The same as an `async func`. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_ask_later_result {
+  tw_reply reply;
+  tw_text ok; /* where TW_OK */
+  uint32_t error; /* where TW_ERROR */
+} conformance_ask_later_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_ask_later_prepare(const conformance_client *client,
+                                                     uint64_t key, tw_writer *writer,
+                                                     tw_submission *submission, tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x77db3263238feb8e), 0, 8);
+  tw_put(writer, root, &key, sizeof(key));
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_ASK_LATER, "conformance_ask_later",
+                    submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_ask_later_submit(const conformance_client *client, uint64_t key,
+                                                    uint64_t deadline_ns, uint64_t token,
+                                                    tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_ask_later_prepare(client, key, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_ask_later_read(const conformance_client *client,
+                                                  tw_completion *completion,
+                                                  conformance_ask_later_result *result,
+                                                  tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const tw_slice *root = (const tw_slice *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x704be0d8faaffc58), 8);
+    if (!root || !(tw_check_text(reader, *root))) {
+      return tw_reply_malformed(&result->reply, "conformance_ask_later", error);
+    }
+    result->ok = tw_text_view(result->reply.base, *root);
+    return TW_OK;
+  }
+  if (result->reply.completion.code == TW_ERROR) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x4d2bdf193e8526d1), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_ask_later", error);
+    }
+    result->error = *root;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_ask_later(const conformance_client *client, uint64_t key,
+                                             uint64_t deadline_ns,
+                                             conformance_ask_later_result *result,
+                                             tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_ask_later_prepare(client, key, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_ask_later_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.tell ------------------------------------------------------------------------ */
+
+/* tell: async func(words: list<string>, at: option<u32>) -> result<u64, u32>
+ *
+ * Tells the host's oracle, and gives what it said. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_tell_result {
+  tw_reply reply;
+  uint64_t ok; /* where TW_OK */
+  uint32_t error; /* where TW_ERROR */
+} conformance_tell_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_tell_prepare(const conformance_client *client,
+                                                conformance_list_string_in words,
+                                                const conformance_option_u32 *at,
+                                                tw_writer *writer, tw_submission *submission,
+                                                tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x2f97225a50d5698a), 0, 16);
+  if (!at) {
+    writer->status = TW_ARGUMENT;
+  } else {
+    conformance_list_string_write(writer, root, words);
+    conformance_option_u32_write(writer, root + 8, at);
+  }
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_TELL, "conformance_tell", submission,
+                    error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_tell_submit(const conformance_client *client,
+                                               conformance_list_string_in words,
+                                               const conformance_option_u32 *at,
+                                               uint64_t deadline_ns, uint64_t token,
+                                               tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_tell_prepare(client, words, at, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_tell_read(const conformance_client *client,
+                                             tw_completion *completion,
+                                             conformance_tell_result *result, tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint64_t *root = (const uint64_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x4d35d3193e8d66f2), 8);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_tell", error);
+    }
+    result->ok = *root;
+    tw_reply_release(&result->reply);
+    return TW_OK;
+  }
+  if (result->reply.completion.code == TW_ERROR) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x4d2bdf193e8526d1), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_tell", error);
+    }
+    result->error = *root;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_tell(const conformance_client *client,
+                                        conformance_list_string_in words,
+                                        const conformance_option_u32 *at, uint64_t deadline_ns,
+                                        conformance_tell_result *result, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_tell_prepare(client, words, at, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_tell_read(client, &completion, result, error) : code;
 }
 
 #endif

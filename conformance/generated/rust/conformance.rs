@@ -28,7 +28,7 @@ use thalweg::wire::{self, Decode as _};
 pub const PACKAGE: port::Package = port::Package {
     name: "thalweg:conformance",
     version: "0.1.0",
-    layout: 0x0cc2_f64f_0a3d_5f55,
+    layout: 0xb436_6445_1ba6_5fa6,
     methods: &[
         port::Method {
             name: "conformance.echo-bool",
@@ -911,6 +911,74 @@ pub const PACKAGE: port::Package = port::Package {
             options: port::MethodOptions { is_inline: true },
             stream: None,
             description: "record{message:string}\nu32\n\n",
+        },
+        port::Method {
+            name: "conformance.ask",
+            params: 0x77db_3263_238f_eb8e,
+            ok: 0x704b_e0d8_faaf_fc58,
+            error: 0x4d2b_df19_3e85_26d1,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{key:u64}\nstring\nu32\n",
+        },
+        port::Method {
+            name: "conformance.ask-later",
+            params: 0x77db_3263_238f_eb8e,
+            ok: 0x704b_e0d8_faaf_fc58,
+            error: 0x4d2b_df19_3e85_26d1,
+            element: 0,
+            is_async: true,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{key:u64}\nstring\nu32\n",
+        },
+        port::Method {
+            name: "conformance.tell",
+            params: 0x2f97_225a_50d5_698a,
+            ok: 0x4d35_d319_3e8d_66f2,
+            error: 0x4d2b_df19_3e85_26d1,
+            element: 0,
+            is_async: true,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{words:list<string>,at:option<u32>}\nu64\nu32\n",
+        },
+    ],
+    imports: &[
+        port::Method {
+            name: "oracle.look-up",
+            params: 0x77db_3263_238f_eb8e,
+            ok: 0x704b_e0d8_faaf_fc58,
+            error: 0x4d35_d319_3e8d_66f2,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{key:u64}\nstring\nu64\n",
+        },
+        port::Method {
+            name: "oracle.tell",
+            params: 0x2f97_225a_50d5_698a,
+            ok: 0x4d35_d319_3e8d_66f2,
+            error: 0,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{words:list<string>,at:option<u32>}\nu64\n\n",
+        },
+        port::Method {
+            name: "oracle.nod",
+            params: 0x651b_ccb0_340f_0ef8,
+            ok: 0xaf64_124c_8602_484e,
+            error: 0,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{}\n_\n\n",
         },
     ],
 };
@@ -3203,6 +3271,20 @@ pub trait Conformance: Sized + Send + 'static {
 
     /// How many counters live.
     fn counters(&mut self, call: &port::Call) -> u32;
+
+    /// Looks up in the host's oracle, and gives what it said: its text, or the number of the code of how else it ended.
+    fn ask(&mut self, call: &port::Call, key: u64) -> Result<String, u32>;
+
+    /// The same as an `async func`.
+    fn ask_later(&mut self, call: &port::Call, key: u64) -> port::Task<Result<String, u32>>;
+
+    /// Tells the host's oracle, and gives what it said.
+    fn tell(
+        &mut self,
+        call: &port::Call,
+        words: Vec<String>,
+        at: Option<u32>,
+    ) -> port::Task<Result<u64, u32>>;
 }
 
 /// A number that is kept.
@@ -3308,6 +3390,9 @@ impl<S: Conformance> port::Service for ConformanceServer<S> {
             63 => self.serve_even(incoming),
             64 => self.serve_even_method_half(incoming),
             65 => self.serve_counters(incoming),
+            69 => self.serve_ask(incoming),
+            70 => self.serve_ask_later(incoming),
+            71 => self.serve_tell(incoming),
             other => unreachable!("the core passes on methods of the package alone, not {other}"),
         }
     }
@@ -3959,6 +4044,42 @@ impl<S: Conformance> ConformanceServer<S> {
         let result = self.0.counters(incoming.call());
         incoming.reply(&result)
     }
+
+    fn serve_ask(&mut self, incoming: port::Incoming) {
+        let (key,) = match incoming.params::<(u64,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.ask(incoming.call(), key);
+        match result {
+            Ok(value) => incoming.reply(&value),
+            Err(error) => incoming.reply_error(&error),
+        }
+    }
+
+    fn serve_ask_later(&mut self, incoming: port::Incoming) {
+        let (key,) = match incoming.params::<(u64,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let task = self.0.ask_later(incoming.call(), key);
+        incoming.run(task, |incoming, result| match result {
+            Ok(value) => incoming.reply(&value),
+            Err(error) => incoming.reply_error(&error),
+        });
+    }
+
+    fn serve_tell(&mut self, incoming: port::Incoming) {
+        let (words, at) = match incoming.params::<(Vec<String>, Option<u32>)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let task = self.0.tell(incoming.call(), words, at);
+        incoming.run(task, |incoming, result| match result {
+            Ok(value) => incoming.reply(&value),
+            Err(error) => incoming.reply_error(&error),
+        });
+    }
 }
 
 /// The functions of `conformance` that run on the caller's thread: `Conformance::Inline`.
@@ -4037,6 +4158,19 @@ impl ConformanceClient {
         make: impl Fn() -> S + Send + 'static,
     ) -> Result<Self, port::Failure> {
         let client = port::Client::start(move || ConformanceServer::new(make()))?;
+        Ok(Self { client })
+    }
+
+    /// Starts an instance of what `make` makes, and one of what `host` makes, which answers what it asks.
+    ///
+    /// # Errors
+    /// The runtime could not be started.
+    pub fn start_with_host<S: Conformance, H: Oracle>(
+        make: impl Fn() -> S + Send + 'static,
+        host: impl Fn() -> H + Send + 'static,
+    ) -> Result<Self, port::Failure> {
+        let host = port::Client::start(move || OracleServer::new(host()))?;
+        let client = port::Client::start_with_host(move || ConformanceServer::new(make()), &host)?;
         Ok(Self { client })
     }
 
@@ -4505,6 +4639,28 @@ impl ConformanceClient {
         self.client
             .call_inline(68, &(message,), |reply| reply.value::<u32>())
     }
+
+    /// Looks up in the host's oracle, and gives what it said: its text, or the number of the code of how else it ended.
+    pub fn ask(&self, key: u64) -> port::Pending<String, u32> {
+        self.client
+            .call(69, &(key,), |reply| reply.value::<String>())
+    }
+
+    /// The same as an `async func`.
+    pub fn ask_later(&self, key: u64) -> port::Pending<String, u32> {
+        self.client
+            .call(70, &(key,), |reply| reply.value::<String>())
+    }
+
+    /// Tells the host's oracle, and gives what it said.
+    pub fn tell(
+        &self,
+        words: &dyn wire::Encode<As = Vec<String>>,
+        at: Option<u32>,
+    ) -> port::Pending<u64, u32> {
+        self.client
+            .call(71, &(words, at), |reply| reply.value::<u64>())
+    }
 }
 
 /// A number that is kept.
@@ -4598,5 +4754,152 @@ impl EvenClient {
     pub fn half(&self) -> port::Pending<u32, port::NoError> {
         self.client()
             .call(64, &(self.own.handle(),), |reply| reply.value::<u32>())
+    }
+}
+
+/// What a host offers: the imports in the order of their numbers.
+pub const HOST_PACKAGE: port::Package = port::Package {
+    name: "thalweg:conformance/oracle",
+    version: "0.1.0",
+    layout: 0xe8ff_089c_15f1_9119,
+    methods: &[
+        port::Method {
+            name: "oracle.look-up",
+            params: 0x77db_3263_238f_eb8e,
+            ok: 0x704b_e0d8_faaf_fc58,
+            error: 0x4d35_d319_3e8d_66f2,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{key:u64}\nstring\nu64\n",
+        },
+        port::Method {
+            name: "oracle.tell",
+            params: 0x2f97_225a_50d5_698a,
+            ok: 0x4d35_d319_3e8d_66f2,
+            error: 0,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{words:list<string>,at:option<u32>}\nu64\n\n",
+        },
+        port::Method {
+            name: "oracle.nod",
+            params: 0x651b_ccb0_340f_0ef8,
+            ok: 0xaf64_124c_8602_484e,
+            error: 0,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{}\n_\n\n",
+        },
+    ],
+    imports: &[],
+};
+
+/// What the service asks of its host.
+///
+/// This is how what implements [`Conformance`] asks its host, as a part of the call for which it does: it has that call's deadline, and is
+/// cancelled with it.
+#[derive(Clone, Debug)]
+pub struct OracleHost(port::Call);
+
+impl OracleHost {
+    /// The host, for what is asked on behalf of `call`.
+    pub fn of(call: &port::Call) -> Self {
+        Self(call.clone())
+    }
+
+    /// `key` in words: even ones have some, odd ones are an error with the key.
+    pub fn look_up(&self, key: u64) -> port::Pending<String, u64> {
+        self.0.ask(0, &(key,), |reply| reply.value::<String>())
+    }
+
+    /// How many bytes the words have, all together, and `at` is added if it is there.
+    pub fn tell(
+        &self,
+        words: &dyn wire::Encode<As = Vec<String>>,
+        at: Option<u32>,
+    ) -> port::Pending<u64, port::NoError> {
+        self.0.ask(1, &(words, at), |reply| reply.value::<u64>())
+    }
+
+    /// Nothing, and nothing comes back.
+    pub fn nod(&self) -> port::Pending<(), port::NoError> {
+        self.0.ask(2, &(), |reply| reply.value::<()>())
+    }
+}
+
+/// What the service asks of its host.
+///
+/// Implement it and hand it to the server below. A `func` is answered when it returns; it runs on the instance's actor, one call at a
+/// time. An `async func` returns a [`port::Task`], which goes on in an actor of its own while the next call is served.
+pub trait Oracle: Sized + Send + 'static {
+    /// `key` in words: even ones have some, odd ones are an error with the key.
+    fn look_up(&mut self, call: &port::Call, key: u64) -> Result<String, u64>;
+
+    /// How many bytes the words have, all together, and `at` is added if it is there.
+    fn tell(&mut self, call: &port::Call, words: Vec<String>, at: Option<u32>) -> u64;
+
+    /// Nothing, and nothing comes back.
+    fn nod(&mut self, call: &port::Call);
+}
+
+/// Serves what implements [`Oracle`]: what a library exports and a client starts.
+#[derive(Debug)]
+pub struct OracleServer<S>(S);
+
+impl<S: Oracle> OracleServer<S> {
+    /// Serves `service`.
+    pub fn new(service: S) -> Self {
+        Self(service)
+    }
+}
+
+impl<S: Oracle> port::Service for OracleServer<S> {
+    const PACKAGE: &'static port::Package = &HOST_PACKAGE;
+
+    fn dispatch(&mut self, incoming: port::Incoming) {
+        match incoming.method() {
+            0 => self.serve_look_up(incoming),
+            1 => self.serve_tell(incoming),
+            2 => self.serve_nod(incoming),
+            other => unreachable!("the core passes on methods of the package alone, not {other}"),
+        }
+    }
+}
+
+impl<S: Oracle> OracleServer<S> {
+    fn serve_look_up(&mut self, incoming: port::Incoming) {
+        let (key,) = match incoming.params::<(u64,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.look_up(incoming.call(), key);
+        match result {
+            Ok(value) => incoming.reply(&value),
+            Err(error) => incoming.reply_error(&error),
+        }
+    }
+
+    fn serve_tell(&mut self, incoming: port::Incoming) {
+        let (words, at) = match incoming.params::<(Vec<String>, Option<u32>)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.tell(incoming.call(), words, at);
+        incoming.reply(&result)
+    }
+
+    fn serve_nod(&mut self, incoming: port::Incoming) {
+        match incoming.params::<()>() {
+            Ok(()) => {}
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        self.0.nod(incoming.call());
+        incoming.reply(&());
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::conformance::{
     Color, Conformance, ConformanceInline, Days, Failure, Fixed, Item, Keywords, Names, Nested,
-    Point, Rights, Scalars, Shape, Spot, Wide,
+    OracleHost, Point, Rights, Scalars, Shape, Spot, Wide,
 };
 use crate::{EvenNumber, KeptNumber};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use thalweg::queue::clock;
 use thalweg::runtime::wait;
-use thalweg::{Call, StreamReader, Task};
+use thalweg::{Call, CallError, Code, StreamReader, Task};
 
 /// How often what waits looks whether it was cancelled. Only a service of tests may wait so.
 const LOOK: Duration = Duration::from_millis(1);
@@ -53,6 +53,14 @@ fn numbers(call: &Call, numbers: impl Iterator<Item = u64> + Send + 'static) -> 
 
 fn failing(how: Option<Failure>) -> Result<u64, Failure> {
     how.map_or(Ok(7), Err)
+}
+
+/// What the host said, or the number of the code of how else it ended.
+fn said<T, E>(ended: Result<T, CallError<E>>) -> Result<T, u32> {
+    ended.map_err(|why| match why {
+        CallError::Service(_) => Code::Error as u32,
+        CallError::Ended(failure) => failure.code as u32,
+    })
 }
 
 /// Waits in an actor until `deadline`, in ns of the clock, or until the call is to stop.
@@ -233,6 +241,22 @@ impl Conformance for Echo {
                 clock::deadline(Duration::from_millis(milliseconds.into())),
             );
             milliseconds
+        })
+    }
+
+    fn ask(&mut self, call: &Call, key: u64) -> Result<String, u32> {
+        said(OracleHost::of(call).look_up(key).wait())
+    }
+
+    fn ask_later(&mut self, _: &Call, key: u64) -> Task<Result<String, u32>> {
+        Task::new(move |call| said(OracleHost::of(call).look_up(key).wait()))
+    }
+
+    fn tell(&mut self, _: &Call, words: Vec<String>, at: Option<u32>) -> Task<Result<u64, u32>> {
+        Task::new(move |call| {
+            let oracle = OracleHost::of(call);
+            said(oracle.nod().wait())?;
+            said(oracle.tell(&words, at).wait())
         })
     }
 

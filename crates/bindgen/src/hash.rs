@@ -135,8 +135,8 @@ impl Texts<'_> {
 }
 
 /// The hash over a whole package: `name params ok error element` of each function, a line each.
-pub fn of_package(functions: &[Function]) -> u64 {
-    let lines = functions.iter().map(|function| {
+pub fn of_package<'a>(functions: impl IntoIterator<Item = &'a Function>) -> u64 {
+    let lines = functions.into_iter().map(|function| {
         let Hashes {
             params,
             ok,

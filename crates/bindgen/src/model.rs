@@ -35,8 +35,37 @@ pub struct Package {
     pub resources: Vec<Resource>,
     /// Functions, constructors and methods; the place is the method's number.
     pub functions: Vec<Function>,
-    /// FNV-1a over all functions' names and hashes: `tw_table.layout`.
+    /// What its service asks of its host, if it asks anything.
+    pub host: Option<Host>,
+    /// FNV-1a over all functions' names and hashes, those of the host behind the others: `tw_table.layout`.
     pub layout: u64,
+}
+
+impl Package {
+    /// What the host offers, as a package of its own: the same types, and no resource.
+    pub fn of_host(&self) -> Option<Self> {
+        let host = self.host.as_ref()?;
+        Some(Self {
+            interface: host.interface.clone(),
+            docs: host.docs.clone(),
+            resources: Vec::new(),
+            functions: host.functions.clone(),
+            host: None,
+            layout: crate::hash::of_package(&host.functions),
+            ..self.clone()
+        })
+    }
+}
+
+/// The one interface that a world imports for its functions: what the host has for the service. They take and give values.
+#[derive(Clone, Debug)]
+pub struct Host {
+    /// Its name.
+    pub interface: String,
+    /// Its documentation, lines without comment marks.
+    pub docs: String,
+    /// The place is the import's number.
+    pub functions: Vec<Function>,
 }
 
 /// Index into [`Package::types`].

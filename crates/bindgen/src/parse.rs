@@ -1,10 +1,11 @@
 //! From WIT and its `.thalweg.toml` to [`Package`].
 //!
 //! `wit-parser` reads the grammar and works the sizes out. What is added here is what Thalweg asks of a package, each with
-//! the place where it is missing: a version, one world that exports one interface, no imports, and none of the constructs that no
-//! generator can write.
+//! the place where it is missing: a version, one world that exports one interface and imports one at most, and none of the constructs
+//! that no generator can write.
 
 mod functions;
+mod host;
 mod options;
 mod planned;
 mod policy;
@@ -36,6 +37,7 @@ pub fn parse(path: &Path) -> Result<Package, Refused> {
         ));
     };
     let (interface_name, interface_id) = exported_interface(&sources, &resolve, id)?;
+    let imported = host::imported_interface(&sources, &resolve, id)?;
     let interface = &resolve.interfaces[interface_id];
 
     let mut types = Types::new(&sources, &resolve, interface_id)?;
@@ -46,6 +48,10 @@ pub fn parse(path: &Path) -> Result<Package, Refused> {
     for function in interface.functions.values() {
         functions.push(functions::convert(&mut types, &interface_name, function)?);
     }
+    let host = match imported {
+        Some(imported) => Some(host::convert(&mut types, imported)?),
+        None => None,
+    };
     let Types {
         defs, resources, ..
     } = types;
@@ -63,7 +69,12 @@ pub fn parse(path: &Path) -> Result<Package, Refused> {
         version: version.to_string(),
         interface: interface_name,
         docs: package_docs(&resolve, id, interface),
-        layout: hash::of_package(&functions),
+        layout: hash::of_package(
+            functions
+                .iter()
+                .chain(host.iter().flat_map(|host| &host.functions)),
+        ),
+        host,
         types: defs,
         resources,
         functions,
@@ -105,37 +116,6 @@ fn exported_interface(
             construct,
             "a package has one world; this is a second one",
         ));
-    }
-
-    for (key, item) in &world.imports {
-        let refuse = |construct: String| {
-            let reason =
-                "a service imports nothing; only an interface that has types alone may be used";
-            let span = if item.span().is_known() {
-                item.span()
-            } else {
-                world.span
-            };
-            Err(sources.refused(span, construct, reason))
-        };
-        match item {
-            WorldItem::Interface { id, .. } => {
-                let interface = &resolve.interfaces[*id];
-                let is_resource =
-                    |id| matches!(resolve.types[id].kind, wit_parser::TypeDefKind::Resource);
-                if !interface.functions.is_empty()
-                    || interface.types.values().any(|id| is_resource(*id))
-                {
-                    return refuse(format!("import of `{}`", resolve.name_world_key(key)));
-                }
-            }
-            WorldItem::Function(function) => {
-                return refuse(format!("import of `{}`", function.name));
-            }
-            WorldItem::Type { .. } => {
-                return refuse(format!("import of `{}`", resolve.name_world_key(key)));
-            }
-        }
     }
 
     let mut exported = None;

@@ -6,6 +6,7 @@
 mod client;
 mod codec;
 mod format;
+mod host;
 mod inline;
 mod names;
 mod params;
@@ -33,9 +34,10 @@ pub fn emit(package: &Package) -> Result<Vec<Output>, Refused> {
         codec::definition(&mut out, package, id, def);
     }
     service::traits(&mut out, package);
-    server::server(&mut out, package);
+    server::server(&mut out, package, "PACKAGE");
     inline::emit(&mut out, package);
     client::clients(&mut out, package);
+    host::emit(&mut out, package);
     let contents = format::rustfmt(&(header(package, &out) + &out)).map_err(|reason| Refused {
         position: package.functions[0].position.clone(),
         construct: format!("package `{}:{}`", package.namespace, package.name),
@@ -134,18 +136,25 @@ fn header(package: &Package, body: &str) -> String {
 }
 
 fn package_constant(out: &mut String, package: &Package) {
+    line(
+        out,
+        "\n/// The package: its methods in the order of their numbers, with the hashes of their layouts.",
+    );
+    constant(out, package, "PACKAGE", &package.name);
+}
+
+/// A constant called `constant` of what is offered under `name`.
+fn constant(out: &mut String, package: &Package, constant: &str, name: &str) {
     let Package {
         namespace,
-        name,
         version,
         layout,
         ..
     } = package;
     line(
         out,
-        "\n/// The package: its methods in the order of their numbers, with the hashes of their layouts.",
+        &format!("pub const {constant}: port::Package = port::Package {{"),
     );
-    line(out, "pub const PACKAGE: port::Package = port::Package {");
     line(
         out,
         &format!(
@@ -160,45 +169,46 @@ fn package_constant(out: &mut String, package: &Package) {
         resources: &package.resources,
     };
     for function in &package.functions {
-        let stream = match function.stream {
-            None => "None".to_owned(),
-            Some(options) => {
-                let policy = match options.policy {
-                    Policy::Block => "Block",
-                    Policy::Latest => "Latest",
-                    Policy::DropNewest => "DropNewest",
-                    Policy::DropOldest => "DropOldest",
-                    Policy::Fail => "Fail",
-                };
-                format!(
-                    "Some(port::StreamOptions {{ policy: port::Policy::{policy}, capacity: {} }})",
-                    number(u64::from(options.capacity))
-                )
-            }
-        };
-        let hashes = function.hashes;
-        let full_name = &function.full_name;
-        line(
-            out,
-            &format!(
-                "port::Method {{ name: {full_name:?}, params: {}, ok: {},",
-                hex(hashes.params),
-                hex(hashes.ok)
-            ),
-        );
-        line(
-            out,
-            &format!(
-                "error: {}, element: {}, is_async: {}, options: {}, stream: {stream}, description: {} }},",
-                hex(hashes.error),
-                hex(hashes.element),
-                function.is_async,
-                options(function),
-                codec::literal(&texts.of_description(function)),
-            ),
-        );
+        line(out, &method(texts, function));
+    }
+    line(out, "], imports: &[");
+    for function in package.host.iter().flat_map(|host| &host.functions) {
+        line(out, &method(texts, function));
     }
     line(out, "] };");
+}
+
+/// A function as `port` has it, and a comma.
+fn method(texts: crate::hash::Texts<'_>, function: &Function) -> String {
+    let stream = match function.stream {
+        None => "None".to_owned(),
+        Some(options) => {
+            let policy = match options.policy {
+                Policy::Block => "Block",
+                Policy::Latest => "Latest",
+                Policy::DropNewest => "DropNewest",
+                Policy::DropOldest => "DropOldest",
+                Policy::Fail => "Fail",
+            };
+            format!(
+                "Some(port::StreamOptions {{ policy: port::Policy::{policy}, capacity: {} }})",
+                number(u64::from(options.capacity))
+            )
+        }
+    };
+    let hashes = function.hashes;
+    format!(
+        "port::Method {{ name: {:?}, params: {}, ok: {}, error: {}, element: {}, is_async: {}, options: {},
+        stream: {stream}, description: {} }},",
+        function.full_name,
+        hex(hashes.params),
+        hex(hashes.ok),
+        hex(hashes.error),
+        hex(hashes.element),
+        function.is_async,
+        options(function),
+        codec::literal(&texts.of_description(function)),
+    )
 }
 
 /// What the policy file says of a function, as `port` has it.

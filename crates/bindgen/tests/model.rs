@@ -35,6 +35,9 @@ fn dump(package: &Package) -> String {
         "{namespace}:{name}@{version} interface {interface} layout {layout:#018x}"
     ));
     line(format!("docs {:?}", package.docs));
+    if let Some(host) = &package.host {
+        line(format!("asks {} docs {:?}", host.interface, host.docs));
+    }
     for def in &package.types {
         let at = format!("{}:{}", def.position.line, def.position.column);
         line(format!(
@@ -87,7 +90,8 @@ fn dump(package: &Package) -> String {
             resource.name, resource.position.line, resource.docs
         ));
     }
-    for (number, f) in package.functions.iter().enumerate() {
+    let host = package.host.iter().flat_map(|host| &host.functions);
+    for (number, f) in package.functions.iter().enumerate().chain(host.enumerate()) {
         let kind = f.kind;
         let is_async = match f.options.is_inline {
             true => "inline ",

@@ -282,18 +282,26 @@ fn world_that_exports_nothing_two_interfaces_a_function_or_an_empty_interface() 
 fn world_that_imports() {
     let world = |lines: &str| {
         let text = format!(
-            "package a:b@1.0.0;\ninterface i {{ f: func(); }}\ninterface j {{ f: func(); }}\nworld w {{\nexport i;\n{lines}\n}}"
+            "package a:b@1.0.0;\ninterface i {{ f: func(); }}\ninterface j {{ f: func(); }}\ninterface k {{ f: func(); }}
+interface r {{ resource r; }}\ninterface s {{ s: func() -> stream<u8>; }}\nworld w {{\nexport i;\n{lines}\n}}"
         );
         Folder::with(&[("b.wit", &text)]).refusal("b.wit")
     };
-    let reason = "a service imports nothing; only an interface that has types alone may be used";
     assert_eq!(
-        world("import j;"),
-        format!("b.wit:4:7: import of `a:b/j@1.0.0`: {reason}")
+        world("import j;\nimport k;"),
+        "b.wit:7:7: import of `a:b/k@1.0.0`: a world imports one interface with functions; this is a second one"
     );
     assert_eq!(
         world("import g: func();"),
-        format!("b.wit:6:8: import of `g`: {reason}")
+        "b.wit:9:8: import of `g`: put it into an interface, and import that"
+    );
+    assert_eq!(
+        world("import r;"),
+        "b.wit:7:7: import of `a:b/r@1.0.0`: a host has functions and no resources"
+    );
+    assert_eq!(
+        world("import s;"),
+        "b.wit:6:15: function `s`: a function of the host gives values alone, no resource and no stream"
     );
 }
 
@@ -306,7 +314,7 @@ world w { export i; }";
     let refused = Folder::with(&[("b.wit", text)]).refusal("b.wit");
     assert!(refused.starts_with("b.wit:"), "{refused}");
     assert!(
-        refused.contains("imports nothing") || refused.contains("another interface"),
+        refused.contains("a host has functions") || refused.contains("another interface"),
         "{refused}"
     );
 }

@@ -51,7 +51,7 @@ pub const TW_CALL_ENDED: u32 = 1;
 pub const TW_STREAM_READY: u32 = 2;
 /// Reserved: the call has not ended yet.
 pub const TW_STILL_RUNNING: u32 = 3;
-/// Reserved: the service calls its host.
+/// The service asks its host.
 pub const TW_HOST_CALL: u32 = 4;
 
 /// In a batch's flags: the status is the stream's ending, not the wait's.
@@ -230,6 +230,9 @@ pub struct TwTable {
         *mut TwCompletion,
         *mut TwError,
     ) -> u32,
+    pub client_host: unsafe extern "C" fn(TwHandle, TwHandle, u64, *mut TwError) -> u32,
+    pub host_answer: unsafe extern "C" fn(TwHandle, u32, *const u8, u64, *mut TwError) -> u32,
+    pub host_deadline: unsafe extern "C" fn(TwHandle, *mut u64, *mut TwError) -> u32,
 }
 
 // SAFETY: a table is constant for the life of the process and its strings with it; all functions may be called

@@ -6,6 +6,7 @@
 pub mod abi;
 mod codec;
 mod error;
+mod hosts;
 mod library;
 mod ports;
 mod streams;

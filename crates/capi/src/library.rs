@@ -8,7 +8,7 @@ use thalweg_queue::clock;
 
 use crate::abi::{TW_ABI, TW_METHOD_ASYNC, TW_METHOD_INLINE, TwError, TwHandle, TwMethod, TwTable};
 use crate::error::{argument, enter, out};
-use crate::{codec, ports, streams};
+use crate::{codec, hosts, ports, streams};
 
 /// What [`export!`](crate::export) implements.
 pub trait Export: 'static {
@@ -105,6 +105,9 @@ impl Library {
                 stream_join: streams::join,
                 stream_fd: streams::fd,
                 call_inline: ports::call_inline,
+                client_host: hosts::client_host,
+                host_answer: hosts::host_answer,
+                host_deadline: hosts::host_deadline,
             }
         })
     }

@@ -8,7 +8,9 @@ use thalweg_port::{
     Completed, Ending, Failure, Instance, Kind, Object, Port, find, insert, remove,
 };
 
-use crate::abi::{TW_CALL_ENDED, TW_STREAM_READY, TwCompletion, TwError, TwHandle, TwSubmission};
+use crate::abi::{
+    TW_CALL_ENDED, TW_HOST_CALL, TW_STREAM_READY, TwCompletion, TwError, TwHandle, TwSubmission,
+};
 use crate::error::{argument, enter, out};
 use crate::library::{find_client, wrong};
 
@@ -100,8 +102,12 @@ fn describe(completed: Completed) -> TwCompletion {
         kind: match completed.kind {
             Kind::CallEnded => TW_CALL_ENDED,
             Kind::StreamReady => TW_STREAM_READY,
+            Kind::HostCall => TW_HOST_CALL,
         },
-        code: completed.code as u32,
+        code: match completed.kind {
+            Kind::HostCall => completed.number,
+            _ => completed.code as u32,
+        },
         data: std::ptr::null(),
         data_size: completed.data.len() as u64,
         message: std::ptr::null(),
@@ -222,13 +228,13 @@ unsafe fn submit_one(
 
 /// # Safety
 /// `args` is null or points to `size` bytes, which nobody writes to meanwhile.
-unsafe fn message<'a>(args: *const u8, size: u64) -> Result<&'a [u8], Failure> {
+pub(crate) unsafe fn message<'a>(args: *const u8, size: u64) -> Result<&'a [u8], Failure> {
     if args.is_null() {
-        return Err(argument("args is a null pointer"));
+        return Err(argument("the message is a null pointer"));
     }
     // A message says its own size as a u32; more than that is not one.
     let size =
-        u32::try_from(size).map_err(|_| argument("args_size is beyond what a message can have"))?;
+        u32::try_from(size).map_err(|_| argument("the size is beyond what a message can have"))?;
     // SAFETY: the caller's promise.
     Ok(unsafe { std::slice::from_raw_parts(args, size as usize) })
 }

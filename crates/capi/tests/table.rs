@@ -13,6 +13,7 @@ impl Service for Nothing {
         name: "test:nothing",
         version: "0.1.0",
         layout: 1,
+        imports: &[],
         methods: &[],
     };
 

@@ -29,14 +29,21 @@ use crate::stream::{StreamCore, StreamReader, StreamWriter};
 /// Where a completion is to go.
 #[derive(Clone, Copy)]
 pub(crate) enum To<'a> {
-    Port { port: &'a Arc<Port>, token: u64 },
+    Port {
+        port: &'a Arc<Port>,
+        token: u64,
+    },
     Waiter,
+    /// The same, of what a host is asked.
+    Host,
 }
 
 /// Where it goes. A call that is not under way keeps its port, since the next one most likely has the same.
 enum Sink {
     /// The call's own slot.
     Waiter,
+    /// The same; the host ends it.
+    Host,
     Port {
         port: Arc<Port>,
         /// In the port's list of its calls.
@@ -53,6 +60,8 @@ pub(crate) struct State {
     streams: Roll<StreamCore>,
     /// The calls that were made for this one.
     pub(crate) nested: Vec<u64>,
+    /// The call for which a service asks this of its host; 0: it does not.
+    asker: u64,
 }
 
 /// One call, shared by its caller, its service and its timer.
@@ -117,6 +126,7 @@ impl CallCore {
                     stopped: None,
                     streams: Roll::default(),
                     nested: Vec::new(),
+                    asker: 0,
                 }),
                 slot: Slot::default(),
             })
@@ -143,6 +153,7 @@ impl CallCore {
                 state.stopped = None;
             }
             state.nested.clear();
+            state.asker = 0;
             match to {
                 To::Port { port, token } => {
                     state.token = token;
@@ -156,8 +167,11 @@ impl CallCore {
                         closed = port.check_open().err();
                     }
                 }
-                To::Waiter => {
+                To::Waiter | To::Host => {
                     self.unsink(&mut state);
+                    if matches!(to, To::Host) {
+                        state.sink = Sink::Host;
+                    }
                     self.slot.reset();
                 }
             }
@@ -182,6 +196,33 @@ impl CallCore {
         if let Sink::Port { port, place } = std::mem::replace(&mut state.sink, Sink::Waiter) {
             port.delist(place);
         }
+    }
+
+    /// Nobody but the host ends it well.
+    pub(crate) fn is_for_host(&self) -> bool {
+        matches!(lock(&self.state).sink, Sink::Host)
+    }
+
+    /// The call with this handle asks it of its host.
+    pub(crate) fn is_asked_by(&self, asker: u64) {
+        lock(&self.state).asker = asker;
+    }
+
+    /// The instance whose service asks it of its host, where the call of this generation is such a one.
+    pub(crate) fn asking_instance(&self, generation: u32) -> Option<Arc<Instance>> {
+        let asker = {
+            let state = lock(&self.state);
+            if self.life.generation() != generation || state.asker == 0 {
+                return None;
+            }
+            state.asker
+        };
+        handles::find_calls(asker).map(|(asker, _)| Arc::clone(&asker.instance))
+    }
+
+    /// For who is inside.
+    pub(crate) fn generation(&self) -> u32 {
+        self.life.generation()
     }
 
     pub(crate) fn method(&self) -> u32 {
@@ -238,7 +279,7 @@ impl CallCore {
         }
     }
 
-    fn check(&self) -> Result<(), Failure> {
+    pub(crate) fn check_stopped(&self) -> Result<(), Failure> {
         if !self.told.load(Ordering::Acquire) {
             return Ok(());
         }
@@ -401,7 +442,7 @@ impl Parcel {
             ending.token = state.token;
             let port = match &state.sink {
                 Sink::Port { port, .. } => Some(Arc::clone(port)),
-                Sink::Waiter => None,
+                Sink::Waiter | Sink::Host => None,
             };
             let timer = match state.streams.is_gone() {
                 true => state.timer.take(),
@@ -469,7 +510,7 @@ impl Call {
             // Whoever is told to give up has no answer: the call ends here.
             self.core.stop(Code::ShutDown.because("the runtime stops"));
         }
-        self.core.check()
+        self.core.check_stopped()
     }
 
     /// When the call must have ended, in nanoseconds of [`thalweg_queue::clock`]; `None`: whenever.
@@ -505,7 +546,7 @@ impl Call {
         lock(&core.state).streams.push(&stream);
         core.instance.watch(&stream);
         // A call that was stopped meanwhile did not see the new stream.
-        if let Err(why) = core.check() {
+        if let Err(why) = core.check_stopped() {
             stream.end(why);
         }
         (

@@ -10,6 +10,7 @@ use thalweg_wire::{Decode, Encode, Handle, Malformed, message};
 use crate::call::CallCore;
 use crate::code::{Code, Failure};
 use crate::handles;
+use crate::host::waits_for_itself;
 use crate::instance::Instance;
 use crate::nested;
 use crate::pending::{Pending, Reply};
@@ -92,7 +93,7 @@ impl Client {
     /// By when a call must end that is made now, and the call whose part it is.
     ///
     /// # Errors
-    /// That one was stopped: none is made for it any more.
+    /// That one was stopped: none is made for it any more. `would_park`: it answers what this client's service asks.
     pub(crate) fn until(&self) -> Result<(u64, Option<Caller>), Failure> {
         let deadline = self.timeout.map_or(u64::MAX, clock::deadline);
         let caller = match nested::current() {
@@ -101,6 +102,10 @@ impl Client {
         };
         match caller {
             Some((caller, generation)) => {
+                let asks = caller.asking_instance(generation);
+                if asks.is_some_and(|instance| Arc::ptr_eq(&instance, &self.opened.0)) {
+                    return Err(waits_for_itself());
+                }
                 let until = caller.nested_deadline(generation)?;
                 Ok((deadline.min(until), Some((caller, generation))))
             }
@@ -119,7 +124,9 @@ impl Client {
         let layouts = &instance.package.methods[method as usize];
         let (deadline, caller) = match self.until() {
             Ok(until) => until,
-            Err(why) => return Pending::refused(Arc::clone(&self.opened), why, layouts, read),
+            Err(why) => {
+                return Pending::refused(Some(Arc::clone(&self.opened)), why, layouts, read);
+            }
         };
         let write = |buffer| message::encode(params, layouts.params, buffer).map_err(unencodable);
         match instance.send(method, write, deadline) {
@@ -127,9 +134,11 @@ impl Client {
                 if let Some((caller, generation)) = caller {
                     caller.adopt(generation, &call);
                 }
-                Pending::sent(Arc::clone(&self.opened), call, layouts, read)
+                Pending::sent(Some(Arc::clone(&self.opened)), call, layouts, read)
             }
-            Err(failure) => Pending::refused(Arc::clone(&self.opened), failure, layouts, read),
+            Err(failure) => {
+                Pending::refused(Some(Arc::clone(&self.opened)), failure, layouts, read)
+            }
         }
     }
 }

@@ -39,6 +39,24 @@ pub enum Code {
     WouldPark = 14,
 }
 
+const ALL: [Code; 15] = [
+    Code::Ok,
+    Code::Error,
+    Code::Cancelled,
+    Code::TimedOut,
+    Code::GuestLost,
+    Code::GuestPanicked,
+    Code::Overloaded,
+    Code::ShutDown,
+    Code::Closed,
+    Code::Stale,
+    Code::Argument,
+    Code::Version,
+    Code::Forked,
+    Code::Interrupted,
+    Code::WouldPark,
+];
+
 impl Code {
     /// As the list writes it: `timed_out`.
     pub fn name(self) -> &'static str {
@@ -59,6 +77,11 @@ impl Code {
             Self::Interrupted => "interrupted",
             Self::WouldPark => "would_park",
         }
+    }
+
+    /// The code with this number.
+    pub fn from_number(number: u32) -> Option<Self> {
+        ALL.into_iter().find(|code| *code as u32 == number)
     }
 
     /// Whether the same call may succeed later.

@@ -11,6 +11,8 @@ use thalweg_runtime::{Woke, wait};
 
 use crate::call::CallCore;
 use crate::code::{Code, Failure, would_park};
+use crate::handles;
+use crate::host::leave_unanswered;
 use crate::life::{Life, Outside};
 use crate::own::Places;
 use crate::parcel::Completed;
@@ -30,6 +32,8 @@ pub struct Port {
     event_waker: Waker,
     /// The calls whose completions come here.
     calls: Mutex<Places<Weak<CallCore>>>,
+    /// What a host was asked here and has perhaps not answered.
+    asked: Mutex<Vec<u64>>,
     /// Somebody holds a [`Reap`].
     reaping: AtomicBool,
     /// The reaper's: how long spinning pays.
@@ -99,6 +103,7 @@ impl Port {
             event_waker: Waker::from(Arc::clone(&event)),
             event,
             calls: Mutex::default(),
+            asked: Mutex::default(),
             reaping: AtomicBool::new(false),
             spin: Mutex::default(),
         }))
@@ -271,7 +276,24 @@ impl Port {
         for call in calls.iter().filter_map(Weak::upgrade) {
             call.leave_port(self);
         }
+        let asked = std::mem::take(&mut *lock(&self.asked));
+        leave_unanswered(asked);
         self.gate.signal();
         self.clear();
+    }
+
+    /// A host is asked here, by the call with this handle.
+    pub(crate) fn remember_asked(&self, call: u64) {
+        let due = {
+            let mut asked = lock(&self.asked);
+            asked.push(call);
+            let is_due = asked.len() >= 16 && asked.len().is_power_of_two();
+            is_due.then(|| std::mem::take(&mut *asked))
+        };
+        if let Some(mut due) = due {
+            // Without the lock, under which nothing else may be locked.
+            due.retain(|call| handles::find(*call).is_ok());
+            lock(&self.asked).append(&mut due);
+        }
     }
 }

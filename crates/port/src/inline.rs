@@ -154,6 +154,7 @@ impl Client {
         if args.capacity() <= SPARE_BYTES {
             ARGUMENTS.set(args);
         }
-        read(ended?, Arc::clone(self.opened()), layouts, read_reply)
+        let opened = Some(Arc::clone(self.opened()));
+        read(ended?, opened, layouts, read_reply)
     }
 }

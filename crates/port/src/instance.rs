@@ -15,6 +15,7 @@ use thalweg_runtime::{Handle, Run, wait};
 use crate::call::{Call, CallCore, CallRef, To, caught, is_past};
 use crate::code::{Code, Failure};
 use crate::handles::{self, Object};
+use crate::host::HostPlace;
 use crate::incoming::Incoming;
 use crate::inline::Inline;
 use crate::life::Life;
@@ -74,6 +75,8 @@ pub struct Instance {
     replaced: AtomicBool,
     incarnation: AtomicU64,
     streams: Mutex<Roll<StreamCore>>,
+    /// Who answers what the service asks.
+    pub(crate) host: HostPlace,
     /// What serves inline methods, once one was called.
     pub(crate) inline: OnceLock<Option<Box<dyn Inline>>>,
     pub(crate) make_inline: fn() -> Option<Box<dyn Inline>>,
@@ -108,6 +111,7 @@ impl Instance {
             replaced: AtomicBool::new(false),
             incarnation: AtomicU64::new(1),
             streams: Mutex::default(),
+            host: HostPlace::default(),
             inline: OnceLock::new(),
             make_inline: S::inline,
             calls: Mutex::default(),
@@ -173,7 +177,7 @@ impl Instance {
     }
 
     /// `note` is what the caller keeps of the call.
-    fn start<R>(
+    pub(crate) fn start<R>(
         self: &Arc<Self>,
         method: u32,
         write: impl FnOnce(Vec<u8>) -> Result<Vec<u8>, Failure>,
@@ -202,13 +206,18 @@ impl Instance {
         Ok(noted)
     }
 
-    pub(crate) fn admit(&self, method: u32) -> Result<(), Failure> {
+    pub(crate) fn check_open(&self) -> Result<(), Failure> {
         if self.is_forked() {
             return Err(Code::Forked.because("the client was made before fork()"));
         }
         if self.life.is_closed() {
             return Err(Code::Closed.because("the client is closed"));
         }
+        Ok(())
+    }
+
+    pub(crate) fn admit(&self, method: u32) -> Result<(), Failure> {
+        self.check_open()?;
         if method as usize >= self.package.methods.len() {
             return Err(Code::Argument.because(format!(
                 "{} has {} methods, none with the number {method}",
@@ -266,7 +275,7 @@ impl Instance {
     }
 
     /// A place for a call, and memory for its parcel.
-    fn spare(self: &Arc<Self>) -> Result<Spare, Failure> {
+    pub(crate) fn spare(self: &Arc<Self>) -> Result<Spare, Failure> {
         let spare = lock(&self.spare.0).pop();
         match spare {
             Some(spare) => Ok(spare),
@@ -340,6 +349,7 @@ impl Instance {
         for stream in streams.all() {
             stream.end(why());
         }
+        drop(self.host.replace(None));
         self.incarnation.fetch_add(1, Ordering::AcqRel);
         // Without a call there was no service.
         if !unused && lock(&self.mailbox.0).is_to_be_scheduled() {
@@ -494,6 +504,7 @@ mod tests {
             name: "test:keeper",
             version: "0.1.0",
             layout: 1,
+            imports: &[],
             methods: &[Method {
                 name: "keeper.keep",
                 params: 0,

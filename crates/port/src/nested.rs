@@ -109,7 +109,7 @@ pub(crate) fn stop(call: u64, why: &Failure) {
     }
 }
 
-fn passed_on(why: &Failure) -> Failure {
+pub(crate) fn passed_on(why: &Failure) -> Failure {
     let code = match why.code {
         Code::TimedOut => Code::TimedOut,
         _ => Code::Cancelled,

@@ -27,9 +27,11 @@ pub enum Kind {
     CallEnded,
     /// An armed stream has something to read, or has ended.
     StreamReady,
+    /// A service asks its host: the data are the arguments of the import with [`Ending::number`].
+    HostCall,
 }
 
-/// What is told of one call's end, or of one stream.
+/// What is told of one call's end, of one stream, or of what a service asks.
 #[derive(Debug)]
 pub struct Ending {
     /// What the submission carried.
@@ -38,6 +40,8 @@ pub struct Ending {
     pub handle: u64,
     /// What it tells.
     pub kind: Kind,
+    /// Which import is asked for.
+    pub number: u32,
     /// How it ended.
     pub code: Code,
     /// A message; empty unless the code is `Ok` or `Error`.
@@ -53,6 +57,7 @@ impl Ending {
             token: 0,
             handle: 0,
             kind: Kind::CallEnded,
+            number: 0,
             code: Code::Ok,
             data: Vec::new(),
             message: String::new(),

@@ -79,11 +79,16 @@ impl Slot {
     }
 }
 
+const NO_HANDLE: Malformed = Malformed {
+    rule: thalweg_wire::Rule::Handles,
+    at: message::HEADER,
+};
+
 /// The result of a call, before it is read.
 #[derive(Debug)]
 pub struct Reply {
     completed: Completed,
-    opened: Arc<Opened>,
+    opened: Option<Arc<Opened>>,
     method: &'static Method,
 }
 
@@ -98,10 +103,12 @@ impl Reply {
 
     fn handle(&mut self) -> Result<u64, Malformed> {
         message::open(&self.completed.data, self.method.ok)?.owned::<Handle>()?;
-        self.completed.take(0).map_err(|_| Malformed {
-            rule: thalweg_wire::Rule::Handles,
-            at: message::HEADER,
-        })
+        self.completed.take(0).map_err(|_| NO_HANDLE)
+    }
+
+    /// Whose instance it is in. What a host answers with is in none.
+    fn opened(&self) -> Result<Arc<Opened>, Malformed> {
+        self.opened.clone().ok_or(NO_HANDLE)
     }
 
     /// The result is a resource.
@@ -109,8 +116,9 @@ impl Reply {
     /// # Errors
     /// As [`value`](Self::value).
     pub fn own(&mut self) -> Result<Own, Malformed> {
+        let opened = self.opened()?;
         let handle = self.handle()?;
-        Ok(Own::new(handle, Arc::clone(&self.opened)))
+        Ok(Own::new(handle, opened))
     }
 
     /// The result is a stream.
@@ -118,13 +126,11 @@ impl Reply {
     /// # Errors
     /// As [`value`](Self::value).
     pub fn stream<T: Decode>(&mut self) -> Result<StreamReader<T>, Malformed> {
+        let opened = self.opened()?;
         let handle = self.handle()?;
         match handles::remove(handle) {
-            Ok(Object::Stream(core)) => Ok(StreamReader::opened(core, Arc::clone(&self.opened))),
-            _ => Err(Malformed {
-                rule: thalweg_wire::Rule::Handles,
-                at: message::HEADER,
-            }),
+            Ok(Object::Stream(core)) => Ok(StreamReader::opened(core, opened)),
+            _ => Err(NO_HANDLE),
         }
     }
 }
@@ -197,7 +203,7 @@ impl Decode for NoError {
 /// The result of a call that ended, or how else it did.
 pub(crate) fn read<T, E: Decode>(
     mut completed: Completed,
-    opened: Arc<Opened>,
+    opened: Option<Arc<Opened>>,
     method: &'static Method,
     read: fn(&mut Reply) -> Result<T, Malformed>,
 ) -> Result<T, CallError<E>> {
@@ -235,7 +241,7 @@ enum State {
 /// A call under way. Wait for it, in an actor or on a thread, or await it on any executor. Dropping it cancels the call.
 pub struct Pending<T, E> {
     state: State,
-    opened: Arc<Opened>,
+    opened: Option<Arc<Opened>>,
     method: &'static Method,
     read: fn(&mut Reply) -> Result<T, Malformed>,
     error: PhantomData<fn() -> E>,
@@ -255,7 +261,7 @@ thread_local! {
 
 impl<T, E: Decode> Pending<T, E> {
     pub(crate) fn sent(
-        opened: Arc<Opened>,
+        opened: Option<Arc<Opened>>,
         call: CallRef,
         method: &'static Method,
         read: fn(&mut Reply) -> Result<T, Malformed>,
@@ -270,7 +276,7 @@ impl<T, E: Decode> Pending<T, E> {
     }
 
     pub(crate) fn refused(
-        opened: Arc<Opened>,
+        opened: Option<Arc<Opened>>,
         failure: Failure,
         method: &'static Method,
         read: fn(&mut Reply) -> Result<T, Malformed>,
@@ -290,7 +296,7 @@ impl<T, E: Decode> Pending<T, E> {
     }
 
     fn read(&self, completed: Completed) -> Result<T, CallError<E>> {
-        read(completed, Arc::clone(&self.opened), self.method, self.read)
+        read(completed, self.opened.clone(), self.method, self.read)
     }
 
     /// Waits for the ending. An actor leaves its worker to others meanwhile.

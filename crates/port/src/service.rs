@@ -14,6 +14,8 @@ pub struct Package {
     pub layout: u64,
     /// In the order of their numbers.
     pub methods: &'static [Method],
+    /// What its service asks of its host, in the order of their numbers.
+    pub imports: &'static [Method],
 }
 
 /// A method: its name as WIT writes it, and the hashes of its layouts; 0 where there is none.

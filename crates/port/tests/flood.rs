@@ -38,6 +38,7 @@ impl Service for Busy {
         name: "test:busy",
         version: "0.1.0",
         layout: 1,
+        imports: &[],
         methods: &[
             method("busy.wait"),
             method("busy.spawn"),

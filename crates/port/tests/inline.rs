@@ -45,6 +45,7 @@ impl Service for Math {
         name: "test:math",
         version: "0.1.0",
         layout: 1,
+        imports: &[],
         methods: &[
             method::<(u64,), u64>("math.twice", true),
             method::<(u64,), u64>("math.half", true),

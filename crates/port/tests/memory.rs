@@ -105,6 +105,7 @@ impl Service for Sum {
         name: "test:sum",
         version: "0.1.0",
         layout: 1,
+        imports: &[],
         methods: &[Method {
             name: "sum.add",
             params: <(u64, u64)>::HASH,
@@ -159,6 +160,7 @@ impl Service for Stuck {
         name: "test:stuck",
         version: "0.1.0",
         layout: 1,
+        imports: &[],
         methods: &[Method {
             name: "stuck.wait",
             params: 0,

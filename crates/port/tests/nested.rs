@@ -41,6 +41,7 @@ impl Service for Link {
         name: "test:link",
         version: "0.1.0",
         layout: 1,
+        imports: &[],
         methods: &[
             method::<(), ()>("link.down"),
             method::<(), Vec<u64>>("link.deadlines"),

@@ -8,7 +8,7 @@ from . import _layout
 from .types import Point
 from .views import ItemView
 
-PACKAGE = layout.Package("thalweg:conformance", "0.1.0", 0x0CC2F64F0A3D5F55)
+PACKAGE = layout.Package("thalweg:conformance", "0.1.0", 0xB43664451BA65FA6)
 
 ECHO_BOOL = PACKAGE.method(
     "conformance.echo-bool",
@@ -567,5 +567,35 @@ PANIC_HERE = PACKAGE.method(
     "conformance.panic-here",
     (0xAF37F91C28FF1CFA, 0x4D2BDF193E8526D1, 0, 0),
     (8, (("message", 0, layout.STRING),)),
+    layout.U32,
+)
+
+ASK = PACKAGE.method(
+    "conformance.ask",
+    (0x77DB3263238FEB8E, 0x704BE0D8FAAFFC58, 0x4D2BDF193E8526D1, 0),
+    (8, (("key", 0, layout.U64),)),
+    layout.STRING,
+    layout.U32,
+)
+
+ASK_LATER = PACKAGE.method(
+    "conformance.ask-later",
+    (0x77DB3263238FEB8E, 0x704BE0D8FAAFFC58, 0x4D2BDF193E8526D1, 0),
+    (8, (("key", 0, layout.U64),)),
+    layout.STRING,
+    layout.U32,
+)
+
+TELL = PACKAGE.method(
+    "conformance.tell",
+    (0x2F97225A50D5698A, 0x4D35D3193E8D66F2, 0x4D2BDF193E8526D1, 0),
+    (
+        16,
+        (
+            ("words", 0, layout.list_of(layout.STRING)),
+            ("at", 8, layout.option(layout.U32, 8, 4, 4)),
+        ),
+    ),
+    layout.U64,
     layout.U32,
 )

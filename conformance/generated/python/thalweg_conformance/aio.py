@@ -532,3 +532,30 @@ class AsyncConformance(thalweg.AsyncClient):
     async def panic_here(self, message: str, *, timeout: float | None = None) -> int:
         """Panics with this message, on the caller's thread."""
         return await _methods.PANIC_HERE.start(self, timeout, message)
+
+    async def ask(self, key: int, *, timeout: float | None = None) -> str:
+        """Looks up in the host's oracle, and gives what it said: its text, or the number of the code of how else it ended.
+
+        Raises `thalweg.ServiceError`.
+        """
+        return await _methods.ASK.start(self, timeout, key)
+
+    async def ask_later(self, key: int, *, timeout: float | None = None) -> str:
+        """The same as an `async func`.
+
+        Raises `thalweg.ServiceError`.
+        """
+        return await _methods.ASK_LATER.start(self, timeout, key)
+
+    async def tell(
+        self,
+        words: Sequence[str],
+        at: int | None,
+        *,
+        timeout: float | None = None,
+    ) -> int:
+        """Tells the host's oracle, and gives what it said.
+
+        Raises `thalweg.ServiceError`.
+        """
+        return await _methods.TELL.start(self, timeout, words, at)

@@ -482,3 +482,30 @@ class Conformance(thalweg.Client):
     def panic_here(self, message: str, *, timeout: float | None = None) -> int:
         """Panics with this message, on the caller's thread."""
         return _methods.PANIC_HERE.call(self, timeout, message)
+
+    def ask(self, key: int, *, timeout: float | None = None) -> str:
+        """Looks up in the host's oracle, and gives what it said: its text, or the number of the code of how else it ended.
+
+        Raises `thalweg.ServiceError`.
+        """
+        return _methods.ASK.call(self, timeout, key)
+
+    def ask_later(self, key: int, *, timeout: float | None = None) -> str:
+        """The same as an `async func`.
+
+        Raises `thalweg.ServiceError`.
+        """
+        return _methods.ASK_LATER.call(self, timeout, key)
+
+    def tell(
+        self,
+        words: Sequence[str],
+        at: int | None,
+        *,
+        timeout: float | None = None,
+    ) -> int:
+        """Tells the host's oracle, and gives what it said.
+
+        Raises `thalweg.ServiceError`.
+        """
+        return _methods.TELL.call(self, timeout, words, at)

@@ -105,6 +105,7 @@ pub const PACKAGE: port::Package = port::Package {
             ),
         },
     ],
+    imports: &[],
 };
 
 /// One line that matched: the same record as in `thalweg:search`, so that what is measured

@@ -28,6 +28,7 @@ impl Builder {
             types: Vec::new(),
             resources: Vec::new(),
             functions: Vec::new(),
+            host: None,
             layout: 7,
         })
     }

@@ -19,16 +19,26 @@ pub fn apply(function: &mut Function, name: &str, item: &Item) -> Result<(), Str
 
 /// Nothing of the instance may be in it: what runs on the caller's thread cannot reach the actor's objects.
 fn check_inline(function: &Function) -> Result<(), String> {
+    check_values("an inline function", function)
+}
+
+/// Of a function that can take and give values alone.
+///
+/// # Errors
+/// What else it takes or gives.
+pub fn check_values(what: &str, function: &Function) -> Result<(), String> {
     for field in &function.params {
         if is_handle(&field.ty) {
             return Err(format!(
-                "an inline function takes values alone, and `{}` is a resource of the service's",
+                "{what} takes values alone, and `{}` is a resource of the service's",
                 field.name
             ));
         }
     }
     if function.ok.as_ref().is_some_and(is_handle) {
-        return Err("an inline function gives values alone, no resource and no stream".to_owned());
+        return Err(format!(
+            "{what} gives values alone, no resource and no stream"
+        ));
     }
     Ok(())
 }

@@ -74,6 +74,7 @@ fn package(types: Vec<TypeDef>, functions: Vec<Function>) -> Package {
         types,
         resources: Vec::new(),
         functions,
+        host: None,
         layout: 0xabc,
     }
 }

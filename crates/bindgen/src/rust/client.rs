@@ -2,12 +2,13 @@
 
 use super::names::{camel, in_client, param};
 use super::types::{self, owned};
-use super::{docs, line, params};
+use super::{docs, host, line, params};
 use crate::model::{Function, FunctionKind, Package, ResourceId, Type, TypeKind};
 
 /// All clients.
 pub fn clients(out: &mut String, package: &Package) {
     let name = camel(&package.interface);
+    let with_host = host::start(package);
     line(
         out,
         &format!(
@@ -28,7 +29,7 @@ pub fn clients(out: &mut String, package: &Package) {
                     Ok(Self {{ client }})
                 }}
 
-                /// Closes the instance now, for all clones: calls and streams end as cancelled, resources are stale.
+                {with_host}/// Closes the instance now, for all clones: calls and streams end as cancelled, resources are stale.
                 pub fn close(&self) {{
                     self.client.close();
                 }}
@@ -43,7 +44,7 @@ pub fn clients(out: &mut String, package: &Package) {
     );
     for (number, function) in package.functions.iter().enumerate() {
         if !matches!(function.kind, FunctionKind::Method(_)) {
-            method(out, package, number, function, "self.client");
+            method(out, package, number, function, ("self.client", "call"));
         }
     }
     line(out, "}");
@@ -91,14 +92,21 @@ pub fn clients(out: &mut String, package: &Package) {
         );
         for (number, function) in package.functions.iter().enumerate() {
             if function.kind == FunctionKind::Method(ResourceId(id)) {
-                method(out, package, number, function, "self.client()");
+                method(out, package, number, function, ("self.client()", "call"));
             }
         }
         line(out, "}");
     }
 }
 
-fn method(out: &mut String, package: &Package, number: usize, function: &Function, client: &str) {
+/// A function of `client`, which is called by `verb`.
+pub(super) fn method(
+    out: &mut String,
+    package: &Package,
+    number: usize,
+    function: &Function,
+    (client, verb): (&str, &str),
+) {
     let params = match function.kind {
         FunctionKind::Method(_) => &function.params[1..],
         _ => &function.params[..],
@@ -169,7 +177,7 @@ fn method(out: &mut String, package: &Package, number: usize, function: &Functio
             "call_inline",
         )
     } else {
-        (format!("port::Pending<{ok}, {error}>"), "call")
+        (format!("port::Pending<{ok}, {error}>"), verb)
     };
     line(
         out,

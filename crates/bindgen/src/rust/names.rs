@@ -43,7 +43,7 @@ const TYPES_IN_USE: &[&str] = &[
 const LOCALS: &[&str] = &["call", "incoming", "make"];
 
 /// Functions that a generated client has besides the interface's, and a resource's client besides the resource's.
-const CLIENT_FUNCTIONS: &[&str] = &["close", "start", "with_timeout"];
+const CLIENT_FUNCTIONS: &[&str] = &["close", "start", "start_with_host", "with_timeout"];
 const RESOURCE_FUNCTIONS: &[&str] = &["client", "new", "with_timeout"];
 
 /// `search-error` as `search_error`; keywords escaped.
@@ -135,6 +135,13 @@ pub fn check(package: &Package) -> Result<(), Refused> {
                 format!("{what} of interface `{}`", package.interface),
                 first,
             )?;
+        }
+    }
+    if let Some(host) = &package.host {
+        let name = camel(&host.interface);
+        let what = format!("interface `{}`", host.interface);
+        for name in [name.clone(), format!("{name}Server"), format!("{name}Host")] {
+            items.take(name, what.clone(), &host.functions[0].position)?;
         }
     }
     for resource in &package.resources {

@@ -5,8 +5,8 @@ use super::types::{self, owned};
 use super::{inline, line, params};
 use crate::model::{Field, Function, FunctionKind, Package, Type, TypeKind};
 
-/// The server: reads parameters, calls the trait, writes results.
-pub fn server(out: &mut String, package: &Package) {
+/// The server: reads parameters, calls the trait, writes results. `constant` is what it offers.
+pub fn server(out: &mut String, package: &Package, constant: &str) {
     let name = camel(&package.interface);
     line(
         out,
@@ -24,7 +24,7 @@ pub fn server(out: &mut String, package: &Package) {
             }}
 
             impl<S: {name}> port::Service for {name}Server<S> {{
-                const PACKAGE: &'static port::Package = &PACKAGE;
+                const PACKAGE: &'static port::Package = &{constant};
 
                 fn dispatch(&mut self, incoming: port::Incoming) {{
                     match incoming.method() {{"

@@ -57,6 +57,7 @@ const PACKAGE: Package = Package {
     name: "test:lab",
     version: "0.1.0",
     layout: 1,
+    imports: &[],
     methods: &[
         method::<(String,), String>("lab.shout", None),
         method::<(String,), ()>("lab.fail", None),

@@ -54,6 +54,7 @@ const PACKAGE: Package = Package {
     name: "test:pair",
     version: "0.1.0",
     layout: 1,
+    imports: &[],
     methods: &[
         method(POLICIES[0]),
         method(POLICIES[1]),

@@ -106,6 +106,7 @@ pub const PACKAGE: port::Package = port::Package {
             description: "record{}\nstring\n\n",
         },
     ],
+    imports: &[],
 };
 
 /// What is said, and how long the answer takes.

@@ -114,6 +114,7 @@ pub const PACKAGE: port::Package = port::Package {
             description: "record{text:string}\nstring\n\n",
         },
     ],
+    imports: &[],
 };
 
 /// What a query looks for and where it looks.

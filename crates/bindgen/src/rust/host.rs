@@ -1,0 +1,73 @@
+//! What the service asks of its host: a client of it for the service, and a trait and a server for a host in Rust.
+
+use super::names::camel;
+use super::{client, constant, docs, line, server, service};
+use crate::model::Package;
+
+/// All of it, if the service asks anything.
+pub fn emit(out: &mut String, package: &Package) {
+    let Some(host) = package.of_host() else {
+        return;
+    };
+    let name = camel(&host.interface);
+    let service = camel(&package.interface);
+    line(
+        out,
+        "\n/// What a host offers: the imports in the order of their numbers.",
+    );
+    let path = format!("{}/{}", package.name, host.interface);
+    constant(out, &host, "HOST_PACKAGE", &path);
+    line(out, "");
+    docs(
+        out,
+        &host.docs,
+        &format!("WIT's interface `{}`.", host.interface),
+    );
+    line(
+        out,
+        &format!(
+            "///
+            /// This is how what implements [`{service}`] asks its host, as a part of the call for which it does: it has that call's deadline, and is
+            /// cancelled with it.
+            #[derive(Clone, Debug)]
+            pub struct {name}Host(port::Call);
+
+            impl {name}Host {{
+                /// The host, for what is asked on behalf of `call`.
+                pub fn of(call: &port::Call) -> Self {{
+                    Self(call.clone())
+                }}
+                "
+        ),
+    );
+    for (number, function) in host.functions.iter().enumerate() {
+        client::method(out, &host, number, function, ("self.0", "ask"));
+    }
+    line(out, "}");
+    service::traits(out, &host);
+    server::server(out, &host, "HOST_PACKAGE");
+}
+
+/// The client's function that starts it with a host in Rust.
+pub fn start(package: &Package) -> String {
+    let Some(host) = package.of_host() else {
+        return String::new();
+    };
+    let (name, host) = (camel(&package.interface), camel(&host.interface));
+    format!(
+        "/// Starts an instance of what `make` makes, and one of what `host` makes, which answers what it asks.
+        ///
+        /// # Errors
+        /// The runtime could not be started.
+        pub fn start_with_host<S: {name}, H: {host}>(
+            make: impl Fn() -> S + Send + 'static,
+            host: impl Fn() -> H + Send + 'static,
+        ) -> Result<Self, port::Failure> {{
+            let host = port::Client::start(move || {host}Server::new(host()))?;
+            let client = port::Client::start_with_host(move || {name}Server::new(make()), &host)?;
+            Ok(Self {{ client }})
+        }}
+
+        "
+    )
+}

@@ -1,0 +1,239 @@
+//! What a service asks of its host: calls in the other direction.
+//!
+//! ```text
+//!   service                       core                            host
+//!   Call::ask --------------> a call of the same instance ---> Port: `Kind::HostCall`, reaped as any completion
+//!   Pending  <--------------- its one ending <---------------- `answer`, or the deadline, a cancel, a close
+//!                                                       or ---> Client: a service that serves the imports
+//! ```
+//!
+//! What is asked is a part of the call for which it is asked: it must end by that call's deadline, and is cancelled with it.
+
+use std::sync::{Arc, Mutex};
+
+use thalweg_queue::quiet::lock;
+use thalweg_wire::{Encode, Malformed, message};
+
+use crate::call::{Call, CallRef, To, is_past};
+use crate::client::Client;
+use crate::code::{Code, Failure};
+use crate::completion::Port;
+use crate::handles::{self, Object};
+use crate::instance::Instance;
+use crate::nested::passed_on;
+use crate::parcel::{Completed, Ending, Kind, Parcel};
+use crate::pending::{Pending, Reply};
+use crate::service::{Method, Service};
+
+/// Who answers what an instance's service asks.
+#[derive(Clone, Debug)]
+pub(crate) enum Host {
+    /// A service of its own, in Rust.
+    Client(Client),
+    /// Whoever reaps the port.
+    Port { port: Arc<Port>, token: u64 },
+}
+
+/// Where an instance has its host.
+#[derive(Debug, Default)]
+pub(crate) struct HostPlace(Mutex<Option<Host>>);
+
+impl HostPlace {
+    fn get(&self) -> Option<Host> {
+        lock(&self.0).clone()
+    }
+
+    /// What was there before is the caller's to drop, which may close a client.
+    pub(crate) fn replace(&self, host: Option<Host>) -> Option<Host> {
+        std::mem::replace(&mut *lock(&self.0), host)
+    }
+}
+
+impl Instance {
+    /// From now on what the service asks of its host comes to `port`, with `token`: see [`Kind::HostCall`]. [`answer`] ends it.
+    ///
+    /// # Errors
+    /// `argument`: the service asks nothing; `closed`; `forked`.
+    pub fn host_at(&self, port: &Arc<Port>, token: u64) -> Result<(), Failure> {
+        self.check_open()?;
+        port.check_open()?;
+        let port = Arc::clone(port);
+        self.set_host(Host::Port { port, token })
+    }
+
+    fn set_host(&self, host: Host) -> Result<(), Failure> {
+        if self.package.imports.is_empty() {
+            return Err(Code::Argument.because(format!("{} asks nothing", self.package.name)));
+        }
+        let before = self.host.replace(Some(host));
+        // Without the lock: it may close a client.
+        drop(before);
+        Ok(())
+    }
+}
+
+impl Client {
+    /// Opens an instance on the process's runtime whose service asks `host`, an instance that serves the imports.
+    ///
+    /// # Errors
+    /// The runtime could not be started; `argument`: the service asks nothing.
+    pub fn start_with_host<S: Service>(
+        make: impl Fn() -> S + Send + 'static,
+        host: &Self,
+    ) -> Result<Self, Failure> {
+        let client = Self::start(make)?;
+        client.instance().set_host(Host::Client(host.clone()))?;
+        Ok(client)
+    }
+}
+
+impl Call {
+    /// Asks the host for the import of this number. It is under way when this returns.
+    pub fn ask<P: Encode, T, E>(
+        &self,
+        import: u32,
+        params: &P,
+        read: fn(&mut Reply) -> Result<T, Malformed>,
+    ) -> Pending<T, E>
+    where
+        E: thalweg_wire::Decode,
+    {
+        let layouts = &self.core.instance.package.imports[import as usize];
+        match self.begin_to_ask(import, params, layouts) {
+            Ok(call) => Pending::sent(None, call, layouts, read),
+            Err(why) => Pending::refused(None, why, layouts, read),
+        }
+    }
+
+    fn begin_to_ask<P: Encode>(
+        &self,
+        import: u32,
+        params: &P,
+        layouts: &'static Method,
+    ) -> Result<CallRef, Failure> {
+        let asker = &self.core;
+        asker.check_stopped().map_err(|why| passed_on(&why))?;
+        let deadline = asker.deadline();
+        let write = |buffer| {
+            message::encode(params, layouts.params, buffer)
+                .map_err(|error| Code::Argument.because(format!("the arguments: {error}")))
+        };
+        let instance = &asker.instance;
+        let asked = match instance.host.get() {
+            None => return Err(Code::Closed.because("the client has no host")),
+            Some(Host::Client(host)) => {
+                let mark = |call: &CallRef| {
+                    call.is_asked_by(asker.handle());
+                    call.clone()
+                };
+                host.instance()
+                    .start(import, write, To::Waiter, deadline, mark)?
+            }
+            Some(Host::Port { port, token }) => {
+                port.reserve()?;
+                instance
+                    .ask_at(import, write, deadline, &port, token)
+                    .inspect_err(|_| port.unreserve())?
+            }
+        };
+        asker.core().adopt(asker.generation(), &asked);
+        Ok(asked)
+    }
+}
+
+impl Instance {
+    /// The port has promised a slot.
+    fn ask_at(
+        self: &Arc<Self>,
+        import: u32,
+        write: impl FnOnce(Vec<u8>) -> Result<Vec<u8>, Failure>,
+        deadline: u64,
+        port: &Arc<Port>,
+        token: u64,
+    ) -> Result<CallRef, Failure> {
+        let (calls, mut ending) = self.spare()?;
+        match write(std::mem::take(&mut ending.data)) {
+            Ok(args) => ending.data = args,
+            Err(failure) => {
+                self.keep(calls, ending);
+                return Err(failure);
+            }
+        }
+        let call = calls.begin(import, To::Host, deadline);
+        if is_past(deadline) {
+            port.unreserve();
+            call.stop(Code::TimedOut.because("the deadline had passed when the host was asked"));
+            return Ok(call);
+        }
+        (ending.kind, ending.token) = (Kind::HostCall, token);
+        (ending.handle, ending.number) = (call.handle(), import);
+        port.remember_asked(call.handle());
+        port.complete(Completed(Parcel::without_call(ending)));
+        if port.check_open().is_err() {
+            // It closed beside this.
+            call.stop(host_closed());
+        }
+        Ok(call)
+    }
+}
+
+fn host_closed() -> Failure {
+    Code::Closed.because("the host's port was closed")
+}
+
+/// Of a port that closes: nobody answers what it was asked.
+pub(crate) fn leave_unanswered(asked: Vec<u64>) {
+    for call in asked {
+        if let Ok(Object::Call(call)) = handles::find(call) {
+            call.stop(host_closed());
+        }
+    }
+}
+
+fn find_asked(call: u64) -> Result<CallRef, Failure> {
+    match handles::find(call)? {
+        Object::Call(asked) if asked.is_for_host() => Ok(asked),
+        other => Err(Code::Argument.because(format!(
+            "handle {call:#x} is {}, and nothing that a host was asked",
+            other.kind()
+        ))),
+    }
+}
+
+/// Ends what a host was asked: `data` is the result's message with `Ok`, the error's with `Error`, else text that says why.
+///
+/// # Errors
+/// `stale`: it has ended; `argument`: it is no call of this kind, or the text is not UTF-8.
+pub fn answer(call: u64, code: Code, data: &[u8]) -> Result<(), Failure> {
+    let asked = find_asked(call)?;
+    let mut ending = Ending::spare();
+    match code {
+        Code::Ok | Code::Error => {
+            ending.code = code;
+            ending.data.extend_from_slice(data);
+        }
+        code => {
+            let text = std::str::from_utf8(data)
+                .map_err(|_| Code::Argument.because("the text is not UTF-8"))?;
+            ending.fail(code.because(text));
+        }
+    }
+    if Parcel::new(ending, Call { core: asked }).deliver() {
+        Ok(())
+    } else {
+        Err(Code::Stale.because("the call has ended"))
+    }
+}
+
+/// By when what a host was asked must be answered, in nanoseconds of [`thalweg_queue::clock`]; `u64::MAX`: whenever.
+///
+/// # Errors
+/// As [`answer`].
+pub fn asked_deadline(call: u64) -> Result<u64, Failure> {
+    Ok(find_asked(call)?.deadline())
+}
+
+/// A host that waits for the client which waits for it would wait for ever.
+pub(crate) fn waits_for_itself() -> Failure {
+    Code::WouldPark.because("what answers a client's service must not call that client")
+}
