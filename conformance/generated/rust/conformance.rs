@@ -28,7 +28,7 @@ use thalweg::wire::{self, Decode as _};
 pub const PACKAGE: port::Package = port::Package {
     name: "thalweg:conformance",
     version: "0.1.0",
-    layout: 0xb436_6445_1ba6_5fa6,
+    layout: 0xcd27_84b0_24cc_fa02,
     methods: &[
         port::Method {
             name: "conformance.echo-bool",
@@ -874,6 +874,75 @@ pub const PACKAGE: port::Package = port::Package {
             options: port::MethodOptions::NONE,
             stream: None,
             description: "record{}\nu32\n\n",
+        },
+        port::Method {
+            name: "conformance.echo-key",
+            params: 0x94c4_cfef_6c18_ecd9,
+            ok: 0x9df1_4221_c82e_c239,
+            error: 0,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{value:list<u8,16>}\nlist<u8,16>\n\n",
+        },
+        port::Method {
+            name: "conformance.echo-three",
+            params: 0x5a9b_e31b_7095_90b7,
+            ok: 0xc6ca_42ba_1665_8413,
+            error: 0,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{value:list<s64,3>}\nlist<s64,3>\n\n",
+        },
+        port::Method {
+            name: "conformance.echo-fixed",
+            params: 0x1a26_d9db_a60a_efb0,
+            ok: 0xfcb5_c6c1_5130_058a,
+            error: 0,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: concat!(
+                "record{value:record{flag:bool,key:list<u8,5>,place:list<f64,3>,",
+                "names:list<string,2>,grid:list<list<u16,2>,2>,",
+                "colors:list<enum{red,green,bool},2>,",
+                "maybe:option<list<option<string>,2>>,corners:list<record{x:s32,",
+                "y:s32},2>}}\nrecord{flag:bool,key:list<u8,5>,place:list<f64,3>,",
+                "names:list<string,2>,grid:list<list<u16,2>,2>,",
+                "colors:list<enum{red,green,bool},2>,",
+                "maybe:option<list<option<string>,2>>,corners:list<record{x:s32,",
+                "y:s32},2>}\n\n"
+            ),
+        },
+        port::Method {
+            name: "conformance.echo-keys",
+            params: 0xa224_9c6f_bcf5_3102,
+            ok: 0x0d9c_1c26_4335_a61a,
+            error: 0,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{value:list<list<u8,2>>}\nlist<list<u8,2>>\n\n",
+        },
+        port::Method {
+            name: "conformance.many",
+            params: 0x458e_41da_0c4b_cb95,
+            ok: 0xa2b8_d302_cdf6_f855,
+            error: 0,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: concat!(
+                "record{a:u8,b:u16,c:u32,d:u64,e:u8,f:string,g:u16,h:u32,",
+                "i:list<u8>,j:u64,k:u8,n:option<string>,counter:borrow<counter>,",
+                "m:u16}\ntuple<u64,string>\n\n"
+            ),
         },
         port::Method {
             name: "conformance.twice",
@@ -3030,6 +3099,392 @@ impl wire::cbor::Cbor for Item {
     }
 }
 
+/// Lists of a fixed length, in place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fixed {
+    /// WIT's `flag`.
+    pub flag: bool,
+    /// WIT's `key`.
+    pub key: [u8; 5],
+    /// WIT's `place`.
+    pub place: [f64; 3],
+    /// WIT's `names`.
+    pub names: [String; 2],
+    /// WIT's `grid`.
+    pub grid: [[u16; 2]; 2],
+    /// WIT's `colors`.
+    pub colors: [Color; 2],
+    /// WIT's `maybe`.
+    pub maybe: Option<[Option<String>; 2]>,
+    /// WIT's `corners`.
+    pub corners: [Point; 2],
+}
+
+/// [`Fixed`] in place: what a reader sees, and what a writer may pass.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FixedView<'a> {
+    /// WIT's `flag`.
+    pub flag: bool,
+    /// WIT's `key`.
+    pub key: [u8; 5],
+    /// WIT's `place`.
+    pub place: [f64; 3],
+    /// WIT's `names`.
+    pub names: [&'a str; 2],
+    /// WIT's `grid`.
+    pub grid: [[u16; 2]; 2],
+    /// WIT's `colors`.
+    pub colors: [Color; 2],
+    /// WIT's `maybe`.
+    pub maybe: Option<[Option<&'a str>; 2]>,
+    /// WIT's `corners`.
+    pub corners: [Point; 2],
+}
+
+impl wire::Encode for FixedView<'_> {
+    type As = Fixed;
+
+    #[inline]
+    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
+        self.flag.encode(to, at);
+        self.key.encode(to, at + 1);
+        self.place.encode(to, at + 8);
+        self.names.encode(to, at + 32);
+        self.grid.encode(to, at + 48);
+        self.colors.encode(to, at + 56);
+        self.maybe.encode(to, at + 60);
+        self.corners.encode(to, at + 88);
+    }
+}
+
+impl wire::Encode for Fixed {
+    type As = Fixed;
+
+    #[inline]
+    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
+        self.as_view().encode(to, at);
+    }
+}
+
+impl wire::Decode for Fixed {
+    const SIZE: u32 = 104;
+    const ALIGN: u32 = 8;
+    const SHAPE: wire::Shape = wire::Shape::Parts(&[
+        wire::Shape::Text("record{flag:bool,key:list<u8,5>,place:list<f64,3>,"),
+        wire::Shape::Text("names:list<string,2>,grid:list<list<u16,2>,2>,colors:list<"),
+        Color::SHAPE,
+        wire::Shape::Text(",2>,maybe:option<list<option<string>,2>>,corners:list<"),
+        Point::SHAPE,
+        wire::Shape::Text(",2>}"),
+    ]);
+    const DEPTH: u32 = 4;
+
+    type View<'a> = FixedView<'a>;
+
+    #[inline]
+    fn check(from: &mut wire::Checker<'_>, at: u32) -> Result<(), wire::Malformed> {
+        <bool as wire::Decode>::check(from, at)?;
+        <[u8; 5] as wire::Decode>::check(from, at + 1)?;
+        <[f64; 3] as wire::Decode>::check(from, at + 8)?;
+        <[String; 2] as wire::Decode>::check(from, at + 32)?;
+        <[[u16; 2]; 2] as wire::Decode>::check(from, at + 48)?;
+        <[Color; 2] as wire::Decode>::check(from, at + 56)?;
+        <Option<[Option<String>; 2]> as wire::Decode>::check(from, at + 60)?;
+        <[Point; 2] as wire::Decode>::check(from, at + 88)
+    }
+
+    #[inline]
+    fn view<'a>(from: wire::Bytes<'a>, at: u32) -> FixedView<'a> {
+        FixedView {
+            flag: <bool as wire::Decode>::view(from, at),
+            key: <[u8; 5] as wire::Decode>::view(from, at + 1),
+            place: <[f64; 3] as wire::Decode>::view(from, at + 8),
+            names: <[String; 2] as wire::Decode>::view(from, at + 32),
+            grid: <[[u16; 2]; 2] as wire::Decode>::view(from, at + 48),
+            colors: <[Color; 2] as wire::Decode>::view(from, at + 56),
+            maybe: <Option<[Option<String>; 2]> as wire::Decode>::view(from, at + 60),
+            corners: <[Point; 2] as wire::Decode>::view(from, at + 88),
+        }
+    }
+
+    fn owned(view: FixedView<'_>) -> Fixed {
+        Fixed {
+            flag: view.flag,
+            key: view.key,
+            place: view.place,
+            names: <[String; 2] as wire::Decode>::owned(view.names),
+            grid: view.grid,
+            colors: view.colors,
+            maybe: <Option<[Option<String>; 2]> as wire::Decode>::owned(view.maybe),
+            corners: view.corners,
+        }
+    }
+
+    #[inline]
+    fn as_view(&self) -> FixedView<'_> {
+        FixedView {
+            flag: self.flag,
+            key: self.key,
+            place: self.place,
+            names: self.names.as_view(),
+            grid: self.grid,
+            colors: self.colors,
+            maybe: self.maybe.as_view(),
+            corners: self.corners,
+        }
+    }
+}
+
+// What the generators for the other languages know this type by.
+const _: () = assert!(<Fixed as wire::Decode>::HASH == 0xfcb5_c6c1_5130_058a);
+
+impl wire::cbor::Cbor for Fixed {
+    fn write(view: FixedView<'_>, to: &mut wire::cbor::Writer) {
+        to.map(8);
+        to.text("key");
+        <[u8; 5] as wire::cbor::Cbor>::write(view.key, to);
+        to.text("flag");
+        <bool as wire::cbor::Cbor>::write(view.flag, to);
+        to.text("grid");
+        <[[u16; 2]; 2] as wire::cbor::Cbor>::write(view.grid, to);
+        to.text("maybe");
+        <Option<[Option<String>; 2]> as wire::cbor::Cbor>::write(view.maybe, to);
+        to.text("names");
+        <[String; 2] as wire::cbor::Cbor>::write(view.names, to);
+        to.text("place");
+        <[f64; 3] as wire::cbor::Cbor>::write(view.place, to);
+        to.text("colors");
+        <[Color; 2] as wire::cbor::Cbor>::write(view.colors, to);
+        to.text("corners");
+        <[Point; 2] as wire::cbor::Cbor>::write(view.corners, to);
+    }
+
+    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<Fixed, wire::cbor::Refused> {
+        let mut f0 = None;
+        let mut f1 = None;
+        let mut f2 = None;
+        let mut f3 = None;
+        let mut f4 = None;
+        let mut f5 = None;
+        let mut f6 = None;
+        let mut f7 = None;
+        let mut fields = from.map()?;
+        while let Some(key) = from.key(&mut fields)? {
+            match &*key {
+                "flag" => from.field(&mut f0)?,
+                "key" => from.field(&mut f1)?,
+                "place" => from.field(&mut f2)?,
+                "names" => from.field(&mut f3)?,
+                "grid" => from.field(&mut f4)?,
+                "colors" => from.field(&mut f5)?,
+                "maybe" => from.field(&mut f6)?,
+                "corners" => from.field(&mut f7)?,
+                _ => return Err(from.refused(wire::cbor::Rule::Unknown)),
+            }
+        }
+        Ok(Fixed {
+            flag: from.required(f0)?,
+            key: from.required(f1)?,
+            place: from.required(f2)?,
+            names: from.required(f3)?,
+            grid: from.required(f4)?,
+            colors: from.required(f5)?,
+            maybe: from.required(f6)?,
+            corners: from.required(f7)?,
+        })
+    }
+}
+
+/// The parameters of `conformance.many`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ManyParams {
+    /// WIT's `a`.
+    pub a: u8,
+    /// WIT's `b`.
+    pub b: u16,
+    /// WIT's `c`.
+    pub c: u32,
+    /// WIT's `d`.
+    pub d: u64,
+    /// WIT's `e`.
+    pub e: u8,
+    /// WIT's `f`.
+    pub f: String,
+    /// WIT's `g`.
+    pub g: u16,
+    /// WIT's `h`.
+    pub h: u32,
+    /// WIT's `i`.
+    pub i: Vec<u8>,
+    /// WIT's `j`.
+    pub j: u64,
+    /// WIT's `k`.
+    pub k: u8,
+    /// WIT's `n`.
+    pub n: Option<String>,
+    /// WIT's `counter`.
+    pub counter: wire::Handle,
+    /// WIT's `m`.
+    pub m: u16,
+}
+
+/// [`ManyParams`] in place: what a reader sees, and what a writer may pass.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ManyParamsView<'a> {
+    /// WIT's `a`.
+    pub a: u8,
+    /// WIT's `b`.
+    pub b: u16,
+    /// WIT's `c`.
+    pub c: u32,
+    /// WIT's `d`.
+    pub d: u64,
+    /// WIT's `e`.
+    pub e: u8,
+    /// WIT's `f`.
+    pub f: &'a str,
+    /// WIT's `g`.
+    pub g: u16,
+    /// WIT's `h`.
+    pub h: u32,
+    /// WIT's `i`.
+    pub i: wire::ListView<'a, u8>,
+    /// WIT's `j`.
+    pub j: u64,
+    /// WIT's `k`.
+    pub k: u8,
+    /// WIT's `n`.
+    pub n: Option<&'a str>,
+    /// WIT's `counter`.
+    pub counter: wire::Handle,
+    /// WIT's `m`.
+    pub m: u16,
+}
+
+impl wire::Encode for ManyParamsView<'_> {
+    type As = ManyParams;
+
+    #[inline]
+    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
+        let mut words = [0; 17];
+        words[0..1].copy_from_slice(&self.a.to_le_bytes());
+        words[2..4].copy_from_slice(&self.b.to_le_bytes());
+        words[4..8].copy_from_slice(&self.c.to_le_bytes());
+        words[8..16].copy_from_slice(&self.d.to_le_bytes());
+        words[16..17].copy_from_slice(&self.e.to_le_bytes());
+        to.words(at, words);
+        self.f.encode(to, at + 20);
+        let mut words = [0; 8];
+        words[0..2].copy_from_slice(&self.g.to_le_bytes());
+        words[4..8].copy_from_slice(&self.h.to_le_bytes());
+        to.words(at + 28, words);
+        self.i.encode(to, at + 36);
+        let mut words = [0; 9];
+        words[0..8].copy_from_slice(&self.j.to_le_bytes());
+        words[8..9].copy_from_slice(&self.k.to_le_bytes());
+        to.words(at + 48, words);
+        self.n.encode(to, at + 60);
+        self.counter.encode(to, at + 72);
+        self.m.encode(to, at + 76);
+    }
+}
+
+impl wire::Encode for ManyParams {
+    type As = ManyParams;
+
+    #[inline]
+    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
+        self.as_view().encode(to, at);
+    }
+}
+
+impl wire::Decode for ManyParams {
+    const SIZE: u32 = 80;
+    const ALIGN: u32 = 8;
+    const SHAPE: wire::Shape = wire::Shape::Parts(&[
+        wire::Shape::Text("record{a:u8,b:u16,c:u32,d:u64,e:u8,f:string,g:u16,h:u32,"),
+        wire::Shape::Text("i:list<u8>,j:u64,k:u8,n:option<string>,counter:borrow<counter>,"),
+        wire::Shape::Text("m:u16}"),
+    ]);
+    const DEPTH: u32 = 2;
+    const HANDLES: u32 = 1;
+
+    type View<'a> = ManyParamsView<'a>;
+
+    #[inline]
+    fn check(from: &mut wire::Checker<'_>, at: u32) -> Result<(), wire::Malformed> {
+        <String as wire::Decode>::check(from, at + 20)?;
+        <Vec<u8> as wire::Decode>::check(from, at + 36)?;
+        <Option<String> as wire::Decode>::check(from, at + 60)?;
+        <wire::Handle as wire::Decode>::check(from, at + 72)
+    }
+
+    #[inline]
+    fn view<'a>(from: wire::Bytes<'a>, at: u32) -> ManyParamsView<'a> {
+        let words_0: [u8; 17] = from.words(at);
+        let words_28: [u8; 8] = from.words(at + 28);
+        let words_48: [u8; 9] = from.words(at + 48);
+        ManyParamsView {
+            a: u8::from_le_bytes(wire::word(&words_0, 0)),
+            b: u16::from_le_bytes(wire::word(&words_0, 2)),
+            c: u32::from_le_bytes(wire::word(&words_0, 4)),
+            d: u64::from_le_bytes(wire::word(&words_0, 8)),
+            e: u8::from_le_bytes(wire::word(&words_0, 16)),
+            f: <String as wire::Decode>::view(from, at + 20),
+            g: u16::from_le_bytes(wire::word(&words_28, 0)),
+            h: u32::from_le_bytes(wire::word(&words_28, 4)),
+            i: <Vec<u8> as wire::Decode>::view(from, at + 36),
+            j: u64::from_le_bytes(wire::word(&words_48, 0)),
+            k: u8::from_le_bytes(wire::word(&words_48, 8)),
+            n: <Option<String> as wire::Decode>::view(from, at + 60),
+            counter: <wire::Handle as wire::Decode>::view(from, at + 72),
+            m: <u16 as wire::Decode>::view(from, at + 76),
+        }
+    }
+
+    fn owned(view: ManyParamsView<'_>) -> ManyParams {
+        ManyParams {
+            a: view.a,
+            b: view.b,
+            c: view.c,
+            d: view.d,
+            e: view.e,
+            f: <String as wire::Decode>::owned(view.f),
+            g: view.g,
+            h: view.h,
+            i: <Vec<u8> as wire::Decode>::owned(view.i),
+            j: view.j,
+            k: view.k,
+            n: <Option<String> as wire::Decode>::owned(view.n),
+            counter: view.counter,
+            m: view.m,
+        }
+    }
+
+    #[inline]
+    fn as_view(&self) -> ManyParamsView<'_> {
+        ManyParamsView {
+            a: self.a,
+            b: self.b,
+            c: self.c,
+            d: self.d,
+            e: self.e,
+            f: self.f.as_view(),
+            g: self.g,
+            h: self.h,
+            i: self.i.as_view(),
+            j: self.j,
+            k: self.k,
+            n: self.n.as_view(),
+            counter: self.counter,
+            m: self.m,
+        }
+    }
+}
+
+// What the generators for the other languages know this type by.
+const _: () = assert!(<ManyParams as wire::Decode>::HASH == 0x458e_41da_0c4b_cb95);
+
 /// What every language must do alike: each value type there and back, streams, resources, and every way in which a
 /// call can end.
 ///
@@ -3206,9 +3661,13 @@ pub trait Conformance: Sized + Send + 'static {
     fn nothing(&mut self, call: &port::Call);
 
     /// `count` numbers from `first` on.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
     fn count(&mut self, call: &port::Call, first: u64, count: u64) -> port::StreamReader<u64>;
 
     /// `count` items: number i, name `item i`, i % 3 tags, a blob where i is even.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 256 records.
     fn items(
         &mut self,
         call: &port::Call,
@@ -3216,12 +3675,18 @@ pub trait Conformance: Sized + Send + 'static {
     ) -> port::Task<Result<port::StreamReader<Item>, Failure>>;
 
     /// `count` numbers from 0 on, as fast as it goes; a slow reader gets the newest.
+    ///
+    /// Where its reader is slow, a newer record replaces the one that waits, which is counted.
     fn latest(&mut self, call: &port::Call, count: u64) -> port::StreamReader<u64>;
 
     /// `after` numbers from 0 on, then the service panics in the middle of the stream.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
     fn breaks(&mut self, call: &port::Call, after: u64) -> port::StreamReader<u64>;
 
     /// Numbers without an end, until the stream is closed or the call's client goes.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 64 records.
     fn endless(&mut self, call: &port::Call) -> port::StreamReader<u64>;
 
     /// How many of the streams of `endless` still run.
@@ -3272,6 +3737,38 @@ pub trait Conformance: Sized + Send + 'static {
     /// How many counters live.
     fn counters(&mut self, call: &port::Call) -> u32;
 
+    /// WIT's `conformance.echo-key`.
+    fn echo_key(&mut self, call: &port::Call, value: [u8; 16]) -> [u8; 16];
+
+    /// WIT's `conformance.echo-three`.
+    fn echo_three(&mut self, call: &port::Call, value: [i64; 3]) -> [i64; 3];
+
+    /// WIT's `conformance.echo-fixed`.
+    fn echo_fixed(&mut self, call: &port::Call, value: Fixed) -> Fixed;
+
+    /// WIT's `conformance.echo-keys`.
+    fn echo_keys(&mut self, call: &port::Call, value: Vec<[u8; 2]>) -> Vec<[u8; 2]>;
+
+    /// More parameters than a tuple has fields: the sum of the numbers, and the texts one after the other.
+    fn many(
+        &mut self,
+        call: &port::Call,
+        a: u8,
+        b: u16,
+        c: u32,
+        d: u64,
+        e: u8,
+        f: String,
+        g: u16,
+        h: u32,
+        i: Vec<u8>,
+        j: u64,
+        k: u8,
+        n: Option<String>,
+        counter: std::sync::Arc<Self::Counter>,
+        m: u16,
+    ) -> (u64, String);
+
     /// Looks up in the host's oracle, and gives what it said: its text, or the number of the code of how else it ended.
     fn ask(&mut self, call: &port::Call, key: u64) -> Result<String, u32>;
 
@@ -3299,6 +3796,8 @@ pub trait Counter: Sized + Send + Sync + 'static {
     fn value_later(self: std::sync::Arc<Self>, call: &port::Call) -> port::Task<u64>;
 
     /// What it was after each of the last additions, `count` of them made now, of 1 each.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 1048576 records.
     fn steps(&self, call: &port::Call, count: u32) -> port::StreamReader<u64>;
 }
 
@@ -3390,9 +3889,14 @@ impl<S: Conformance> port::Service for ConformanceServer<S> {
             63 => self.serve_even(incoming),
             64 => self.serve_even_method_half(incoming),
             65 => self.serve_counters(incoming),
-            69 => self.serve_ask(incoming),
-            70 => self.serve_ask_later(incoming),
-            71 => self.serve_tell(incoming),
+            66 => self.serve_echo_key(incoming),
+            67 => self.serve_echo_three(incoming),
+            68 => self.serve_echo_fixed(incoming),
+            69 => self.serve_echo_keys(incoming),
+            70 => self.serve_many(incoming),
+            74 => self.serve_ask(incoming),
+            75 => self.serve_ask_later(incoming),
+            76 => self.serve_tell(incoming),
             other => unreachable!("the core passes on methods of the package alone, not {other}"),
         }
     }
@@ -4045,6 +4549,86 @@ impl<S: Conformance> ConformanceServer<S> {
         incoming.reply(&result)
     }
 
+    fn serve_echo_key(&mut self, incoming: port::Incoming) {
+        let (value,) = match incoming.params::<([u8; 16],)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.echo_key(incoming.call(), value);
+        incoming.reply(&result)
+    }
+
+    fn serve_echo_three(&mut self, incoming: port::Incoming) {
+        let (value,) = match incoming.params::<([i64; 3],)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.echo_three(incoming.call(), value);
+        incoming.reply(&result)
+    }
+
+    fn serve_echo_fixed(&mut self, incoming: port::Incoming) {
+        let (value,) = match incoming.params::<(Fixed,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.echo_fixed(incoming.call(), value);
+        incoming.reply(&result)
+    }
+
+    fn serve_echo_keys(&mut self, incoming: port::Incoming) {
+        let (value,) = match incoming.params::<(Vec<[u8; 2]>,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.echo_keys(incoming.call(), value);
+        incoming.reply(&result)
+    }
+
+    fn serve_many(&mut self, incoming: port::Incoming) {
+        let ManyParams {
+            a,
+            b,
+            c,
+            d,
+            e,
+            f,
+            g,
+            h,
+            i,
+            j,
+            k,
+            n,
+            counter,
+            m,
+        } = match incoming.params::<ManyParams>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let counter = match incoming.borrow::<S::Counter>(counter) {
+            Ok(resource) => resource,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.many(
+            incoming.call(),
+            a,
+            b,
+            c,
+            d,
+            e,
+            f,
+            g,
+            h,
+            i,
+            j,
+            k,
+            n,
+            counter,
+            m,
+        );
+        incoming.reply(&result)
+    }
+
     fn serve_ask(&mut self, incoming: port::Incoming) {
         let (key,) = match incoming.params::<(u64,)>() {
             Ok(params) => params,
@@ -4103,9 +4687,9 @@ struct ConformanceInlined<I>(I);
 impl<I: ConformanceInline> port::Inline for ConformanceInlined<I> {
     fn dispatch(&self, incoming: port::Inlined<'_>) {
         match incoming.method() {
-            66 => self.serve_twice(incoming),
-            67 => self.serve_fail_here(incoming),
-            68 => self.serve_panic_here(incoming),
+            71 => self.serve_twice(incoming),
+            72 => self.serve_fail_here(incoming),
+            73 => self.serve_panic_here(incoming),
             other => unreachable!("the core passes on inline methods alone, not {other}"),
         }
     }
@@ -4501,6 +5085,8 @@ impl ConformanceClient {
     }
 
     /// `count` numbers from `first` on.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
     pub fn count(
         &self,
         first: u64,
@@ -4511,24 +5097,32 @@ impl ConformanceClient {
     }
 
     /// `count` items: number i, name `item i`, i % 3 tags, a blob where i is even.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 256 records.
     pub fn items(&self, count: u64) -> port::Pending<port::StreamReader<Item>, Failure> {
         self.client
             .call(44, &(count,), |reply| reply.stream::<Item>())
     }
 
     /// `count` numbers from 0 on, as fast as it goes; a slow reader gets the newest.
+    ///
+    /// Where its reader is slow, a newer record replaces the one that waits, which is counted.
     pub fn latest(&self, count: u64) -> port::Pending<port::StreamReader<u64>, port::NoError> {
         self.client
             .call(45, &(count,), |reply| reply.stream::<u64>())
     }
 
     /// `after` numbers from 0 on, then the service panics in the middle of the stream.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
     pub fn breaks(&self, after: u64) -> port::Pending<port::StreamReader<u64>, port::NoError> {
         self.client
             .call(46, &(after,), |reply| reply.stream::<u64>())
     }
 
     /// Numbers without an end, until the stream is closed or the call's client goes.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 64 records.
     pub fn endless(&self) -> port::Pending<port::StreamReader<u64>, port::NoError> {
         self.client.call(47, &(), |reply| reply.stream::<u64>())
     }
@@ -4619,10 +5213,83 @@ impl ConformanceClient {
         self.client.call(65, &(), |reply| reply.value::<u32>())
     }
 
+    /// WIT's `conformance.echo-key`.
+    pub fn echo_key(&self, value: [u8; 16]) -> port::Pending<[u8; 16], port::NoError> {
+        self.client
+            .call(66, &(value,), |reply| reply.value::<[u8; 16]>())
+    }
+
+    /// WIT's `conformance.echo-three`.
+    pub fn echo_three(&self, value: [i64; 3]) -> port::Pending<[i64; 3], port::NoError> {
+        self.client
+            .call(67, &(value,), |reply| reply.value::<[i64; 3]>())
+    }
+
+    /// WIT's `conformance.echo-fixed`.
+    pub fn echo_fixed(
+        &self,
+        value: &dyn wire::Encode<As = Fixed>,
+    ) -> port::Pending<Fixed, port::NoError> {
+        self.client
+            .call(68, &(value,), |reply| reply.value::<Fixed>())
+    }
+
+    /// WIT's `conformance.echo-keys`.
+    pub fn echo_keys(
+        &self,
+        value: &dyn wire::Encode<As = Vec<[u8; 2]>>,
+    ) -> port::Pending<Vec<[u8; 2]>, port::NoError> {
+        self.client
+            .call(69, &(value,), |reply| reply.value::<Vec<[u8; 2]>>())
+    }
+
+    /// More parameters than a tuple has fields: the sum of the numbers, and the texts one after the other.
+    pub fn many(
+        &self,
+        a: u8,
+        b: u16,
+        c: u32,
+        d: u64,
+        e: u8,
+        f: &str,
+        g: u16,
+        h: u32,
+        i: &[u8],
+        j: u64,
+        k: u8,
+        n: &dyn wire::Encode<As = Option<String>>,
+        counter: &CounterClient,
+        m: u16,
+    ) -> port::Pending<(u64, String), port::NoError> {
+        self.client.call(
+            70,
+            &{
+                let counter = counter.own.handle();
+                wire::written::<ManyParams>(move |to, at| {
+                    wire::Encode::encode(&a, to, at);
+                    wire::Encode::encode(&b, to, at + 2);
+                    wire::Encode::encode(&c, to, at + 4);
+                    wire::Encode::encode(&d, to, at + 8);
+                    wire::Encode::encode(&e, to, at + 16);
+                    wire::Encode::encode(&f, to, at + 20);
+                    wire::Encode::encode(&g, to, at + 28);
+                    wire::Encode::encode(&h, to, at + 32);
+                    wire::Encode::encode(&i, to, at + 36);
+                    wire::Encode::encode(&j, to, at + 48);
+                    wire::Encode::encode(&k, to, at + 56);
+                    wire::Encode::encode(&n, to, at + 60);
+                    wire::Encode::encode(&counter, to, at + 72);
+                    wire::Encode::encode(&m, to, at + 76);
+                })
+            },
+            |reply| reply.value::<(u64, String)>(),
+        )
+    }
+
     /// Twice the number, on the caller's thread.
     pub fn twice(&self, value: u32) -> Result<u64, port::CallError<port::NoError>> {
         self.client
-            .call_inline(66, &(value,), |reply| reply.value::<u64>())
+            .call_inline(71, &(value,), |reply| reply.value::<u64>())
     }
 
     /// As `fail`, on the caller's thread.
@@ -4631,25 +5298,25 @@ impl ConformanceClient {
         how: &dyn wire::Encode<As = Option<Failure>>,
     ) -> Result<u64, port::CallError<Failure>> {
         self.client
-            .call_inline(67, &(how,), |reply| reply.value::<u64>())
+            .call_inline(72, &(how,), |reply| reply.value::<u64>())
     }
 
     /// Panics with this message, on the caller's thread.
     pub fn panic_here(&self, message: &str) -> Result<u32, port::CallError<port::NoError>> {
         self.client
-            .call_inline(68, &(message,), |reply| reply.value::<u32>())
+            .call_inline(73, &(message,), |reply| reply.value::<u32>())
     }
 
     /// Looks up in the host's oracle, and gives what it said: its text, or the number of the code of how else it ended.
     pub fn ask(&self, key: u64) -> port::Pending<String, u32> {
         self.client
-            .call(69, &(key,), |reply| reply.value::<String>())
+            .call(74, &(key,), |reply| reply.value::<String>())
     }
 
     /// The same as an `async func`.
     pub fn ask_later(&self, key: u64) -> port::Pending<String, u32> {
         self.client
-            .call(70, &(key,), |reply| reply.value::<String>())
+            .call(75, &(key,), |reply| reply.value::<String>())
     }
 
     /// Tells the host's oracle, and gives what it said.
@@ -4659,7 +5326,7 @@ impl ConformanceClient {
         at: Option<u32>,
     ) -> port::Pending<u64, u32> {
         self.client
-            .call(71, &(words, at), |reply| reply.value::<u64>())
+            .call(76, &(words, at), |reply| reply.value::<u64>())
     }
 }
 
@@ -4713,6 +5380,8 @@ impl CounterClient {
     }
 
     /// What it was after each of the last additions, `count` of them made now, of 1 each.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 1048576 records.
     pub fn steps(&self, count: u32) -> port::Pending<port::StreamReader<u64>, port::NoError> {
         self.client()
             .call(60, &(self.own.handle(), count), |reply| {

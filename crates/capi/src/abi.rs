@@ -256,7 +256,7 @@ const _: () = {
     assert!(size_of::<TwSubmission>() == 56);
     assert!(size_of::<TwBatch>() == 56);
     assert!(size_of::<TwMethod>() == 56);
-    assert!(size_of::<TwTable>() == 56 + 23 * 8);
+    assert!(size_of::<TwTable>() == 56 + 26 * 8);
     assert!(core::mem::offset_of!(TwCompletion, owner) == 56);
     assert!(core::mem::offset_of!(TwSubmission, deadline_ns) == 40);
     assert!(core::mem::offset_of!(TwBatch, size) == 48);

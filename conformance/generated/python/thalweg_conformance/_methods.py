@@ -8,7 +8,7 @@ from . import _layout
 from .types import Point
 from .views import ItemView
 
-PACKAGE = layout.Package("thalweg:conformance", "0.1.0", 0xB43664451BA65FA6)
+PACKAGE = layout.Package("thalweg:conformance", "0.1.0", 0xCD2784B024CCFA02)
 
 ECHO_BOOL = PACKAGE.method(
     "conformance.echo-bool",
@@ -546,6 +546,59 @@ COUNTERS = PACKAGE.method(
     (0x651BCCB0340F0EF8, 0x4D2BDF193E8526D1, 0, 0),
     (0, ()),
     layout.U32,
+)
+
+ECHO_KEY = PACKAGE.method(
+    "conformance.echo-key",
+    (0x94C4CFEF6C18ECD9, 0x9DF14221C82EC239, 0, 0),
+    (16, (("value", 0, layout.bytes_of(16)),)),
+    layout.bytes_of(16),
+)
+
+ECHO_THREE = PACKAGE.method(
+    "conformance.echo-three",
+    (0x5A9BE31B709590B7, 0xC6CA42BA16658413, 0, 0),
+    (24, (("value", 0, layout.array_of(layout.S64, 3)),)),
+    layout.array_of(layout.S64, 3),
+)
+
+ECHO_FIXED = PACKAGE.method(
+    "conformance.echo-fixed",
+    (0x1A26D9DBA60AEFB0, 0xFCB5C6C15130058A, 0, 0),
+    (104, (("value", 0, _layout.FIXED),)),
+    _layout.FIXED,
+)
+
+ECHO_KEYS = PACKAGE.method(
+    "conformance.echo-keys",
+    (0xA2249C6FBCF53102, 0x0D9C1C264335A61A, 0, 0),
+    (8, (("value", 0, layout.list_of(layout.bytes_of(2))),)),
+    layout.list_of(layout.bytes_of(2)),
+)
+
+MANY: layout.Method[tuple[int, str], tuple[int, str]] = PACKAGE.method(
+    "conformance.many",
+    (0x458E41DA0C4BCB95, 0xA2B8D302CDF6F855, 0, 0),
+    (
+        80,
+        (
+            ("a", 0, layout.U8),
+            ("b", 2, layout.U16),
+            ("c", 4, layout.U32),
+            ("d", 8, layout.U64),
+            ("e", 16, layout.U8),
+            ("f", 20, layout.STRING),
+            ("g", 28, layout.U16),
+            ("h", 32, layout.U32),
+            ("i", 36, layout.BYTES),
+            ("j", 48, layout.U64),
+            ("k", 56, layout.U8),
+            ("n", 60, layout.option(layout.STRING, 12, 4, 4)),
+            ("counter", 72, layout.BORROW),
+            ("m", 76, layout.U16),
+        ),
+    ),
+    layout.tuple_of(16, 8, (0, layout.U64), (8, layout.STRING)),
 )
 
 TWICE = PACKAGE.method(

@@ -14,6 +14,7 @@ from .types import (
     Color,
     Days,
     Failure,
+    Fixed,
     Item,
     Keywords,
     Names,
@@ -51,7 +52,10 @@ class AsyncCounter(thalweg.AsyncResource):
         *,
         timeout: float | None = None,
     ) -> thalweg.AsyncStream[int, int]:
-        """What it was after each of the last additions, `count` of them made now, of 1 each."""
+        """What it was after each of the last additions, `count` of them made now, of 1 each.
+
+        Where its reader is slow, the writer waits; it holds 1048576 records.
+        """
         return await _methods.COUNTER_STEPS.start(self, timeout, self, count)
 
 
@@ -381,7 +385,10 @@ class AsyncConformance(thalweg.AsyncClient):
         *,
         timeout: float | None = None,
     ) -> thalweg.AsyncStream[int, int]:
-        """`count` numbers from `first` on."""
+        """`count` numbers from `first` on.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
         return await _methods.COUNT.start(self, timeout, first, count)
 
     async def items(
@@ -391,6 +398,8 @@ class AsyncConformance(thalweg.AsyncClient):
         timeout: float | None = None,
     ) -> thalweg.AsyncStream[Item, ItemView]:
         """`count` items: number i, name `item i`, i % 3 tags, a blob where i is even.
+
+        Where its reader is slow, the writer waits; it holds 256 records.
 
         Raises `Failure`.
         """
@@ -402,7 +411,10 @@ class AsyncConformance(thalweg.AsyncClient):
         *,
         timeout: float | None = None,
     ) -> thalweg.AsyncStream[int, int]:
-        """`count` numbers from 0 on, as fast as it goes; a slow reader gets the newest."""
+        """`count` numbers from 0 on, as fast as it goes; a slow reader gets the newest.
+
+        Where its reader is slow, a newer record replaces the one that waits, which is counted.
+        """
         return await _methods.LATEST.start(self, timeout, count)
 
     async def breaks(
@@ -411,7 +423,10 @@ class AsyncConformance(thalweg.AsyncClient):
         *,
         timeout: float | None = None,
     ) -> thalweg.AsyncStream[int, int]:
-        """`after` numbers from 0 on, then the service panics in the middle of the stream."""
+        """`after` numbers from 0 on, then the service panics in the middle of the stream.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
         return await _methods.BREAKS.start(self, timeout, after)
 
     async def endless(
@@ -419,7 +434,10 @@ class AsyncConformance(thalweg.AsyncClient):
         *,
         timeout: float | None = None,
     ) -> thalweg.AsyncStream[int, int]:
-        """Numbers without an end, until the stream is closed or the call's client goes."""
+        """Numbers without an end, until the stream is closed or the call's client goes.
+
+        Where its reader is slow, the writer waits; it holds 64 records.
+        """
         return await _methods.ENDLESS.start(self, timeout)
 
     async def running(self, *, timeout: float | None = None) -> int:
@@ -512,6 +530,76 @@ class AsyncConformance(thalweg.AsyncClient):
     async def counters(self, *, timeout: float | None = None) -> int:
         """How many counters live."""
         return await _methods.COUNTERS.start(self, timeout)
+
+    async def echo_key(
+        self,
+        value: bytes | bytearray | memoryview,
+        *,
+        timeout: float | None = None,
+    ) -> bytes:
+        """Calls `conformance.echo-key`."""
+        return await _methods.ECHO_KEY.start(self, timeout, value)
+
+    async def echo_three(
+        self,
+        value: Sequence[int],
+        *,
+        timeout: float | None = None,
+    ) -> list[int]:
+        """Calls `conformance.echo-three`."""
+        return await _methods.ECHO_THREE.start(self, timeout, value)
+
+    async def echo_fixed(self, value: Fixed, *, timeout: float | None = None) -> Fixed:
+        """Calls `conformance.echo-fixed`."""
+        return await _methods.ECHO_FIXED.start(self, timeout, value)
+
+    async def echo_keys(
+        self,
+        value: Sequence[bytes | bytearray | memoryview],
+        *,
+        timeout: float | None = None,
+    ) -> list[bytes]:
+        """Calls `conformance.echo-keys`."""
+        return await _methods.ECHO_KEYS.start(self, timeout, value)
+
+    async def many(
+        self,
+        a: int,
+        b: int,
+        c: int,
+        d: int,
+        e: int,
+        f: str,
+        g: int,
+        h: int,
+        i: bytes | bytearray | memoryview,
+        j: int,
+        k: int,
+        n: str | None,
+        counter: AsyncCounter,
+        m: int,
+        *,
+        timeout: float | None = None,
+    ) -> tuple[int, str]:
+        """More parameters than a tuple has fields: the sum of the numbers, and the texts one after the other."""
+        return await _methods.MANY.start(
+            self,
+            timeout,
+            a,
+            b,
+            c,
+            d,
+            e,
+            f,
+            g,
+            h,
+            i,
+            j,
+            k,
+            n,
+            counter,
+            m,
+        )
 
     async def twice(self, value: int, *, timeout: float | None = None) -> int:
         """Twice the number, on the caller's thread."""

@@ -14,6 +14,7 @@ from .types import (
     Color,
     Days,
     Failure,
+    Fixed,
     Item,
     Keywords,
     Names,
@@ -51,7 +52,10 @@ class Counter(thalweg.Resource):
         *,
         timeout: float | None = None,
     ) -> thalweg.Stream[int, int]:
-        """What it was after each of the last additions, `count` of them made now, of 1 each."""
+        """What it was after each of the last additions, `count` of them made now, of 1 each.
+
+        Where its reader is slow, the writer waits; it holds 1048576 records.
+        """
         return _methods.COUNTER_STEPS.call(self, timeout, self, count)
 
 
@@ -361,7 +365,10 @@ class Conformance(thalweg.Client):
         *,
         timeout: float | None = None,
     ) -> thalweg.Stream[int, int]:
-        """`count` numbers from `first` on."""
+        """`count` numbers from `first` on.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
         return _methods.COUNT.call(self, timeout, first, count)
 
     def items(
@@ -371,6 +378,8 @@ class Conformance(thalweg.Client):
         timeout: float | None = None,
     ) -> thalweg.Stream[Item, ItemView]:
         """`count` items: number i, name `item i`, i % 3 tags, a blob where i is even.
+
+        Where its reader is slow, the writer waits; it holds 256 records.
 
         Raises `Failure`.
         """
@@ -382,7 +391,10 @@ class Conformance(thalweg.Client):
         *,
         timeout: float | None = None,
     ) -> thalweg.Stream[int, int]:
-        """`count` numbers from 0 on, as fast as it goes; a slow reader gets the newest."""
+        """`count` numbers from 0 on, as fast as it goes; a slow reader gets the newest.
+
+        Where its reader is slow, a newer record replaces the one that waits, which is counted.
+        """
         return _methods.LATEST.call(self, timeout, count)
 
     def breaks(
@@ -391,11 +403,17 @@ class Conformance(thalweg.Client):
         *,
         timeout: float | None = None,
     ) -> thalweg.Stream[int, int]:
-        """`after` numbers from 0 on, then the service panics in the middle of the stream."""
+        """`after` numbers from 0 on, then the service panics in the middle of the stream.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
         return _methods.BREAKS.call(self, timeout, after)
 
     def endless(self, *, timeout: float | None = None) -> thalweg.Stream[int, int]:
-        """Numbers without an end, until the stream is closed or the call's client goes."""
+        """Numbers without an end, until the stream is closed or the call's client goes.
+
+        Where its reader is slow, the writer waits; it holds 64 records.
+        """
         return _methods.ENDLESS.call(self, timeout)
 
     def running(self, *, timeout: float | None = None) -> int:
@@ -467,6 +485,76 @@ class Conformance(thalweg.Client):
     def counters(self, *, timeout: float | None = None) -> int:
         """How many counters live."""
         return _methods.COUNTERS.call(self, timeout)
+
+    def echo_key(
+        self,
+        value: bytes | bytearray | memoryview,
+        *,
+        timeout: float | None = None,
+    ) -> bytes:
+        """Calls `conformance.echo-key`."""
+        return _methods.ECHO_KEY.call(self, timeout, value)
+
+    def echo_three(
+        self,
+        value: Sequence[int],
+        *,
+        timeout: float | None = None,
+    ) -> list[int]:
+        """Calls `conformance.echo-three`."""
+        return _methods.ECHO_THREE.call(self, timeout, value)
+
+    def echo_fixed(self, value: Fixed, *, timeout: float | None = None) -> Fixed:
+        """Calls `conformance.echo-fixed`."""
+        return _methods.ECHO_FIXED.call(self, timeout, value)
+
+    def echo_keys(
+        self,
+        value: Sequence[bytes | bytearray | memoryview],
+        *,
+        timeout: float | None = None,
+    ) -> list[bytes]:
+        """Calls `conformance.echo-keys`."""
+        return _methods.ECHO_KEYS.call(self, timeout, value)
+
+    def many(
+        self,
+        a: int,
+        b: int,
+        c: int,
+        d: int,
+        e: int,
+        f: str,
+        g: int,
+        h: int,
+        i: bytes | bytearray | memoryview,
+        j: int,
+        k: int,
+        n: str | None,
+        counter: Counter,
+        m: int,
+        *,
+        timeout: float | None = None,
+    ) -> tuple[int, str]:
+        """More parameters than a tuple has fields: the sum of the numbers, and the texts one after the other."""
+        return _methods.MANY.call(
+            self,
+            timeout,
+            a,
+            b,
+            c,
+            d,
+            e,
+            f,
+            g,
+            h,
+            i,
+            j,
+            k,
+            n,
+            counter,
+            m,
+        )
 
     def twice(self, value: int, *, timeout: float | None = None) -> int:
         """Twice the number, on the caller's thread."""

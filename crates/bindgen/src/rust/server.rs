@@ -1,7 +1,6 @@
 //! The glue between the core and the service's traits.
 
 use super::names::{camel, in_service, param, snake};
-use super::types::{self, owned};
 use super::{inline, line, params};
 use crate::model::{Field, Function, FunctionKind, Package, Type, TypeKind};
 
