@@ -106,13 +106,31 @@ typedef struct tw_batch {
 } tw_batch;
 
 #define TW_BATCH_ENDED 1u   /* the status is the stream's ending, not the wait's */
-#define TW_BATCH_CONTROL 2u /* reserved: the records are of the control lane */
+#define TW_BATCH_CONTROL 2u /* of the control lane: never dropped, before all others; first_seq counts these alone */
 
 #define TW_GAP_CONFLATED 1u      /* overtaken by a newer one (policy latest) */
 #define TW_GAP_DROPPED_NEWEST 2u /* the stream was full (policy drop-newest) */
 #define TW_GAP_DROPPED_OLDEST 3u /* the stream was full (policy drop-oldest) */
 #define TW_GAP_HELD 4u           /* the same, but the oldest were in an open batch: the newest */
 #define TW_GAP_WRITER 5u         /* the service had them not */
+
+/* What the streams of a client's method did since the client was opened: those that are open, and those that are gone.
+ * `published` is the sum of `delivered`, `lost`, `undelivered` and `occupancy` once the writers are gone. */
+typedef struct tw_stats {
+  uint64_t streams;
+  uint64_t published;   /* records that writers gave */
+  uint64_t delivered;   /* records that were in a batch */
+  uint64_t undelivered; /* records that lay in a stream that was closed */
+  uint64_t occupancy;   /* records that lie in open streams now */
+  uint64_t lost[8];     /* by reason: TW_GAP_* */
+  uint64_t high_water;  /* the most places that one stream had taken, in records; by whole segments */
+  uint64_t control;     /* records of the control lane that were in a batch */
+  uint64_t wakes;       /* a writer woke a reader */
+  uint64_t parks;       /* a reader asked to be woken */
+  uint64_t waits;       /* a writer found no room and waited */
+  uint64_t faults;      /* streams that ended neither regularly nor by a close */
+  uint64_t age[32];     /* segments whose first record was taken 2^i ns or more after they were begun */
+} tw_stats;
 
 /* Takes a stream's records, on a thread of the service, one call at a time. `batch` is valid until it returns. The last
  * call has `ending`, with how the stream ended (TW_CLOSED: regularly), and TW_BATCH_ENDED in batch->flags; in all others
@@ -253,6 +271,11 @@ typedef struct tw_table {
                           tw_error *error);
   /* By when it must be answered; TW_FOREVER: whenever. */
   uint32_t (*host_deadline)(tw_handle call, uint64_t *deadline_ns, tw_error *error);
+  /* What the streams of method number `method` of a client did; where `handle` is a stream's, those of its client and
+   * method, and `method` is not looked at. At most `size` bytes are written, which is sizeof(tw_stats) of the caller: what
+   * a later version has behind is left out, and what an earlier one lacks is 0. */
+  uint32_t (*stream_stats)(tw_handle handle, uint32_t method, tw_stats *out, uint32_t size,
+                           tw_error *error);
 } tw_table;
 
 /* The one symbol of a library. Never NULL; `abi` is what the caller was built with. */

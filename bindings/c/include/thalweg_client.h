@@ -479,6 +479,11 @@ static inline uint32_t tw_stream_arm_fd(const tw_stream *stream, int *fd, uint32
                        : stream->table->stream_arm(stream->handle, 0, 0, ready, error);
 }
 
+/* What all streams of this one's method and client did: see tw_stats. */
+static inline uint32_t tw_stream_stats(const tw_stream *stream, tw_stats *stats, tw_error *error) {
+  return stream->table->stream_stats(stream->handle, 0, stats, sizeof(*stats), error);
+}
+
 /* Legal anywhere. Closing twice is TW_OK: the second finds nothing to do. */
 static inline uint32_t tw_stream_close(tw_stream *stream, tw_error *error) {
   uint32_t code = TW_OK;

@@ -199,6 +199,37 @@ static void closing_the_client_ends_its_stream_and_leaves_the_batch(void) {
   CHECK_CODE(conformance_u64_stream_close(&result.ok, &error), TW_OK);
 }
 
+static void the_statistics_of_a_method_outlive_its_streams(void) {
+  conformance_client other = open_client(1);
+  conformance_count_result result;
+  tw_stats stats;
+  tw_stats earlier;
+  tw_error error;
+  uint64_t count;
+  int i;
+  for (i = 1; i <= 3; i++) {
+    REQUIRE_OK(conformance_count(&other, 0, 1000, TW_FOREVER, &result, &error), error);
+    CHECK_CODE(drain(&result.ok, &count, &error), TW_CLOSED);
+    CHECK_CODE(tw_stream_stats(&result.ok.tw, &stats, &error), TW_OK);
+    CHECK(stats.streams == (uint64_t)i && stats.delivered == 1000u * (uint64_t)i);
+    CHECK(stats.published == stats.delivered && stats.occupancy == 0 && stats.faults == 0);
+    CHECK(stats.lost[TW_GAP_CONFLATED] == 0 && stats.high_water > 0);
+    CHECK_CODE(conformance_u64_stream_close(&result.ok, &error), TW_OK);
+  }
+  /* By the client, into less room and into more than there is. */
+  for (i = 0; i < (int)library.table->method_count; i++) {
+    if (strcmp(library.table->methods[i].name, "conformance.count") == 0) {
+      break;
+    }
+  }
+  memset(&earlier, 0xff, sizeof(earlier));
+  CHECK_CODE(library.table->stream_stats(other.tw.instance, (uint32_t)i, &earlier, 24, &error), TW_OK);
+  CHECK(earlier.streams == 3 && earlier.delivered == 3000 && earlier.undelivered == UINT64_MAX);
+  CHECK_CODE(library.table->stream_stats(other.tw.instance, 9999, &stats, sizeof(stats), &error),
+             TW_ARGUMENT);
+  close_client(&other);
+}
+
 int main(int argc, char **argv) {
   open_library(argc, argv);
   client = open_client(16);
@@ -211,6 +242,7 @@ int main(int argc, char **argv) {
   RUN(a_panic_in_the_middle_comes_after_what_was_written);
   RUN(the_deadline_of_a_call_holds_for_its_stream);
   RUN(closing_the_client_ends_its_stream_and_leaves_the_batch);
+  RUN(the_statistics_of_a_method_outlive_its_streams);
   close_client(&client);
   return done("streams");
 }

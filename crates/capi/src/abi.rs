@@ -56,7 +56,7 @@ pub const TW_HOST_CALL: u32 = 4;
 
 /// In a batch's flags: the status is the stream's ending, not the wait's.
 pub const TW_BATCH_ENDED: u32 = 1;
-/// Reserved: the records are of the control lane.
+/// In a batch's flags: the records are of the control lane.
 pub const TW_BATCH_CONTROL: u32 = 2;
 
 /// Records were overtaken by newer ones (policy `latest`).
@@ -141,6 +141,26 @@ pub struct TwBatch {
     pub gap_reason: u32,
     pub flags: u32,
     pub size: u64,
+}
+
+/// What the streams of a client's method did (`tw_stats`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+#[allow(missing_docs)]
+pub struct TwStats {
+    pub streams: u64,
+    pub published: u64,
+    pub delivered: u64,
+    pub undelivered: u64,
+    pub occupancy: u64,
+    pub lost: [u64; 8],
+    pub high_water: u64,
+    pub control: u64,
+    pub wakes: u64,
+    pub parks: u64,
+    pub waits: u64,
+    pub faults: u64,
+    pub age: [u64; 32],
 }
 
 /// Takes a stream's records (`tw_stream_callback`).
@@ -233,6 +253,7 @@ pub struct TwTable {
     pub client_host: unsafe extern "C" fn(TwHandle, TwHandle, u64, *mut TwError) -> u32,
     pub host_answer: unsafe extern "C" fn(TwHandle, u32, *const u8, u64, *mut TwError) -> u32,
     pub host_deadline: unsafe extern "C" fn(TwHandle, *mut u64, *mut TwError) -> u32,
+    pub stream_stats: unsafe extern "C" fn(TwHandle, u32, *mut TwStats, u32, *mut TwError) -> u32,
 }
 
 // SAFETY: a table is constant for the life of the process and its strings with it; all functions may be called
@@ -255,8 +276,9 @@ const _: () = {
     assert!(size_of::<TwCompletion>() == 64);
     assert!(size_of::<TwSubmission>() == 56);
     assert!(size_of::<TwBatch>() == 56);
+    assert!(size_of::<TwStats>() == 51 * 8);
     assert!(size_of::<TwMethod>() == 56);
-    assert!(size_of::<TwTable>() == 56 + 26 * 8);
+    assert!(size_of::<TwTable>() == 56 + 27 * 8);
     assert!(core::mem::offset_of!(TwCompletion, owner) == 56);
     assert!(core::mem::offset_of!(TwSubmission, deadline_ns) == 40);
     assert!(core::mem::offset_of!(TwBatch, size) == 48);

@@ -108,6 +108,7 @@ impl Library {
                 client_host: hosts::client_host,
                 host_answer: hosts::host_answer,
                 host_deadline: hosts::host_deadline,
+                stream_stats: streams::stats,
             }
         })
     }

@@ -6,11 +6,12 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
 use thalweg_port::stream::{Delivered, OpenBatch, StreamCore};
-use thalweg_port::{Failure, Object, Reason, find, native, remove};
+use thalweg_port::{Failure, Object, Reason, Stats, find, native, remove};
 
 use crate::abi::{
-    TW_BATCH_ENDED, TW_GAP_CONFLATED, TW_GAP_DROPPED_NEWEST, TW_GAP_DROPPED_OLDEST, TW_GAP_HELD,
-    TW_GAP_WRITER, TwBatch, TwDropCtx, TwError, TwHandle, TwStreamCallback,
+    TW_BATCH_CONTROL, TW_BATCH_ENDED, TW_GAP_CONFLATED, TW_GAP_DROPPED_NEWEST,
+    TW_GAP_DROPPED_OLDEST, TW_GAP_HELD, TW_GAP_WRITER, TwBatch, TwDropCtx, TwError, TwHandle,
+    TwStats, TwStreamCallback,
 };
 use crate::error::{argument, describe as describe_failure, enter, out};
 use crate::library::wrong;
@@ -56,7 +57,7 @@ fn describe(open: &OpenBatch) -> TwBatch {
         first_seq: open.first_sequence,
         lost_before: open.lost_before,
         gap_reason: number_of(open.reason),
-        flags: 0,
+        flags: if open.control { TW_BATCH_CONTROL } else { 0 },
         size: open.size().into(),
     }
 }
@@ -216,6 +217,56 @@ pub(crate) unsafe extern "C" fn fd(stream: TwHandle, fd: *mut c_int, error: *mut
     unsafe {
         enter(error, || {
             *out(fd, "fd")? = find_stream(stream)?.fd()?.as_raw_fd();
+            Ok(())
+        })
+    }
+}
+
+fn table_of(stats: &Stats) -> TwStats {
+    let mut lost = [0; 8];
+    for reason in Reason::ALL {
+        lost[number_of(Some(reason)) as usize] = stats.counts.lost(reason);
+    }
+    TwStats {
+        streams: stats.streams,
+        published: stats.counts.published,
+        delivered: stats.counts.delivered,
+        undelivered: stats.counts.undelivered,
+        occupancy: stats.occupancy,
+        lost,
+        high_water: stats.high_water,
+        control: stats.control,
+        wakes: stats.wakes,
+        parks: stats.parks,
+        waits: stats.waits,
+        faults: stats.faults,
+        age: stats.age,
+    }
+}
+
+pub(crate) unsafe extern "C" fn stats(
+    handle: TwHandle,
+    method: u32,
+    stats: *mut TwStats,
+    size: u32,
+    error: *mut TwError,
+) -> u32 {
+    // SAFETY: see `acquire`; and the header says that `stats` has room for `size` bytes.
+    unsafe {
+        enter(error, || {
+            if stats.is_null() {
+                return Err(argument("out is a null pointer"));
+            }
+            let found = match find(handle)? {
+                Object::Client(instance) => instance.stream_stats(method)?,
+                Object::Stream(stream) => stream.stats(),
+                other => return Err(wrong(handle, &other, "a client or a stream")),
+            };
+            let found = table_of(&found);
+            let written = size_of::<TwStats>().min(size as usize);
+            let (from, to) = (std::ptr::from_ref(&found).cast::<u8>(), stats.cast::<u8>());
+            to.copy_from_nonoverlapping(from, written);
+            to.add(written).write_bytes(0, size as usize - written);
             Ok(())
         })
     }

@@ -15,6 +15,7 @@ use crate::instance::Instance;
 use crate::nested;
 use crate::pending::{Pending, Reply};
 use crate::service::Service;
+use crate::stream::Stats;
 
 /// Closes the instance when the last client, call, stream and resource of it is gone.
 #[derive(Debug)]
@@ -59,6 +60,19 @@ impl Client {
     /// Closes the instance now: its calls and streams end as cancelled, its resources are stale.
     pub fn close(&self) {
         self.opened.0.close();
+    }
+
+    /// What the streams of a method did since this client was opened, by the method's name, `interface.function`.
+    ///
+    /// # Errors
+    /// `argument`: there is no such method.
+    pub fn stream_stats(&self, method: &str) -> Result<Stats, Failure> {
+        let instance = &self.opened.0;
+        let mut methods = (0..).zip(instance.package.methods);
+        match methods.find(|(_, known)| known.name == method) {
+            Some((number, _)) => instance.stream_stats(number),
+            None => Err(Code::Argument.because(format!("there is no method {method}"))),
+        }
     }
 
     /// The same client, each of whose calls, with the streams that it returns, must end within `timeout`.

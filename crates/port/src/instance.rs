@@ -23,7 +23,7 @@ use crate::own::{Places, Roll};
 use crate::parcel::{Ending, Parcel};
 use crate::resource::Value;
 use crate::service::{Dispatch, Package, Service};
-use crate::stream::StreamCore;
+use crate::stream::{AllBooks, Stats, StreamCore};
 
 /// Calls that may wait for one instance; more are `overloaded`.
 const MAILBOX: usize = 4096;
@@ -80,6 +80,8 @@ pub struct Instance {
     /// What serves inline methods, once one was called.
     pub(crate) inline: OnceLock<Option<Box<dyn Inline>>>,
     pub(crate) make_inline: fn() -> Option<Box<dyn Inline>>,
+    /// What its streams did.
+    pub(crate) books: AllBooks,
     /// All places for calls that are its own.
     calls: Mutex<Places<Weak<CallCore>>>,
     mailbox: Apart<Mutex<Mailbox>>,
@@ -114,6 +116,7 @@ impl Instance {
             host: HostPlace::default(),
             inline: OnceLock::new(),
             make_inline: S::inline,
+            books: AllBooks::default(),
             calls: Mutex::default(),
             mailbox: Apart::default(),
             spare: Apart::default(),
@@ -123,6 +126,17 @@ impl Instance {
                 batch: VecDeque::new(),
             })),
         })
+    }
+
+    /// What the streams of a method did.
+    ///
+    /// # Errors
+    /// `argument`: there is no such method.
+    pub fn stream_stats(&self, method: u32) -> Result<Stats, Failure> {
+        if self.package.methods.get(method as usize).is_none() {
+            return Err(Code::Argument.because(format!("there is no method {method}")));
+        }
+        Ok(self.books.of(method).sum())
     }
 
     /// The process's runtime, for an instance.

@@ -56,7 +56,7 @@ pub use pending::{CallError, NoError, Pending, Reply};
 pub use resource::Resource;
 pub use service::{Method, MethodOptions, Package, Policy, Service, StreamOptions};
 pub use stream::{
-    Batch, Counts, Event, Reason, Records, Sent, StreamReader, StreamWriter, Subscription,
+    Batch, Counts, Event, Reason, Records, Sent, Stats, StreamReader, StreamWriter, Subscription,
     WriteBatch,
 };
 pub use task::Task;

@@ -11,6 +11,7 @@ use crate::code::{Code, Failure};
 use crate::service::{Policy, StreamOptions};
 use crate::stream::counts::{Counts, Reason};
 use crate::stream::queue::Queue;
+use crate::stream::stats::Books;
 use crate::stream::waking::{DIRECT, LIGHTLY};
 
 /// Most records in a segment, and bytes of tails for each: a path and a line of text.
@@ -29,6 +30,11 @@ pub struct StreamCore {
     /// How writers tell of what they wrote: see [`StreamCore::tell`].
     pub(super) telling: AtomicU8,
     pub(super) writers: AtomicU32,
+    /// Readers that a writer woke.
+    pub(super) wakes: AtomicU64,
+    /// Of its client's method, and where it stands in them.
+    pub(super) books: Arc<Books>,
+    pub(super) entry: usize,
     /// Numbers of writers that were given.
     pub(super) numbers: AtomicU64,
     /// There is an ending, or the reader is gone: what a writer looks at for each record.
@@ -71,7 +77,10 @@ impl StreamCore {
                 (slots, options.capacity.div_ceil(slots))
             }
         };
-        Arc::new(Self {
+        let books = call.instance.books.of(call.method());
+        Arc::new_cyclic(|stream| Self {
+            entry: books.open(stream.clone()),
+            books,
             call: Arc::clone(call),
             stride: size.next_multiple_of(align).max(1),
             options,
@@ -80,6 +89,7 @@ impl StreamCore {
             gate: Gate::new(),
             telling: AtomicU8::new(LIGHTLY),
             writers: AtomicU32::new(1),
+            wakes: AtomicU64::new(0),
             numbers: AtomicU64::new(0),
             over: AtomicBool::new(false),
             ending: OnceLock::new(),
@@ -114,7 +124,7 @@ impl StreamCore {
         }
     }
 
-    /// What became of the records so far.
+    /// What became of the records so far; those of the control lane are none of them.
     pub fn counts(&self) -> Counts {
         lock(&self.queue).counts()
     }
@@ -137,7 +147,7 @@ impl StreamCore {
         self.over.store(true, Ordering::SeqCst);
         self.wake_writers();
         if self.telling.load(Ordering::Relaxed) != DIRECT {
-            self.gate.signal();
+            self.woke_if(self.gate.signal());
         } else if !self.closed.load(Ordering::Acquire) {
             self.deliver_elsewhere();
         }
@@ -168,5 +178,11 @@ impl StreamCore {
             .set(Code::Cancelled.because("the reader has closed the stream"));
         self.over();
         self.close_direct();
+    }
+}
+
+impl Drop for StreamCore {
+    fn drop(&mut self) {
+        self.books.close(self.entry, &self.own_stats(false));
     }
 }

@@ -16,6 +16,17 @@ pub enum Reason {
     Writer = 5,
 }
 
+impl Reason {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::Conflated,
+        Self::DroppedNewest,
+        Self::DroppedOldest,
+        Self::Held,
+        Self::Writer,
+    ];
+}
+
 /// One more than the largest [`Reason`].
 const REASONS: usize = 6;
 
@@ -75,6 +86,16 @@ impl Counts {
     /// Records that are missing for any other reason.
     pub fn dropped(&self) -> u64 {
         self.lost.iter().sum::<u64>() - self.conflated()
+    }
+
+    /// And those of another stream.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.published += other.published;
+        self.delivered += other.delivered;
+        self.undelivered += other.undelivered;
+        for (sum, other) in self.lost.iter_mut().zip(other.lost) {
+            *sum += other;
+        }
     }
 
     pub(crate) fn lose(&mut self, gap: Gap) {

@@ -28,6 +28,8 @@
 //! 8. A writer wakes its reader only where that is armed, and pays no fence to find out, but where the reader sleeps often:
 //!    `StreamCore::tell`.
 //! 9. A callback takes the reader's place, and is called by who writes: the rules of `direct`.
+//! 10. A control record has a segment alone, which is read before all that waits. It takes no credit and is never dropped: whoever writes one more
+//!     than `CONTROLS` waits. It has no part in rule 7.
 
 mod core;
 mod counts;
@@ -37,6 +39,7 @@ mod reader;
 mod receiving;
 mod segment;
 mod sending;
+mod stats;
 mod subscription;
 mod waking;
 mod writer;
@@ -47,5 +50,7 @@ pub use direct::{Callback, Delivered};
 pub use reader::{Batch, StreamReader};
 pub use receiving::OpenBatch;
 pub use sending::Sent;
+pub(crate) use stats::AllBooks;
+pub use stats::Stats;
 pub use subscription::{Event, Records, Subscription};
 pub use writer::{StreamWriter, WriteBatch};

@@ -4,12 +4,14 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Waker;
 
+use thalweg_queue::clock;
 use thalweg_runtime::TimerKey;
 
 use crate::stream::counts::{Counts, Gap, Reason};
 use crate::stream::direct::Direct;
 use crate::stream::receiving::OpenBatch;
 use crate::stream::segment::{Open, Segment};
+use crate::stream::stats::{Stats, class};
 
 /// One segment, and how far it was read.
 #[derive(Debug)]
@@ -21,6 +23,8 @@ pub(super) struct Entry {
     pub(super) read: u32,
     /// What was lost right before the next record of it.
     pub(super) gap: Gap,
+    /// When it was begun.
+    since: u64,
 }
 
 impl Entry {
@@ -59,6 +63,12 @@ pub(super) struct Queue {
     pub(super) request: u64,
     pub(super) later: Option<TimerKey>,
     pub(super) direct: Direct,
+    /// What `counts` has not.
+    pub(super) stats: Stats,
+    /// Control records, each alone in a segment: read before all others.
+    pub(super) control: VecDeque<Arc<Segment>>,
+    /// One of them was taken: there is room for another.
+    control_taken: bool,
 }
 
 impl Queue {
@@ -97,7 +107,10 @@ impl Queue {
             writer,
             read: 0,
             gap: before,
+            since: clock::now(),
         });
+        let places = self.entries.len() as u64 * u64::from(self.slots);
+        self.stats.high_water = self.stats.high_water.max(places);
     }
 
     /// Takes the segment away; what was lost before its next record is lost before what follows.
@@ -129,7 +142,7 @@ impl Queue {
                 index += 1;
             }
         }
-        if self.entries.len() < before {
+        if self.entries.len() < before || std::mem::take(&mut self.control_taken) {
             std::mem::take(&mut self.waiting)
         } else {
             Vec::new()
@@ -164,11 +177,34 @@ impl Queue {
     }
 
     pub(super) fn has_records(&self) -> bool {
-        self.first().is_some()
+        !self.control.is_empty() || self.first().is_some()
     }
 
-    /// Rule 4: a run of the first segment that has something.
+    /// A control record, whose numbers are none of the others'.
+    fn take_control(&mut self) -> Option<OpenBatch> {
+        let segment = self.control.pop_front()?;
+        self.control_taken = true;
+        let batch = OpenBatch {
+            from: 0,
+            count: 1,
+            end: segment.mark().1,
+            first_sequence: self.stats.control,
+            lost_before: 0,
+            reason: None,
+            control: true,
+            segment,
+        };
+        self.stats.control += 1;
+        self.given = true;
+        self.open = Some(batch.clone());
+        Some(batch)
+    }
+
+    /// Rules 4 and 10: a control record, or a run of the first segment that has something.
     pub(super) fn take(&mut self, max: u32) -> Option<OpenBatch> {
+        if let Some(batch) = self.take_control() {
+            return Some(batch);
+        }
         let index = self.first()?;
         let mut gap = Gap::default();
         // An older segment that has nothing yet may have had a gap before it: what comes next comes after it.
@@ -176,6 +212,10 @@ impl Queue {
             gap.add(std::mem::take(&mut entry.gap));
         }
         let entry = &mut self.entries[index];
+        if entry.read == 0 {
+            let age = clock::now().saturating_sub(entry.since);
+            self.stats.age[class(age)] += 1;
+        }
         let (records, end) = entry.segment.mark();
         let (from, count) = (entry.read, (records - entry.read).min(max));
         entry.read += count;
@@ -187,6 +227,7 @@ impl Queue {
             first_sequence: self.sequence + gap.lost,
             lost_before: gap.lost,
             reason: gap.reason,
+            control: false,
         };
         self.sequence = batch.first_sequence + u64::from(count);
         self.counts.delivered += u64::from(count);
@@ -217,7 +258,7 @@ impl Queue {
 
     /// What was lost behind the last record, once all others were delivered.
     pub(super) fn gap_at_end(&self) -> Gap {
-        if self.has_records() {
+        if self.first().is_some() {
             return Gap::default();
         }
         let mut gap = Gap::default();

@@ -12,7 +12,7 @@ use thalweg_wire::Decode;
 use crate::client::Opened;
 use crate::code::{Code, Failure};
 use crate::stream::counts::{Counts, Reason};
-use crate::stream::{Event, OpenBatch, StreamCore, Subscription};
+use crate::stream::{Event, OpenBatch, Stats, StreamCore, Subscription};
 
 /// Reads a stream: record by record as an `Iterator` or a `futures::Stream`, or in batches, in place. Dropping it
 /// closes the stream.
@@ -65,6 +65,11 @@ impl<T> Batch<'_, T> {
         }
     }
 
+    /// Whether it is a record of the control lane: [`StreamWriter::control`](crate::StreamWriter::control). Its number counts those alone.
+    pub fn is_control(&self) -> bool {
+        self.window().control
+    }
+
     /// Why they were; of losses of several kinds at one place the reason of the first. `None` where nothing was lost.
     pub fn lost_why(&self) -> Option<Reason> {
         if self.reader.done == 0 {
@@ -115,6 +120,11 @@ impl<T> StreamReader<T> {
     /// What became of the stream's records so far. What was handed to this reader, up to a segment of it, counts as delivered.
     pub fn counts(&self) -> Counts {
         self.core.counts()
+    }
+
+    /// What all streams of this client's method did since the client was opened.
+    pub fn stats(&self) -> Stats {
+        self.core.stats()
     }
 
     /// Records that were lost behind the last one, and why; none before that one was delivered.
@@ -285,6 +295,7 @@ impl<T> Drop for StreamReader<T> {
         let unseen = self
             .window
             .take()
+            .filter(|window| !window.control)
             .map_or(0, |window| window.count - self.done);
         self.core.leave(unseen.into());
     }

@@ -29,6 +29,8 @@ pub struct OpenBatch {
     pub lost_before: u64,
     /// Why; `None` where none were.
     pub reason: Option<Reason>,
+    /// A record of the control lane, whose number counts these alone.
+    pub control: bool,
 }
 
 impl OpenBatch {

@@ -15,6 +15,9 @@ use crate::stream::queue::Queue;
 use crate::stream::segment::{Open, Segment};
 use crate::stream::waking::DIRECT;
 
+/// Control records that may wait for the reader.
+const CONTROLS: usize = 64;
+
 /// A record may be this large, and no larger.
 const LARGEST_RECORD: u32 = 64 << 20;
 
@@ -127,6 +130,51 @@ impl StreamCore {
         }
     }
 
+    /// Rule 10.
+    pub(super) fn control<T: Encode + ?Sized>(
+        &self,
+        value: &T,
+        deadline: u64,
+    ) -> Result<(), Failure> {
+        self.check_open()?;
+        let mut tails = 0;
+        let segment = loop {
+            let (mut open, segment) = Segment::new(self.stride, 1, tails)
+                .map(Open::new)
+                .ok_or_else(no_memory)?;
+            match open.write(value) {
+                Ok(()) => {
+                    open.seal();
+                    break segment;
+                }
+                Err(NoRoom { needed }) => {
+                    tails = needed
+                        .filter(|needed| *needed <= LARGEST_RECORD && *needed > tails)
+                        .ok_or_else(too_large)?
+                        .saturating_add(8);
+                }
+            }
+        };
+        loop {
+            {
+                let mut queue = lock(&self.queue);
+                self.check_open()?;
+                if queue.control.len() < CONTROLS {
+                    queue.control.push_back(segment);
+                    break;
+                }
+                if deadline != 0 {
+                    queue.stats.waits += 1;
+                    queue.wait(wait::waker());
+                }
+            }
+            self.tell_surely();
+            self.wait(deadline)?;
+        }
+        self.tell_surely();
+        Ok(())
+    }
+
     pub(super) fn lost(&self, own: &mut Own, records: u64) {
         let gap = Gap::new(records, Reason::Writer);
         own.published += records;
@@ -219,6 +267,7 @@ impl StreamCore {
             let waiting = queue.give_back();
             let fills = queue.taken() * 2 >= self.most;
             let lingering = fills.then(|| queue.lingering.take()).flatten();
+            queue.stats.wakes += u64::from(lingering.is_some());
             let place = self.place(&mut queue, own, tails, deadline);
             (place, waiting, lingering)
         };
@@ -239,6 +288,7 @@ impl StreamCore {
             match policy {
                 Policy::Block => {
                     if deadline != 0 {
+                        queue.stats.waits += 1;
                         queue.wait(wait::waker());
                     }
                     return Ok(Place::Wait);
@@ -266,8 +316,7 @@ impl StreamCore {
                 .spare()
                 .or_else(|| Segment::new(self.stride, self.slots, usual).map(Open::new))
         };
-        let (open, segment) =
-            segment.ok_or_else(|| Code::Overloaded.because("no memory for the stream"))?;
+        let (open, segment) = segment.ok_or_else(no_memory)?;
         queue.push(segment, own.number, std::mem::take(&mut own.gap));
         Ok(Place::Here(open))
     }
@@ -280,6 +329,10 @@ impl StreamCore {
 
 fn full_until() -> Failure {
     Code::TimedOut.because("the stream was full until the deadline")
+}
+
+fn no_memory() -> Failure {
+    Code::Overloaded.because("no memory for the stream")
 }
 
 fn too_large() -> Failure {

@@ -9,7 +9,7 @@ use thalweg_wire::Decode;
 use crate::client::Opened;
 use crate::code::{Code, Failure};
 use crate::stream::counts::{Counts, Reason};
-use crate::stream::{Callback, Delivered, OpenBatch, StreamCore};
+use crate::stream::{Callback, Delivered, OpenBatch, Stats, StreamCore};
 
 /// What a callback is given.
 #[derive(Debug)]
@@ -56,6 +56,11 @@ impl<'a, T> Records<'a, T> {
     /// Records that were lost right before the first.
     pub fn lost_before(&self) -> u64 {
         self.batch.lost_before
+    }
+
+    /// Whether it is a record of the control lane: [`StreamWriter::control`](crate::StreamWriter::control). Its number counts those alone.
+    pub fn is_control(&self) -> bool {
+        self.batch.control
     }
 
     /// Why they were; of losses of several kinds at one place the reason of the first. `None` where nothing was lost.
@@ -133,6 +138,11 @@ impl<T> Subscription<T> {
     /// What became of the stream's records so far.
     pub fn counts(&self) -> Counts {
         self.core.counts()
+    }
+
+    /// What all streams of this client's method did since the client was opened.
+    pub fn stats(&self) -> Stats {
+        self.core.stats()
     }
 
     /// Waits until it is over: the callback's last call has returned, and it was dropped.

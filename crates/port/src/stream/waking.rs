@@ -95,13 +95,16 @@ impl StreamCore {
     #[inline]
     pub(super) fn tell(&self) {
         match self.telling.load(Ordering::Relaxed) {
-            LIGHTLY => {
-                self.gate.signal_lightly();
-            }
-            FENCED => {
-                self.gate.signal();
-            }
+            LIGHTLY => self.woke_if(self.gate.signal_lightly()),
+            FENCED => self.woke_if(self.gate.signal()),
             _ => self.deliver(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn woke_if(&self, woke: bool) {
+        if woke {
+            self.wakes.fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -110,7 +113,7 @@ impl StreamCore {
         if self.telling.load(Ordering::Relaxed) == DIRECT {
             self.deliver();
         } else {
-            self.gate.signal();
+            self.woke_if(self.gate.signal());
         }
     }
 
@@ -119,6 +122,7 @@ impl StreamCore {
     /// Only where both the arming before and this one were fenced is a fence enough here: a writer that saw another word than is there now
     /// loaded it before the heavy barrier that came with the change, and what it had committed is seen after that.
     pub(super) fn arm_gate(&self, queue: &mut Queue, waker: Waker) {
+        queue.stats.parks += 1;
         let given = queue.counts.delivered;
         let often = given - queue.armed_at < FEW;
         queue.armed_at = given;

@@ -99,6 +99,27 @@ impl<T: Decode> StreamWriter<T> {
         }
     }
 
+    /// Writes a record that is never dropped and that the reader is given before all that waits, also where the stream is full: a word about the stream, not a part of
+    /// it. It has no number among the others. Of 64 that the reader has not taken each further one waits.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send), but never `overloaded` since the stream is full.
+    pub fn control<V: Encode<As = T> + ?Sized>(&self, record: &V) -> Result<(), Failure> {
+        self.core.control(record, u64::MAX)
+    }
+
+    /// The same, and waits no longer than until `deadline` ([`thalweg_queue::clock`]; 0: not at all).
+    ///
+    /// # Errors
+    /// As there, and `timed_out`: the record was not written.
+    pub fn control_until<V: Encode<As = T> + ?Sized>(
+        &self,
+        record: &V,
+        deadline: u64,
+    ) -> Result<(), Failure> {
+        self.core.control(record, deadline)
+    }
+
     /// Tells the reader that `records` are missing here, which the writer itself never had.
     pub fn lost(&self, records: u64) {
         self.core.lost(&mut self.own.borrow_mut(), records);

@@ -25,14 +25,6 @@ pub const POLICIES: [Policy; 5] = [
     Policy::Fail,
 ];
 
-const REASONS: [Reason; 5] = [
-    Reason::Conflated,
-    Reason::DroppedNewest,
-    Reason::DroppedOldest,
-    Reason::Held,
-    Reason::Writer,
-];
-
 const fn method(policy: Policy) -> Method {
     Method {
         name: "pair.open",
@@ -95,7 +87,7 @@ pub fn pair(policy: Policy) -> (StreamWriter<Record>, StreamReader<Record>) {
 }
 
 pub fn lost_in_all(counts: &thalweg_port::Counts) -> u64 {
-    REASONS.iter().map(|reason| counts.lost(*reason)).sum()
+    Reason::ALL.map(|reason| counts.lost(reason)).iter().sum()
 }
 
 /// Numbers that look random, the same for the same seed.
