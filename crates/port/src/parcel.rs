@@ -79,6 +79,8 @@ impl Ending {
         if self.data.capacity() > SPARE_BYTES {
             self.data = Vec::new();
         }
+        #[cfg(debug_assertions)]
+        self.data.fill(0xdb);
         self.data.clear();
         if self.code != Code::Ok {
             (self.code, self.message) = (Code::Ok, String::new());

@@ -236,7 +236,7 @@ impl StreamCore {
                     self.close();
                 }
                 queue = lock(&self.queue);
-                queue.open = None;
+                queue.let_go(u32::MAX);
                 let waiting = queue.give_back();
                 if !waiting.is_empty() {
                     drop(queue);

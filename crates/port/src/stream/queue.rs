@@ -123,6 +123,10 @@ impl Queue {
         let place = next.map_or(&mut self.last_gap, |next| &mut next.gap);
         let behind = std::mem::replace(place, entry.gap);
         place.add(behind);
+        #[cfg(debug_assertions)]
+        if let Some(sole) = Arc::get_mut(&mut entry.segment) {
+            sole.poison_all();
+        }
         if entry.segment.is_usual(self.slots, self.tails) {
             self.spare.push(entry.segment);
         }
@@ -147,6 +151,28 @@ impl Queue {
         } else {
             Vec::new()
         }
+    }
+
+    /// The reader is through with the first records of the open batch; whether it is with all.
+    pub(super) fn let_go(&mut self, count: u32) -> bool {
+        let Some(open) = &mut self.open else {
+            return true;
+        };
+        let count = count.min(open.count);
+        #[cfg(debug_assertions)]
+        // SAFETY: `take` made the batch from the segment's mark; who gives records back reads them no more.
+        unsafe {
+            open.segment.poison(open.from, count);
+        }
+        open.count -= count;
+        open.from += count;
+        open.first_sequence += u64::from(count);
+        open.lost_before = 0;
+        open.reason = None;
+        if open.count == 0 {
+            self.open = None;
+        }
+        self.open.is_none()
     }
 
     /// Has a writer woken when there is credit.

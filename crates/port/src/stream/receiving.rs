@@ -180,7 +180,7 @@ impl StreamCore {
     /// `argument`: no batch is open, or it has fewer.
     pub fn release(&self, count: u32) -> Result<(), Failure> {
         let mut queue = lock(&self.queue);
-        let Some(open) = &mut queue.open else {
+        let Some(open) = &queue.open else {
             return Err(Code::Argument.because("no batch is open"));
         };
         if count > open.count {
@@ -189,15 +189,9 @@ impl StreamCore {
                 open.count
             )));
         }
-        open.count -= count;
-        open.from += count;
-        open.first_sequence += u64::from(count);
-        open.lost_before = 0;
-        open.reason = None;
-        if open.count > 0 {
+        if !queue.let_go(count) {
             return Ok(());
         }
-        queue.open = None;
         let waiting = queue.give_back();
         drop(queue);
         waiting.into_iter().for_each(Waker::wake);

@@ -10,6 +10,10 @@ use thalweg_wire::{Decode, Encode, Encoder, NoRoom};
 /// Alignment of a segment: a cache line, and more than any record needs.
 const ALIGN: usize = 64;
 
+/// In debug builds, what was given back reads so: a view that is kept too long is seen.
+#[cfg(debug_assertions)]
+const POISON: u8 = 0xdb;
+
 /// Slots, then tails. Offsets count from the first byte.
 #[derive(Debug)]
 pub(crate) struct Segment {
@@ -56,6 +60,27 @@ impl Segment {
     pub(crate) fn reset(&mut self) {
         *self.committed.0.get_mut() = u64::from(self.tails_at);
         *self.sealed.get_mut() = false;
+    }
+
+    /// The reader is through with these records: their slots are poisoned.
+    ///
+    /// # Safety
+    /// They are committed, and nobody reads them any more.
+    #[cfg(debug_assertions)]
+    pub(crate) unsafe fn poison(&self, from: u32, count: u32) {
+        let (at, size) = (from * self.stride, count * self.stride);
+        // SAFETY: rule 1: they lie before the mark, so no writer has them; the caller promises that no reader has.
+        unsafe {
+            let slots = self.memory.as_ptr().add(at as usize);
+            slots.write_bytes(POISON, size as usize);
+        }
+    }
+
+    /// All of it is, tails too. Only the sole owner can.
+    #[cfg(debug_assertions)]
+    pub(crate) fn poison_all(&mut self) {
+        // SAFETY: the allocation is as large, and nobody else has it.
+        unsafe { self.memory.write_bytes(POISON, self.size as usize) };
     }
 
     /// Whether it has the size that the stream's segments usually have.
@@ -236,5 +261,20 @@ mod tests {
         open.write("again").unwrap();
         open.commit();
         assert_eq!(segment.mark(), (1, 29));
+    }
+
+    #[cfg(debug_assertions)]
+    #[test]
+    fn what_was_given_back_is_poisoned_and_what_was_not_is_as_it_was() {
+        let (mut open, segment) = Open::new(Segment::new(8, 2, 10).unwrap());
+        open.write(&7u64).unwrap();
+        open.write(&8u64).unwrap();
+        open.seal();
+        // SAFETY: two are committed, and nobody reads.
+        unsafe { segment.poison(0, 1) };
+        // SAFETY: two are committed.
+        let (slots, ..) = unsafe { segment.read(0, 2, segment.mark().1) };
+        assert_eq!(slots[..8], [0xdb; 8]);
+        assert_eq!(slots[8..], 8u64.to_le_bytes());
     }
 }
