@@ -7,6 +7,7 @@
  *     tw_client_open, _attach, _close
  *     tw_call                         one call: submit, wait, reap
  *     tw_call_inline                  one call of an inline method, on this thread
+ *   tw_host                           answers what the service asks
  *   tw_reply                          an ending that was reaped: owns what its result points into
  *   tw_stream                         a stream; read by tw_stream_acquire and _release
  *
@@ -192,13 +193,16 @@ static inline uint32_t tw_open(const char *path, const tw_expected *expected,
 
 /* ---- Clients ---------------------------------------------------------------------------------- */
 
+struct tw_host;
+
 /* An instance of the service, and the port through which this holder calls it. Use one from one thread at
  * a time; another thread, or an event loop, attaches one of its own. */
 typedef struct tw_client {
   const tw_table *table;
   tw_handle instance;
   tw_handle port;
-  bool attached; /* the instance is another tw_client's to close */
+  bool attached;        /* the instance is another tw_client's to close */
+  struct tw_host *host; /* who answers what the service asks, or NULL */
 } tw_client;
 
 /* A client over an instance that exists. */
@@ -207,6 +211,7 @@ static inline uint32_t tw_client_attach(const tw_client *instance, uint32_t capa
   *out = *instance;
   out->port = 0;
   out->attached = true;
+  out->host = NULL;
   return out->table->port_open(capacity, &out->port, error);
 }
 
@@ -218,6 +223,7 @@ static inline uint32_t tw_client_open(const tw_table *table, uint32_t capacity, 
   out->instance = 0;
   out->port = 0;
   out->attached = false;
+  out->host = NULL;
   code = table->client_open(&out->instance, error);
   if (code != TW_OK) {
     return code;
@@ -243,6 +249,7 @@ static inline uint32_t tw_client_close(tw_client *client, tw_error *error) {
   }
   client->port = 0;
   client->instance = 0;
+  client->host = NULL;
   return code != TW_OK ? code : second;
 }
 
@@ -280,17 +287,97 @@ static inline uint32_t tw_submit(const tw_client *client, tw_submission *submiss
   return client->table->submit(client->port, submission, 1, &accepted, error);
 }
 
+/* ---- Hosts ------------------------------------------------------------------------------------ */
+
+/* Something that a service asks of its host. Copy it to answer later, on whichever thread. */
+typedef struct tw_asked {
+  const tw_table *table;
+  tw_handle call;
+  const uint8_t *base; /* of the arguments, for accessors: until the host's function returns */
+} tw_asked;
+
+/* Who answers what a client's service asks: generated code puts functions behind it. Zero it before its use. */
+typedef struct tw_host {
+  const tw_table *table;
+  void (*serve)(struct tw_host *host, const tw_asked *asked, const tw_completion *completion);
+  bool serving; /* one of its functions runs */
+} tw_host;
+
+/* From now on what the client's service asks comes to the client's port: see client_host in thalweg.h. */
+static inline uint32_t tw_client_host(tw_client *client, tw_host *host, tw_error *error) {
+  uint32_t code = client->table->client_host(client->instance, client->port, 0, error);
+  if (code == TW_OK) {
+    host->table = client->table;
+    host->serving = false;
+    client->host = host;
+  }
+  return code;
+}
+
+/* Has a TW_HOST_CALL answered that was reaped, and releases it. */
+static inline void tw_host_serve(tw_host *host, tw_completion *completion) {
+  tw_asked asked;
+  bool before = host->serving;
+  asked.table = host->table;
+  asked.call = completion->call;
+  asked.base = completion->data;
+  host->serving = true;
+  host->serve(host, &asked, completion);
+  host->serving = before;
+  host->table->release(completion);
+}
+
+/* Answers with a message, and frees it. */
+static inline uint32_t tw_asked_answer(const tw_asked *asked, tw_writer *writer, uint32_t code,
+                                       tw_error *error) {
+  uint32_t status = tw_writer_end(writer);
+  if (status == TW_OK) {
+    status = asked->table->host_answer(asked->call, code, writer->data, writer->size, error);
+  } else {
+    tw_fail(error, status, "an answer with a null pointer, too large, or without memory for it");
+  }
+  tw_writer_free(writer);
+  return status;
+}
+
+/* Ends it otherwise, with a code that is neither TW_OK nor TW_ERROR, and a text. TW_STALE: it has ended. */
+static inline uint32_t tw_asked_end(const tw_asked *asked, uint32_t code, const char *text,
+                                    tw_error *error) {
+  return asked->table->host_answer(asked->call, code, (const uint8_t *)(const void *)text,
+                                   text ? strlen(text) : 0, error);
+}
+
+/* By when it must be answered; TW_FOREVER: whenever, TW_FOREVER also where it has ended. */
+static inline uint64_t tw_asked_deadline(const tw_asked *asked) {
+  uint64_t deadline = TW_FOREVER;
+  asked->table->host_deadline(asked->call, &deadline, NULL);
+  return deadline;
+}
+
+/* What lies `offset` bytes behind `root`. */
+static inline const void *tw_root_at(const void *root, uint32_t offset) {
+  return (const uint8_t *)root + offset;
+}
+
+/* ---- Calls ------------------------------------------------------------------------------------ */
+
 /* One call, from submission to its completion: TW_OK and `*out`, whatever the call's own ending (`out->code`).
  *
  * For a port on which nothing else is under way: a completion of something else is released and
- * TW_ARGUMENT says so. A signal while waiting cancels the call and waits for that; TW_INTERRUPTED means that the call ended
+ * TW_ARGUMENT says so; but what the service asks of the client's host meanwhile is answered here. TW_WOULD_PARK
+ * in a function of that host: the service waits for it. A signal while waiting cancels the call and waits for that; TW_INTERRUPTED means that the call ended
  * as cancelled for this reason. Release `*out` with tw_table.release where TW_OK was returned. */
 static inline uint32_t tw_call(const tw_client *client, tw_submission *submission,
                                tw_completion *out, tw_error *error) {
   const tw_table *table = client->table;
   bool interrupted = false;
   bool foreign = false;
-  uint32_t code = tw_submit(client, submission, error);
+  uint32_t code;
+  if (client->host && client->host->serving) {
+    return tw_fail(error, TW_WOULD_PARK,
+                   "what answers a client's service must not call that client");
+  }
+  code = tw_submit(client, submission, error);
   if (code != TW_OK) {
     return code;
   }
@@ -315,6 +402,10 @@ static inline uint32_t tw_call(const tw_client *client, tw_submission *submissio
     }
     if (out->kind == TW_CALL_ENDED && out->call == submission->call) {
       break;
+    }
+    if (out->kind == TW_HOST_CALL && client->host) {
+      tw_host_serve(client->host, out);
+      continue;
     }
     foreign = true;
     table->release(out);

@@ -9229,4 +9229,145 @@ static inline uint32_t conformance_tell(const conformance_client *client,
   return code == TW_OK ? conformance_tell_read(client, &completion, result, error) : code;
 }
 
+/* ---- What the service asks of its host ------------------------------------------------------- */
+
+/* Fill in `context` and the functions; the rest is not yours. A function answers by the function below that has its name and `_answer` or `_fail`, or by tw_asked_end: before it returns, or later on any thread with a copy of `*asked`. What it is given is valid until it returns. What nobody answers ends by its deadline. */
+typedef struct conformance_oracle {
+  tw_host tw;
+  void *context;
+  /* `key` in words: even ones have some, odd ones are an error with the key. */
+  void (*look_up)(void *context, const tw_asked *asked, uint64_t key);
+  /* How many bytes the words have, all together, and `at` is added if it is there. */
+  void (*tell)(void *context, const tw_asked *asked, conformance_list_string words,
+               const conformance_option_u32 *at);
+  /* Nothing, and nothing comes back. */
+  void (*nod)(void *context, const tw_asked *asked);
+} conformance_oracle;
+
+/* look-up: func(key: u64) -> result<string, u64> */
+
+/* Answers with the result. TW_STALE: too late. */
+static inline uint32_t conformance_oracle_look_up_answer(const tw_asked *asked, tw_text value,
+                                                         tw_error *error) {
+  tw_writer state;
+  tw_writer *writer = &state;
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x704be0d8faaffc58), 0, 8);
+  tw_put_text(writer, root, value);
+  return tw_asked_answer(asked, writer, TW_OK, error);
+}
+
+/* Answers with the error. TW_STALE: too late. */
+static inline uint32_t conformance_oracle_look_up_fail(const tw_asked *asked, uint64_t value,
+                                                       tw_error *error) {
+  tw_writer state;
+  tw_writer *writer = &state;
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x4d35d3193e8d66f2), 0, 8);
+  tw_put(writer, root, &value, sizeof(value));
+  return tw_asked_answer(asked, writer, TW_ERROR, error);
+}
+
+static inline void conformance_oracle_look_up_serve(const conformance_oracle *host,
+                                                    const tw_asked *asked,
+                                                    const tw_completion *completion) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  const uint8_t *base = completion->data;
+  const void *root = tw_check_root(reader, base, completion->data_size,
+                                   UINT64_C(0x77db3263238feb8e), 8);
+  if (!root) {
+    tw_asked_end(asked, TW_ARGUMENT, "oracle.look-up: the library's message is malformed", NULL);
+  } else if (!host->look_up) {
+    tw_asked_end(asked, TW_CLOSED, "the host has no look-up", NULL);
+  } else {
+    host->look_up(host->context, asked, (*(const uint64_t *)tw_root_at(root, 0)));
+  }
+}
+
+/* tell: func(words: list<string>, at: option<u32>) -> u64 */
+
+/* Answers with the result. TW_STALE: too late. */
+static inline uint32_t conformance_oracle_tell_answer(const tw_asked *asked, uint64_t value,
+                                                      tw_error *error) {
+  tw_writer state;
+  tw_writer *writer = &state;
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x4d35d3193e8d66f2), 0, 8);
+  tw_put(writer, root, &value, sizeof(value));
+  return tw_asked_answer(asked, writer, TW_OK, error);
+}
+
+static inline void conformance_oracle_tell_serve(const conformance_oracle *host,
+                                                 const tw_asked *asked,
+                                                 const tw_completion *completion) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  const uint8_t *base = completion->data;
+  const void *root = tw_check_root(reader, base, completion->data_size,
+                                   UINT64_C(0x2f97225a50d5698a), 16);
+  if (!root || !(conformance_list_string_check(reader, (*(const tw_slice *)tw_root_at(root,
+                                                                                      0)))) || !(conformance_option_u32_check(reader, &(*(const conformance_option_u32 *)tw_root_at(root, 8))))) {
+    tw_asked_end(asked, TW_ARGUMENT, "oracle.tell: the library's message is malformed", NULL);
+  } else if (!host->tell) {
+    tw_asked_end(asked, TW_CLOSED, "the host has no tell", NULL);
+  } else {
+    host->tell(host->context, asked, conformance_list_string_view(base,
+                                                                  (*(const tw_slice *)tw_root_at(root, 0))), &(*(const conformance_option_u32 *)tw_root_at(root, 8)));
+  }
+}
+
+/* nod: func() */
+
+/* Answers with the result. TW_STALE: too late. */
+static inline uint32_t conformance_oracle_nod_answer(const tw_asked *asked, tw_error *error) {
+  tw_writer state;
+  tw_writer *writer = &state;
+  tw_writer_begin(writer, UINT64_C(0xaf64124c8602484e), 0, 0);
+  return tw_asked_answer(asked, writer, TW_OK, error);
+}
+
+static inline void conformance_oracle_nod_serve(const conformance_oracle *host,
+                                                const tw_asked *asked,
+                                                const tw_completion *completion) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  const uint8_t *base = completion->data;
+  const void *root = tw_check_root(reader, base, completion->data_size,
+                                   UINT64_C(0x651bccb0340f0ef8), 0);
+  if (!root) {
+    tw_asked_end(asked, TW_ARGUMENT, "oracle.nod: the library's message is malformed", NULL);
+  } else if (!host->nod) {
+    tw_asked_end(asked, TW_CLOSED, "the host has no nod", NULL);
+  } else {
+    host->nod(host->context, asked);
+  }
+}
+
+static inline void conformance_oracle_serve(tw_host *of, const tw_asked *asked,
+                                            const tw_completion *completion) {
+  const conformance_oracle *host = (const conformance_oracle *)(const void *)of;
+  switch (completion->code) {
+  case 0:
+    conformance_oracle_look_up_serve(host, asked, completion);
+    break;
+  case 1:
+    conformance_oracle_tell_serve(host, asked, completion);
+    break;
+  case 2:
+    conformance_oracle_nod_serve(host, asked, completion);
+    break;
+  default:
+    tw_asked_end(asked, TW_ARGUMENT, "the host has no import of this number", NULL);
+    break;
+  }
+}
+
+/* From now on the functions of `*host` are called for what the client's service asks: on the thread that waits in a
+ * blocking call of this client, or for each TW_HOST_CALL that comes to its port by tw_host_serve. They must not
+ * make blocking calls of this client: those end as TW_WOULD_PARK. `*host` is used until the client is closed, and is
+ * one client's. */
+static inline uint32_t conformance_client_host(conformance_client *client,
+                                               conformance_oracle *host, tw_error *error) {
+  host->tw.serve = conformance_oracle_serve;
+  return tw_client_host(&client->tw, &host->tw, error);
+}
+
 #endif

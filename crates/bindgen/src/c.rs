@@ -8,6 +8,7 @@ mod access;
 mod call;
 mod check;
 mod collect;
+mod host;
 mod json;
 mod library;
 mod names;
@@ -43,6 +44,7 @@ pub fn emit(package: &Package) -> Result<Vec<Output>, Refused> {
         out.blank();
     }
     call::emit(&plan, &mut out);
+    host::emit(&plan, &mut out);
     library::tail(&mut out);
     Ok(vec![Output {
         path: format!("{}.h", plan.names.prefix()).into(),

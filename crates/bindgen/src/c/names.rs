@@ -117,15 +117,19 @@ const RESERVED: &[&str] = &[
 
 /// What the body of a generated function calls its own: a parameter of that name gets a `_`.
 const LOCALS: &[&str] = &[
+    "asked",
+    "base",
     "call",
     "client",
     "code",
     "completion",
     "deadline_ns",
     "error",
+    "host",
     "reader",
     "result",
     "root",
+    "state",
     "submission",
     "token",
     "writer",

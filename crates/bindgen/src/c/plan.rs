@@ -1,6 +1,7 @@
 //! What a header holds: shapes with their names and uses, resources, streams, calls.
 
 use super::collect::{Alias, Collector, wit};
+use super::host::{Asked, Host};
 use super::names::{self, Names};
 use super::shape::{Form, Shape, ShapeKind, Shapes, Usage};
 use crate::Refused;
@@ -90,6 +91,7 @@ pub(super) struct Plan<'a> {
     pub(super) resources: Vec<Resource>,
     pub(super) streams: Vec<Stream>,
     pub(super) calls: Vec<Call<'a>>,
+    pub(super) host: Option<Host<'a>>,
 }
 
 impl<'a> Plan<'a> {
@@ -113,6 +115,10 @@ impl<'a> Plan<'a> {
         for function in &package.functions {
             calls.push(call(package, &mut collector, &mut streams, function)?);
         }
+        let mut asked = Vec::new();
+        for function in package.host.iter().flat_map(|host| &host.functions) {
+            asked.push(call(package, &mut collector, &mut streams, function)?);
+        }
         let Collector {
             mut shapes,
             mut aliases,
@@ -120,6 +126,9 @@ impl<'a> Plan<'a> {
         } = collector;
         for call in &calls {
             mark_call(&mut shapes, call, &streams);
+        }
+        for call in &asked {
+            mark_asked(&mut shapes, call);
         }
         let unused = Usage::default();
         let aliased = |index| {
@@ -157,6 +166,7 @@ impl<'a> Plan<'a> {
         for call in &mut calls {
             name_call(package, call, &mut names);
         }
+        let host = name_host(package, asked, &mut names);
         name_shapes(&mut shapes, &mut names, false);
         for stream in &mut streams {
             let stem = shapes.stem(stream.element);
@@ -177,6 +187,7 @@ impl<'a> Plan<'a> {
             resources,
             streams,
             calls,
+            host,
         })
     }
 }
@@ -262,6 +273,57 @@ fn name_accessors(shapes: &mut Shapes, names: &mut Names) {
             _ if has_accessor.contains(&true) => *at = name("at"),
             _ => {}
         }
+    }
+}
+
+/// Names of the host, whose functions' parameters come out and whose results go in.
+fn name_host<'a>(
+    package: &'a Package,
+    asked: Vec<Call<'a>>,
+    names: &mut Names,
+) -> Option<Host<'a>> {
+    let host = package.host.as_ref()?;
+    let stem = names::snake(&host.interface);
+    let name = names.claim(&stem);
+    let functions = asked.into_iter().map(|call| {
+        let own = names::snake(&call.function.name);
+        Asked {
+            member: names::member(&call.function.name),
+            serve: names.claim(&format!("{stem}_{own}_serve")),
+            answer: names.claim(&format!("{stem}_{own}_answer")),
+            fail: names.claim(&format!("{stem}_{own}_fail")),
+            call,
+        }
+    });
+    let functions = functions.collect();
+    Some(Host {
+        name,
+        functions,
+        serve: names.claim(&format!("{stem}_serve")),
+        register: names.claim("client_host"),
+    })
+}
+
+fn mark_asked(shapes: &mut Shapes, call: &Call<'_>) {
+    let goes_in = Usage {
+        goes_in: true,
+        ..Usage::default()
+    };
+    let checked = Usage {
+        comes_out: true,
+        checked: true,
+        ..Usage::default()
+    };
+    for parameter in &call.parameters {
+        if let Passed::Value(form) = parameter.passed {
+            mark(shapes, form, checked);
+        }
+    }
+    if let Outcome::Value(form) = call.ok {
+        mark(shapes, form, goes_in);
+    }
+    if let Some(form) = call.error {
+        mark(shapes, form, goes_in);
     }
 }
 

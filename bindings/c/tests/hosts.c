@@ -1,0 +1,206 @@
+/* A host in C: what the service asks, and what it is told. */
+#include "host.h"
+
+/* What the functions below saw, and what they are to do. */
+typedef struct seen {
+  conformance_client *client;
+  uint32_t looks;
+  uint32_t nods;
+  uint32_t called_back;
+  tw_asked kept;
+  uint64_t deadline;
+} seen;
+
+enum { KEEP = 100, CALL_BACK = 102, BREAK = 104 };
+
+static void look_up(void *context, const tw_asked *asked, uint64_t key) {
+  seen *what = (seen *)context;
+  conformance_nothing_result result;
+  tw_error error;
+  what->looks++;
+  what->deadline = tw_asked_deadline(asked);
+  if (key == KEEP) {
+    what->kept = *asked;
+    return;
+  }
+  if (key == CALL_BACK) {
+    what->called_back = conformance_nothing(what->client, TW_FOREVER, &result, &error);
+  }
+  if (key == BREAK) {
+    CHECK_CODE(tw_asked_end(asked, TW_GUEST_PANICKED, "on purpose", &error), TW_OK);
+  } else if (key % 2 == 0) {
+    CHECK_CODE(conformance_oracle_look_up_answer(asked, tw_text_of("even"), &error), TW_OK);
+  } else {
+    CHECK_CODE(conformance_oracle_look_up_fail(asked, key, &error), TW_OK);
+  }
+  if (key != KEEP) {
+    CHECK_CODE(conformance_oracle_look_up_fail(asked, key, &error), TW_STALE);
+  }
+}
+
+static void tell(void *context, const tw_asked *asked, conformance_list_string words,
+                 const conformance_option_u32 *at) {
+  tw_error error;
+  uint64_t bytes = at->some ? at->value : 0;
+  uint32_t i;
+  (void)context;
+  for (i = 0; i < words.count; i++) {
+    bytes += conformance_list_string_at(asked->base, words, i).size;
+  }
+  CHECK_CODE(conformance_oracle_tell_answer(asked, bytes, &error), TW_OK);
+}
+
+static void nod(void *context, const tw_asked *asked) {
+  tw_error error;
+  ((seen *)context)->nods++;
+  CHECK_CODE(conformance_oracle_nod_answer(asked, &error), TW_OK);
+}
+
+static conformance_oracle oracle_of(seen *what) {
+  conformance_oracle oracle;
+  memset(&oracle, 0, sizeof(oracle));
+  oracle.context = what;
+  oracle.look_up = look_up;
+  oracle.tell = tell;
+  oracle.nod = nod;
+  return oracle;
+}
+
+static void check_ask(const conformance_client *client, uint64_t key, uint32_t wanted) {
+  conformance_ask_result result;
+  conformance_ask_later_result later;
+  tw_error error;
+  uint32_t code = conformance_ask(client, key, TW_FOREVER, &result, &error);
+  if (wanted == TW_OK) {
+    CHECK_CODE(code, TW_OK);
+    CHECK(code == TW_OK && tw_text_equal(result.ok, tw_text_of("even")));
+  } else {
+    CHECK_CODE(code, TW_ERROR);
+    CHECK(result.error == wanted);
+  }
+  tw_reply_release(&result.reply);
+  code = conformance_ask_later(client, key, TW_FOREVER, &later, &error);
+  CHECK_CODE(code, wanted == TW_OK ? TW_OK : TW_ERROR);
+  tw_reply_release(&later.reply);
+}
+
+static void a_host_answers_while_its_thread_waits_for_the_call(void) {
+  conformance_client client = open_client(4);
+  seen what;
+  conformance_oracle oracle = oracle_of(&what);
+  conformance_tell_result told;
+  conformance_list_string_in words;
+  conformance_option_u32 at;
+  tw_text two[2];
+  tw_error error;
+  memset(&what, 0, sizeof(what));
+  REQUIRE_OK(conformance_client_host(&client, &oracle, &error), error);
+  check_ask(&client, 2, TW_OK);
+  check_ask(&client, 7, TW_ERROR);
+  check_ask(&client, BREAK, TW_GUEST_PANICKED);
+  CHECK(what.looks == 6 && what.deadline == TW_FOREVER);
+  two[0] = tw_text_of("four");
+  two[1] = tw_text_of("fives");
+  words.items = two;
+  words.count = 2;
+  at.some = true;
+  at.value = 91;
+  CHECK_CODE(conformance_tell(&client, words, &at, TW_FOREVER, &told, &error), TW_OK);
+  CHECK(told.ok == 100 && what.nods == 1);
+  tw_reply_release(&told.reply);
+  close_client(&client);
+}
+
+static void a_function_of_the_host_that_calls_its_client_would_park(void) {
+  conformance_client client = open_client(4);
+  seen what;
+  conformance_oracle oracle = oracle_of(&what);
+  tw_error error;
+  memset(&what, 0, sizeof(what));
+  what.client = &client;
+  REQUIRE_OK(conformance_client_host(&client, &oracle, &error), error);
+  check_ask(&client, CALL_BACK, TW_OK);
+  CHECK(what.called_back == TW_WOULD_PARK);
+  close_client(&client);
+}
+
+static void what_is_kept_is_answered_later_and_what_is_late_is_stale(void) {
+  conformance_client client = open_client(4);
+  const tw_table *table = client.tw.table;
+  seen what;
+  conformance_oracle oracle = oracle_of(&what);
+  conformance_ask_later_result result;
+  tw_completion completion;
+  tw_error error;
+  tw_handle call = 0;
+  int round;
+  memset(&what, 0, sizeof(what));
+  REQUIRE_OK(conformance_client_host(&client, &oracle, &error), error);
+  for (round = 0; round < 2; round++) {
+    REQUIRE_OK(conformance_ask_later_submit(&client, KEEP, TW_FOREVER, 5, &call, &error), error);
+    completion = next_completion(&client);
+    CHECK(completion.kind == TW_HOST_CALL && completion.code == 0);
+    tw_host_serve(client.tw.host, &completion);
+    if (round == 0) {
+      CHECK_CODE(conformance_oracle_look_up_answer(&what.kept, tw_text_of("later"), &error), TW_OK);
+      completion = next_completion(&client);
+      CHECK_CODE(conformance_ask_later_read(&client, &completion, &result, &error), TW_OK);
+      CHECK(tw_text_equal(result.ok, tw_text_of("later")));
+      tw_reply_release(&result.reply);
+    } else {
+      REQUIRE_OK(table->cancel(call, &error), error);
+      completion = next_completion(&client);
+      CHECK(completion.kind == TW_CALL_ENDED && completion.code == TW_CANCELLED);
+      table->release(&completion);
+      CHECK_CODE(conformance_oracle_look_up_answer(&what.kept, tw_text_of("later"), &error),
+                 TW_STALE);
+    }
+  }
+  close_client(&client);
+}
+
+static void without_a_host_or_without_its_function_the_service_is_told_so(void) {
+  conformance_client client = open_client(4);
+  conformance_oracle oracle;
+  tw_error error;
+  check_ask(&client, 2, TW_CLOSED);
+  memset(&oracle, 0, sizeof(oracle));
+  REQUIRE_OK(conformance_client_host(&client, &oracle, &error), error);
+  check_ask(&client, 2, TW_CLOSED);
+  close_client(&client);
+}
+
+static void an_answer_to_nothing_and_one_that_is_nothing_are_refused(void) {
+  conformance_client client = open_client(4);
+  const tw_table *table = client.tw.table;
+  const uint8_t not_text = 0xff;
+  seen what;
+  conformance_oracle oracle = oracle_of(&what);
+  tw_completion completion;
+  tw_error error;
+  tw_handle call = 0;
+  memset(&what, 0, sizeof(what));
+  CHECK_CODE(table->host_answer(client.tw.instance, TW_OK, NULL, 0, &error), TW_ARGUMENT);
+  REQUIRE_OK(conformance_client_host(&client, &oracle, &error), error);
+  REQUIRE_OK(conformance_ask_later_submit(&client, KEEP, TW_FOREVER, 5, &call, &error), error);
+  completion = next_completion(&client);
+  CHECK_CODE(table->host_answer(call, TW_OK, NULL, 0, &error), TW_ARGUMENT);
+  tw_host_serve(client.tw.host, &completion);
+  CHECK_CODE(table->host_answer(what.kept.call, 99, NULL, 0, &error), TW_ARGUMENT);
+  CHECK_CODE(table->host_answer(what.kept.call, TW_CANCELLED, &not_text, 1, &error), TW_ARGUMENT);
+  CHECK_CODE(table->host_answer(what.kept.call, TW_CANCELLED, NULL, 0, &error), TW_OK);
+  completion = next_completion(&client);
+  CHECK(completion.kind == TW_CALL_ENDED && completion.code == TW_ERROR);
+  table->release(&completion);
+  close_client(&client);
+}
+
+int main(int argc, char **argv) {
+  open_library(argc, argv);
+  RUN(a_host_answers_while_its_thread_waits_for_the_call);
+  RUN(a_function_of_the_host_that_calls_its_client_would_park);
+  RUN(what_is_kept_is_answered_later_and_what_is_late_is_stale);
+  RUN(without_a_host_or_without_its_function_the_service_is_told_so);
+  RUN(an_answer_to_nothing_and_one_that_is_nothing_are_refused);
+  return done("hosts");
+}
