@@ -23,6 +23,7 @@ mod errors;
 mod fork;
 mod gil;
 mod handle;
+mod inline;
 mod interpreter;
 mod kind;
 mod library;

@@ -9,7 +9,9 @@ use std::sync::{Mutex, PoisonError};
 
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
-use thalweg_capi::abi::{TW_ABI, TW_LIBRARY_SYMBOL, TwLibraryFunction, TwMethod, TwTable};
+use thalweg_capi::abi::{
+    TW_ABI, TW_LIBRARY_SYMBOL, TW_METHOD_INLINE, TwLibraryFunction, TwMethod, TwTable,
+};
 
 use crate::errors;
 
@@ -19,6 +21,14 @@ pub struct Library {
     pub table: &'static TwTable,
     /// As it was named when it was opened first.
     pub path: PathBuf,
+}
+
+impl Library {
+    /// Whether a method may be called on the caller's thread.
+    pub fn is_inline(&self, method: u32) -> bool {
+        let known = methods(self.table).get(method as usize);
+        known.is_some_and(|method| method.flags & TW_METHOD_INLINE != 0)
+    }
 }
 
 /// What a generated package expects of its library.

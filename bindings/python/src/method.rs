@@ -22,7 +22,7 @@ use crate::reader::Reader;
 use crate::resource::Resource;
 use crate::stream::Stream;
 use crate::thread_port::ThreadPort;
-use crate::{awaitable, encode, errors};
+use crate::{awaitable, encode, errors, inline};
 
 /// Layout hashes of a method's messages, and of its package.
 #[derive(Clone, Copy)]
@@ -150,11 +150,17 @@ impl Method {
     ) -> PyResult<(Bound<'py, Client>, Completion)> {
         let py = of.py();
         let caller = Caller::of(of, &self.name, self.hashes.package)?;
-        let port = ThreadPort::of(py, caller.library)?;
         let deadline = deadline(caller.library, timeout)?;
-        let completion = self.with_message(py, arguments, |message| {
-            port.call(py, caller.number, self.number, message, deadline)
-        })?;
+        let completion = if caller.library.is_inline(self.number) {
+            self.with_message(py, arguments, |message| {
+                inline::call(py, &caller, self.number, message, deadline)
+            })?
+        } else {
+            let port = ThreadPort::of(py, caller.library)?;
+            self.with_message(py, arguments, |message| {
+                port.call(py, caller.number, self.number, message, deadline)
+            })?
+        };
         Ok((caller.client, completion))
     }
 
@@ -169,6 +175,14 @@ impl Method {
         let this = slf.get();
         let caller = Caller::of(of, &this.name, this.hashes.package)?;
         let deadline = deadline(caller.library, timeout)?;
+        if caller.library.is_inline(this.number) {
+            let ended = this.with_message(py, arguments, |message| {
+                inline::call(py, &caller, this.number, message, deadline)
+            })?;
+            let value = this.finish(ended, &caller.client, class, Face::Async);
+            let ready = inline::Ready(Some(value.map(Bound::unbind)));
+            return awaitable::new(py, Box::new(ready));
+        }
         let ticket = this.with_message(py, arguments, |message| {
             pending_call::submit(py, &caller, this.number, message, deadline)
         })?;

@@ -1,0 +1,49 @@
+//! Inline methods: called on this thread, with the GIL held, since they wait for nothing.
+
+use pyo3::prelude::*;
+use thalweg_capi::abi::TW_OK;
+
+use crate::awaitable::{Polled, Step};
+use crate::client::Caller;
+use crate::completion::Completion;
+use crate::errors;
+
+/// Calls; what comes back is how it ended.
+pub fn call(
+    py: Python<'_>,
+    caller: &Caller<'_>,
+    method: u32,
+    message: &[u8],
+    deadline_ns: u64,
+) -> PyResult<Completion> {
+    let (mut ended, mut error) = (Completion::blank(), errors::blank());
+    // SAFETY: the message is read before the function returns; the rest is ours.
+    let code = unsafe {
+        (caller.library.table.call_inline)(
+            caller.number,
+            method,
+            message.as_ptr(),
+            message.len() as u64,
+            deadline_ns,
+            &raw mut ended,
+            &raw mut error,
+        )
+    };
+    if code == TW_OK {
+        Ok(Completion::new(caller.library, ended))
+    } else {
+        Err(errors::from_table(py, code, &error))
+    }
+}
+
+/// What has its value already, for who awaits it.
+pub struct Ready(pub Option<PyResult<Py<PyAny>>>);
+
+impl Step for Ready {
+    fn poll<'py>(&mut self, py: Python<'py>) -> PyResult<Polled<'py>> {
+        match self.0.take() {
+            Some(value) => Ok(Polled::Done(value?.into_bound(py))),
+            None => Err(errors::argument(py, "this was awaited before")),
+        }
+    }
+}
