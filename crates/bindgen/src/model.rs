@@ -277,3 +277,24 @@ pub enum Policy {
     /// The writer is refused.
     Fail,
 }
+
+/// A value of the type can have resources in it.
+pub fn holds(types: &[TypeDef], ty: &Type) -> bool {
+    let inner = |ty: &Type| holds(types, ty);
+    match &ty.kind {
+        TypeKind::Own(_) | TypeKind::Borrow(_) => true,
+        TypeKind::List(item) | TypeKind::Array(item, _) | TypeKind::Option(item) => inner(item),
+        TypeKind::Result { ok, error } => ok.iter().chain(error).any(|ty| inner(ty)),
+        TypeKind::Tuple(items) => items.iter().any(inner),
+        TypeKind::Named(id) => match &types[id.0].kind {
+            TypeDefKind::Record(fields) => fields.iter().any(|field| inner(&field.ty)),
+            TypeDefKind::Variant { cases, .. } => cases
+                .iter()
+                .filter_map(|case| case.payload.as_ref())
+                .any(inner),
+            TypeDefKind::Enum(_) | TypeDefKind::Flags(_) => false,
+            TypeDefKind::Alias(ty) => inner(ty),
+        },
+        _ => false,
+    }
+}

@@ -23,11 +23,10 @@ use std::fmt::Write;
 /// Writes the package's one file, `<name>.rs`.
 ///
 /// # Errors
-/// Two names of WIT are one in Rust; a method of a resource takes or returns another resource; `rustfmt` is missing.
+/// Two names of WIT are one in Rust; `rustfmt` is missing.
 pub fn emit(package: &Package) -> Result<Vec<Output>, Refused> {
     let package = &params::with_records(package);
     names::check(package)?;
-    refuse_foreign_resources(package)?;
     let mut out = String::new();
     package_constant(&mut out, package);
     for (id, def) in package.types.iter().enumerate() {
@@ -47,35 +46,6 @@ pub fn emit(package: &Package) -> Result<Vec<Output>, Refused> {
         path: format!("{}.rs", names::snake(&package.name)).into(),
         contents,
     }])
-}
-
-/// A resource's trait knows no other resource's type.
-fn refuse_foreign_resources(package: &Package) -> Result<(), Refused> {
-    for function in &package.functions {
-        let FunctionKind::Method(own) = function.kind else {
-            continue;
-        };
-        let used = function
-            .params
-            .iter()
-            .map(|field| &field.ty)
-            .chain(&function.ok);
-        for ty in used {
-            if let TypeKind::Own(id) | TypeKind::Borrow(id) = ty.kind
-                && id != own
-            {
-                let resource = &package.resources[id.0].name;
-                return Err(Refused {
-                    position: function.position.clone(),
-                    construct: format!("function `{}`", function.full_name),
-                    reason: format!(
-                        "in Rust a method cannot name the other resource `{resource}`: write a static function"
-                    ),
-                });
-            }
-        }
-    }
-    Ok(())
 }
 
 /// What stands above `body`: where it comes from, and the imports that it has use for.

@@ -103,20 +103,15 @@ fn future_as_a_result_and_inside_a_type() {
 }
 
 #[test]
-fn resource_inside_a_type() {
-    let reason =
-        "a resource may only be a parameter, or the whole result of a function or its ok side";
-    assert_eq!(
-        refusal("  resource r;\n  f: func() -> list<r>;"),
-        format!("b.wit:4:16: type `r`: {reason}")
-    );
+fn borrowed_resource_inside_a_type() {
+    let reason = "a resource is borrowed as a parameter, and not inside of a value";
     assert_eq!(
         refusal("  resource r;\n  record s { r: borrow<r> }\n  f: func(s: s);"),
         format!("b.wit:4:24: type `borrow<r>`: {reason}")
     );
     assert_eq!(
-        refusal("  resource r;\n  f: func() -> result<_, r>;"),
-        format!("b.wit:4:16: type `r`: {reason}")
+        refusal("  resource r;\n  f: func(l: list<borrow<r>>);"),
+        format!("b.wit:4:26: type `borrow<r>`: {reason}")
     );
 }
 
@@ -137,7 +132,11 @@ fn stream_inside_a_type_or_as_a_parameter() {
 fn stream_of_resources_and_stream_of_nothing() {
     assert_eq!(
         refusal("  resource r;\n  f: func() -> stream<r>;"),
-        "b.wit:4:16: type `r`: a resource may only be a parameter, or the whole result of a function or its ok side"
+        "b.wit:4:16: type `r`: a stream's records cannot have resources in them"
+    );
+    assert_eq!(
+        refusal("  resource r;\n  record s { r: r }\n  f: func() -> stream<option<s>>;"),
+        "b.wit:5:16: type `option<s>`: a stream's records cannot have resources in them"
     );
     assert_eq!(
         refusal("  f: func() -> stream;"),
@@ -149,6 +148,10 @@ fn stream_of_resources_and_stream_of_nothing() {
 fn alias_of_a_resource_or_a_stream() {
     assert_eq!(
         refusal("  resource r;\n  type q = r;\n  f: func(q: borrow<r>);"),
+        "b.wit:4:8: type `r`: an alias of a resource is not supported: use the resource's own name"
+    );
+    assert_eq!(
+        refusal("  resource r;\n  type q = own<r>;\n  f: func(q: q);"),
         "b.wit:4:8: type `r`: an alias of a resource is not supported: use the resource's own name"
     );
     assert_eq!(

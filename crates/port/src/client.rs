@@ -148,6 +148,9 @@ impl Client {
                 if let Some((caller, generation)) = caller {
                     caller.adopt(generation, &call);
                 }
+                if <P::As as Decode>::HOLDS {
+                    params.handles(true);
+                }
                 Pending::sent(Some(Arc::clone(&self.opened)), call, layouts, read)
             }
             Err(failure) => {
@@ -191,6 +194,12 @@ impl Own {
     /// For a parameter `borrow`.
     pub fn handle(&self) -> Handle {
         Handle(self.handle)
+    }
+
+    /// For who closes it in another way.
+    pub(crate) fn into_parts(mut self) -> (u64, Arc<Opened>) {
+        self.given = true;
+        (self.handle, Arc::clone(&self.opened))
     }
 
     /// For a parameter `own`: the service closes it.

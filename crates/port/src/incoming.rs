@@ -9,7 +9,7 @@ use crate::call::{Call, CallCore};
 use crate::code::{Code, Failure};
 use crate::handles::{self, Object};
 use crate::parcel::Parcel;
-use crate::resource::{Resource, Value};
+use crate::resource::{self, Resource};
 use crate::service::Method;
 use crate::stream::StreamReader;
 use crate::task::{State, Task};
@@ -73,48 +73,12 @@ impl Incoming {
         Ok(message::open(&self.parcel().data, self.layouts().params)?.owned::<P>()?)
     }
 
-    fn resource(object: Object, handle: Handle) -> Result<Resource, Refusal> {
-        match object {
-            Object::Resource(resource) => Ok(resource),
-            other => Err(Refusal(Code::Argument.because(format!(
-                "handle {:#x} is {}, not a resource",
-                handle.0,
-                other.kind()
-            )))),
-        }
-    }
-
-    /// Whether it is this call's to use.
-    fn check(&self, resource: &Resource) -> Result<(), Refusal> {
-        let instance = &self.core().instance;
-        if !Arc::ptr_eq(resource.instance(), instance) {
-            return Err(Refusal(
-                Code::Argument.because("the resource is another client's"),
-            ));
-        }
-        if resource.incarnation() != instance.incarnation() {
-            return Err(Refusal(
-                Code::Stale.because("the service was restarted since the resource was made"),
-            ));
-        }
-        Ok(())
-    }
-
-    fn value<R: Any + Send + Sync>(value: Option<Value>) -> Result<Arc<R>, Refusal> {
-        value
-            .and_then(|value| value.downcast().ok())
-            .ok_or_else(|| Refusal(Code::Argument.because("the resource is of another type")))
-    }
-
     /// The resource that a `borrow` names.
     ///
     /// # Errors
     /// `stale`, `argument`.
     pub fn borrow<R: Any + Send + Sync>(&self, handle: Handle) -> Result<Arc<R>, Refusal> {
-        let object = handles::find(handle.0).map_err(Refusal)?;
-        let resource = Self::resource(object, handle)?;
-        self.check(&resource)?;
-        Self::value(resource.value())
+        resource::borrow(&self.core().instance, handle).map_err(Refusal)
     }
 
     /// The resource that an `own` names; the handle is stale from now on.
@@ -122,9 +86,7 @@ impl Incoming {
     /// # Errors
     /// `stale`, `argument`; the handle is as it was then.
     pub fn own<R: Any + Send + Sync>(&self, handle: Handle) -> Result<Arc<R>, Refusal> {
-        self.borrow::<R>(handle)?;
-        let object = handles::remove(handle.0).map_err(Refusal)?;
-        Self::value(Self::resource(object, handle)?.into_value())
+        resource::own(&self.core().instance, handle).map_err(Refusal)
     }
 
     /// Ends the call, with what `fill` puts into its parcel.

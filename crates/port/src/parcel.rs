@@ -6,7 +6,7 @@
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
 
-use thalweg_wire::{Encode, message};
+use thalweg_wire::{Decode, Encode, message};
 
 use crate::call::Call;
 use crate::code::{Code, Failure};
@@ -99,6 +99,9 @@ impl Ending {
             Ok(data) => {
                 (self.code, self.data) = (code, data);
                 self.message.clear();
+                if <T::As as Decode>::HOLDS {
+                    value.handles(true);
+                }
             }
             Err(error) => {
                 self.fail(Code::GuestLost.because(format!("the result cannot be sent: {error}")))

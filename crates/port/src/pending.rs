@@ -16,6 +16,7 @@ use crate::call::CallRef;
 use crate::client::{Opened, Own};
 use crate::code::{Code, Failure, would_park};
 use crate::handles::{self, Object};
+use crate::held;
 use crate::parcel::Completed;
 use crate::service::Method;
 use crate::stream::StreamReader;
@@ -98,7 +99,7 @@ impl Reply {
     /// # Errors
     /// It is not the one that this method has.
     pub fn value<T: Decode>(&mut self) -> Result<T, Malformed> {
-        message::open(&self.completed.data, self.method.ok)?.owned::<T>()
+        value(&mut self.completed, self.method.ok, &self.opened)
     }
 
     fn handle(&mut self) -> Result<u64, Malformed> {
@@ -133,6 +134,26 @@ impl Reply {
             _ => Err(NO_HANDLE),
         }
     }
+}
+
+/// The value in a completion, which has its handles from now on.
+fn value<T: Decode>(
+    completed: &mut Completed,
+    layout: u64,
+    opened: &Option<Arc<Opened>>,
+) -> Result<T, Malformed> {
+    let message = message::open(&completed.data, layout)?;
+    if !T::HOLDS {
+        return message.owned();
+    }
+    let handles = message.handles().len() as u32;
+    let opened = opened.as_ref().ok_or(NO_HANDLE)?;
+    let value = held::for_caller(opened, || message.owned::<T>())?;
+    for index in 0..handles {
+        // The value was checked: each is there, once.
+        let _ = completed.take(index);
+    }
+    Ok(value)
 }
 
 /// Why a call has no result.
@@ -220,10 +241,8 @@ pub(crate) fn read<T, E: Decode>(
             read(&mut reply).map_err(malformed)
         }
         Code::Error => {
-            let error = message::open(&completed.data, method.error)
-                .and_then(|message| message.owned::<E>())
-                .map_err(malformed)?;
-            Err(CallError::Service(error))
+            let error = value::<E>(&mut completed, method.error, &opened);
+            Err(CallError::Service(error.map_err(malformed)?))
         }
         code => {
             let message = std::mem::take(&mut completed.message);

@@ -5,6 +5,10 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use thalweg_wire::Handle;
+
+use crate::code::{Code, Failure};
+use crate::handles::{self, Object};
 use crate::instance::Instance;
 
 /// An object of the service.
@@ -58,4 +62,57 @@ impl Drop for Owned {
             self.instance.discard(value);
         }
     }
+}
+
+fn named(object: Object, handle: Handle) -> Result<Resource, Failure> {
+    match object {
+        Object::Resource(resource) => Ok(resource),
+        other => Err(Code::Argument.because(format!(
+            "handle {:#x} is {}, not a resource",
+            handle.0,
+            other.kind()
+        ))),
+    }
+}
+
+/// Whether it is this instance's, as it is now.
+fn check(resource: &Resource, instance: &Arc<Instance>) -> Result<(), Failure> {
+    if !Arc::ptr_eq(resource.instance(), instance) {
+        return Err(Code::Argument.because("the resource is another client's"));
+    }
+    if resource.incarnation() != instance.incarnation() {
+        return Err(Code::Stale.because("the service was restarted since the resource was made"));
+    }
+    Ok(())
+}
+
+fn typed<R: Any + Send + Sync>(value: Option<Value>) -> Result<Arc<R>, Failure> {
+    value
+        .and_then(|value| value.downcast().ok())
+        .ok_or_else(|| Code::Argument.because("the resource is of another type"))
+}
+
+/// The object that a handle names.
+///
+/// # Errors
+/// `stale`, `argument`.
+pub(crate) fn borrow<R: Any + Send + Sync>(
+    instance: &Arc<Instance>,
+    handle: Handle,
+) -> Result<Arc<R>, Failure> {
+    let resource = named(handles::find(handle.0)?, handle)?;
+    check(&resource, instance)?;
+    typed(resource.value())
+}
+
+/// The same, out of the table: the handle is stale from now on.
+///
+/// # Errors
+/// As [`borrow`]; the handle is as it was then.
+pub(crate) fn own<R: Any + Send + Sync>(
+    instance: &Arc<Instance>,
+    handle: Handle,
+) -> Result<Arc<R>, Failure> {
+    borrow::<R>(instance, handle)?;
+    typed(named(handles::remove(handle.0)?, handle)?.into_value())
 }

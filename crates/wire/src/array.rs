@@ -9,6 +9,10 @@ impl<T: Encode, const N: usize> Encode for [T; N] {
     fn encode(&self, to: &mut Encoder<'_>, at: u32) {
         T::encode_items(self, to, at);
     }
+
+    fn handles(&self, given: bool) -> u32 {
+        self.iter().map(|item| item.handles(given)).sum()
+    }
 }
 
 impl<T: Decode, const N: usize> Decode for [T; N] {
@@ -24,6 +28,7 @@ impl<T: Decode, const N: usize> Decode for [T; N] {
         Shape::Number(N as u32),
         Shape::Text(">"),
     ]);
+    const HOLDS: bool = T::HOLDS;
     const DEPTH: u32 = T::DEPTH + 1;
 
     type View<'a> = [T::View<'a>; N];

@@ -15,6 +15,10 @@ impl Encode for Handle {
     fn encode(&self, to: &mut Encoder<'_>, at: u32) {
         to.handle(at, *self);
     }
+
+    fn handles(&self, _: bool) -> u32 {
+        1
+    }
 }
 
 impl Decode for Handle {
@@ -22,7 +26,7 @@ impl Decode for Handle {
     const ALIGN: u32 = 4;
     const SHAPE: Shape = Shape::Text("handle");
     const DEPTH: u32 = 0;
-    const HANDLES: u32 = 1;
+    const HOLDS: bool = true;
 
     type View<'a> = Handle;
 

@@ -95,6 +95,13 @@ pub trait Encode {
     /// Writes the fixed part at `at` and the tails behind the tails so far. The fixed part's bytes are zero before.
     fn encode(&self, to: &mut Encoder<'_>, at: u32);
 
+    /// How many handles it has. Where they are `given`, a message with them went out: they are who reads it's from now on, not this value's.
+    /// Looked at only where the type [holds](Decode::HOLDS) handles.
+    fn handles(&self, given: bool) -> u32 {
+        let _ = given;
+        0
+    }
+
     /// Writes all of `items`, one after the other, from `at`. Scalars copy in one go.
     fn encode_items(items: &[Self], to: &mut Encoder<'_>, at: u32)
     where
@@ -120,8 +127,8 @@ pub trait Decode: Encode<As = Self> + Sized + 'static {
     const HASH: u64 = Self::SHAPE.hash();
     /// How many types are nested in one another, counted along the longest way; 0 for a scalar or a string.
     const DEPTH: u32;
-    /// How many handles a value has: as many in each.
-    const HANDLES: u32 = 0;
+    /// A value can have handles: [`Encode::handles`] says how many.
+    const HOLDS: bool = false;
 
     /// What a reader sees: the value in place.
     type View<'a>: Copy + Debug + PartialEq + Encode<As = Self>;
@@ -166,5 +173,10 @@ impl<T: Encode + ?Sized> Encode for &T {
     #[inline]
     fn encode(&self, to: &mut Encoder<'_>, at: u32) {
         T::encode(self, to, at);
+    }
+
+    #[inline]
+    fn handles(&self, given: bool) -> u32 {
+        T::handles(self, given)
     }
 }

@@ -215,6 +215,10 @@ impl<T: Encode> Encode for [T] {
             T::encode_items(self, to, first);
         }
     }
+
+    fn handles(&self, given: bool) -> u32 {
+        self.iter().map(|item| item.handles(given)).sum()
+    }
 }
 
 impl<T: Encode> Encode for Vec<T> {
@@ -223,6 +227,10 @@ impl<T: Encode> Encode for Vec<T> {
     #[inline]
     fn encode(&self, to: &mut Encoder<'_>, at: u32) {
         self.as_slice().encode(to, at);
+    }
+
+    fn handles(&self, given: bool) -> u32 {
+        self.as_slice().handles(given)
     }
 }
 
@@ -244,12 +252,17 @@ impl<T: Decode> Encode for ListView<'_, T> {
             }
         }
     }
+
+    fn handles(&self, given: bool) -> u32 {
+        self.iter().map(|item| item.handles(given)).sum()
+    }
 }
 
 impl<T: Decode> Decode for Vec<T> {
     const SIZE: u32 = 8;
     const ALIGN: u32 = 4;
     const SHAPE: Shape = Shape::Parts(&[Shape::Text("list<"), T::SHAPE, Shape::Text(">")]);
+    const HOLDS: bool = T::HOLDS;
     const DEPTH: u32 = T::DEPTH + 1;
 
     type View<'a> = ListView<'a, T>;

@@ -28,7 +28,10 @@ pub fn encode<T: Encode + ?Sized>(
     layout: u64,
     buffer: Vec<u8>,
 ) -> Result<Vec<u8>, NoRoom> {
-    let handles = <T::As as Decode>::HANDLES;
+    let handles = match <T::As as Decode>::HOLDS {
+        true => value.handles(false),
+        false => 0,
+    };
     let mut encoder = Encoder::message(layout, handles, <T::As as Decode>::SIZE, buffer);
     value.encode(&mut encoder, root(handles));
     encoder.finish_message()

@@ -17,12 +17,17 @@ impl<T: Encode> Encode for Option<T> {
             value.encode(to, at + payload::<T::As>());
         }
     }
+
+    fn handles(&self, given: bool) -> u32 {
+        self.as_ref().map_or(0, |value| value.handles(given))
+    }
 }
 
 impl<T: Decode> Decode for Option<T> {
     const SIZE: u32 = align_up(payload::<T>() + T::SIZE, T::ALIGN);
     const ALIGN: u32 = T::ALIGN;
     const SHAPE: Shape = Shape::Parts(&[Shape::Text("option<"), T::SHAPE, Shape::Text(">")]);
+    const HOLDS: bool = T::HOLDS;
     const DEPTH: u32 = T::DEPTH + 1;
 
     type View<'a> = Option<T::View<'a>>;

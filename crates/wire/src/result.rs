@@ -21,6 +21,13 @@ impl<T: Encode, E: Encode> Encode for Result<T, E> {
             }
         }
     }
+
+    fn handles(&self, given: bool) -> u32 {
+        match self {
+            Ok(value) => value.handles(given),
+            Err(error) => error.handles(given),
+        }
+    }
 }
 
 impl<T: Decode, E: Decode> Decode for Result<T, E> {
@@ -33,6 +40,7 @@ impl<T: Decode, E: Decode> Decode for Result<T, E> {
         E::SHAPE,
         Shape::Text(">"),
     ]);
+    const HOLDS: bool = T::HOLDS || E::HOLDS;
     const DEPTH: u32 = max(T::DEPTH, E::DEPTH) + 1;
 
     type View<'a> = Result<T::View<'a>, E::View<'a>>;

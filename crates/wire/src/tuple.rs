@@ -47,6 +47,10 @@ macro_rules! tuple {
                     { end = place + <$rest::As as Decode>::SIZE; }
                 )*
             }
+
+            fn handles(&self, given: bool) -> u32 {
+                self.$at0.handles(given) $(+ self.$at.handles(given))*
+            }
         }
 
         impl<$first: Decode $(, $rest: Decode)*> Decode for ($first, $($rest,)*) {
@@ -68,7 +72,7 @@ macro_rules! tuple {
                 $( let depth = max(depth, $rest::DEPTH); )*
                 depth + 1
             };
-            const HANDLES: u32 = $first::HANDLES $(+ $rest::HANDLES)*;
+            const HOLDS: bool = $first::HOLDS $(|| $rest::HOLDS)*;
 
             type View<'a> = ($first::View<'a>, $($rest::View<'a>,)*);
 

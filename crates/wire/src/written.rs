@@ -3,17 +3,26 @@
 use crate::{Decode, Encode, Encoder};
 use std::marker::PhantomData;
 
-struct Written<T, F>(F, PhantomData<fn() -> T>);
+struct Written<T, F, H> {
+    write: F,
+    handles: H,
+    ty: PhantomData<fn() -> T>,
+}
 
-impl<T: Decode, F: Fn(&mut Encoder<'_>, u32)> Encode for Written<T, F> {
+impl<T: Decode, F: Fn(&mut Encoder<'_>, u32), H: Fn(bool) -> u32> Encode for Written<T, F, H> {
     type As = T;
 
     fn encode(&self, to: &mut Encoder<'_>, at: u32) {
-        (self.0)(to, at);
+        (self.write)(to, at);
+    }
+
+    fn handles(&self, given: bool) -> u32 {
+        (self.handles)(given)
     }
 }
 
-/// What `write` writes as a `T`: for who has a record's parts, each where it is, and not the record.
+/// What `write` writes as a `T`: for who has a record's parts, each where it is, and not the record. `handles` is the value's
+/// [`Encode::handles`].
 ///
 /// ```
 /// use thalweg_wire::{Encode, message, written};
@@ -22,12 +31,19 @@ impl<T: Decode, F: Fn(&mut Encoder<'_>, u32)> Encode for Written<T, F> {
 /// let pair = written::<(String, u32)>(|to, at| {
 ///     left.encode(to, at);
 ///     right.encode(to, at + 8);
-/// });
+/// }, |_| 0);
 /// assert_eq!(
 ///     message::encode(&pair, 1, Vec::new()),
 ///     message::encode(&(left, right), 1, Vec::new()),
 /// );
 /// ```
-pub fn written<T: Decode>(write: impl Fn(&mut Encoder<'_>, u32)) -> impl Encode<As = T> {
-    Written(write, PhantomData)
+pub fn written<T: Decode>(
+    write: impl Fn(&mut Encoder<'_>, u32),
+    handles: impl Fn(bool) -> u32,
+) -> impl Encode<As = T> {
+    Written {
+        write,
+        handles,
+        ty: PhantomData,
+    }
 }

@@ -73,7 +73,7 @@ fn a_text_that_describes_no_type_is_refused_at_its_place() {
         ("list<u8,01>", 8),
         ("list<u8,4294967296>", 8),
         ("list<u64,268435456>", 19),
-        ("list<list<_,65536>,65536>", 17),
+        ("list<list<_,65536>,65536>", 18),
         ("result<u8>", 9),
         ("record{a}", 8),
         ("record{a:u8,a:u8}", 17),

@@ -265,9 +265,15 @@ impl<'a> Types<'a> {
                     let reason = "a stream has elements: `stream<u8>`";
                     return Err(self.sources.refused(def.span, self.construct(ty), reason));
                 }
-                wit_parser::TypeDefKind::Stream(Some(element)) => Some(TypeKind::Stream(Some(
-                    Box::new(self.value(element, def.span)?),
-                ))),
+                wit_parser::TypeDefKind::Stream(Some(element)) => {
+                    let element_type = self.value(element, def.span)?;
+                    if crate::model::holds(&self.defs, &element_type) {
+                        let reason = "a stream's records cannot have resources in them";
+                        let construct = self.construct(element);
+                        return Err(self.sources.refused(def.span, construct, reason));
+                    }
+                    Some(TypeKind::Stream(Some(Box::new(element_type))))
+                }
                 _ => None,
             };
             if let Some(kind) = kind {
@@ -278,7 +284,7 @@ impl<'a> Types<'a> {
         self.value(ty, span)
     }
 
-    /// A type that is a value all through: no resource, no stream.
+    /// A type that may be inside of others: no stream, and no resource that is borrowed.
     pub fn value(&mut self, ty: &wit_parser::Type, span: Span) -> Result<Type, Refused> {
         let kind = match ty {
             wit_parser::Type::Bool => TypeKind::Bool,
@@ -386,8 +392,15 @@ impl<'a> Types<'a> {
                     "a stream may only be the whole result of a function, or its ok side",
                 );
             }
-            wit_parser::TypeDefKind::Handle(_) => {
-                let reason = "a resource may only be a parameter, or the whole result of a function or its ok side";
+            wit_parser::TypeDefKind::Handle(_) if def.name.is_some() => {
+                let reason = "an alias of a resource is not supported: use the resource's own name";
+                return refuse(self, reason);
+            }
+            wit_parser::TypeDefKind::Handle(Handle::Own(id)) => {
+                TypeKind::Own(self.resource(*id, span)?)
+            }
+            wit_parser::TypeDefKind::Handle(Handle::Borrow(_)) => {
+                let reason = "a resource is borrowed as a parameter, and not inside of a value";
                 return refuse(self, reason);
             }
             _ => return refuse(self, "this construct is not supported"),

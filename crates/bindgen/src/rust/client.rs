@@ -95,7 +95,22 @@ pub fn clients(out: &mut String, package: &Package) {
                 method(out, package, number, function, ("self.client()", "call"));
             }
         }
-        line(out, "}");
+        line(
+            out,
+            &format!(
+                "}}
+
+                impl port::ResourceClient for {name}Client {{
+                    fn from_own(own: port::Own) -> Self {{
+                        Self::new(own)
+                    }}
+
+                    fn into_own(self) -> port::Own {{
+                        self.own
+                    }}
+                }}"
+            ),
+        );
     }
 }
 

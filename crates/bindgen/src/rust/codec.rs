@@ -44,7 +44,7 @@ pub fn definition(out: &mut String, package: &Package, id: usize, def: &TypeDef)
             hex(def.hash)
         ),
     );
-    if !types::holds_definition(package, id) {
+    if !holds(package, id) {
         cbor::definition(out, package, id, def);
     }
     if package
@@ -76,13 +76,27 @@ fn is_error(package: &Package, error: Option<&Option<Type>>, id: usize) -> bool 
     payload.is_some_and(|ty| ty.kind == crate::model::TypeKind::Named(crate::model::TypeId(id)))
 }
 
-/// The derives of an owned type.
-fn derives(package: &Package, id: usize) -> String {
-    let ty = Type {
+/// A named type where it is used.
+fn named(id: usize) -> Type {
+    Type {
         kind: crate::model::TypeKind::Named(crate::model::TypeId(id)),
         size: 0,
         align: 1,
-    };
+    }
+}
+
+/// A value of a named type can have handles.
+fn holds(package: &Package, id: usize) -> bool {
+    crate::model::holds(&package.types, &named(id))
+}
+
+/// The derives of an owned type.
+fn derives(package: &Package, id: usize) -> String {
+    let ty = named(id);
+    // Who has it has the resources in it, and nobody else.
+    if types::owns(package, &ty) {
+        return "#[derive(Debug)]".to_owned();
+    }
     let copy = if types::plain_definition(package, id) {
         "Copy, "
     } else {
@@ -138,9 +152,8 @@ impl Layout<'_> {
             ),
         );
         line(out, &format!("const DEPTH: u32 = {};", self.depth));
-        let handles = types::handles_definition(self.package, self.id);
-        if handles > 0 {
-            line(out, &format!("const HANDLES: u32 = {handles};"));
+        if holds(self.package, self.id) {
+            line(out, "const HOLDS: bool = true;");
         }
         line(out, "");
         line(out, &format!("type View<'a> = {view};\n"));

@@ -5,7 +5,7 @@ use super::names::{camel, in_service, param, snake};
 use super::types::{self, owned};
 use crate::hash::{Texts, of_text};
 use crate::model::{
-    Field, Function, FunctionKind, Package, ResourceId, Type, TypeDef, TypeDefKind, TypeKind,
+    self, Field, Function, FunctionKind, Package, ResourceId, Type, TypeDef, TypeDefKind, TypeKind,
 };
 
 /// Most of them that go as a tuple: the standard library's traits for tuples end there.
@@ -67,12 +67,10 @@ pub fn read_as(package: &Package, function: &Function) -> String {
     if is_record(function) {
         return camel(&record_name(package, function));
     }
-    types::tuple(
-        function
-            .params
-            .iter()
-            .map(|field| owned(package, &field.ty)),
-    )
+    types::tuple(function.params.iter().map(|field| match field.ty.kind {
+        TypeKind::Own(_) | TypeKind::Borrow(_) => "wire::Handle".to_owned(),
+        _ => owned(package, &field.ty),
+    }))
 }
 
 /// The pattern that gives each of them a variable.
@@ -98,7 +96,7 @@ pub fn passed(package: &Package, function: &Function, values: &[String]) -> Stri
     if !is_record(function) {
         return types::tuple(values.iter().cloned());
     }
-    let (mut handles, mut each) = (String::new(), String::new());
+    let (mut handles, mut each, mut counted) = (String::new(), String::new(), Vec::new());
     for (field, value) in function.params.iter().zip(values) {
         let (variable, at) = (param(&field.name), codec::place(field.offset));
         // A handle is made of its client once, whatever becomes of the message.
@@ -106,7 +104,14 @@ pub fn passed(package: &Package, function: &Function, values: &[String]) -> Stri
             handles += &format!("let {variable} = {value};\n");
         }
         each += &format!("wire::Encode::encode(&{variable}, to, {at});\n");
+        if model::holds(&package.types, &field.ty) {
+            counted.push(format!("wire::Encode::handles(&{variable}, given)"));
+        }
     }
     let name = read_as(package, function);
-    format!("{{ {handles} wire::written::<{name}>(move |to, at| {{ {each} }}) }}")
+    let counted = match counted.as_slice() {
+        [] => "|_| 0".to_owned(),
+        some => format!("move |given| {}", some.join(" + ")),
+    };
+    format!("{{ {handles} wire::written::<{name}>(move |to, at| {{ {each} }}, {counted}) }}")
 }

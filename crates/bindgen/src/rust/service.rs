@@ -3,7 +3,8 @@
 use super::names::{camel, in_service, param, snake};
 use super::types::owned;
 use super::{docs, inline, line};
-use crate::model::{Function, FunctionKind, Package, Type, TypeKind};
+use crate::model::{Function, FunctionKind, Package, ResourceId, Type, TypeKind};
+use std::collections::BTreeSet;
 
 /// The service's trait and one per resource.
 pub fn traits(out: &mut String, package: &Package) {
@@ -28,13 +29,25 @@ pub fn traits(out: &mut String, package: &Package) {
         );
         line(out, &format!("type Inline: {name}Inline;\n"));
     }
-    for resource in &package.resources {
+    for (id, resource) in package.resources.iter().enumerate() {
         docs(
             out,
             &resource.docs,
             &format!("WIT's resource `{}`.", resource.name),
         );
-        line(out, &format!("type {0}: {0};\n", camel(&resource.name)));
+        let others = others(package, ResourceId(id)).map(|other| {
+            let other = camel(&package.resources[other.0].name);
+            format!("{other} = Self::{other}")
+        });
+        let others = others.collect::<Vec<_>>().join(", ");
+        let bound = match others.as_str() {
+            "" => String::new(),
+            others => format!("<{others}>"),
+        };
+        line(
+            out,
+            &format!("type {0}: {0}{bound};\n", camel(&resource.name)),
+        );
     }
     for function in package
         .functions
@@ -71,10 +84,19 @@ pub fn traits(out: &mut String, package: &Package) {
                 camel(&resource.name)
             ),
         );
+        for other in others(package, ResourceId(id)) {
+            let other = &package.resources[other.0];
+            docs(
+                out,
+                &other.docs,
+                &format!("WIT's resource `{}`.", other.name),
+            );
+            line(out, &format!("type {0}: {0};\n", camel(&other.name)));
+        }
         for function in package
             .functions
             .iter()
-            .filter(|f| f.kind == FunctionKind::Method(crate::model::ResourceId(id)))
+            .filter(|f| f.kind == FunctionKind::Method(ResourceId(id)))
         {
             docs(
                 out,
@@ -97,6 +119,22 @@ pub fn traits(out: &mut String, package: &Package) {
         }
         line(out, "}");
     }
+}
+
+/// The other resources that the methods of `own` name.
+fn others(package: &Package, own: ResourceId) -> impl Iterator<Item = ResourceId> {
+    let methods = package
+        .functions
+        .iter()
+        .filter(|function| function.kind == FunctionKind::Method(own));
+    let types = methods.flat_map(|f| f.params.iter().map(|field| &field.ty).chain(&f.ok));
+    let named: BTreeSet<_> = types
+        .filter_map(|ty| match ty.kind {
+            TypeKind::Own(id) | TypeKind::Borrow(id) if id != own => Some(id.0),
+            _ => None,
+        })
+        .collect();
+    named.into_iter().map(ResourceId)
 }
 
 fn signature(
@@ -129,7 +167,7 @@ fn signature(
 }
 
 /// A resource's type where `function` is declared.
-fn resource(package: &Package, function: &Function, id: crate::model::ResourceId) -> String {
+fn resource(package: &Package, function: &Function, id: ResourceId) -> String {
     match function.kind {
         FunctionKind::Method(own) if own == id => "Self".to_owned(),
         _ => format!("Self::{}", camel(&package.resources[id.0].name)),

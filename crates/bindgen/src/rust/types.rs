@@ -1,7 +1,7 @@
 //! Types as Rust writes them: owned, in place, as a parameter.
 
 use super::names::camel;
-use crate::model::{Package, Type, TypeDefKind, TypeKind};
+use crate::model::{Package, ResourceId, Type, TypeDefKind, TypeKind};
 
 /// The owned form.
 pub fn owned(package: &Package, ty: &Type) -> String {
@@ -29,11 +29,17 @@ pub fn owned(package: &Package, ty: &Type) -> String {
         }
         TypeKind::Tuple(items) => tuple(items.iter().map(of)),
         TypeKind::Named(id) => camel(&package.types[id.0].name),
-        TypeKind::Own(_) | TypeKind::Borrow(_) => "wire::Handle".to_owned(),
+        TypeKind::Own(id) => format!("port::Held<{}>", client(package, *id)),
+        TypeKind::Borrow(_) => "wire::Handle".to_owned(),
         TypeKind::Stream(_) | TypeKind::Future(_) => {
             unreachable!("it is no value: functions treat it apart")
         }
     }
+}
+
+/// A resource's typed client, which also stands for its type.
+pub fn client(package: &Package, id: ResourceId) -> String {
+    format!("{}Client", camel(&package.resources[id.0].name))
 }
 
 /// What a reader sees, living as long as `'a`.
@@ -41,6 +47,7 @@ pub fn view(package: &Package, ty: &Type) -> String {
     let of = |ty: &Type| view(package, ty);
     match &ty.kind {
         TypeKind::String => "&'a str".to_owned(),
+        TypeKind::Own(id) => format!("port::HeldView<'a, {}>", client(package, *id)),
         TypeKind::List(item) => format!("wire::ListView<'a, {}>", owned(package, item)),
         TypeKind::Array(item, count) => array(&of(item), *count),
         TypeKind::Option(item) => format!("Option<{}>", of(item)),
@@ -112,10 +119,10 @@ pub fn is_number(ty: &Type) -> bool {
     )
 }
 
-/// Nothing in it has a tail, so that it is `Copy` and its own view.
+/// Nothing in it has a tail or is owned, so that it is `Copy` and its own view.
 pub fn plain(package: &Package, ty: &Type) -> bool {
     match &ty.kind {
-        TypeKind::String | TypeKind::List(_) => false,
+        TypeKind::String | TypeKind::List(_) | TypeKind::Own(_) => false,
         TypeKind::Option(item) | TypeKind::Array(item, _) => plain(package, item),
         TypeKind::Result { ok, error } => ok.iter().chain(error).all(|ty| plain(package, ty)),
         TypeKind::Tuple(items) => items.iter().all(|ty| plain(package, ty)),
@@ -137,20 +144,27 @@ pub fn plain_definition(package: &Package, id: usize) -> bool {
     }
 }
 
-/// How many handles a value has.
-pub fn handles_definition(package: &Package, id: usize) -> u32 {
-    match &package.types[id].kind {
-        TypeDefKind::Record(fields) => fields
-            .iter()
-            .filter(|field| matches!(field.ty.kind, TypeKind::Borrow(_)))
-            .count() as u32,
-        _ => 0,
+/// A value can have resources in it that are its own.
+pub fn owns(package: &Package, ty: &Type) -> bool {
+    match &ty.kind {
+        TypeKind::Own(_) => true,
+        TypeKind::Borrow(_) => false,
+        TypeKind::List(item) | TypeKind::Array(item, _) | TypeKind::Option(item) => {
+            owns(package, item)
+        }
+        TypeKind::Result { ok, error } => ok.iter().chain(error).any(|ty| owns(package, ty)),
+        TypeKind::Tuple(items) => items.iter().any(|ty| owns(package, ty)),
+        TypeKind::Named(id) => match &package.types[id.0].kind {
+            TypeDefKind::Record(fields) => fields.iter().any(|field| owns(package, &field.ty)),
+            TypeDefKind::Variant { cases, .. } => cases
+                .iter()
+                .filter_map(|case| case.payload.as_ref())
+                .any(|ty| owns(package, ty)),
+            TypeDefKind::Enum(_) | TypeDefKind::Flags(_) => false,
+            TypeDefKind::Alias(ty) => owns(package, ty),
+        },
+        _ => false,
     }
-}
-
-/// It can have handles.
-pub fn holds_definition(package: &Package, id: usize) -> bool {
-    handles_definition(package, id) > 0
 }
 
 /// It has a float in it, so that it is not `Eq`.

@@ -9,8 +9,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use thalweg_port::{
-    Call, Client, Code, Incoming, Method, MethodOptions, NoError, Own, Package, Pending, Policy,
-    Service, StreamOptions, StreamReader, StreamWriter, Task,
+    Call, Client, Code, Failure, Held, Incoming, Method, MethodOptions, NoError, Own, Package,
+    Pending, Policy, ResourceClient, Service, StreamOptions, StreamReader, StreamWriter, Task,
 };
 use thalweg_queue::Parker;
 use thalweg_runtime::native;
@@ -29,6 +29,9 @@ const COUNTED: u8 = 2;
 const NATIVE: u8 = 4;
 pub const UNTIL_STOPPED: u32 = 6;
 pub const NEW_COUNTER: u32 = 7;
+pub const GIVE: u32 = 11;
+pub const TAKE: u32 = 12;
+pub const KEPT: u32 = 13;
 
 const fn method<P: Decode, T: Decode>(name: &'static str, stream: Option<StreamOptions>) -> Method {
     Method {
@@ -70,12 +73,33 @@ const PACKAGE: Package = Package {
         method::<(Handle, u64), u64>("lab.[method]counter.add", None),
         method::<(u64, u64, u8), Handle>("lab.generate", BLOCK),
         method::<(u64,), Handle>("lab.newest", LATEST),
+        method::<(u64,), Vec<Handle>>("lab.give", None),
+        method::<(Vec<Handle>, u64), u64>("lab.take", None),
+        method::<(), u64>("lab.kept", None),
     ],
 };
 
 #[derive(Debug, Default)]
 pub struct Lab {
     ups: u64,
+    /// One reference for each that lives of what `give` gave.
+    kept: std::sync::Arc<()>,
+}
+
+/// What `give` gives, by its number.
+struct Kept(u64, #[allow(dead_code)] std::sync::Arc<()>);
+
+/// The client of one.
+pub struct KeptClient(pub Own);
+
+impl ResourceClient for KeptClient {
+    fn from_own(own: Own) -> Self {
+        Self(own)
+    }
+
+    fn into_own(self) -> Own {
+        self.0
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -194,6 +218,27 @@ impl Lab {
                 drop(writer);
                 incoming.reply_stream(reader);
             }
+            11 => {
+                let (incoming, (count,)) = params::<(u64,)>(incoming)?;
+                let hold = |i| {
+                    let kept = Kept(i, std::sync::Arc::clone(&self.kept));
+                    incoming.call().hold::<KeptClient, _>(kept).unwrap()
+                };
+                let held: Vec<_> = (0..count).map(hold).collect();
+                incoming.reply(&held);
+            }
+            12 => {
+                let (incoming, (held, count)) = params::<(Vec<Held<KeptClient>>, u64)>(incoming)?;
+                let taken = held.into_iter().take(count as usize);
+                let sum = taken
+                    .map(|held| held.take::<Kept>(incoming.call()).map(|kept| kept.0))
+                    .sum::<Result<u64, Failure>>();
+                match sum {
+                    Ok(sum) => incoming.reply(&sum),
+                    Err(failure) => incoming.reply_error(&failure.to_string()),
+                }
+            }
+            13 => incoming.reply(&(std::sync::Arc::strong_count(&self.kept) as u64 - 1)),
             other => unreachable!("method {other} is not in the package"),
         }
         Ok(())
@@ -256,6 +301,19 @@ pub fn until_stopped(client: &Client) -> Pending<(), NoError> {
 
 pub fn new_counter(client: &Client, start: u64) -> Pending<Own, NoError> {
     client.call(NEW_COUNTER, &(start,), |reply| reply.own())
+}
+
+pub fn give(client: &Client, count: u64) -> Pending<Vec<Held<KeptClient>>, NoError> {
+    client.call(GIVE, &(count,), |reply| reply.value())
+}
+
+pub fn take(client: &Client, held: &[Held<KeptClient>], count: u64) -> Pending<u64, String> {
+    client.call(TAKE, &(held, count), |reply| reply.value())
+}
+
+pub fn kept(client: &Client) -> u64 {
+    let kept: Pending<u64, NoError> = client.call(KEPT, &(), |reply| reply.value());
+    kept.wait().unwrap()
 }
 
 pub fn add(client: &Client, counter: Handle, by: u64) -> Pending<u64, NoError> {

@@ -1000,3 +1000,13 @@ impl TimerClient {
             })
     }
 }
+
+impl port::ResourceClient for TimerClient {
+    fn from_own(own: port::Own) -> Self {
+        Self::new(own)
+    }
+
+    fn into_own(self) -> port::Own {
+        self.own
+    }
+}

@@ -992,3 +992,13 @@ impl QueryClient {
             .call(1, &(self.own.handle(),), |reply| reply.stream::<Progress>())
     }
 }
+
+impl port::ResourceClient for QueryClient {
+    fn from_own(own: port::Own) -> Self {
+        Self::new(own)
+    }
+
+    fn into_own(self) -> port::Own {
+        self.own
+    }
+}

@@ -5,7 +5,7 @@ use super::super::types::{self, owned, view};
 use super::super::{docs, has_view, line};
 use super::words::{Stretch, stretches};
 use super::{Layout, borrow, check, derives, own, place, read};
-use crate::model::{Case, Field, Package, Type, TypeDef, TypeDefKind, TypeKind};
+use crate::model::{self, Case, Field, Package, Type, TypeDef, TypeDefKind, TypeKind};
 
 /// A record, and its view where it has tails.
 pub fn record(out: &mut String, package: &Package, id: usize, def: &TypeDef, fields: &[Field]) {
@@ -53,9 +53,20 @@ pub fn record(out: &mut String, package: &Package, id: usize, def: &TypeDef, fie
 
     let stretches: Vec<_> = stretches(package, fields).collect();
     let encode: String = stretches.iter().map(Stretch::encode).collect();
-    encode_impl(out, &format!("{view_name}{lifetime}"), &name, &encode);
+    let holding = fields
+        .iter()
+        .filter(|field| model::holds(&package.types, &field.ty))
+        .map(|field| format!("self.{}.handles(given)", snake(&field.name)));
+    let handles = holding.collect::<Vec<_>>().join(" + ");
+    encode_impl(
+        out,
+        &format!("{view_name}{lifetime}"),
+        &name,
+        &encode,
+        &handles,
+    );
     if viewed {
-        encode_impl(out, &name, &name, "self.as_view().encode(to, at);");
+        by_view(out, &name, &handles);
     }
 
     let depth = types::depth(
@@ -178,14 +189,35 @@ pub fn variant(
             }
         }
     });
+    let holding = |case: &&Case| {
+        let payload = case.payload.as_ref();
+        payload.is_some_and(|ty| model::holds(&package.types, ty))
+    };
+    let holding: Vec<_> = cases.iter().filter(holding).collect();
+    let arm = |case: &&Case| {
+        let case = camel(&case.name);
+        format!("{view_name}::{case}(value) => value.handles(given),\n")
+    };
+    let rest = match holding.len() {
+        some if some < cases.len() => "_ => 0,",
+        _ => "",
+    };
+    let handles = match holding.as_slice() {
+        [] => String::new(),
+        some => format!(
+            "match self {{ {} {rest} }}",
+            some.iter().map(arm).collect::<String>()
+        ),
+    };
     encode_impl(
         out,
         &format!("{view_name}{lifetime}"),
         &name,
         &format!("match self {{ {encode} }}"),
+        &handles,
     );
     if viewed {
-        encode_impl(out, &name, &name, "self.as_view().encode(to, at);");
+        by_view(out, &name, &handles);
     }
 
     let depth = types::depth(
@@ -298,7 +330,26 @@ fn declare_cases(out: &mut String, cases: &[Case], ty: &dyn Fn(&Type) -> String)
     line(out, "}");
 }
 
-fn encode_impl(out: &mut String, who: &str, name: &str, body: &str) {
+/// How the owned value is written: as its view.
+fn by_view(out: &mut String, name: &str, handles: &str) {
+    let handles = match handles {
+        "" => "",
+        _ => "self.as_view().handles(given)",
+    };
+    encode_impl(out, name, name, "self.as_view().encode(to, at);", handles);
+}
+
+/// `handles` is empty where a value has none.
+fn encode_impl(out: &mut String, who: &str, name: &str, body: &str, handles: &str) {
+    let handles = match handles {
+        "" => String::new(),
+        count => format!(
+            "
+                fn handles(&self, given: bool) -> u32 {{
+                    {count}
+                }}"
+        ),
+    };
     line(
         out,
         &format!(
@@ -310,6 +361,7 @@ fn encode_impl(out: &mut String, who: &str, name: &str, body: &str) {
                 fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {{
                     {body}
                 }}
+                {handles}
             }}"
         ),
     );

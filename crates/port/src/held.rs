@@ -1,0 +1,215 @@
+//! Resources inside values: each a handle in the table of the value's message.
+//!
+//! Who has the value has the resource. A value that was sent has given it away, one that is dropped closes it, and a message that nobody reads
+//! closes all of its own.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use thalweg_wire::{Bytes, Checker, Decode, Encode, Encoder, Handle, Malformed, Shape};
+
+use crate::call::Call;
+use crate::client::{Opened, Own};
+use crate::code::Failure;
+use crate::handles::{self, Object};
+use crate::resource::{self, Resource};
+
+/// A typed client of a resource; generated code has one for each.
+pub trait ResourceClient: Sized {
+    /// Of what is owned.
+    fn from_own(own: Own) -> Self;
+    /// What is owned.
+    fn into_own(self) -> Own;
+}
+
+/// A resource in a value. `R` is its typed client, which also stands for its type.
+///
+/// A caller makes one of a client by `into()`, and a client of one by [`into_client`](Self::into_client). A service makes one by [`Call::hold`] and takes the object out by
+/// [`take`](Self::take).
+pub struct Held<R> {
+    handle: u64,
+    /// Sent: it is the reader's now.
+    given: AtomicBool,
+    /// On the caller's side: keeps the instance open.
+    opened: Option<Arc<Opened>>,
+    resource: PhantomData<fn() -> R>,
+}
+
+thread_local! {
+    /// Whose the values are that are made just now.
+    static OPENED: RefCell<Option<Arc<Opened>>> = const { RefCell::new(None) };
+}
+
+/// Runs `read`, which makes values for a caller.
+pub(crate) fn for_caller<T>(opened: &Arc<Opened>, read: impl FnOnce() -> T) -> T {
+    struct Before(Option<Arc<Opened>>);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            OPENED.replace(self.0.take());
+        }
+    }
+    let _before = Before(OPENED.replace(Some(Arc::clone(opened))));
+    read()
+}
+
+impl<R> Held<R> {
+    fn new(handle: u64, opened: Option<Arc<Opened>>) -> Self {
+        Self {
+            handle,
+            given: AtomicBool::new(false),
+            opened,
+            resource: PhantomData,
+        }
+    }
+
+    fn view(&self) -> HeldView<'_, R> {
+        // Whoever sends it again sends no handle.
+        let given = self.given.load(Ordering::Relaxed);
+        HeldView {
+            handle: Handle(if given { 0 } else { self.handle }),
+            held: Some(self),
+        }
+    }
+
+    /// In the service: the object, which is the service's again.
+    ///
+    /// # Errors
+    /// `stale`, and `argument` where it is another client's or of another type; it is closed then.
+    pub fn take<T: Any + Send + Sync>(self, call: &Call) -> Result<Arc<T>, Failure> {
+        let value = resource::own(&call.core.instance, Handle(self.view().handle.0))?;
+        self.given.store(true, Ordering::Relaxed);
+        Ok(value)
+    }
+}
+
+impl<R: ResourceClient> Held<R> {
+    /// On the caller's side: its typed client. `None` in a service, which has the objects themselves.
+    pub fn into_client(mut self) -> Option<R> {
+        let opened = self.opened.take()?;
+        let given = self.given.swap(true, Ordering::Relaxed);
+        let handle = if given { 0 } else { self.handle };
+        Some(R::from_own(Own::new(handle, opened)))
+    }
+}
+
+impl<R: ResourceClient> From<R> for Held<R> {
+    fn from(client: R) -> Self {
+        let (handle, opened) = client.into_own().into_parts();
+        Self::new(handle, Some(opened))
+    }
+}
+
+impl Call {
+    /// Puts an object of the service into a value. Its methods can be called by who gets the value.
+    ///
+    /// # Errors
+    /// `overloaded`: there are too many handles.
+    pub fn hold<R, T: Any + Send + Sync>(&self, object: T) -> Result<Held<R>, Failure> {
+        let resource = Resource::new(&self.core.instance, Arc::new(object));
+        Ok(Held::new(
+            handles::insert(Object::Resource(resource))?,
+            None,
+        ))
+    }
+}
+
+impl<R> Drop for Held<R> {
+    fn drop(&mut self) {
+        if !*self.given.get_mut() {
+            // Stale where the client is closed: nothing to do then.
+            let _ = handles::close_handle(self.handle);
+        }
+    }
+}
+
+impl<R> fmt::Debug for Held<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Held({:#x})", self.view().handle.0)
+    }
+}
+
+/// A [`Held`] in place.
+pub struct HeldView<'a, R> {
+    handle: Handle,
+    held: Option<&'a Held<R>>,
+}
+
+impl<R> Clone for HeldView<'_, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R> Copy for HeldView<'_, R> {}
+
+impl<R> fmt::Debug for HeldView<'_, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HeldView({:#x})", self.handle.0)
+    }
+}
+
+impl<R> PartialEq for HeldView<'_, R> {
+    fn eq(&self, other: &Self) -> bool {
+        self.handle == other.handle
+    }
+}
+
+impl<R: 'static> Encode for HeldView<'_, R> {
+    type As = Held<R>;
+
+    fn encode(&self, to: &mut Encoder<'_>, at: u32) {
+        self.handle.encode(to, at);
+    }
+
+    fn handles(&self, given: bool) -> u32 {
+        if let Some(held) = self.held.filter(|_| given) {
+            held.given.store(true, Ordering::Relaxed);
+        }
+        1
+    }
+}
+
+impl<R: 'static> Encode for Held<R> {
+    type As = Held<R>;
+
+    fn encode(&self, to: &mut Encoder<'_>, at: u32) {
+        self.view().encode(to, at);
+    }
+
+    fn handles(&self, given: bool) -> u32 {
+        self.view().handles(given)
+    }
+}
+
+impl<R: 'static> Decode for Held<R> {
+    const SIZE: u32 = Handle::SIZE;
+    const ALIGN: u32 = Handle::ALIGN;
+    const SHAPE: Shape = Handle::SHAPE;
+    const DEPTH: u32 = Handle::DEPTH;
+    const HOLDS: bool = true;
+
+    type View<'a> = HeldView<'a, R>;
+
+    fn check(from: &mut Checker<'_>, at: u32) -> Result<(), Malformed> {
+        Handle::check(from, at)
+    }
+
+    fn view<'a>(from: Bytes<'a>, at: u32) -> HeldView<'a, R> {
+        HeldView {
+            handle: Handle::view(from, at),
+            held: None,
+        }
+    }
+
+    fn owned(view: HeldView<'_, R>) -> Held<R> {
+        Held::new(view.handle.0, OPENED.with_borrow(Clone::clone))
+    }
+
+    fn as_view(&self) -> HeldView<'_, R> {
+        self.view()
+    }
+}
