@@ -14,9 +14,7 @@ mod server;
 mod service;
 mod types;
 
-use crate::model::{
-    Function, FunctionKind, FunctionOptions, Package, Policy, TypeDefKind, TypeKind,
-};
+use crate::model::{Function, FunctionOptions, Package, Policy, TypeDefKind};
 use crate::{Output, Refused};
 use std::fmt::Write;
 
