@@ -258,7 +258,8 @@ typedef struct tw_table {
                           uint64_t args_size, uint64_t deadline_ns, tw_completion *out,
                           tw_error *error);
 
-  /* What the client's service asks of its host comes to `port` from now on: a TW_HOST_CALL with `token`, whose
+  /* What the client's service asks of its host comes to `port` from now on, or with 0 to the port of the call
+   * for which it is asked: a TW_HOST_CALL with `token`, whose
    * `code` is the number of the import, whose `data` are its arguments, and whose `call` is answered by
    * host_answer. It has one of the port's places until it is reaped; where there is none the service
    * gets TW_OVERLOADED, and TW_CLOSED where the port is closed or there is none. TW_ARGUMENT: the service asks

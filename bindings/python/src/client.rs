@@ -1,7 +1,9 @@
 //! Clients and resources: handles that generated classes derive from.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 use thalweg_capi::abi::{TW_OK, TwHandle};
@@ -9,6 +11,7 @@ use thalweg_capi::abi::{TW_OK, TwHandle};
 use crate::errors;
 use crate::gil::GilCell;
 use crate::handle::Owned;
+use crate::host::{self, Host};
 use crate::library::Library;
 use crate::package::Package;
 use crate::resource::Resource;
@@ -44,12 +47,25 @@ impl Seed {
 #[pyclass(frozen, subclass, weakref, module = "thalweg._native")]
 pub struct Client {
     handle: Owned,
+    host: GilCell<Option<Arc<Host>>>,
 }
 
 impl Client {
     /// Its handle.
     pub fn handle(&self) -> &Owned {
         &self.handle
+    }
+
+    /// Who answers what its service asks.
+    pub fn host(&self, py: Python<'_>) -> Option<Arc<Host>> {
+        let host = self.host.take(py);
+        self.host.replace(py, host.clone());
+        host
+    }
+
+    /// From now on this one does.
+    pub fn set_host(&self, py: Python<'_>, host: Option<Arc<Host>>) {
+        self.host.set(py, host);
     }
 }
 
@@ -59,15 +75,18 @@ impl Client {
     fn new(seed: &Bound<'_, Seed>) -> PyResult<Self> {
         Ok(Self {
             handle: seed.get().open(seed.py())?,
+            host: GilCell::new(None),
         })
     }
 
-    /// Opens `path` as a library of `package` and makes a client of it.
+    /// Opens `path` as a library of `package` and makes a client of it, whose service asks `host`.
     #[classmethod]
+    #[pyo3(signature = (package, path, host=None, /))]
     fn _open<'py>(
         cls: &Bound<'py, PyType>,
         package: &Bound<'py, Package>,
         path: PathBuf,
+        host: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = cls.py();
         let library = package.get().open(py, &path)?;
@@ -78,7 +97,11 @@ impl Client {
         if code != TW_OK {
             return Err(errors::from_table(py, code, &error));
         }
-        Seed::grow(cls, Owned::new(library, client, "the client"), None)
+        let client = Seed::grow(cls, Owned::new(library, client, "the client"), None)?;
+        if let Some(host) = host {
+            host::attach(client.cast::<Self>()?, &host, package.get().imports())?;
+        }
+        Ok(client)
     }
 
     /// Closes the client: its instance of the service is dropped, its calls and streams end as cancelled. Closing
@@ -88,7 +111,21 @@ impl Client {
             let table = self.handle.library.table;
             // SAFETY: a handle is a number; a stale one is an error of the table.
             py.detach(|| unsafe { (table.client_close)(client, std::ptr::null_mut()) });
+            host::detach(client);
+            self.host.set(py, None);
         }
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // SAFETY: the collector holds the GIL, and nothing is put in while it visits.
+        match unsafe { self.host.peek() } {
+            Some(host) => host.traverse(&visit),
+            None => Ok(()),
+        }
+    }
+
+    fn __clear__(&self, py: Python<'_>) {
+        self.host.set(py, None);
     }
 
     /// Was it closed?
@@ -109,6 +146,7 @@ impl Drop for Client {
         if let Some(client) = self.handle.take() {
             // SAFETY: see `close`. A client's close posts to the core and does not wait.
             unsafe { (self.handle.library.table.client_close)(client, std::ptr::null_mut()) };
+            host::detach(client);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The end of one call, as it came out of a port.
 
 use pyo3::prelude::*;
-use thalweg_capi::abi::{TW_OK, TwCompletion, TwHandle};
+use thalweg_capi::abi::{TW_HOST_CALL, TW_OK, TwCompletion, TwHandle};
 
 use crate::errors;
 use crate::library::Library;
@@ -41,6 +41,16 @@ impl Completion {
     /// What the submission carried.
     pub fn token(&self) -> u64 {
         self.raw.token
+    }
+
+    /// The call's handle.
+    pub fn call(&self) -> TwHandle {
+        self.raw.call
+    }
+
+    /// Whether a service asks its host: the code is the import's number.
+    pub fn is_host_call(&self) -> bool {
+        self.raw.kind == TW_HOST_CALL
     }
 
     /// How the call ended.

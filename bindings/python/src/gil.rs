@@ -32,6 +32,17 @@ impl<T> GilCell<T> {
     }
 }
 
+impl<T> GilCell<T> {
+    /// What is there, for the collector, which has no token of the GIL.
+    ///
+    /// # Safety
+    /// The caller holds the GIL, and nothing is put in while the reference lives.
+    pub unsafe fn peek(&self) -> &T {
+        // SAFETY: the caller's promise.
+        unsafe { &*self.0.get() }
+    }
+}
+
 impl<T: Copy> GilCell<T> {
     /// What is there.
     pub fn get(&self, _py: Python<'_>) -> T {

@@ -23,6 +23,7 @@ mod errors;
 mod fork;
 mod gil;
 mod handle;
+mod host;
 mod inline;
 mod interpreter;
 mod kind;
@@ -58,6 +59,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<package::Package>()?;
     module.add_class::<method::Method>()?;
     module.add_class::<client::Client>()?;
+    module.add_class::<host::Asked>()?;
     module.add_class::<resource::Resource>()?;
     module.add_class::<stream::Stream>()?;
     module.add_class::<async_stream::AsyncStream>()?;

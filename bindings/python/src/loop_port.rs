@@ -22,7 +22,7 @@ use thalweg_capi::abi::{TW_OK, TW_WOULD_PARK, TwHandle};
 
 use crate::completion::Completion;
 use crate::library::Library;
-use crate::{errors, fork};
+use crate::{errors, fork, host};
 
 /// Calls of one loop that may be unreaped at once. The core sets this many places of some 100 bytes aside when the port is
 /// opened, so the table's limit, 65,536, would cost every loop 6 MB; beyond it a call is `Overloaded`.
@@ -223,6 +223,10 @@ impl LoopPort {
         }
         for raw in &reaped[..count as usize] {
             let completion = Completion::new(self.library, *raw);
+            if completion.is_host_call() {
+                host::start(&running_loop(py)?, self.library, &completion)?;
+                continue;
+            }
             if let Some(future) = self.deliver(completion) {
                 // A future that was cancelled meanwhile refuses; its task unwinds and gives the slot up.
                 let _refused = future

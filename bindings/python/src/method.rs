@@ -22,7 +22,7 @@ use crate::reader::Reader;
 use crate::resource::Resource;
 use crate::stream::Stream;
 use crate::thread_port::ThreadPort;
-use crate::{awaitable, encode, errors, inline};
+use crate::{awaitable, encode, errors, host, inline};
 
 /// Layout hashes of a method's messages, and of its package.
 #[derive(Clone, Copy)]
@@ -156,6 +156,7 @@ impl Method {
                 inline::call(py, &caller, self.number, message, deadline)
             })?
         } else {
+            host::check_not_serving(py, caller.number)?;
             let port = ThreadPort::of(py, caller.library)?;
             self.with_message(py, arguments, |message| {
                 port.call(py, caller.number, self.number, message, deadline)

@@ -4,9 +4,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
-use pyo3::types::PyType;
+use pyo3::types::{PyString, PyType};
 
 use crate::describe::{self, FieldOf, PyKind};
+use crate::host::{Answer, Import};
 use crate::library::{self, Expected, Library};
 use crate::method::{Hashes, Method, Outcome};
 
@@ -17,6 +18,7 @@ pub struct Package {
     version: String,
     layout: u64,
     methods: Mutex<Vec<(String, [u64; 4])>>,
+    imports: Mutex<Vec<Arc<Import>>>,
 }
 
 impl Package {
@@ -34,6 +36,14 @@ impl Package {
             methods: &methods,
         };
         library::open(py, path, &expected)
+    }
+
+    /// What its service asks of its host.
+    pub fn imports(&self) -> Vec<Arc<Import>> {
+        self.imports
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     fn add(
@@ -78,7 +88,37 @@ impl Package {
             version,
             layout,
             methods: Mutex::default(),
+            imports: Mutex::default(),
         }
+    }
+
+    /// The next function that the service asks of its host: `method` of the host's object.
+    #[pyo3(signature = (name, method, hashes, params, ok, error=None))]
+    #[expect(clippy::too_many_arguments, reason = "a description, in Python")]
+    fn asks(
+        &self,
+        py: Python<'_>,
+        name: String,
+        method: &Bound<'_, PyString>,
+        hashes: [u64; 4],
+        params: (u32, Vec<FieldOf<'_>>),
+        ok: Option<PyRef<'_, PyKind>>,
+        error: Option<PyRef<'_, PyKind>>,
+    ) {
+        let [hash, ok_hash, error_hash, _] = hashes;
+        let (params_size, fields) = params;
+        let kind = |kind: Option<PyRef<'_, PyKind>>| kind.map(|kind| Arc::clone(&kind.0));
+        let import = Import {
+            name,
+            method: method.clone().unbind(),
+            fields: describe::parameters(fields),
+            params_size,
+            ok: Answer::new(py, kind(ok), ok_hash),
+            error: (error_hash != 0).then(|| Answer::new(py, kind(error), error_hash)),
+            hash,
+        };
+        let mut imports = self.imports.lock().unwrap_or_else(PoisonError::into_inner);
+        imports.push(Arc::new(import));
     }
 
     /// The next method: one that gives a value, or nothing where `ok` is `None`.

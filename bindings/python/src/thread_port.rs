@@ -11,7 +11,7 @@ use thalweg_capi::abi::{TW_FOREVER, TW_INTERRUPTED, TW_OK, TW_TIMED_OUT, TwHandl
 
 use crate::completion::Completion;
 use crate::library::Library;
-use crate::{errors, fork};
+use crate::{errors, fork, host};
 
 /// Calls of one thread that may be unreaped at once: the waiting ones, and cancelled ones until they are reaped.
 const CAPACITY: u32 = 64;
@@ -143,11 +143,18 @@ impl ThreadPort {
                     _ => Err(errors::from_table(py, code, &error)),
                 };
             }
+            let mut asked = Vec::new();
             for raw in &reaped[..count as usize] {
                 let completion = Completion::new(self.library, *raw);
-                if self.waiting.borrow().contains(&completion.token()) {
+                if completion.is_host_call() {
+                    asked.push(completion);
+                } else if self.waiting.borrow().contains(&completion.token()) {
                     self.kept.borrow_mut().push(completion);
                 }
+            }
+            // They run code that may wait on this port, too.
+            for asked in asked {
+                host::serve(py, self.library, &asked)?;
             }
             if (count as usize) < REAP {
                 return Ok(self.kept(token));

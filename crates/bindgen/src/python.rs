@@ -11,6 +11,7 @@
 
 mod annotation;
 mod client;
+mod host;
 mod layout;
 mod methods;
 mod names;

@@ -16,7 +16,11 @@ pub(crate) unsafe extern "C" fn client_host(
     // SAFETY: the header demands of the caller what `enter` demands; so in every function here.
     unsafe {
         enter(error, || {
-            find_client(client)?.host_at(&find_port(port)?, token)
+            let client = find_client(client)?;
+            match port {
+                0 => client.host_at_caller(token),
+                port => client.host_at(&find_port(port)?, token),
+            }
         })
     }
 }

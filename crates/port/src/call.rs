@@ -198,6 +198,14 @@ impl CallCore {
         }
     }
 
+    /// Where it is completed.
+    pub(crate) fn port(&self) -> Option<Arc<Port>> {
+        match &lock(&self.state).sink {
+            Sink::Port { port, .. } => Some(Arc::clone(port)),
+            Sink::Waiter | Sink::Host => None,
+        }
+    }
+
     /// Nobody but the host ends it well.
     pub(crate) fn is_for_host(&self) -> bool {
         matches!(lock(&self.state).sink, Sink::Host)

@@ -32,6 +32,8 @@ pub(crate) enum Host {
     Client(Client),
     /// Whoever reaps the port.
     Port { port: Arc<Port>, token: u64 },
+    /// Whoever reaps the port to which the call comes for which it is asked.
+    Caller { token: u64 },
 }
 
 /// Where an instance has its host.
@@ -59,6 +61,15 @@ impl Instance {
         port.check_open()?;
         let port = Arc::clone(port);
         self.set_host(Host::Port { port, token })
+    }
+
+    /// From now on what the service asks of its host comes, with `token`, to the port where the call ends for which it is asked: who waits there answers.
+    ///
+    /// # Errors
+    /// As [`host_at`](Self::host_at).
+    pub fn host_at_caller(&self, token: u64) -> Result<(), Failure> {
+        self.check_open()?;
+        self.set_host(Host::Caller { token })
     }
 
     fn set_host(&self, host: Host) -> Result<(), Failure> {
@@ -130,10 +141,12 @@ impl Call {
                     .start(import, write, To::Waiter, deadline, mark)?
             }
             Some(Host::Port { port, token }) => {
-                port.reserve()?;
-                instance
-                    .ask_at(import, write, deadline, &port, token)
-                    .inspect_err(|_| port.unreserve())?
+                instance.ask_at(import, write, deadline, &port, token)?
+            }
+            Some(Host::Caller { token }) => {
+                let none = || Code::Closed.because("nobody waits for the call who could answer");
+                let port = asker.port().ok_or_else(none)?;
+                instance.ask_at(import, write, deadline, &port, token)?
             }
         };
         asker.core().adopt(asker.generation(), &asked);
@@ -142,7 +155,6 @@ impl Call {
 }
 
 impl Instance {
-    /// The port has promised a slot.
     fn ask_at(
         self: &Arc<Self>,
         import: u32,
@@ -151,10 +163,12 @@ impl Instance {
         port: &Arc<Port>,
         token: u64,
     ) -> Result<CallRef, Failure> {
-        let (calls, mut ending) = self.spare()?;
+        port.reserve()?;
+        let (calls, mut ending) = self.spare().inspect_err(|_| port.unreserve())?;
         match write(std::mem::take(&mut ending.data)) {
             Ok(args) => ending.data = args,
             Err(failure) => {
+                port.unreserve();
                 self.keep(calls, ending);
                 return Err(failure);
             }

@@ -265,6 +265,20 @@ fn what_is_asked_ends_with_the_call_for_which_it_is() {
 }
 
 #[test]
+fn who_waits_for_the_call_may_answer() {
+    let host = Host::new(4);
+    let other = Port::open(4).unwrap();
+    host.instance.host_at(&other, 1).unwrap();
+    host.instance.host_at_caller(77).unwrap();
+    for method in [ASK, ASK_LATER] {
+        host.submit(method, 3, u64::MAX);
+        answer(host.asked().0, Code::Ok, &encoded(&6u64, LOOK_UP.ok)).unwrap();
+        assert_eq!(host.said(), Ok(6));
+    }
+    assert!(other.is_empty());
+}
+
+#[test]
 fn what_nobody_asked_is_not_answered() {
     let host = Host::new(4);
     assert_eq!(answer(0, Code::Ok, &[]).unwrap_err().code, Code::Argument);

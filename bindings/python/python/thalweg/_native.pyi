@@ -26,7 +26,9 @@ class Client:
     """A client. Generated classes derive from it, by way of `thalweg.Client`."""
 
     @classmethod
-    def _open(cls, package: Package, path: str | os.PathLike[str], /) -> Self: ...
+    def _open(
+        cls, package: Package, path: str | os.PathLike[str], host: object = None, /
+    ) -> Self: ...
     def close(self) -> None:
         """Closes the client.
 
@@ -39,6 +41,15 @@ class Client:
     @property
     def library(self) -> os.PathLike[str]:
         """The library's file, as it was opened first."""
+
+@final
+class Asked:
+    """Something that a service asks of its host, to answer once."""
+
+    def done(self, value: object, /) -> None:
+        """Answers with what the function gave."""
+    def fail(self, raised: BaseException, /) -> None:
+        """Answers with what the function raised: its typed error, or that it broke."""
 
 class Resource:
     """An object on the service's side. Generated classes derive from it."""
@@ -235,6 +246,15 @@ class Package:
     """A package of WIT and its methods, in the order of their numbers."""
 
     def __init__(self, name: str, version: str, layout: int) -> None: ...
+    def asks(
+        self,
+        name: str,
+        method: str,
+        hashes: _Hashes,
+        params: _Params,
+        ok: Kind[Any] | None,
+        error: Kind[Any] | None = None,
+    ) -> None: ...
     @overload
     def method(
         self,

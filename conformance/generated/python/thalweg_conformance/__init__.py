@@ -3,8 +3,8 @@
 call can end.
 """
 
-from .aio import AsyncConformance, AsyncCounter, AsyncEven
-from .client import Conformance, Counter, Even
+from .aio import AsyncConformance, AsyncCounter, AsyncEven, AsyncOracle
+from .client import Conformance, Counter, Even, Oracle
 from .types import (
     Color,
     Days,
@@ -36,6 +36,7 @@ __all__ = [
     "AsyncConformance",
     "AsyncCounter",
     "AsyncEven",
+    "AsyncOracle",
     "Color",
     "Conformance",
     "Counter",
@@ -51,6 +52,7 @@ __all__ = [
     "Keywords",
     "Names",
     "Nested",
+    "Oracle",
     "Point",
     "Rights",
     "Scalars",

@@ -652,3 +652,34 @@ TELL = PACKAGE.method(
     layout.U64,
     layout.U32,
 )
+
+PACKAGE.asks(
+    "oracle.look-up",
+    "look_up",
+    (0x77DB3263238FEB8E, 0x704BE0D8FAAFFC58, 0x4D35D3193E8D66F2, 0),
+    (8, (("key", 0, layout.U64),)),
+    layout.STRING,
+    layout.U64,
+)
+
+PACKAGE.asks(
+    "oracle.tell",
+    "tell",
+    (0x2F97225A50D5698A, 0x4D35D3193E8D66F2, 0, 0),
+    (
+        16,
+        (
+            ("words", 0, layout.list_of(layout.STRING)),
+            ("at", 8, layout.option(layout.U32, 8, 4, 4)),
+        ),
+    ),
+    layout.U64,
+)
+
+PACKAGE.asks(
+    "oracle.nod",
+    "nod",
+    (0x651BCCB0340F0EF8, 0xAF64124C8602484E, 0, 0),
+    (0, ()),
+    None,
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from os import PathLike
-from typing import Self
+from typing import Protocol, Self
 
 import thalweg
 
@@ -69,6 +69,29 @@ class Even(thalweg.Resource):
         return _methods.EVEN_HALF.call(self, timeout, self)
 
 
+class Oracle(Protocol):
+    """What the service asks of its host.
+
+    What a client's service asks of its host, while a thread waits for a call of it: give
+    one to `open`. A function must not call that client.
+    """
+
+    def look_up(self, key: int) -> str:
+        """`key` in words: even ones have some, odd ones are an error with the key.
+
+        Raises `thalweg.ServiceError`.
+        """
+        ...
+
+    def tell(self, words: list[str], at: int | None) -> int:
+        """How many bytes the words have, all together, and `at` is added if it is there."""
+        ...
+
+    def nod(self) -> None:
+        """Nothing, and nothing comes back."""
+        ...
+
+
 class Conformance(thalweg.Client):
     """What every language must do alike: each value type there and back, streams, resources, and every way in which a
     call can end.
@@ -80,13 +103,15 @@ class Conformance(thalweg.Client):
     __slots__ = ()
 
     @classmethod
-    def open(cls, path: str | PathLike[str]) -> Self:
+    def open(cls, path: str | PathLike[str], *, host: Oracle | None = None) -> Self:
         """Opens the library at `path` and makes a client of it.
+
+        `host` answers what its service asks.
 
         Raises `OSError` where it cannot be loaded and `thalweg.VersionMismatch` where it does
         not fit this package.
         """
-        return cls._open(_methods.PACKAGE, path)
+        return cls._open(_methods.PACKAGE, path, host)
 
     def echo_bool(self, value: bool, *, timeout: float | None = None) -> bool:
         """Calls `conformance.echo-bool`."""

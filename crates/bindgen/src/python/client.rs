@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::annotation;
+use super::host;
 use super::names::{self, Names};
 use super::plan::Plan;
 use super::source::{Doc, Source};
@@ -22,6 +23,7 @@ pub(super) fn emit(plan: &Plan<'_>, face: Face) -> Source {
     for place in 0..plan.package.resources.len() {
         resource(plan, place, face, &mut body);
     }
+    host::protocol(plan, face, &mut body);
     client(plan, face, &mut body);
     let body = body.tail(start);
 
@@ -42,7 +44,12 @@ pub(super) fn emit(plan: &Plan<'_>, face: Face) -> Source {
         out.line(0, "from collections.abc import Sequence");
     }
     out.line(0, "from os import PathLike");
-    out.line(0, "from typing import Self");
+    let protocol = if plan.host.is_some() {
+        "Protocol, "
+    } else {
+        ""
+    };
+    out.line(0, &format!("from typing import {protocol}Self"));
     out.blank();
     out.line(0, "import thalweg");
     out.blank();
@@ -59,7 +66,7 @@ pub(super) fn emit(plan: &Plan<'_>, face: Face) -> Source {
     out
 }
 
-fn pick(pair: &(String, String), face: Face) -> &str {
+pub(super) fn pick(pair: &(String, String), face: Face) -> &str {
     if face == Face::Sync { &pair.0 } else { &pair.1 }
 }
 
@@ -141,14 +148,25 @@ fn client(plan: &Plan<'_>, face: Face, out: &mut Source) {
     out.line(1, "__slots__ = ()");
     out.blank();
     out.line(1, "@classmethod");
-    out.line(1, "def open(cls, path: str | PathLike[str]) -> Self:");
+    let mut parameters = vec![Doc::from("cls"), "path: str | PathLike[str]".into()];
+    let mut opened = vec![Doc::from("_methods.PACKAGE"), "path".into()];
+    let mut hosts = String::new();
+    if let Some(host) = &plan.host {
+        let host = pick(host, face);
+        parameters.extend(["*".into(), format!("host: {host} | None = None").into()]);
+        opened.push("host".into());
+        hosts = "\n\n`host` answers what its service asks.".to_owned();
+    }
+    out.definition(1, "def open(", parameters, ") -> Self:");
     out.docstring(
         2,
-        "Opens the library at `path` and makes a client of it.\n\n\
+        &format!(
+            "Opens the library at `path` and makes a client of it.{hosts}\n\n\
          Raises `OSError` where it cannot be loaded and `thalweg.VersionMismatch` where it does\n\
-         not fit this package.",
+         not fit this package."
+        ),
     );
-    out.line(2, "return cls._open(_methods.PACKAGE, path)");
+    out.statement(2, &Doc::call("return cls._open", opened));
     let resources = &plan.package.resources;
     let all = plan.package.functions.iter().zip(&plan.methods);
     let named = all.filter_map(|(function, constant)| {
@@ -225,7 +243,7 @@ fn method(
 }
 
 /// The function's documentation, and what it raises.
-fn docs(plan: &Plan<'_>, function: &Function, face: Face) -> String {
+pub(super) fn docs(plan: &Plan<'_>, function: &Function, face: Face) -> String {
     let mut docs = function.docs.trim().to_owned();
     if docs.is_empty() {
         docs = match function.kind {

@@ -2,6 +2,7 @@
 
 use super::annotation::{self, Place};
 use super::client::Face;
+use super::host;
 use super::layout::{self, Spelling};
 use super::names;
 use super::plan::Plan;
@@ -23,6 +24,7 @@ pub(super) fn emit(plan: &Plan<'_>) -> Source {
         let (annotation, value) = method(plan, function);
         body.assign(constant, annotation, &value);
     }
+    host::describe(plan, &mut body);
     let body = body.tail(start);
 
     let mut out = Source::new(plan);
@@ -53,7 +55,7 @@ pub(super) fn emit(plan: &Plan<'_>) -> Source {
 }
 
 /// As ruff writes a number.
-fn hex(number: u64) -> String {
+pub(super) fn hex(number: u64) -> String {
     format!("0x{number:016X}")
 }
 

@@ -21,6 +21,8 @@ pub(super) struct Plan<'a> {
     pub(super) resources: Vec<(String, String)>,
     /// Classes of the client: sync, async.
     pub(super) client: (String, String),
+    /// Classes of the host, if the service asks anything: for sync code, for asyncio.
+    pub(super) host: Option<(String, String)>,
     /// The constant in `_methods.py` for each function.
     pub(super) methods: Vec<String>,
 }
@@ -44,7 +46,8 @@ impl<'a> Plan<'a> {
         for def in &package.types {
             check_def(def)?;
         }
-        for function in &package.functions {
+        let asked = package.host.iter().flat_map(|host| &host.functions);
+        for function in package.functions.iter().chain(asked) {
             check_function(function)?;
         }
         let (raised, streamed) = uses(package);
@@ -93,6 +96,7 @@ impl<'a> Plan<'a> {
             .map(|resource| pair(&resource.name))
             .collect();
         let client = pair(&package.interface);
+        let host = package.host.as_ref().map(|host| pair(&host.interface));
         let mut constants = Names::default();
         constants.claim("PACKAGE".into());
         let methods = package
@@ -106,6 +110,7 @@ impl<'a> Plan<'a> {
             types,
             resources,
             client,
+            host,
             methods,
         })
     }
@@ -144,7 +149,11 @@ impl<'a> Plan<'a> {
 
     /// The classes of `client.py` or `aio.py`.
     pub(super) fn class_names(&self, face: Face) -> Vec<String> {
-        let all = self.resources.iter().chain([&self.client]);
+        let all = self
+            .resources
+            .iter()
+            .chain(&self.host)
+            .chain([&self.client]);
         all.map(|(sync, aio)| if face == Face::Sync { sync } else { aio })
             .cloned()
             .collect()
@@ -193,7 +202,8 @@ fn method_stem(package: &Package, function: &Function) -> String {
 /// The types that are an error's payload, and the records that a stream carries.
 fn uses(package: &Package) -> (BTreeSet<usize>, BTreeSet<usize>) {
     let (mut raised, mut streamed) = (BTreeSet::new(), BTreeSet::new());
-    for function in &package.functions {
+    let asked = package.host.iter().flat_map(|host| &host.functions);
+    for function in package.functions.iter().chain(asked) {
         if let Some(Some(error)) = &function.error
             && let TypeKind::Named(id) = resolve(package, error).kind
         {

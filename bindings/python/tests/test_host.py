@@ -1,0 +1,176 @@
+"""Hosts in Python: what a service asks, from sync code and on asyncio."""
+
+import asyncio
+import gc
+import threading
+import weakref
+from collections.abc import Sequence
+
+import pytest
+import thalweg
+from thalweg_conformance import AsyncConformance, Conformance
+
+ERROR, PANICKED, CLOSED, WOULD_PARK = 1, 5, 8, 14
+
+
+class Book:
+    """Even keys have a text; 101 breaks, 103 gives what is no text, 105 calls back."""
+
+    def __init__(self) -> None:
+        self.client: Conformance | None = None
+        self.threads = set[int]()
+        self.nods = 0
+        self.called_back: BaseException | None = None
+
+    def look_up(self, key: int) -> str:
+        self.threads.add(threading.get_ident())
+        if key == 101:
+            raise RuntimeError("on purpose")
+        if key == 103:
+            return 103  # type: ignore[return-value]
+        if key == 105 and self.client is not None:
+            try:
+                self.client.echo_u8(1)
+            except thalweg.Error as error:
+                self.called_back = error
+        if key % 2 == 1:
+            raise thalweg.ServiceError(key)
+        return f"number {key}"
+
+    def tell(self, words: Sequence[str], at: int | None) -> int:
+        return len("".join(words)) + (at or 0)
+
+    def nod(self) -> None:
+        self.nods += 1
+
+
+class AsyncBook:
+    """The same; 200 waits for the one that asks for 202."""
+
+    def __init__(self) -> None:
+        self.met = asyncio.Event()
+
+    async def look_up(self, key: int) -> str:
+        await asyncio.sleep(0)
+        if key == 101:
+            raise RuntimeError("on purpose")
+        if key % 2 == 1:
+            raise thalweg.ServiceError(key)
+        if key == 200:
+            await self.met.wait()
+        if key == 202:
+            self.met.set()
+        return f"number {key}"
+
+    async def tell(self, words: Sequence[str], at: int | None) -> int:
+        return len("".join(words)) + (at or 0)
+
+    async def nod(self) -> None:
+        await asyncio.sleep(0)
+
+
+def code_of(raised: pytest.ExceptionInfo[thalweg.ServiceError]) -> int:
+    code = raised.value.payload
+    assert isinstance(code, int)
+    return code
+
+
+def test_the_host_answers_on_the_thread_that_waits(conformance_library: str) -> None:
+    book = Book()
+    with Conformance.open(conformance_library, host=book) as client:
+        assert client.ask(2) == "number 2"
+        assert client.ask_later(1_000_000) == "number 1000000"
+        assert client.tell(["four", "", "fives"], 100) == 109
+        assert client.tell([], None) == 0
+        assert book.nods == 2
+        with pytest.raises(thalweg.ServiceError) as raised:
+            client.ask(7)
+        assert code_of(raised) == ERROR
+        assert book.threads == {threading.get_ident()}
+
+        # Each thread answers what is asked for its own call.
+        other = threading.Thread(target=lambda: client.ask(4))
+        other.start()
+        other.join()
+        assert len(book.threads) == 2
+
+
+@pytest.mark.parametrize("key", [101, 103])
+def test_a_host_that_breaks_is_a_panic_and_serves_the_next(
+    conformance_library: str, key: int
+) -> None:
+    with Conformance.open(conformance_library, host=Book()) as client:
+        with pytest.raises(thalweg.ServiceError) as raised:
+            client.ask_later(key)
+        assert code_of(raised) == PANICKED
+        assert client.ask(2) == "number 2"
+
+
+def test_a_host_that_calls_its_client_is_told_at_once(conformance_library: str) -> None:
+    book = Book()
+    with Conformance.open(conformance_library, host=book) as client:
+        book.client = client
+        with pytest.raises(thalweg.ServiceError):
+            client.ask(105)
+        assert isinstance(book.called_back, thalweg.WouldPark)
+        # Another client is another matter.
+        with Conformance.open(conformance_library) as other:
+            book.client = other
+            book.called_back = None
+            with pytest.raises(thalweg.ServiceError):
+                client.ask(105)
+            assert book.called_back is None
+
+
+def test_without_a_host_the_service_is_told_so(service: Conformance) -> None:
+    with pytest.raises(thalweg.ServiceError) as raised:
+        service.ask(2)
+    assert code_of(raised) == CLOSED
+
+
+def test_a_host_is_let_go_of_with_its_client(conformance_library: str) -> None:
+    class Closing(Book):
+        pass
+
+    book = Closing()
+    seen = weakref.ref(book)
+    client = Conformance.open(conformance_library, host=book)
+    book.client = client
+    assert client.ask(2) == "number 2"
+    del book, client
+    gc.collect()
+    assert seen() is None, "a circle of both is collected"
+
+
+def test_a_host_for_a_service_that_asks_nothing(search_library: str) -> None:
+    from thalweg_search import _methods
+
+    with pytest.raises(thalweg.BadArgument):
+        thalweg.Client._open(_methods.PACKAGE, search_library, object())
+
+
+def test_on_asyncio_its_functions_are_coroutines(conformance_library: str) -> None:
+    async def main() -> None:
+        client = AsyncConformance.open(conformance_library, host=AsyncBook())
+        assert await client.ask(2) == "number 2"
+        assert await client.tell(["four", "fives"], None) == 9
+        with pytest.raises(thalweg.ServiceError) as raised:
+            await client.ask_later(7)
+        assert code_of(raised) == ERROR
+        with pytest.raises(thalweg.ServiceError) as raised:
+            await client.ask_later(101)
+        assert code_of(raised) == PANICKED
+        # They run side by side: the first waits for the second.
+        both = await asyncio.gather(client.ask_later(200), client.ask_later(202))
+        assert list(both) == ["number 200", "number 202"]
+        # One that is given up is given up for good, and the next is served.
+        book = AsyncBook()
+        slow = AsyncConformance.open(conformance_library, host=book)
+        with pytest.raises(thalweg.TimedOut):
+            await slow.ask_later(200, timeout=0.05)
+        book.met.set()
+        assert await slow.ask(4) == "number 4"
+        slow.close()
+        client.close()
+
+    asyncio.run(main())

@@ -1,0 +1,105 @@
+//! What the service asks of its host: a protocol for each face, and what the native codec is told.
+
+use super::annotation::{self, Place};
+use super::client::{Face, pick};
+use super::layout::{self, Spelling};
+use super::methods::hex;
+use super::names::{self, Names};
+use super::plan::Plan;
+use super::source::{Doc, Source};
+use crate::model::Function;
+
+/// The functions with the names of their methods.
+fn functions<'p>(plan: &'p Plan<'_>) -> impl Iterator<Item = (&'p Function, String)> {
+    let mut taken = Names::default();
+    let all = plan.package.host.iter().flat_map(|host| &host.functions);
+    all.map(move |function| {
+        let name = taken.claim(names::method(&function.name));
+        (function, name)
+    })
+}
+
+/// The class that a host is of, if the service asks anything.
+pub(super) fn protocol(plan: &Plan<'_>, face: Face, out: &mut Source) {
+    let (Some(host), Some(classes)) = (&plan.package.host, &plan.host) else {
+        return;
+    };
+    out.gap();
+    out.line(0, &format!("class {}(Protocol):", pick(classes, face)));
+    let mut docs = host.docs.trim().to_owned();
+    if !docs.is_empty() {
+        docs.push_str("\n\n");
+    }
+    docs.push_str(match face {
+        Face::Sync => {
+            "What a client's service asks of its host, while a thread waits for a call of it: give\n\
+             one to `open`. A function must not call that client."
+        }
+        Face::Async => {
+            "What a client's service asks of its host: give one to `open`. Its functions run on the\n\
+             loop that awaits the call."
+        }
+    });
+    out.docstring(1, &docs);
+    for (function, name) in functions(plan) {
+        let mut taken = Names::default();
+        let mut signature = vec![Doc::from("self")];
+        for param in &function.params {
+            let name = taken.claim(names::parameter(&param.name));
+            let annotation = annotation::of(plan, &param.ty, Place::Value);
+            signature.push(format!("{name}: {annotation}").into());
+        }
+        let result = match &function.ok {
+            None => "None".to_owned(),
+            Some(ok) => annotation::parameter(plan, ok, face),
+        };
+        let def = match face {
+            Face::Sync => "def",
+            Face::Async => "async def",
+        };
+        out.blank();
+        out.definition(
+            1,
+            &format!("{def} {name}("),
+            signature,
+            &format!(") -> {result}:"),
+        );
+        out.docstring(2, &super::client::docs(plan, function, face));
+        out.line(2, "...");
+    }
+}
+
+/// Statements of `_methods.py`.
+pub(super) fn describe(plan: &Plan<'_>, out: &mut Source) {
+    for (function, name) in functions(plan) {
+        let hashes = function.hashes;
+        let hashes = [hashes.params, hashes.ok, hashes.error, 0];
+        let hashes = hashes.map(|hash| match hash {
+            0 => "0".into(),
+            hash => Doc::from(hex(hash)),
+        });
+        let params = function.params.iter().map(|param| {
+            let name = format!("\"{}\"", names::parameter(&param.name));
+            let kind = layout::named(plan, &param.ty, Spelling::Elsewhere);
+            Doc::Tuple(vec![name.into(), param.offset.to_string().into(), kind])
+        });
+        let mut items = vec![
+            Doc::from(format!("\"{}\"", function.full_name)),
+            Doc::from(format!("\"{name}\"")),
+            Doc::Tuple(hashes.into()),
+            Doc::Tuple(vec![
+                function.params_layout.0.to_string().into(),
+                Doc::Tuple(params.collect()),
+            ]),
+            match &function.ok {
+                None => "None".into(),
+                Some(ok) => layout::named(plan, ok, Spelling::Elsewhere),
+            },
+        ];
+        if let Some(Some(error)) = &function.error {
+            items.push(layout::named(plan, error, Spelling::Elsewhere));
+        }
+        out.blank();
+        out.statement(0, &Doc::call("PACKAGE.asks", items));
+    }
+}
