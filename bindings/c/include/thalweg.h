@@ -277,6 +277,11 @@ typedef struct tw_table {
    * a later version has behind is left out, and what an earlier one lacks is 0. */
   uint32_t (*stream_stats)(tw_handle handle, uint32_t method, tw_stats *out, uint32_t size,
                            tw_error *error);
+  /* Keeps the memory of the open batch: what the tw_batch showed stays as it is, after stream_release
+   * and stream_close too, until kept_drop(*kept). It takes none of the stream's room, and a batch can be
+   * kept more than once. TW_ARGUMENT where no batch is open. */
+  uint32_t (*stream_keep)(tw_handle stream, tw_handle *kept, tw_error *error);
+  uint32_t (*kept_drop)(tw_handle kept, tw_error *error);
 } tw_table;
 
 /* The one symbol of a library. Never NULL; `abi` is what the caller was built with. */

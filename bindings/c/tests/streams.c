@@ -74,6 +74,36 @@ static void records_have_their_text_and_lists_in_place(void) {
   CHECK_CODE(conformance_item_stream_close(&result.ok, &error), TW_OK);
 }
 
+static void a_kept_batch_stays_when_it_is_released_and_when_the_stream_is_closed(void) {
+  conformance_u64_stream stream = numbers(0, 100000, TW_FOREVER);
+  conformance_u64_batch batch;
+  conformance_u64_batch kept;
+  tw_error error;
+  tw_handle memory = 0;
+  tw_handle again = 0;
+  uint32_t i;
+  int turn;
+  CHECK_CODE(client.tw.table->stream_keep(stream.tw.handle, &memory, &error), TW_ARGUMENT);
+  CHECK_CODE(conformance_u64_stream_acquire(&stream, 100, TW_FOREVER, &kept, &error), TW_OK);
+  CHECK_CODE(client.tw.table->stream_keep(stream.tw.handle, &memory, &error), TW_OK);
+  CHECK_CODE(client.tw.table->stream_keep(stream.tw.handle, &again, &error), TW_OK);
+  CHECK(memory != again);
+  CHECK_CODE(client.tw.table->stream_release(memory, 1, &error), TW_ARGUMENT);
+  CHECK_CODE(client.tw.table->kept_drop(stream.tw.handle, &error), TW_ARGUMENT);
+  CHECK_CODE(conformance_u64_stream_release(&stream, kept.tw.count, &error), TW_OK);
+  for (turn = 0; turn < 200; turn++) {
+    CHECK_CODE(conformance_u64_stream_acquire(&stream, 256, TW_FOREVER, &batch, &error), TW_OK);
+    CHECK_CODE(conformance_u64_stream_release(&stream, batch.tw.count, &error), TW_OK);
+  }
+  CHECK_CODE(client.tw.table->kept_drop(memory, &error), TW_OK);
+  CHECK_CODE(client.tw.table->kept_drop(memory, &error), TW_STALE);
+  CHECK_CODE(conformance_u64_stream_close(&stream, &error), TW_OK);
+  for (i = 0; i < kept.tw.count; i++) {
+    CHECK(*conformance_u64_batch_at(&kept, i) == i);
+  }
+  CHECK_CODE(client.tw.table->kept_drop(again, &error), TW_OK);
+}
+
 static void a_batch_is_given_back_in_parts(void) {
   conformance_u64_stream stream = numbers(0, 1000, TW_FOREVER);
   conformance_u64_batch batch;
@@ -237,6 +267,7 @@ int main(int argc, char **argv) {
   client = open_client(16);
   RUN(numbers_come_in_order_and_the_end_is_closed);
   RUN(records_have_their_text_and_lists_in_place);
+  RUN(a_kept_batch_stays_when_it_is_released_and_when_the_stream_is_closed);
   RUN(a_batch_is_given_back_in_parts);
   RUN(only_the_newest_comes_where_the_policy_says_so_and_the_rest_is_counted);
   RUN(a_stream_that_is_closed_in_the_middle_stops_its_writer);

@@ -254,6 +254,8 @@ pub struct TwTable {
     pub host_answer: unsafe extern "C" fn(TwHandle, u32, *const u8, u64, *mut TwError) -> u32,
     pub host_deadline: unsafe extern "C" fn(TwHandle, *mut u64, *mut TwError) -> u32,
     pub stream_stats: unsafe extern "C" fn(TwHandle, u32, *mut TwStats, u32, *mut TwError) -> u32,
+    pub stream_keep: unsafe extern "C" fn(TwHandle, *mut TwHandle, *mut TwError) -> u32,
+    pub kept_drop: unsafe extern "C" fn(TwHandle, *mut TwError) -> u32,
 }
 
 // SAFETY: a table is constant for the life of the process and its strings with it; all functions may be called
@@ -278,10 +280,11 @@ const _: () = {
     assert!(size_of::<TwBatch>() == 56);
     assert!(size_of::<TwStats>() == 51 * 8);
     assert!(size_of::<TwMethod>() == 56);
-    assert!(size_of::<TwTable>() == 56 + 27 * 8);
+    assert!(size_of::<TwTable>() == 56 + 29 * 8);
     assert!(core::mem::offset_of!(TwCompletion, owner) == 56);
     assert!(core::mem::offset_of!(TwSubmission, deadline_ns) == 40);
     assert!(core::mem::offset_of!(TwBatch, size) == 48);
     assert!(core::mem::offset_of!(TwTable, now) == 56);
     assert!(core::mem::offset_of!(TwTable, transcode) == 56 + 18 * 8);
+    assert!(core::mem::offset_of!(TwTable, kept_drop) == 56 + 20 * 8);
 };

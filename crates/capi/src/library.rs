@@ -109,6 +109,8 @@ impl Library {
                 host_answer: hosts::host_answer,
                 host_deadline: hosts::host_deadline,
                 stream_stats: streams::stats,
+                stream_keep: streams::keep,
+                kept_drop: streams::kept_drop,
             }
         })
     }

@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
 use thalweg_port::stream::{Delivered, OpenBatch, StreamCore};
-use thalweg_port::{Failure, Object, Reason, Stats, find, native, remove};
+use thalweg_port::{Failure, Object, Reason, Stats, find, insert, native, remove};
 
 use crate::abi::{
     TW_BATCH_CONTROL, TW_BATCH_ENDED, TW_GAP_CONFLATED, TW_GAP_DROPPED_NEWEST,
@@ -268,6 +268,31 @@ pub(crate) unsafe extern "C" fn stats(
             to.copy_from_nonoverlapping(from, written);
             to.add(written).write_bytes(0, size as usize - written);
             Ok(())
+        })
+    }
+}
+
+pub(crate) unsafe extern "C" fn keep(
+    stream: TwHandle,
+    kept: *mut TwHandle,
+    error: *mut TwError,
+) -> u32 {
+    // SAFETY: see `acquire`.
+    unsafe {
+        enter(error, || {
+            let kept = out(kept, "kept")?;
+            *kept = insert(Object::Kept(Arc::new(find_stream(stream)?.keep()?)))?;
+            Ok(())
+        })
+    }
+}
+
+pub(crate) unsafe extern "C" fn kept_drop(kept: TwHandle, error: *mut TwError) -> u32 {
+    // SAFETY: see `acquire`.
+    unsafe {
+        enter(error, || match find(kept)? {
+            Object::Kept(_) => remove(kept).map(drop),
+            other => Err(wrong(kept, &other, "a kept batch")),
         })
     }
 }

@@ -13,7 +13,7 @@ use crate::code::{Code, Failure};
 use crate::completion::Port;
 use crate::instance::Instance;
 use crate::resource::Resource;
-use crate::stream::StreamCore;
+use crate::stream::{Kept, StreamCore};
 
 /// What a handle can name.
 #[derive(Clone)]
@@ -28,6 +28,8 @@ pub enum Object {
     Stream(Arc<StreamCore>),
     /// An object of the service.
     Resource(Resource),
+    /// The memory of a batch.
+    Kept(Arc<Kept>),
 }
 
 impl std::fmt::Debug for Object {
@@ -45,6 +47,7 @@ impl Object {
             Self::Call(_) => "a call",
             Self::Stream(_) => "a stream",
             Self::Resource(_) => "a resource",
+            Self::Kept(_) => "a kept batch",
         }
     }
 }
@@ -144,7 +147,7 @@ fn free_slot(table: &Table) -> Result<u32, Failure> {
         let mut free = lock(&table.free);
         match free.indices.pop() {
             Some(index) => index,
-            None if (free.used as usize) < CHUNK * CHUNKS => {
+            None if (free.used as usize) < CHUNK * table.chunks.len() => {
                 let index = free.used;
                 free.used += 1;
                 index
@@ -283,13 +286,16 @@ pub fn close_handle(handle: u64) -> Result<(), Failure> {
         Object::Call(call) => call.cancel(),
         Object::Stream(stream) => stream.close(),
         Object::Resource(resource) => drop(resource),
+        Object::Kept(kept) => drop(kept),
     }
     Ok(())
 }
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::{Object, close_handle, find, insert, remove};
+    use super::{
+        CHUNK, Mutex, Object, OnceLock, Table, close_handle, find, free_slot, insert, lock, remove,
+    };
     use crate::code::Code;
     use crate::completion::Port;
 
@@ -304,6 +310,22 @@ mod tests {
         for other in others {
             assert!(find(other).is_ok());
             close_handle(other).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_full_table_takes_one_for_each_that_leaves() {
+        let table = Table {
+            made_in: 0,
+            chunks: (0..2).map(|_| OnceLock::new()).collect(),
+            free: Mutex::default(),
+        };
+        let all: Vec<u32> = (0..2 * CHUNK).map(|_| free_slot(&table).unwrap()).collect();
+        for turn in 0..10_000 {
+            assert_eq!(free_slot(&table).unwrap_err().code, Code::Overloaded);
+            let leaves = all[turn * 7 % all.len()];
+            lock(&table.free).indices.push(leaves);
+            assert_eq!(free_slot(&table).unwrap(), leaves);
         }
     }
 

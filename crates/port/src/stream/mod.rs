@@ -34,6 +34,7 @@
 mod core;
 mod counts;
 mod direct;
+mod keep;
 mod queue;
 mod reader;
 mod receiving;
@@ -47,6 +48,7 @@ mod writer;
 pub use self::core::StreamCore;
 pub use counts::{Counts, Reason};
 pub use direct::{Callback, Delivered};
+pub use keep::Kept;
 pub use reader::{Batch, StreamReader};
 pub use receiving::OpenBatch;
 pub use sending::Sent;

@@ -127,9 +127,14 @@ impl Queue {
         if let Some(sole) = Arc::get_mut(&mut entry.segment) {
             sole.poison_all();
         }
-        if entry.segment.is_usual(self.slots, self.tails) {
+        if self.is_usual(&entry.segment) {
             self.spare.push(entry.segment);
         }
+    }
+
+    /// Whether it has the size that segments usually have here.
+    pub(super) fn is_usual(&self, segment: &Segment) -> bool {
+        segment.is_usual(self.slots, self.tails)
     }
 
     /// Rule 2: segments that are through. If there were any, whoever waits for credit is to be woken.
@@ -160,9 +165,9 @@ impl Queue {
         };
         let count = count.min(open.count);
         #[cfg(debug_assertions)]
-        // SAFETY: `take` made the batch from the segment's mark; who gives records back reads them no more.
-        unsafe {
-            open.segment.poison(open.from, count);
+        if !open.kept {
+            // SAFETY: `take` made the batch from the segment's mark; who gives records back and has not kept them reads them no more.
+            unsafe { open.segment.poison(open.from, count) };
         }
         open.count -= count;
         open.from += count;
@@ -219,6 +224,7 @@ impl Queue {
             reason: None,
             control: true,
             segment,
+            kept: false,
         };
         self.stats.control += 1;
         self.given = true;
@@ -254,6 +260,7 @@ impl Queue {
             lost_before: gap.lost,
             reason: gap.reason,
             control: false,
+            kept: false,
         };
         self.sequence = batch.first_sequence + u64::from(count);
         self.counts.delivered += u64::from(count);

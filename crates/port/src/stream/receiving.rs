@@ -31,6 +31,8 @@ pub struct OpenBatch {
     pub reason: Option<Reason>,
     /// A record of the control lane, whose number counts these alone.
     pub control: bool,
+    /// Somebody has kept its memory: what is given back stays as it is.
+    pub(super) kept: bool,
 }
 
 impl OpenBatch {

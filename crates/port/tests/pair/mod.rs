@@ -3,13 +3,14 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{LazyLock, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
+use thalweg_port::stream::StreamCore;
 use thalweg_port::{
-    Client, Incoming, Method, MethodOptions, Package, Policy, Reason, Service, StreamOptions,
-    StreamReader, StreamWriter,
+    Client, Incoming, Method, MethodOptions, Object, Own, Package, Policy, Reason, Reply, Service,
+    StreamOptions, StreamReader, StreamWriter, find,
 };
-use thalweg_wire::{Decode, Handle};
+use thalweg_wire::{Decode, Handle, Malformed};
 
 /// Who wrote it, which of its records it is, and a text.
 pub type Record = (u64, u64, String);
@@ -75,15 +76,38 @@ impl Service for Pair {
 
 /// A stream of this policy.
 pub fn pair(policy: Policy) -> (StreamWriter<Record>, StreamReader<Record>) {
+    open(&Client::start(|| Pair).unwrap(), policy, |reply| {
+        reply.stream()
+    })
+}
+
+/// One after the other of one client.
+pub fn pairs(policy: Policy) -> impl Iterator<Item = (StreamWriter<Record>, StreamReader<Record>)> {
+    let client = Client::start(|| Pair).unwrap();
+    std::iter::repeat_with(move || open(&client, policy, |reply| reply.stream()))
+}
+
+/// The same as the C table has it; it lives as long as what comes with it.
+pub fn core(policy: Policy) -> (StreamWriter<Record>, Arc<StreamCore>, Own) {
+    let (writer, own) = open(&Client::start(|| Pair).unwrap(), policy, Reply::own);
+    match find(own.handle().0) {
+        Ok(Object::Stream(core)) => (writer, core, own),
+        other => unreachable!("{other:?}"),
+    }
+}
+
+fn open<T>(
+    client: &Client,
+    policy: Policy,
+    read: fn(&mut Reply) -> Result<T, Malformed>,
+) -> (StreamWriter<Record>, T) {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let client = Client::start(|| Pair).unwrap();
     let method = POLICIES.iter().position(|known| *known == policy).unwrap() as u32;
-    let pending = client
-        .call::<_, _, thalweg_port::NoError>(method, &(number,), |reply| reply.stream::<Record>());
-    let reader = pending.wait().unwrap();
+    let pending = client.call::<_, _, thalweg_port::NoError>(method, &(number,), read);
+    let end = pending.wait().unwrap();
     let writer = WRITERS.lock().unwrap().remove(&number).unwrap();
-    (writer, reader)
+    (writer, end)
 }
 
 pub fn lost_in_all(counts: &thalweg_port::Counts) -> u64 {
