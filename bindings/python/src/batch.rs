@@ -12,7 +12,7 @@ use crate::gil::GilCell;
 use crate::message::Region;
 use crate::raw_type;
 use crate::reader::Reader;
-use crate::{errors, view};
+use crate::{arrow, columns, errors, view};
 
 /// Records of a stream, in the library's memory, until it is released.
 #[pyclass(frozen, weakref, module = "thalweg._native")]
@@ -84,7 +84,11 @@ impl Batch {
         errors::closed(py, "the batch")
     }
 
-    fn check(&self, py: Python<'_>) -> PyResult<()> {
+    /// May it be read?
+    ///
+    /// # Errors
+    /// `thalweg.Closed` where it was released.
+    pub fn check(&self, py: Python<'_>) -> PyResult<()> {
         if self.is_open(py) {
             Ok(())
         } else {
@@ -92,8 +96,17 @@ impl Batch {
         }
     }
 
+    /// Where the part `at` of the first record is, of `size` bytes, and how far it is from there to the next record's.
+    pub fn rows(&self, at: u32, size: u32) -> PyResult<(*const u8, u32)> {
+        if u64::from(at) + u64::from(size) > u64::from(self.raw.stride) {
+            return Err(PyOverflowError::new_err("a field outside of its record"));
+        }
+        // In the first of the slots, which `new` has checked.
+        Ok((self.raw.slots.wrapping_add(at as usize), self.raw.stride))
+    }
+
     /// Where record `place` lies. The slots were checked as a whole.
-    fn at(&self, place: u32) -> u32 {
+    pub fn at(&self, place: u32) -> u32 {
         self.slots + place * self.raw.stride
     }
 
@@ -155,6 +168,28 @@ impl Batch {
     /// All records as objects, made at once; they outlive the batch.
     fn objects<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         PyList::new(py, self.all_objects(py)?)
+    }
+
+    /// The records in place, as one `memoryview` of structures: `numpy.asarray(batch.array())` is a structured array.
+    fn array<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        columns::buffer(self, py, None)
+    }
+
+    /// One field of all records in place, as a `memoryview`; `"place.line"` is the field `line` of the field `place`.
+    fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        columns::buffer(self, py, Some(name))
+    }
+
+    /// The records in Arrow's C data interface: a schema and an array, each in a capsule.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        // What is asked for is a wish, and whoever has it can cast.
+        drop(requested_schema);
+        arrow::export(self, py)
     }
 
     /// Gives the memory back; views of it raise from here on. Releasing twice is fine.

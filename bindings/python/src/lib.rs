@@ -9,12 +9,15 @@
 //! | one process, one interpreter | `fork`, `interpreter`, `gil` |
 //! | from values to messages and back | `describe`, `kind`, `encode`, `decode`, `message`, `results` |
 //! | calls | `package`, `method`, `completion`; sync: `thread_port`; asyncio: `loop_port`, `pending_call`, `awaitable` |
-//! | streams | `reader`, `batch`, `view`; sync: `stream`; asyncio: `async_stream` |
+//! | streams | `reader`, `batch`, `view`, `columns`, `arrow`, `arrow_data`; sync: `stream`; asyncio: `async_stream` |
 
+mod arrow;
+mod arrow_data;
 mod async_stream;
 mod awaitable;
 mod batch;
 mod client;
+mod columns;
 mod completion;
 mod decode;
 mod describe;

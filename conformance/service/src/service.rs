@@ -2,7 +2,7 @@
 
 use crate::conformance::{
     Color, Conformance, ConformanceInline, Days, Failure, Fixed, Item, Keywords, Names, Nested,
-    OracleHost, Point, Rights, Scalars, Shape, Spot, Wide,
+    OracleHost, Point, Rights, Sample, Scalars, Shape, Spot, Wide,
 };
 use crate::{EvenNumber, KeptNumber};
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use thalweg::queue::clock;
 use thalweg::runtime::wait;
+use thalweg::wire::{Decode, Encode};
 use thalweg::{Call, CallError, Code, StreamReader, Task};
 
 /// How often what waits looks whether it was cancelled. Only a service of tests may wait so.
@@ -38,17 +39,50 @@ impl Drop for Running {
     }
 }
 
-/// A stream of `numbers` that ends with them, or when nobody reads it.
-fn numbers(call: &Call, numbers: impl Iterator<Item = u64> + Send + 'static) -> StreamReader<u64> {
+/// A stream of `records` that ends with them, or when nobody reads it.
+fn stream_of<T: Encode<As = T> + Decode>(
+    call: &Call,
+    records: impl Iterator<Item = T> + Send + 'static,
+) -> StreamReader<T> {
     let (writer, reader) = call.stream();
     call.spawn(move |_| {
-        for number in numbers {
-            if writer.send(&number).is_err() {
+        for record in records {
+            if writer.send(&record).is_err() {
                 return;
             }
         }
     });
     reader
+}
+
+fn sample(number: u32) -> Sample {
+    let i = number as i32;
+    let even = number.is_multiple_of(2);
+    let corners = (0..i % 4).map(|corner| Point { x: i, y: corner });
+    Sample {
+        number,
+        at: Point { x: i, y: -i },
+        all: Scalars {
+            a_bool: even,
+            a_u64: u64::from(number) << 32,
+            a_u8: number as u8,
+            a_u16: number as u16,
+            a_s8: i as i8,
+            a_u32: number,
+            a_s16: -i as i16,
+            a_f64: f64::from(number) / 2.0,
+            a_char: char::from(b'a' + (number % 26) as u8),
+            a_s64: -i64::from(i),
+            a_f32: number as f32 / 4.0,
+            a_s32: -i,
+        },
+        weight: even.then_some(f64::from(number)),
+        color: [Color::Red, Color::Green, Color::Bool][number as usize % 3],
+        days: if even { Days::MONDAY } else { Days::WORKDAY },
+        pair: (number as u8, u64::from(number)),
+        name: even.then(|| format!("sample {number}")),
+        corners: corners.collect(),
+    }
 }
 
 fn failing(how: Option<Failure>) -> Result<u64, Failure> {
@@ -164,7 +198,7 @@ impl Conformance for Echo {
     fn nothing(&mut self, _: &Call) {}
 
     fn count(&mut self, call: &Call, first: u64, count: u64) -> StreamReader<u64> {
-        numbers(call, first..first.saturating_add(count))
+        stream_of(call, first..first.saturating_add(count))
     }
 
     fn items(&mut self, _: &Call, count: u64) -> Task<Result<StreamReader<Item>, Failure>> {
@@ -192,18 +226,18 @@ impl Conformance for Echo {
     }
 
     fn latest(&mut self, call: &Call, count: u64) -> StreamReader<u64> {
-        numbers(call, 0..count)
+        stream_of(call, 0..count)
     }
 
     fn breaks(&mut self, call: &Call, after: u64) -> StreamReader<u64> {
         let breaking =
             (0..=after).inspect(move |number| assert!(*number < after, "broken after {after}"));
-        numbers(call, breaking)
+        stream_of(call, breaking)
     }
 
     fn endless(&mut self, call: &Call) -> StreamReader<u64> {
         let running = Running::new(&self.running);
-        numbers(call, (0..).inspect(move |_| _ = &running))
+        stream_of(call, (0..).inspect(move |_| _ = &running))
     }
 
     fn running(&mut self, _: &Call) -> u32 {
@@ -315,5 +349,13 @@ impl Conformance for Echo {
             .chain([c, h].map(u64::from));
         let sum = small.chain(middle).chain([d, j, counter.now()]).sum();
         (sum, f + &n.unwrap_or_default())
+    }
+
+    fn samples(&mut self, call: &Call, count: u32) -> StreamReader<Sample> {
+        stream_of(call, (0..count).map(sample))
+    }
+
+    fn shapes(&mut self, call: &Call, count: u32) -> StreamReader<Shape> {
+        stream_of(call, (0..count).map(|side| Shape::Circle(side.into())))
     }
 }

@@ -134,6 +134,26 @@ class Batch(Generic[_T_co, _V_co]):
     def __iter__(self) -> Iterator[_V_co]: ...
     def objects(self) -> list[_T_co]:
         """All records as objects, made at once; they outlive the batch."""
+    def array(self) -> memoryview:
+        """The records in place: `numpy.asarray(batch.array())` is an array of structures.
+
+        Numbers, enums and flags are there by name, nested records and tuples too (`f0`, `f1`, ..), and
+        an option as `some` and `value`; text, lists, variants and results are padding. The memory
+        stays until the last array over it is gone, also past `release()`.
+        """
+    def column(self, name: str, /) -> memoryview:
+        """One field of all records in place; `"place.line"` is `line` of the field `place`.
+
+        Raises `TypeError` for what `array` has as padding, `KeyError` where there is no such field.
+        """
+    def __arrow_c_array__(
+        self, requested_schema: object = None
+    ) -> tuple[object, object]:
+        """The records as Arrow: `pyarrow.record_batch(batch)`, `pyarrow.array(batch)`.
+
+        A stream of numbers is handed out in place; columns of records are gathered, once. Enums,
+        flags and chars are numbers. Raises `TypeError` for variants, results and options of options.
+        """
     def release(self) -> None:
         """Gives the memory back. Releasing twice is fine."""
     @property
@@ -312,6 +332,14 @@ class Method(Generic[_T_co, _A_co]):
 
     def message(self, *arguments: object) -> bytes:
         """The message that a call with `arguments` would carry."""
+    def to_cbor(self, of: Client | Resource, part: str, value: object, /) -> bytes:
+        """`value` in CBOR, of the types of this method.
+
+        `part` is `"params"` (`value` is a tuple of the arguments), `"result"`, `"error"` or
+        `"element"`; `of` is any client of the package.
+        """
+    def from_cbor(self, of: Client | Resource, part: str, data: bytes, /) -> Any:
+        """The value that `data`, in CBOR, means. Raises `BadArgument` where it means none."""
     def call(
         self, of: Client | Resource, timeout: float | None, /, *arguments: object
     ) -> _T_co: ...

@@ -19,6 +19,7 @@ from .types import (
     Nested,
     Point,
     Rights,
+    Sample,
     Scalars,
     Shape,
     ShapeCircle,
@@ -30,7 +31,7 @@ from .types import (
     Spot,
     Wide,
 )
-from .views import ItemView
+from .views import ItemView, SampleView
 
 __all__ = [
     "AsyncConformance",
@@ -55,6 +56,8 @@ __all__ = [
     "Oracle",
     "Point",
     "Rights",
+    "Sample",
+    "SampleView",
     "Scalars",
     "Shape",
     "ShapeCircle",

@@ -240,14 +240,15 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed:
-    """Lists of a fixed length, in place."""
+class Sample:
+    """An element of a stream with numbers at several depths, and with what is no number."""
 
-    flag: bool
-    key: bytes
-    place: list[float]
-    names: list[str]
-    grid: list[list[int]]
-    colors: list[Color]
-    maybe: list[str | None] | None
+    number: int
+    at: Point
+    all: Scalars
+    weight: float | None
+    color: Color
+    days: Days
+    pair: tuple[int, int]
+    name: str | None
     corners: list[Point]
