@@ -113,6 +113,36 @@ pub fn arguments<'py>(
     }
 }
 
+/// Encodes `value` alone, as a message of `kind` and `layout`, into `buffer`.
+///
+/// # Errors
+/// As [`arguments`].
+pub fn alone(
+    py: Python<'_>,
+    call: &str,
+    kind: &Kind,
+    layout: u64,
+    value: &Bound<'_, PyAny>,
+    buffer: &mut Vec<u8>,
+) -> PyResult<()> {
+    let root = message::begin(buffer, layout, 0, kind.size);
+    let mut encoder = Encoder {
+        py,
+        buffer,
+        handles: 0,
+        moved: Vec::new(),
+    };
+    encoder
+        .value(kind, value, root)
+        .map_err(|unfit| unfit.within("value").raise(py, call))?;
+    if message::finish(buffer) {
+        Ok(())
+    } else {
+        let text = format!("{call}: the value is longer than 2 GiB");
+        Err(PyOverflowError::new_err(text))
+    }
+}
+
 impl<'py> Encoder<'_, 'py> {
     /// Writes `value` at `at`, which lies in a zeroed part of the buffer; its tails go to the end.
     fn value(&mut self, kind: &Kind, value: &Bound<'py, PyAny>, at: u32) -> Result<(), Unfit> {

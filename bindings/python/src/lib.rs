@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | a library, and handles of it | `library`, `handle`, `client`, `resource` |
 //! | one process, one interpreter | `fork`, `interpreter`, `gil` |
-//! | from values to messages and back | `describe`, `kind`, `encode`, `decode`, `message`, `results` |
+//! | from values to messages and back | `describe`, `kind`, `encode`, `decode`, `message`, `results`, `cbor` |
 //! | calls | `package`, `method`, `completion`; sync: `thread_port`; asyncio: `loop_port`, `pending_call`, `awaitable` |
 //! | streams | `reader`, `batch`, `view`, `columns`, `arrow`, `arrow_data`; sync: `stream`; asyncio: `async_stream` |
 
@@ -16,6 +16,7 @@ mod arrow_data;
 mod async_stream;
 mod awaitable;
 mod batch;
+mod cbor;
 mod client;
 mod columns;
 mod completion;

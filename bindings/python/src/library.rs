@@ -43,6 +43,20 @@ pub struct Expected<'a> {
     pub methods: &'a [(String, [u64; 4])],
 }
 
+impl Library {
+    /// The types of method `number`, a line each; empty where there is no such method.
+    pub fn description(&self, number: u32) -> &'static [u8] {
+        match methods(self.table).get(number as usize) {
+            Some(method) if !method.description.is_null() => {
+                let size = method.description_size as usize;
+                // SAFETY: so many bytes stand there, constant as the table.
+                unsafe { std::slice::from_raw_parts(method.description, size) }
+            }
+            _ => &[],
+        }
+    }
+}
+
 /// Every library of this process by its table. Locked with the GIL held and never across code of Python, so
 /// `os.fork()` cannot find it locked.
 static OPENED: Mutex<Vec<&'static Library>> = Mutex::new(Vec::new());
@@ -122,7 +136,7 @@ fn load(py: Python<'_>, path: &Path) -> PyResult<&'static TwTable> {
 }
 
 /// Why the library behind `table` does not fit `expected`, naming both.
-fn check(table: &TwTable, path: &Path, expected: &Expected<'_>) -> Result<(), String> {
+fn check(table: &'static TwTable, path: &Path, expected: &Expected<'_>) -> Result<(), String> {
     // SAFETY: strings of a table are NUL-terminated and constant.
     let (package, version) = unsafe { (text(table.package), text(table.version)) };
     let both = |why: &str| {
@@ -167,7 +181,7 @@ fn check(table: &TwTable, path: &Path, expected: &Expected<'_>) -> Result<(), St
 }
 
 /// The table's methods.
-fn methods(table: &TwTable) -> &[TwMethod] {
+fn methods(table: &'static TwTable) -> &'static [TwMethod] {
     if table.methods.is_null() {
         return &[];
     }

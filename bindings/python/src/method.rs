@@ -22,7 +22,7 @@ use crate::reader::Reader;
 use crate::resource::Resource;
 use crate::stream::Stream;
 use crate::thread_port::ThreadPort;
-use crate::{awaitable, encode, errors, host, inline};
+use crate::{awaitable, cbor, encode, errors, host, inline};
 
 /// Layout hashes of a method's messages, and of its package.
 #[derive(Clone, Copy)]
@@ -31,6 +31,7 @@ pub struct Hashes {
     pub params: u64,
     pub ok: u64,
     pub error: u64,
+    pub element: u64,
 }
 
 /// What a call gives when it ends well.
@@ -130,6 +131,30 @@ impl Method {
         let layout = (self.hashes.params, self.params_size);
         encode::arguments(py, &self.name, &self.fields, layout, arguments, &mut buffer)?;
         Ok(PyBytes::new(py, &buffer))
+    }
+
+    /// `value` in CBOR: `part` says of which it is, `"params"` (a tuple of the arguments), `"result"`, `"error"` or
+    /// `"element"`. `of` is any client of the package.
+    fn to_cbor<'py>(
+        &self,
+        of: &Bound<'py, PyAny>,
+        part: &str,
+        value: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let caller = Caller::of(of, &self.name, self.hashes.package)?;
+        cbor::write(self, caller.library, part, value)
+    }
+
+    /// The value that `data`, in CBOR, means.
+    #[pyo3(name = "from_cbor")]
+    fn of_cbor<'py>(
+        &self,
+        of: &Bound<'py, PyAny>,
+        part: &str,
+        data: &[u8],
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let caller = Caller::of(of, &self.name, self.hashes.package)?;
+        cbor::read(of.py(), self, caller.library, part, data)
     }
 
     #[classmethod]

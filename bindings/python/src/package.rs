@@ -60,7 +60,7 @@ impl Package {
         let mut methods = self.methods.lock().unwrap_or_else(PoisonError::into_inner);
         let number = u32::try_from(methods.len()).unwrap_or(u32::MAX);
         methods.push((name.clone(), hashes));
-        let [params, ok, error_hash, _] = hashes;
+        let [params, ok, error_hash, element] = hashes;
         Method {
             number,
             name,
@@ -74,6 +74,7 @@ impl Package {
                 params,
                 ok,
                 error: error_hash,
+                element,
             },
         }
     }
