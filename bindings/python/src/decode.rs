@@ -242,6 +242,9 @@ impl<'py> Decoder<'py> {
             return Err(Malformed("too many elements without a size").into());
         }
         let first = self.tail(at, element.size)?.0;
+        if !first.is_multiple_of(element.align.max(1)) {
+            return Err(Malformed("a list is not aligned").into());
+        }
         self.items(element, first, count)
     }
 

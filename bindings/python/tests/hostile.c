@@ -13,6 +13,7 @@ void honest(void);
 uint64_t last(uint8_t *bytes, uint64_t capacity);
 void change(uint32_t what, uint64_t at, uint64_t value);
 uint64_t shown(void);
+uint32_t judge(const char *method, uint32_t part, const uint8_t *bytes, uint64_t size);
 
 enum { NOTHING, BYTE, SIZE, COUNT, STRIDE, SLOTS };
 
@@ -132,4 +133,25 @@ void change(uint32_t what, uint64_t at, uint64_t value) {
 
 uint64_t shown(void) {
   return copied;
+}
+
+/* What the core says of the message: TW_OK or TW_ARGUMENT. */
+uint32_t judge(const char *method, uint32_t part, const uint8_t *bytes, uint64_t size) {
+  uint8_t out[65536];
+  uint64_t written = 0;
+  uint32_t i;
+  for (i = 0; i < real->method_count; i++) {
+    const char *line = (const char *)real->methods[i].description;
+    const char *end = line + real->methods[i].description_size;
+    if (strcmp(real->methods[i].name, method) == 0) {
+      const char *next;
+      for (; (next = memchr(line, '\n', (size_t)(end - line))) != NULL && part > 0; part--) {
+        line = next + 1;
+      }
+      next = next != NULL ? next : end;
+      return real->transcode((const uint8_t *)line, (uint64_t)(next - line), TW_CBOR, bytes, size,
+                             out, sizeof(out), &written, NULL);
+    }
+  }
+  return TW_STALE;
 }

@@ -9,7 +9,7 @@
 
 #define CONFORMANCE_PACKAGE "thalweg:conformance"
 #define CONFORMANCE_VERSION "0.1.0"
-#define CONFORMANCE_LAYOUT UINT64_C(0x57a7580f7033b481)
+#define CONFORMANCE_LAYOUT UINT64_C(0xed6416d5ab33546a)
 
 /* Methods by number: tw_submission.method. */
 enum {
@@ -79,8 +79,19 @@ enum {
   CONFORMANCE_METHOD_EVEN_NEW = 63,
   CONFORMANCE_METHOD_EVEN_HALF = 64,
   CONFORMANCE_METHOD_COUNTERS = 65,
-  CONFORMANCE_METHOD_SAMPLES = 66,
-  CONFORMANCE_METHOD_SHAPES = 67
+  CONFORMANCE_METHOD_ECHO_KEY = 66,
+  CONFORMANCE_METHOD_ECHO_THREE = 67,
+  CONFORMANCE_METHOD_ECHO_FIXED = 68,
+  CONFORMANCE_METHOD_ECHO_KEYS = 69,
+  CONFORMANCE_METHOD_MANY = 70,
+  CONFORMANCE_METHOD_TWICE = 71,
+  CONFORMANCE_METHOD_FAIL_HERE = 72,
+  CONFORMANCE_METHOD_PANIC_HERE = 73,
+  CONFORMANCE_METHOD_ASK = 74,
+  CONFORMANCE_METHOD_ASK_LATER = 75,
+  CONFORMANCE_METHOD_TELL = 76,
+  CONFORMANCE_METHOD_SAMPLES = 77,
+  CONFORMANCE_METHOD_SHAPES = 78
 };
 
 /* ---- Types ----------------------------------------------------------------------------------- */
@@ -605,6 +616,123 @@ TW_OFFSET(conformance_item, name, 8);
 TW_OFFSET(conformance_item, tags, 16);
 TW_OFFSET(conformance_item, blob, 24);
 
+/* `list<u8, 5>` */
+typedef struct conformance_list5_u8 {
+  uint8_t items[5];
+} conformance_list5_u8;
+TW_SIZE(conformance_list5_u8, 5);
+TW_OFFSET(conformance_list5_u8, items, 0);
+
+/* `list<f64, 3>` */
+typedef struct conformance_list3_f64 {
+  double items[3];
+} conformance_list3_f64;
+TW_SIZE(conformance_list3_f64, 24);
+TW_OFFSET(conformance_list3_f64, items, 0);
+
+/* `list<string, 2>` */
+typedef struct conformance_list2_string {
+  tw_slice items[2];
+} conformance_list2_string;
+TW_SIZE(conformance_list2_string, 16);
+TW_OFFSET(conformance_list2_string, items, 0);
+
+/* `list<string, 2>`
+ * To fill in. */
+typedef struct conformance_list2_string_in {
+  tw_text items[2];
+} conformance_list2_string_in;
+
+/* `list<u16, 2>` */
+typedef struct conformance_list2_u16 {
+  uint16_t items[2];
+} conformance_list2_u16;
+TW_SIZE(conformance_list2_u16, 4);
+TW_OFFSET(conformance_list2_u16, items, 0);
+
+/* `list<list<u16, 2>, 2>` */
+typedef struct conformance_list2_list2_u16 {
+  conformance_list2_u16 items[2];
+} conformance_list2_list2_u16;
+TW_SIZE(conformance_list2_list2_u16, 8);
+TW_OFFSET(conformance_list2_list2_u16, items, 0);
+
+/* `list<color, 2>` */
+typedef struct conformance_list2_color {
+  conformance_color items[2];
+} conformance_list2_color;
+TW_SIZE(conformance_list2_color, 2);
+TW_OFFSET(conformance_list2_color, items, 0);
+
+/* `list<option<string>, 2>` */
+typedef struct conformance_list2_option_string {
+  conformance_option_string items[2];
+} conformance_list2_option_string;
+TW_SIZE(conformance_list2_option_string, 24);
+TW_OFFSET(conformance_list2_option_string, items, 0);
+
+/* `list<option<string>, 2>`
+ * To fill in. */
+typedef struct conformance_list2_option_string_in {
+  conformance_option_string_in items[2];
+} conformance_list2_option_string_in;
+
+/* `option<list<option<string>, 2>>` */
+typedef struct conformance_option_list2_option_string {
+  bool some;
+  conformance_list2_option_string value; /* where `some` */
+} conformance_option_list2_option_string;
+TW_SIZE(conformance_option_list2_option_string, 28);
+TW_OFFSET(conformance_option_list2_option_string, value, 4);
+
+/* `option<list<option<string>, 2>>`
+ * To fill in. */
+typedef struct conformance_option_list2_option_string_in {
+  bool some;
+  conformance_list2_option_string_in value; /* where `some` */
+} conformance_option_list2_option_string_in;
+
+/* `list<point, 2>` */
+typedef struct conformance_list2_point {
+  conformance_point items[2];
+} conformance_list2_point;
+TW_SIZE(conformance_list2_point, 16);
+TW_OFFSET(conformance_list2_point, items, 0);
+
+/* Lists of a fixed length, in place. */
+typedef struct conformance_fixed {
+  bool flag;
+  conformance_list5_u8 key;
+  conformance_list3_f64 place;
+  conformance_list2_string names;
+  conformance_list2_list2_u16 grid;
+  conformance_list2_color colors;
+  conformance_option_list2_option_string maybe;
+  conformance_list2_point corners;
+} conformance_fixed;
+TW_SIZE(conformance_fixed, 104);
+TW_OFFSET(conformance_fixed, flag, 0);
+TW_OFFSET(conformance_fixed, key, 1);
+TW_OFFSET(conformance_fixed, place, 8);
+TW_OFFSET(conformance_fixed, names, 32);
+TW_OFFSET(conformance_fixed, grid, 48);
+TW_OFFSET(conformance_fixed, colors, 56);
+TW_OFFSET(conformance_fixed, maybe, 60);
+TW_OFFSET(conformance_fixed, corners, 88);
+
+/* Lists of a fixed length, in place.
+ * To fill in. */
+typedef struct conformance_fixed_in {
+  bool flag;
+  conformance_list5_u8 key;
+  conformance_list3_f64 place;
+  conformance_list2_string_in names;
+  conformance_list2_list2_u16 grid;
+  conformance_list2_color colors;
+  conformance_option_list2_option_string_in maybe;
+  conformance_list2_point corners;
+} conformance_fixed_in;
+
 /* `option<f64>` */
 typedef struct conformance_option_f64 {
   bool some;
@@ -845,6 +973,42 @@ typedef struct conformance_option_failure_in {
   bool some;
   conformance_failure_in value; /* where `some` */
 } conformance_option_failure_in;
+
+/* `list<u8, 16>` */
+typedef struct conformance_list16_u8 {
+  uint8_t items[16];
+} conformance_list16_u8;
+TW_SIZE(conformance_list16_u8, 16);
+TW_OFFSET(conformance_list16_u8, items, 0);
+
+/* `list<s64, 3>` */
+typedef struct conformance_list3_s64 {
+  int64_t items[3];
+} conformance_list3_s64;
+TW_SIZE(conformance_list3_s64, 24);
+TW_OFFSET(conformance_list3_s64, items, 0);
+
+/* `list<u8, 2>` */
+typedef struct conformance_list2_u8 {
+  uint8_t items[2];
+} conformance_list2_u8;
+TW_SIZE(conformance_list2_u8, 2);
+TW_OFFSET(conformance_list2_u8, items, 0);
+
+/* `list<list<u8, 2>>` */
+typedef struct conformance_list_list2_u8 {
+  const conformance_list2_u8 *items;
+  size_t count;
+} conformance_list_list2_u8;
+
+/* `tuple<u64, string>` */
+typedef struct conformance_tuple2_u64_string {
+  uint64_t f0;
+  tw_slice f1;
+} conformance_tuple2_u64_string;
+TW_SIZE(conformance_tuple2_u64_string, 16);
+TW_OFFSET(conformance_tuple2_u64_string, f0, 0);
+TW_OFFSET(conformance_tuple2_u64_string, f1, 8);
 
 /* ---- Accessors ------------------------------------------------------------------------------- */
 
@@ -1130,6 +1294,27 @@ static inline bool conformance_item_blob(const uint8_t *base, const conformance_
   return conformance_option_list_u8_get(base, &value->blob, out);
 }
 
+static inline tw_text conformance_list2_string_at(const uint8_t *base,
+                                                  const conformance_list2_string *value,
+                                                  size_t index) {
+  return tw_text_view(base, value->items[index]);
+}
+
+static inline bool conformance_option_list2_option_string_get(const uint8_t *base,
+                                                              const conformance_option_list2_option_string *value, const conformance_list2_option_string **out) {
+  (void)base;
+  if (!value->some) {
+    return false;
+  }
+  *out = &value->value;
+  return true;
+}
+
+static inline bool conformance_fixed_maybe(const uint8_t *base, const conformance_fixed *value,
+                                           const conformance_list2_option_string **out) {
+  return conformance_option_list2_option_string_get(base, &value->maybe, out);
+}
+
 static inline bool conformance_sample_name(const uint8_t *base, const conformance_sample *value,
                                            tw_text *out) {
   return conformance_option_string_get(base, &value->name, out);
@@ -1248,6 +1433,20 @@ static inline tw_text conformance_tuple4_u8_string_list_u16_option_point_f1(cons
 
 static inline conformance_list_u16 conformance_tuple4_u8_string_list_u16_option_point_f2(const uint8_t *base, const conformance_tuple4_u8_string_list_u16_option_point *value) {
   return conformance_list_u16_view(base, value->f2);
+}
+
+/* What the slice of a `list<list<u8, 2>>` refers to. */
+static inline conformance_list_list2_u8 conformance_list_list2_u8_view(const uint8_t *base,
+                                                                       tw_slice slice) {
+  conformance_list_list2_u8 list;
+  list.items = (const conformance_list2_u8 *)tw_at(base, slice);
+  list.count = slice.length;
+  return list;
+}
+
+static inline tw_text conformance_tuple2_u64_string_f1(const uint8_t *base,
+                                                       const conformance_tuple2_u64_string *value) {
+  return tw_text_view(base, value->f1);
 }
 
 /* ---- The library and its clients ------------------------------------------------------------- */
@@ -1524,6 +1723,50 @@ static inline const tw_expected *conformance_expected(void) {
        UINT64_C(0x651bccb0340f0ef8), UINT64_C(0x4d2bdf193e8526d1),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
        0, 0, NULL},
+      {"conformance.echo-key",
+       UINT64_C(0x94c4cfef6c18ecd9), UINT64_C(0x9df14221c82ec239),
+       UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
+       0, 0, NULL},
+      {"conformance.echo-three",
+       UINT64_C(0x5a9be31b709590b7), UINT64_C(0xc6ca42ba16658413),
+       UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
+       0, 0, NULL},
+      {"conformance.echo-fixed",
+       UINT64_C(0x1a26d9dba60aefb0), UINT64_C(0xfcb5c6c15130058a),
+       UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
+       0, 0, NULL},
+      {"conformance.echo-keys",
+       UINT64_C(0xa2249c6fbcf53102), UINT64_C(0x0d9c1c264335a61a),
+       UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
+       0, 0, NULL},
+      {"conformance.many",
+       UINT64_C(0x458e41da0c4bcb95), UINT64_C(0xa2b8d302cdf6f855),
+       UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
+       0, 0, NULL},
+      {"conformance.twice",
+       UINT64_C(0xa561509316e0793d), UINT64_C(0x4d35d3193e8d66f2),
+       UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
+       TW_METHOD_INLINE, 0, NULL},
+      {"conformance.fail-here",
+       UINT64_C(0xb73de2d88b479bcf), UINT64_C(0x4d35d3193e8d66f2),
+       UINT64_C(0x60eca79926502947), UINT64_C(0x0000000000000000),
+       TW_METHOD_INLINE, 0, NULL},
+      {"conformance.panic-here",
+       UINT64_C(0xaf37f91c28ff1cfa), UINT64_C(0x4d2bdf193e8526d1),
+       UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
+       TW_METHOD_INLINE, 0, NULL},
+      {"conformance.ask",
+       UINT64_C(0x77db3263238feb8e), UINT64_C(0x704be0d8faaffc58),
+       UINT64_C(0x4d2bdf193e8526d1), UINT64_C(0x0000000000000000),
+       0, 0, NULL},
+      {"conformance.ask-later",
+       UINT64_C(0x77db3263238feb8e), UINT64_C(0x704be0d8faaffc58),
+       UINT64_C(0x4d2bdf193e8526d1), UINT64_C(0x0000000000000000),
+       TW_METHOD_ASYNC, 0, NULL},
+      {"conformance.tell",
+       UINT64_C(0x2f97225a50d5698a), UINT64_C(0x4d35d3193e8d66f2),
+       UINT64_C(0x4d2bdf193e8526d1), UINT64_C(0x0000000000000000),
+       TW_METHOD_ASYNC, 0, NULL},
       {"conformance.samples",
        UINT64_C(0x5544a970f8b8f1cf), UINT64_C(0x00998f3e55847f5a),
        UINT64_C(0x0000000000000000), UINT64_C(0x487351e489ee85f2),
@@ -1534,7 +1777,7 @@ static inline const tw_expected *conformance_expected(void) {
        0, 0, NULL},
   };
   static const tw_expected expected = {CONFORMANCE_PACKAGE, CONFORMANCE_VERSION,
-    CONFORMANCE_LAYOUT, methods, 68};
+    CONFORMANCE_LAYOUT, methods, 79};
   return &expected;
 }
 
@@ -2054,6 +2297,78 @@ static inline void conformance_failure_write(tw_writer *writer, uint32_t at,
   }
 }
 
+static inline void conformance_list5_u8_write(tw_writer *writer, uint32_t at,
+                                              const conformance_list5_u8 *value) {
+  tw_put(writer, at, value->items, sizeof(value->items));
+}
+
+static inline void conformance_list3_f64_write(tw_writer *writer, uint32_t at,
+                                               const conformance_list3_f64 *value) {
+  tw_put(writer, at, value->items, sizeof(value->items));
+}
+
+static inline void conformance_list2_string_write(tw_writer *writer, uint32_t at,
+                                                  const conformance_list2_string_in *value) {
+  uint32_t index;
+  for (index = 0; index < 2; index++) {
+    tw_put_text(writer, at + index * 8, value->items[index]);
+  }
+}
+
+static inline void conformance_list2_u16_write(tw_writer *writer, uint32_t at,
+                                               const conformance_list2_u16 *value) {
+  tw_put(writer, at, value->items, sizeof(value->items));
+}
+
+static inline void conformance_list2_list2_u16_write(tw_writer *writer, uint32_t at,
+                                                     const conformance_list2_list2_u16 *value) {
+  uint32_t index;
+  for (index = 0; index < 2; index++) {
+    conformance_list2_u16_write(writer, at + index * 4, &value->items[index]);
+  }
+}
+
+static inline void conformance_list2_color_write(tw_writer *writer, uint32_t at,
+                                                 const conformance_list2_color *value) {
+  tw_put(writer, at, value->items, sizeof(value->items));
+}
+
+static inline void conformance_list2_option_string_write(tw_writer *writer, uint32_t at,
+                                                         const conformance_list2_option_string_in *value) {
+  uint32_t index;
+  for (index = 0; index < 2; index++) {
+    conformance_option_string_write(writer, at + index * 12, &value->items[index]);
+  }
+}
+
+static inline void conformance_option_list2_option_string_write(tw_writer *writer, uint32_t at,
+                                                                const conformance_option_list2_option_string_in *value) {
+  if (value->some) {
+    tw_put(writer, at, &value->some, sizeof(value->some));
+    conformance_list2_option_string_write(writer, at + 4, &value->value);
+  }
+}
+
+static inline void conformance_list2_point_write(tw_writer *writer, uint32_t at,
+                                                 const conformance_list2_point *value) {
+  uint32_t index;
+  for (index = 0; index < 2; index++) {
+    conformance_point_write(writer, at + index * 8, &value->items[index]);
+  }
+}
+
+static inline void conformance_fixed_write(tw_writer *writer, uint32_t at,
+                                           const conformance_fixed_in *value) {
+  tw_put(writer, at, &value->flag, sizeof(value->flag));
+  conformance_list5_u8_write(writer, at + 1, &value->key);
+  conformance_list3_f64_write(writer, at + 8, &value->place);
+  conformance_list2_string_write(writer, at + 32, &value->names);
+  conformance_list2_list2_u16_write(writer, at + 48, &value->grid);
+  conformance_list2_color_write(writer, at + 56, &value->colors);
+  conformance_option_list2_option_string_write(writer, at + 60, &value->maybe);
+  conformance_list2_point_write(writer, at + 88, &value->corners);
+}
+
 static inline void conformance_list_bool_write(tw_writer *writer, uint32_t at,
                                                conformance_list_bool list) {
   tw_put_numbers(writer, at, list.items, list.count, 1);
@@ -2188,6 +2503,31 @@ static inline void conformance_option_failure_write(tw_writer *writer, uint32_t 
   if (value->some) {
     tw_put(writer, at, &value->some, sizeof(value->some));
     conformance_failure_write(writer, at + 4, &value->value);
+  }
+}
+
+static inline void conformance_list16_u8_write(tw_writer *writer, uint32_t at,
+                                               const conformance_list16_u8 *value) {
+  tw_put(writer, at, value->items, sizeof(value->items));
+}
+
+static inline void conformance_list3_s64_write(tw_writer *writer, uint32_t at,
+                                               const conformance_list3_s64 *value) {
+  tw_put(writer, at, value->items, sizeof(value->items));
+}
+
+static inline void conformance_list2_u8_write(tw_writer *writer, uint32_t at,
+                                              const conformance_list2_u8 *value) {
+  tw_put(writer, at, value->items, sizeof(value->items));
+}
+
+static inline void conformance_list_list2_u8_write(tw_writer *writer, uint32_t at,
+                                                   conformance_list_list2_u8 list) {
+  size_t index;
+  at = tw_put_slots(writer, at, list.items, list.count, 2, 1);
+  for (index = 0; index < list.count && writer->status == TW_OK; index++) {
+    conformance_list2_u8_write(writer, at, &list.items[index]);
+    at += 2;
   }
 }
 
@@ -2360,6 +2700,53 @@ static inline bool conformance_failure_check(tw_reader *reader, const conformanc
   }
 }
 
+static inline bool conformance_list2_string_check(tw_reader *reader,
+                                                  const conformance_list2_string *value) {
+  size_t index;
+  for (index = 0; index < 2; index++) {
+    if (!(tw_check_text(reader, value->items[index]))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static inline bool conformance_list2_color_check(tw_reader *reader,
+                                                 const conformance_list2_color *value) {
+  size_t index;
+  (void)reader;
+  for (index = 0; index < 2; index++) {
+    if (!(value->items[index] < 3)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static inline bool conformance_list2_option_string_check(tw_reader *reader,
+                                                         const conformance_list2_option_string *value) {
+  size_t index;
+  for (index = 0; index < 2; index++) {
+    if (!(conformance_option_string_check(reader, &value->items[index]))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static inline bool conformance_option_list2_option_string_check(tw_reader *reader,
+                                                                const conformance_option_list2_option_string *value) {
+  return tw_check_bool(&value->some) &&
+         (!value->some || conformance_list2_option_string_check(reader, &value->value));
+}
+
+static inline bool conformance_fixed_check(tw_reader *reader, const conformance_fixed *value) {
+  return tw_check_bool(&value->flag) &&
+         conformance_list2_string_check(reader, &value->names) &&
+         conformance_list2_color_check(reader, &value->colors) &&
+         conformance_option_list2_option_string_check(reader, &value->maybe);
+}
+
 static inline bool conformance_list_bool_check(tw_reader *reader, tw_slice slice) {
   const bool *items = (const bool *)tw_check_list(reader, slice, 1, 1);
   uint32_t index;
@@ -2496,6 +2883,15 @@ static inline bool conformance_tuple4_u8_string_list_u16_option_point_check(tw_r
   return tw_check_text(reader, value->f1) &&
          conformance_list_u16_check(reader, value->f2) &&
          conformance_option_point_check(reader, &value->f3);
+}
+
+static inline bool conformance_list_list2_u8_check(tw_reader *reader, tw_slice slice) {
+  return tw_check_list(reader, slice, 2, 1) != NULL;
+}
+
+static inline bool conformance_tuple2_u64_string_check(tw_reader *reader,
+                                                       const conformance_tuple2_u64_string *value) {
+  return tw_check_text(reader, value->f1);
 }
 
 /* ---- conformance.echo-bool ------------------------------------------------------------------- */
@@ -6053,7 +6449,9 @@ static inline uint32_t conformance_nothing(const conformance_client *client, uin
 
 /* count: func(first: u64, count: u64) -> stream<u64>
  *
- * `count` numbers from `first` on. */
+ * `count` numbers from `first` on.
+ *
+ * Where its reader is slow, the writer waits; it holds 8192 records. */
 
 /* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
 typedef struct conformance_count_result {
@@ -6134,7 +6532,9 @@ static inline uint32_t conformance_count(const conformance_client *client, uint6
 
 /* items: async func(count: u64) -> result<stream<item>, failure>
  *
- * `count` items: number i, name `item i`, i % 3 tags, a blob where i is even. */
+ * `count` items: number i, name `item i`, i % 3 tags, a blob where i is even.
+ *
+ * Where its reader is slow, the writer waits; it holds 256 records. */
 
 /* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
 typedef struct conformance_items_result {
@@ -6223,7 +6623,9 @@ static inline uint32_t conformance_items(const conformance_client *client, uint6
 
 /* latest: func(count: u64) -> stream<u64>
  *
- * `count` numbers from 0 on, as fast as it goes; a slow reader gets the newest. */
+ * `count` numbers from 0 on, as fast as it goes; a slow reader gets the newest.
+ *
+ * Where its reader is slow, a newer record replaces the one that waits, which is counted. */
 
 /* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
 typedef struct conformance_latest_result {
@@ -6303,7 +6705,9 @@ static inline uint32_t conformance_latest(const conformance_client *client, uint
 
 /* breaks: func(after: u64) -> stream<u64>
  *
- * `after` numbers from 0 on, then the service panics in the middle of the stream. */
+ * `after` numbers from 0 on, then the service panics in the middle of the stream.
+ *
+ * Where its reader is slow, the writer waits; it holds 8192 records. */
 
 /* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
 typedef struct conformance_breaks_result {
@@ -6383,7 +6787,9 @@ static inline uint32_t conformance_breaks(const conformance_client *client, uint
 
 /* endless: func() -> stream<u64>
  *
- * Numbers without an end, until the stream is closed or the call's client goes. */
+ * Numbers without an end, until the stream is closed or the call's client goes.
+ *
+ * Where its reader is slow, the writer waits; it holds 64 records. */
 
 /* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
 typedef struct conformance_endless_result {
@@ -7474,7 +7880,9 @@ static inline uint32_t conformance_counter_value_later(const conformance_client 
 
 /* steps: func(count: u32) -> stream<u64>
  *
- * What it was after each of the last additions, `count` of them made now, of 1 each. */
+ * What it was after each of the last additions, `count` of them made now, of 1 each.
+ *
+ * Where its reader is slow, the writer waits; it holds 1048576 records. */
 
 /* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
 typedef struct conformance_counter_steps_result {
@@ -7990,11 +8398,1012 @@ static inline uint32_t conformance_counters(const conformance_client *client, ui
   return code == TW_OK ? conformance_counters_read(client, &completion, result, error) : code;
 }
 
+/* ---- conformance.echo-key -------------------------------------------------------------------- */
+
+/* echo-key: func(value: list<u8, 16>) -> list<u8, 16> */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_echo_key_result {
+  tw_reply reply;
+  const conformance_list16_u8 *ok; /* where TW_OK */
+} conformance_echo_key_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_echo_key_prepare(const conformance_client *client,
+                                                    const conformance_list16_u8 *value,
+                                                    tw_writer *writer, tw_submission *submission,
+                                                    tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x94c4cfef6c18ecd9), 0, 16);
+  if (!value) {
+    writer->status = TW_ARGUMENT;
+  } else {
+    conformance_list16_u8_write(writer, root, value);
+  }
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_ECHO_KEY, "conformance_echo_key",
+                    submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_echo_key_submit(const conformance_client *client,
+                                                   const conformance_list16_u8 *value,
+                                                   uint64_t deadline_ns, uint64_t token,
+                                                   tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_echo_key_prepare(client, value, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_echo_key_read(const conformance_client *client,
+                                                 tw_completion *completion,
+                                                 conformance_echo_key_result *result,
+                                                 tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const conformance_list16_u8 *root = (const conformance_list16_u8 *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x9df14221c82ec239), 16);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_echo_key", error);
+    }
+    result->ok = root;
+    return TW_OK;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_echo_key(const conformance_client *client,
+                                            const conformance_list16_u8 *value,
+                                            uint64_t deadline_ns,
+                                            conformance_echo_key_result *result, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_echo_key_prepare(client, value, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_echo_key_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.echo-three ------------------------------------------------------------------ */
+
+/* echo-three: func(value: list<s64, 3>) -> list<s64, 3> */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_echo_three_result {
+  tw_reply reply;
+  const conformance_list3_s64 *ok; /* where TW_OK */
+} conformance_echo_three_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_echo_three_prepare(const conformance_client *client,
+                                                      const conformance_list3_s64 *value,
+                                                      tw_writer *writer, tw_submission *submission,
+                                                      tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x5a9be31b709590b7), 0, 24);
+  if (!value) {
+    writer->status = TW_ARGUMENT;
+  } else {
+    conformance_list3_s64_write(writer, root, value);
+  }
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_ECHO_THREE, "conformance_echo_three",
+                    submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_echo_three_submit(const conformance_client *client,
+                                                     const conformance_list3_s64 *value,
+                                                     uint64_t deadline_ns, uint64_t token,
+                                                     tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_echo_three_prepare(client, value, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_echo_three_read(const conformance_client *client,
+                                                   tw_completion *completion,
+                                                   conformance_echo_three_result *result,
+                                                   tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const conformance_list3_s64 *root = (const conformance_list3_s64 *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0xc6ca42ba16658413), 24);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_echo_three", error);
+    }
+    result->ok = root;
+    return TW_OK;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_echo_three(const conformance_client *client,
+                                              const conformance_list3_s64 *value,
+                                              uint64_t deadline_ns,
+                                              conformance_echo_three_result *result,
+                                              tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_echo_three_prepare(client, value, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_echo_three_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.echo-fixed ------------------------------------------------------------------ */
+
+/* echo-fixed: func(value: fixed) -> fixed */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_echo_fixed_result {
+  tw_reply reply;
+  const conformance_fixed *ok; /* where TW_OK */
+} conformance_echo_fixed_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_echo_fixed_prepare(const conformance_client *client,
+                                                      const conformance_fixed_in *value,
+                                                      tw_writer *writer, tw_submission *submission,
+                                                      tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x1a26d9dba60aefb0), 0, 104);
+  if (!value) {
+    writer->status = TW_ARGUMENT;
+  } else {
+    conformance_fixed_write(writer, root, value);
+  }
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_ECHO_FIXED, "conformance_echo_fixed",
+                    submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_echo_fixed_submit(const conformance_client *client,
+                                                     const conformance_fixed_in *value,
+                                                     uint64_t deadline_ns, uint64_t token,
+                                                     tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_echo_fixed_prepare(client, value, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_echo_fixed_read(const conformance_client *client,
+                                                   tw_completion *completion,
+                                                   conformance_echo_fixed_result *result,
+                                                   tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const conformance_fixed *root = (const conformance_fixed *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0xfcb5c6c15130058a), 104);
+    if (!root || !(conformance_fixed_check(reader, root))) {
+      return tw_reply_malformed(&result->reply, "conformance_echo_fixed", error);
+    }
+    result->ok = root;
+    return TW_OK;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_echo_fixed(const conformance_client *client,
+                                              const conformance_fixed_in *value,
+                                              uint64_t deadline_ns,
+                                              conformance_echo_fixed_result *result,
+                                              tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_echo_fixed_prepare(client, value, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_echo_fixed_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.echo-keys ------------------------------------------------------------------- */
+
+/* echo-keys: func(value: list<list<u8, 2>>) -> list<list<u8, 2>> */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_echo_keys_result {
+  tw_reply reply;
+  conformance_list_list2_u8 ok; /* where TW_OK */
+} conformance_echo_keys_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_echo_keys_prepare(const conformance_client *client,
+                                                     conformance_list_list2_u8 value,
+                                                     tw_writer *writer, tw_submission *submission,
+                                                     tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0xa2249c6fbcf53102), 0, 8);
+  conformance_list_list2_u8_write(writer, root, value);
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_ECHO_KEYS, "conformance_echo_keys",
+                    submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_echo_keys_submit(const conformance_client *client,
+                                                    conformance_list_list2_u8 value,
+                                                    uint64_t deadline_ns, uint64_t token,
+                                                    tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_echo_keys_prepare(client, value, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_echo_keys_read(const conformance_client *client,
+                                                  tw_completion *completion,
+                                                  conformance_echo_keys_result *result,
+                                                  tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const tw_slice *root = (const tw_slice *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x0d9c1c264335a61a), 8);
+    if (!root || !(conformance_list_list2_u8_check(reader, *root))) {
+      return tw_reply_malformed(&result->reply, "conformance_echo_keys", error);
+    }
+    result->ok = conformance_list_list2_u8_view(result->reply.base, *root);
+    return TW_OK;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_echo_keys(const conformance_client *client,
+                                             conformance_list_list2_u8 value, uint64_t deadline_ns,
+                                             conformance_echo_keys_result *result,
+                                             tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_echo_keys_prepare(client, value, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_echo_keys_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.many ------------------------------------------------------------------------ */
+
+/* many: func(a: u8, b: u16, c: u32, d: u64, e: u8, f: string, g: u16, h: u32, i: list<u8>, j: u64, k: u8, n: option<string>, counter: borrow<counter>, m: u16) -> tuple<u64, string>
+ *
+ * More parameters than a tuple has fields: the sum of the numbers, and the texts one after the other. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_many_result {
+  tw_reply reply;
+  const conformance_tuple2_u64_string *ok; /* where TW_OK */
+} conformance_many_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_many_prepare(const conformance_client *client, uint8_t a,
+                                                uint16_t b, uint32_t c, uint64_t d, uint8_t e,
+                                                tw_text f, uint16_t g, uint32_t h, tw_bytes i,
+                                                uint64_t j, uint8_t k,
+                                                const conformance_option_string_in *n,
+                                                conformance_counter counter, uint16_t m,
+                                                tw_writer *writer, tw_submission *submission,
+                                                tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x458e41da0c4bcb95), 1, 80);
+  if (!n) {
+    writer->status = TW_ARGUMENT;
+  } else {
+    tw_put(writer, root, &a, sizeof(a));
+    tw_put(writer, root + 2, &b, sizeof(b));
+    tw_put(writer, root + 4, &c, sizeof(c));
+    tw_put(writer, root + 8, &d, sizeof(d));
+    tw_put(writer, root + 16, &e, sizeof(e));
+    tw_put_text(writer, root + 20, f);
+    tw_put(writer, root + 28, &g, sizeof(g));
+    tw_put(writer, root + 32, &h, sizeof(h));
+    tw_put_bytes(writer, root + 36, i);
+    tw_put(writer, root + 48, &j, sizeof(j));
+    tw_put(writer, root + 56, &k, sizeof(k));
+    conformance_option_string_write(writer, root + 60, n);
+    tw_put_handle(writer, root + 72, 0, counter.tw.handle);
+    tw_put(writer, root + 76, &m, sizeof(m));
+  }
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_MANY, "conformance_many", submission,
+                    error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_many_submit(const conformance_client *client, uint8_t a,
+                                               uint16_t b, uint32_t c, uint64_t d, uint8_t e,
+                                               tw_text f, uint16_t g, uint32_t h, tw_bytes i,
+                                               uint64_t j, uint8_t k,
+                                               const conformance_option_string_in *n,
+                                               conformance_counter counter, uint16_t m,
+                                               uint64_t deadline_ns, uint64_t token,
+                                               tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_many_prepare(client, a, b, c, d, e, f, g, h, i, j, k, n, counter, m,
+                                           &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_many_read(const conformance_client *client,
+                                             tw_completion *completion,
+                                             conformance_many_result *result, tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const conformance_tuple2_u64_string *root = (const conformance_tuple2_u64_string *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0xa2b8d302cdf6f855), 16);
+    if (!root || !(conformance_tuple2_u64_string_check(reader, root))) {
+      return tw_reply_malformed(&result->reply, "conformance_many", error);
+    }
+    result->ok = root;
+    return TW_OK;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_many(const conformance_client *client, uint8_t a, uint16_t b,
+                                        uint32_t c, uint64_t d, uint8_t e, tw_text f, uint16_t g,
+                                        uint32_t h, tw_bytes i, uint64_t j, uint8_t k,
+                                        const conformance_option_string_in *n,
+                                        conformance_counter counter, uint16_t m,
+                                        uint64_t deadline_ns, conformance_many_result *result,
+                                        tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_many_prepare(client, a, b, c, d, e, f, g, h, i, j, k, n, counter, m,
+                                           &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_many_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.twice ----------------------------------------------------------------------- */
+
+/* twice: func(value: u32) -> u64
+ *
+ * Twice the number, on the caller's thread. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_twice_result {
+  tw_reply reply;
+  uint64_t ok; /* where TW_OK */
+} conformance_twice_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_twice_prepare(const conformance_client *client, uint32_t value,
+                                                 tw_writer *writer, tw_submission *submission,
+                                                 tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0xa561509316e0793d), 0, 4);
+  tw_put(writer, root, &value, sizeof(value));
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_TWICE, "conformance_twice", submission,
+                    error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_twice_submit(const conformance_client *client, uint32_t value,
+                                                uint64_t deadline_ns, uint64_t token,
+                                                tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_twice_prepare(client, value, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_twice_read(const conformance_client *client,
+                                              tw_completion *completion,
+                                              conformance_twice_result *result, tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint64_t *root = (const uint64_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x4d35d3193e8d66f2), 8);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_twice", error);
+    }
+    result->ok = *root;
+    tw_reply_release(&result->reply);
+    return TW_OK;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it on this thread: see tw_call_inline. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_twice(const conformance_client *client, uint32_t value,
+                                         uint64_t deadline_ns, conformance_twice_result *result,
+                                         tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_twice_prepare(client, value, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call_inline(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_twice_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.fail-here ------------------------------------------------------------------- */
+
+/* fail-here: func(how: option<failure>) -> result<u64, failure>
+ *
+ * As `fail`, on the caller's thread. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_fail_here_result {
+  tw_reply reply;
+  uint64_t ok; /* where TW_OK */
+  const conformance_failure *error; /* where TW_ERROR */
+} conformance_fail_here_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_fail_here_prepare(const conformance_client *client,
+                                                     const conformance_option_failure_in *how,
+                                                     tw_writer *writer, tw_submission *submission,
+                                                     tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0xb73de2d88b479bcf), 0, 24);
+  if (!how) {
+    writer->status = TW_ARGUMENT;
+  } else {
+    conformance_option_failure_write(writer, root, how);
+  }
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_FAIL_HERE, "conformance_fail_here",
+                    submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_fail_here_submit(const conformance_client *client,
+                                                    const conformance_option_failure_in *how,
+                                                    uint64_t deadline_ns, uint64_t token,
+                                                    tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_fail_here_prepare(client, how, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_fail_here_read(const conformance_client *client,
+                                                  tw_completion *completion,
+                                                  conformance_fail_here_result *result,
+                                                  tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint64_t *root = (const uint64_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x4d35d3193e8d66f2), 8);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_fail_here", error);
+    }
+    result->ok = *root;
+    tw_reply_release(&result->reply);
+    return TW_OK;
+  }
+  if (result->reply.completion.code == TW_ERROR) {
+    const conformance_failure *root = (const conformance_failure *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x60eca79926502947), 20);
+    if (!root || !(conformance_failure_check(reader, root))) {
+      return tw_reply_malformed(&result->reply, "conformance_fail_here", error);
+    }
+    result->error = root;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it on this thread: see tw_call_inline. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_fail_here(const conformance_client *client,
+                                             const conformance_option_failure_in *how,
+                                             uint64_t deadline_ns,
+                                             conformance_fail_here_result *result,
+                                             tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_fail_here_prepare(client, how, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call_inline(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_fail_here_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.panic-here ------------------------------------------------------------------ */
+
+/* panic-here: func(message: string) -> u32
+ *
+ * Panics with this message, on the caller's thread. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_panic_here_result {
+  tw_reply reply;
+  uint32_t ok; /* where TW_OK */
+} conformance_panic_here_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_panic_here_prepare(const conformance_client *client,
+                                                      tw_text message, tw_writer *writer,
+                                                      tw_submission *submission, tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0xaf37f91c28ff1cfa), 0, 8);
+  tw_put_text(writer, root, message);
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_PANIC_HERE, "conformance_panic_here",
+                    submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_panic_here_submit(const conformance_client *client,
+                                                     tw_text message, uint64_t deadline_ns,
+                                                     uint64_t token, tw_handle *call,
+                                                     tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_panic_here_prepare(client, message, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_panic_here_read(const conformance_client *client,
+                                                   tw_completion *completion,
+                                                   conformance_panic_here_result *result,
+                                                   tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x4d2bdf193e8526d1), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_panic_here", error);
+    }
+    result->ok = *root;
+    tw_reply_release(&result->reply);
+    return TW_OK;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it on this thread: see tw_call_inline. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_panic_here(const conformance_client *client, tw_text message,
+                                              uint64_t deadline_ns,
+                                              conformance_panic_here_result *result,
+                                              tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_panic_here_prepare(client, message, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call_inline(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_panic_here_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.ask ------------------------------------------------------------------------- */
+
+/* ask: func(key: u64) -> result<string, u32>
+ *
+ * Looks up in the host's oracle, and gives what it said: its text, or the number of the code of how else it ended. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_ask_result {
+  tw_reply reply;
+  tw_text ok; /* where TW_OK */
+  uint32_t error; /* where TW_ERROR */
+} conformance_ask_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_ask_prepare(const conformance_client *client, uint64_t key,
+                                               tw_writer *writer, tw_submission *submission,
+                                               tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x77db3263238feb8e), 0, 8);
+  tw_put(writer, root, &key, sizeof(key));
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_ASK, "conformance_ask", submission,
+                    error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_ask_submit(const conformance_client *client, uint64_t key,
+                                              uint64_t deadline_ns, uint64_t token,
+                                              tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_ask_prepare(client, key, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_ask_read(const conformance_client *client,
+                                            tw_completion *completion,
+                                            conformance_ask_result *result, tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const tw_slice *root = (const tw_slice *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x704be0d8faaffc58), 8);
+    if (!root || !(tw_check_text(reader, *root))) {
+      return tw_reply_malformed(&result->reply, "conformance_ask", error);
+    }
+    result->ok = tw_text_view(result->reply.base, *root);
+    return TW_OK;
+  }
+  if (result->reply.completion.code == TW_ERROR) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x4d2bdf193e8526d1), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_ask", error);
+    }
+    result->error = *root;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_ask(const conformance_client *client, uint64_t key,
+                                       uint64_t deadline_ns, conformance_ask_result *result,
+                                       tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_ask_prepare(client, key, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_ask_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.ask-later ------------------------------------------------------------------- */
+
+/* ask-later: async func(key: u64) -> result<string, u32>
+ *
+ * The same as an `async func`. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_ask_later_result {
+  tw_reply reply;
+  tw_text ok; /* where TW_OK */
+  uint32_t error; /* where TW_ERROR */
+} conformance_ask_later_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_ask_later_prepare(const conformance_client *client,
+                                                     uint64_t key, tw_writer *writer,
+                                                     tw_submission *submission, tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x77db3263238feb8e), 0, 8);
+  tw_put(writer, root, &key, sizeof(key));
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_ASK_LATER, "conformance_ask_later",
+                    submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_ask_later_submit(const conformance_client *client, uint64_t key,
+                                                    uint64_t deadline_ns, uint64_t token,
+                                                    tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_ask_later_prepare(client, key, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_ask_later_read(const conformance_client *client,
+                                                  tw_completion *completion,
+                                                  conformance_ask_later_result *result,
+                                                  tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const tw_slice *root = (const tw_slice *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x704be0d8faaffc58), 8);
+    if (!root || !(tw_check_text(reader, *root))) {
+      return tw_reply_malformed(&result->reply, "conformance_ask_later", error);
+    }
+    result->ok = tw_text_view(result->reply.base, *root);
+    return TW_OK;
+  }
+  if (result->reply.completion.code == TW_ERROR) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x4d2bdf193e8526d1), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_ask_later", error);
+    }
+    result->error = *root;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_ask_later(const conformance_client *client, uint64_t key,
+                                             uint64_t deadline_ns,
+                                             conformance_ask_later_result *result,
+                                             tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_ask_later_prepare(client, key, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_ask_later_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.tell ------------------------------------------------------------------------ */
+
+/* tell: async func(words: list<string>, at: option<u32>) -> result<u64, u32>
+ *
+ * Tells the host's oracle, and gives what it said. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_tell_result {
+  tw_reply reply;
+  uint64_t ok; /* where TW_OK */
+  uint32_t error; /* where TW_ERROR */
+} conformance_tell_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_tell_prepare(const conformance_client *client,
+                                                conformance_list_string_in words,
+                                                const conformance_option_u32 *at,
+                                                tw_writer *writer, tw_submission *submission,
+                                                tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x2f97225a50d5698a), 0, 16);
+  if (!at) {
+    writer->status = TW_ARGUMENT;
+  } else {
+    conformance_list_string_write(writer, root, words);
+    conformance_option_u32_write(writer, root + 8, at);
+  }
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_TELL, "conformance_tell", submission,
+                    error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_tell_submit(const conformance_client *client,
+                                               conformance_list_string_in words,
+                                               const conformance_option_u32 *at,
+                                               uint64_t deadline_ns, uint64_t token,
+                                               tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_tell_prepare(client, words, at, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_tell_read(const conformance_client *client,
+                                             tw_completion *completion,
+                                             conformance_tell_result *result, tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint64_t *root = (const uint64_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x4d35d3193e8d66f2), 8);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_tell", error);
+    }
+    result->ok = *root;
+    tw_reply_release(&result->reply);
+    return TW_OK;
+  }
+  if (result->reply.completion.code == TW_ERROR) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x4d2bdf193e8526d1), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_tell", error);
+    }
+    result->error = *root;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_tell(const conformance_client *client,
+                                        conformance_list_string_in words,
+                                        const conformance_option_u32 *at, uint64_t deadline_ns,
+                                        conformance_tell_result *result, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_tell_prepare(client, words, at, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_tell_read(client, &completion, result, error) : code;
+}
+
 /* ---- conformance.samples --------------------------------------------------------------------- */
 
 /* samples: func(count: u32) -> stream<sample>
  *
- * `count` samples: number i at (i, -i), every field of `all` made of i, a weight and a name where i is even, i % 4 corners. */
+ * `count` samples: number i at (i, -i), every field of `all` made of i, a weight and a name where i is even, i % 4 corners.
+ *
+ * Where its reader is slow, the writer waits; it holds 8192 records. */
 
 /* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
 typedef struct conformance_samples_result {
@@ -8075,7 +9484,9 @@ static inline uint32_t conformance_samples(const conformance_client *client, uin
 
 /* shapes: func(count: u32) -> stream<shape>
  *
- * `count` shapes: a variant as an element. */
+ * `count` shapes: a variant as an element.
+ *
+ * Where its reader is slow, the writer waits; it holds 8192 records. */
 
 /* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
 typedef struct conformance_shapes_result {
@@ -8149,6 +9560,147 @@ static inline uint32_t conformance_shapes(const conformance_client *client, uint
   }
   tw_writer_free(&writer);
   return code == TW_OK ? conformance_shapes_read(client, &completion, result, error) : code;
+}
+
+/* ---- What the service asks of its host ------------------------------------------------------- */
+
+/* Fill in `context` and the functions; the rest is not yours. A function answers by the function below that has its name and `_answer` or `_fail`, or by tw_asked_end: before it returns, or later on any thread with a copy of `*asked`. What it is given is valid until it returns. What nobody answers ends by its deadline. */
+typedef struct conformance_oracle {
+  tw_host tw;
+  void *context;
+  /* `key` in words: even ones have some, odd ones are an error with the key. */
+  void (*look_up)(void *context, const tw_asked *asked, uint64_t key);
+  /* How many bytes the words have, all together, and `at` is added if it is there. */
+  void (*tell)(void *context, const tw_asked *asked, conformance_list_string words,
+               const conformance_option_u32 *at);
+  /* Nothing, and nothing comes back. */
+  void (*nod)(void *context, const tw_asked *asked);
+} conformance_oracle;
+
+/* look-up: func(key: u64) -> result<string, u64> */
+
+/* Answers with the result. TW_STALE: too late. */
+static inline uint32_t conformance_oracle_look_up_answer(const tw_asked *asked, tw_text value,
+                                                         tw_error *error) {
+  tw_writer state;
+  tw_writer *writer = &state;
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x704be0d8faaffc58), 0, 8);
+  tw_put_text(writer, root, value);
+  return tw_asked_answer(asked, writer, TW_OK, error);
+}
+
+/* Answers with the error. TW_STALE: too late. */
+static inline uint32_t conformance_oracle_look_up_fail(const tw_asked *asked, uint64_t value,
+                                                       tw_error *error) {
+  tw_writer state;
+  tw_writer *writer = &state;
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x4d35d3193e8d66f2), 0, 8);
+  tw_put(writer, root, &value, sizeof(value));
+  return tw_asked_answer(asked, writer, TW_ERROR, error);
+}
+
+static inline void conformance_oracle_look_up_serve(const conformance_oracle *host,
+                                                    const tw_asked *asked,
+                                                    const tw_completion *completion) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  const uint8_t *base = completion->data;
+  const void *root = tw_check_root(reader, base, completion->data_size,
+                                   UINT64_C(0x77db3263238feb8e), 8);
+  if (!root) {
+    tw_asked_end(asked, TW_ARGUMENT, "oracle.look-up: the library's message is malformed", NULL);
+  } else if (!host->look_up) {
+    tw_asked_end(asked, TW_CLOSED, "the host has no look-up", NULL);
+  } else {
+    host->look_up(host->context, asked, (*(const uint64_t *)tw_root_at(root, 0)));
+  }
+}
+
+/* tell: func(words: list<string>, at: option<u32>) -> u64 */
+
+/* Answers with the result. TW_STALE: too late. */
+static inline uint32_t conformance_oracle_tell_answer(const tw_asked *asked, uint64_t value,
+                                                      tw_error *error) {
+  tw_writer state;
+  tw_writer *writer = &state;
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x4d35d3193e8d66f2), 0, 8);
+  tw_put(writer, root, &value, sizeof(value));
+  return tw_asked_answer(asked, writer, TW_OK, error);
+}
+
+static inline void conformance_oracle_tell_serve(const conformance_oracle *host,
+                                                 const tw_asked *asked,
+                                                 const tw_completion *completion) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  const uint8_t *base = completion->data;
+  const void *root = tw_check_root(reader, base, completion->data_size,
+                                   UINT64_C(0x2f97225a50d5698a), 16);
+  if (!root || !(conformance_list_string_check(reader, (*(const tw_slice *)tw_root_at(root,
+                                                                                      0)))) || !(conformance_option_u32_check(reader, &(*(const conformance_option_u32 *)tw_root_at(root, 8))))) {
+    tw_asked_end(asked, TW_ARGUMENT, "oracle.tell: the library's message is malformed", NULL);
+  } else if (!host->tell) {
+    tw_asked_end(asked, TW_CLOSED, "the host has no tell", NULL);
+  } else {
+    host->tell(host->context, asked, conformance_list_string_view(base,
+                                                                  (*(const tw_slice *)tw_root_at(root, 0))), &(*(const conformance_option_u32 *)tw_root_at(root, 8)));
+  }
+}
+
+/* nod: func() */
+
+/* Answers with the result. TW_STALE: too late. */
+static inline uint32_t conformance_oracle_nod_answer(const tw_asked *asked, tw_error *error) {
+  tw_writer state;
+  tw_writer *writer = &state;
+  tw_writer_begin(writer, UINT64_C(0xaf64124c8602484e), 0, 0);
+  return tw_asked_answer(asked, writer, TW_OK, error);
+}
+
+static inline void conformance_oracle_nod_serve(const conformance_oracle *host,
+                                                const tw_asked *asked,
+                                                const tw_completion *completion) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  const uint8_t *base = completion->data;
+  const void *root = tw_check_root(reader, base, completion->data_size,
+                                   UINT64_C(0x651bccb0340f0ef8), 0);
+  if (!root) {
+    tw_asked_end(asked, TW_ARGUMENT, "oracle.nod: the library's message is malformed", NULL);
+  } else if (!host->nod) {
+    tw_asked_end(asked, TW_CLOSED, "the host has no nod", NULL);
+  } else {
+    host->nod(host->context, asked);
+  }
+}
+
+static inline void conformance_oracle_serve(tw_host *of, const tw_asked *asked,
+                                            const tw_completion *completion) {
+  const conformance_oracle *host = (const conformance_oracle *)(const void *)of;
+  switch (completion->code) {
+  case 0:
+    conformance_oracle_look_up_serve(host, asked, completion);
+    break;
+  case 1:
+    conformance_oracle_tell_serve(host, asked, completion);
+    break;
+  case 2:
+    conformance_oracle_nod_serve(host, asked, completion);
+    break;
+  default:
+    tw_asked_end(asked, TW_ARGUMENT, "the host has no import of this number", NULL);
+    break;
+  }
+}
+
+/* From now on the functions of `*host` are called for what the client's service asks: on the thread that waits in a
+ * blocking call of this client, or for each TW_HOST_CALL that comes to its port by tw_host_serve. They must not
+ * make blocking calls of this client: those end as TW_WOULD_PARK. `*host` is used until the client is closed, and is
+ * one client's. */
+static inline uint32_t conformance_client_host(conformance_client *client,
+                                               conformance_oracle *host, tw_error *error) {
+  host->tw.serve = conformance_oracle_serve;
+  return tw_client_host(&client->tw, &host->tw, error);
 }
 
 #endif

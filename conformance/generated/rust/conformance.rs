@@ -28,7 +28,7 @@ use thalweg::wire::{self, Decode as _};
 pub const PACKAGE: port::Package = port::Package {
     name: "thalweg:conformance",
     version: "0.1.0",
-    layout: 0x57a7_580f_7033_b481,
+    layout: 0xed64_16d5_ab33_546a,
     methods: &[
         port::Method {
             name: "conformance.echo-bool",
@@ -37,6 +37,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:bool}\nbool\n\n",
         },
@@ -47,6 +48,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:u8}\nu8\n\n",
         },
@@ -57,6 +59,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:u16}\nu16\n\n",
         },
@@ -67,6 +70,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:u32}\nu32\n\n",
         },
@@ -77,6 +81,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:u64}\nu64\n\n",
         },
@@ -87,6 +92,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:s8}\ns8\n\n",
         },
@@ -97,6 +103,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:s16}\ns16\n\n",
         },
@@ -107,6 +114,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:s32}\ns32\n\n",
         },
@@ -117,6 +125,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:s64}\ns64\n\n",
         },
@@ -127,6 +136,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:f32}\nf32\n\n",
         },
@@ -137,6 +147,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:f64}\nf64\n\n",
         },
@@ -147,6 +158,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:char}\nchar\n\n",
         },
@@ -157,6 +169,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:string}\nstring\n\n",
         },
@@ -167,6 +180,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:list<u8>}\nlist<u8>\n\n",
         },
@@ -177,6 +191,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:list<bool>}\nlist<bool>\n\n",
         },
@@ -187,6 +202,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:list<s64>}\nlist<s64>\n\n",
         },
@@ -197,6 +213,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:list<f64>}\nlist<f64>\n\n",
         },
@@ -207,6 +224,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:list<string>}\nlist<string>\n\n",
         },
@@ -217,6 +235,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:list<list<s32>>}\nlist<list<s32>>\n\n",
         },
@@ -227,6 +246,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{value:list<record{x:s32,y:s32}>}\nlist<record{x:s32,",
@@ -240,6 +260,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:option<string>}\noption<string>\n\n",
         },
@@ -250,6 +271,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:option<option<u32>>}\noption<option<u32>>\n\n",
         },
@@ -260,6 +282,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{value:tuple<result<u64,string>>}\ntuple<result<u64,",
@@ -273,6 +296,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:list<result<u32,_>>}\nlist<result<u32,_>>\n\n",
         },
@@ -283,6 +307,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:list<result<_,string>>}\nlist<result<_,string>>\n\n",
         },
@@ -293,6 +318,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:list<result<_,_>>}\nlist<result<_,_>>\n\n",
         },
@@ -303,6 +329,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{value:tuple<u8,string,f64,option<char>>}\ntuple<u8,string,",
@@ -316,6 +343,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:record{x:s32,y:s32}}\nrecord{x:s32,y:s32}\n\n",
         },
@@ -326,6 +354,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:record{x:s32,y:s32}}\nrecord{x:s32,y:s32}\n\n",
         },
@@ -336,6 +365,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{value:record{a-bool:bool,a-u64:u64,a-u8:u8,a-u16:u16,",
@@ -352,6 +382,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{value:record{text:string,bytes:list<u8>,",
@@ -379,6 +410,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{value:record{type:u8,match:string,async:bool,self:u8,",
@@ -400,6 +432,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{value:variant{circle(f64),line(tuple<record{x:s32,y:s32},",
@@ -417,6 +450,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{value:list<variant{circle(f64),line(tuple<record{x:s32,",
@@ -434,6 +468,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:enum{red,green,bool}}\nenum{red,green,bool}\n\n",
         },
@@ -444,6 +479,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{value:list<enum{red,green,bool}>}\nlist<enum{red,green,",
@@ -457,6 +493,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{value:flags{read,write,record}}\nflags{read,write,",
@@ -470,6 +507,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{value:flags{monday,tuesday,wednesday,thursday,friday,",
@@ -484,6 +522,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{value:flags{b0,b1,b2,b3,b4,b5,b6,b7,b8,b9,b10,b11,b12,",
@@ -500,6 +539,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:list<string>}\nlist<string>\n\n",
         },
@@ -510,6 +550,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{value:variant{unknown,code(u32),at(tuple<string,",
@@ -524,6 +565,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{type:u8,match:string,list:list<u16>,",
@@ -538,6 +580,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{}\n_\n\n",
         },
@@ -548,6 +591,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0x4d35_d319_3e8d_66f2,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 8192,
@@ -561,6 +605,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0x60ec_a799_2650_2947,
             element: 0x1fd3_a7e2_bf56_062d,
             is_async: true,
+            options: port::MethodOptions::NONE,
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 256,
@@ -580,6 +625,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0x4d35_d319_3e8d_66f2,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Latest,
                 capacity: 64,
@@ -593,6 +639,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0x4d35_d319_3e8d_66f2,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 8192,
@@ -606,6 +653,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0x4d35_d319_3e8d_66f2,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 64,
@@ -619,6 +667,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{}\nu32\n\n",
         },
@@ -629,6 +678,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0x60ec_a799_2650_2947,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{how:option<variant{unknown,code(u32),at(tuple<string,",
@@ -643,6 +693,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0x60ec_a799_2650_2947,
             element: 0,
             is_async: true,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{how:option<variant{unknown,code(u32),at(tuple<string,",
@@ -657,6 +708,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0xaf64_124c_8602_484e,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{fails:bool}\n_\n_\n",
         },
@@ -667,6 +719,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{message:string}\nu32\n\n",
         },
@@ -677,6 +730,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: true,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{message:string}\nu32\n\n",
         },
@@ -687,6 +741,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: true,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{}\n_\n\n",
         },
@@ -697,6 +752,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: true,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{milliseconds:u32}\nu32\n\n",
         },
@@ -707,6 +763,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{start:u64}\nown<counter>\n\n",
         },
@@ -717,6 +774,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{self:borrow<counter>,amount:u64}\nu64\n\n",
         },
@@ -727,6 +785,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{self:borrow<counter>}\nu64\n\n",
         },
@@ -737,6 +796,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: true,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{self:borrow<counter>}\nu64\n\n",
         },
@@ -747,6 +807,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0x4d35_d319_3e8d_66f2,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 1_048_576,
@@ -760,6 +821,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{left:borrow<counter>,",
@@ -773,6 +835,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{counter:own<counter>}\nu64\n\n",
         },
@@ -783,6 +846,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0x60ec_a799_2650_2947,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{value:u32}\nown<even>\nvariant{unknown,code(u32),",
@@ -796,6 +860,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{self:borrow<even>}\nu32\n\n",
         },
@@ -806,8 +871,148 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{}\nu32\n\n",
+        },
+        port::Method {
+            name: "conformance.echo-key",
+            params: 0x94c4_cfef_6c18_ecd9,
+            ok: 0x9df1_4221_c82e_c239,
+            error: 0,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{value:list<u8,16>}\nlist<u8,16>\n\n",
+        },
+        port::Method {
+            name: "conformance.echo-three",
+            params: 0x5a9b_e31b_7095_90b7,
+            ok: 0xc6ca_42ba_1665_8413,
+            error: 0,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{value:list<s64,3>}\nlist<s64,3>\n\n",
+        },
+        port::Method {
+            name: "conformance.echo-fixed",
+            params: 0x1a26_d9db_a60a_efb0,
+            ok: 0xfcb5_c6c1_5130_058a,
+            error: 0,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: concat!(
+                "record{value:record{flag:bool,key:list<u8,5>,place:list<f64,3>,",
+                "names:list<string,2>,grid:list<list<u16,2>,2>,",
+                "colors:list<enum{red,green,bool},2>,",
+                "maybe:option<list<option<string>,2>>,corners:list<record{x:s32,",
+                "y:s32},2>}}\nrecord{flag:bool,key:list<u8,5>,place:list<f64,3>,",
+                "names:list<string,2>,grid:list<list<u16,2>,2>,",
+                "colors:list<enum{red,green,bool},2>,",
+                "maybe:option<list<option<string>,2>>,corners:list<record{x:s32,",
+                "y:s32},2>}\n\n"
+            ),
+        },
+        port::Method {
+            name: "conformance.echo-keys",
+            params: 0xa224_9c6f_bcf5_3102,
+            ok: 0x0d9c_1c26_4335_a61a,
+            error: 0,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{value:list<list<u8,2>>}\nlist<list<u8,2>>\n\n",
+        },
+        port::Method {
+            name: "conformance.many",
+            params: 0x458e_41da_0c4b_cb95,
+            ok: 0xa2b8_d302_cdf6_f855,
+            error: 0,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: concat!(
+                "record{a:u8,b:u16,c:u32,d:u64,e:u8,f:string,g:u16,h:u32,",
+                "i:list<u8>,j:u64,k:u8,n:option<string>,counter:borrow<counter>,",
+                "m:u16}\ntuple<u64,string>\n\n"
+            ),
+        },
+        port::Method {
+            name: "conformance.twice",
+            params: 0xa561_5093_16e0_793d,
+            ok: 0x4d35_d319_3e8d_66f2,
+            error: 0,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions { is_inline: true },
+            stream: None,
+            description: "record{value:u32}\nu64\n\n",
+        },
+        port::Method {
+            name: "conformance.fail-here",
+            params: 0xb73d_e2d8_8b47_9bcf,
+            ok: 0x4d35_d319_3e8d_66f2,
+            error: 0x60ec_a799_2650_2947,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions { is_inline: true },
+            stream: None,
+            description: concat!(
+                "record{how:option<variant{unknown,code(u32),at(tuple<string,",
+                "record{x:s32,y:s32}>)}>}\nu64\nvariant{unknown,code(u32),",
+                "at(tuple<string,record{x:s32,y:s32}>)}\n"
+            ),
+        },
+        port::Method {
+            name: "conformance.panic-here",
+            params: 0xaf37_f91c_28ff_1cfa,
+            ok: 0x4d2b_df19_3e85_26d1,
+            error: 0,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions { is_inline: true },
+            stream: None,
+            description: "record{message:string}\nu32\n\n",
+        },
+        port::Method {
+            name: "conformance.ask",
+            params: 0x77db_3263_238f_eb8e,
+            ok: 0x704b_e0d8_faaf_fc58,
+            error: 0x4d2b_df19_3e85_26d1,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{key:u64}\nstring\nu32\n",
+        },
+        port::Method {
+            name: "conformance.ask-later",
+            params: 0x77db_3263_238f_eb8e,
+            ok: 0x704b_e0d8_faaf_fc58,
+            error: 0x4d2b_df19_3e85_26d1,
+            element: 0,
+            is_async: true,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{key:u64}\nstring\nu32\n",
+        },
+        port::Method {
+            name: "conformance.tell",
+            params: 0x2f97_225a_50d5_698a,
+            ok: 0x4d35_d319_3e8d_66f2,
+            error: 0x4d2b_df19_3e85_26d1,
+            element: 0,
+            is_async: true,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{words:list<string>,at:option<u32>}\nu64\nu32\n",
         },
         port::Method {
             name: "conformance.samples",
@@ -816,6 +1021,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0x4873_51e4_89ee_85f2,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 8192,
@@ -844,6 +1050,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0x418e_0a15_219a_a3ec,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 8192,
@@ -856,6 +1063,41 @@ pub const PACKAGE: port::Package = port::Package {
                 "y:s32},record{x:s32,y:s32}>),label(string),",
                 "polygon(list<record{x:s32,y:s32}>),nothing,static(u8)}"
             ),
+        },
+    ],
+    imports: &[
+        port::Method {
+            name: "oracle.look-up",
+            params: 0x77db_3263_238f_eb8e,
+            ok: 0x704b_e0d8_faaf_fc58,
+            error: 0x4d35_d319_3e8d_66f2,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{key:u64}\nstring\nu64\n",
+        },
+        port::Method {
+            name: "oracle.tell",
+            params: 0x2f97_225a_50d5_698a,
+            ok: 0x4d35_d319_3e8d_66f2,
+            error: 0,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{words:list<string>,at:option<u32>}\nu64\n\n",
+        },
+        port::Method {
+            name: "oracle.nod",
+            params: 0x651b_ccb0_340f_0ef8,
+            ok: 0xaf64_124c_8602_484e,
+            error: 0,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{}\n_\n\n",
         },
     ],
 };
@@ -2907,6 +3149,202 @@ impl wire::cbor::Cbor for Item {
     }
 }
 
+/// Lists of a fixed length, in place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fixed {
+    /// WIT's `flag`.
+    pub flag: bool,
+    /// WIT's `key`.
+    pub key: [u8; 5],
+    /// WIT's `place`.
+    pub place: [f64; 3],
+    /// WIT's `names`.
+    pub names: [String; 2],
+    /// WIT's `grid`.
+    pub grid: [[u16; 2]; 2],
+    /// WIT's `colors`.
+    pub colors: [Color; 2],
+    /// WIT's `maybe`.
+    pub maybe: Option<[Option<String>; 2]>,
+    /// WIT's `corners`.
+    pub corners: [Point; 2],
+}
+
+/// [`Fixed`] in place: what a reader sees, and what a writer may pass.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FixedView<'a> {
+    /// WIT's `flag`.
+    pub flag: bool,
+    /// WIT's `key`.
+    pub key: [u8; 5],
+    /// WIT's `place`.
+    pub place: [f64; 3],
+    /// WIT's `names`.
+    pub names: [&'a str; 2],
+    /// WIT's `grid`.
+    pub grid: [[u16; 2]; 2],
+    /// WIT's `colors`.
+    pub colors: [Color; 2],
+    /// WIT's `maybe`.
+    pub maybe: Option<[Option<&'a str>; 2]>,
+    /// WIT's `corners`.
+    pub corners: [Point; 2],
+}
+
+impl wire::Encode for FixedView<'_> {
+    type As = Fixed;
+
+    #[inline]
+    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
+        self.flag.encode(to, at);
+        self.key.encode(to, at + 1);
+        self.place.encode(to, at + 8);
+        self.names.encode(to, at + 32);
+        self.grid.encode(to, at + 48);
+        self.colors.encode(to, at + 56);
+        self.maybe.encode(to, at + 60);
+        self.corners.encode(to, at + 88);
+    }
+}
+
+impl wire::Encode for Fixed {
+    type As = Fixed;
+
+    #[inline]
+    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
+        self.as_view().encode(to, at);
+    }
+}
+
+impl wire::Decode for Fixed {
+    const SIZE: u32 = 104;
+    const ALIGN: u32 = 8;
+    const SHAPE: wire::Shape = wire::Shape::Parts(&[
+        wire::Shape::Text("record{flag:bool,key:list<u8,5>,place:list<f64,3>,"),
+        wire::Shape::Text("names:list<string,2>,grid:list<list<u16,2>,2>,colors:list<"),
+        Color::SHAPE,
+        wire::Shape::Text(",2>,maybe:option<list<option<string>,2>>,corners:list<"),
+        Point::SHAPE,
+        wire::Shape::Text(",2>}"),
+    ]);
+    const DEPTH: u32 = 4;
+
+    type View<'a> = FixedView<'a>;
+
+    #[inline]
+    fn check(from: &mut wire::Checker<'_>, at: u32) -> Result<(), wire::Malformed> {
+        <bool as wire::Decode>::check(from, at)?;
+        <[u8; 5] as wire::Decode>::check(from, at + 1)?;
+        <[f64; 3] as wire::Decode>::check(from, at + 8)?;
+        <[String; 2] as wire::Decode>::check(from, at + 32)?;
+        <[[u16; 2]; 2] as wire::Decode>::check(from, at + 48)?;
+        <[Color; 2] as wire::Decode>::check(from, at + 56)?;
+        <Option<[Option<String>; 2]> as wire::Decode>::check(from, at + 60)?;
+        <[Point; 2] as wire::Decode>::check(from, at + 88)
+    }
+
+    #[inline]
+    fn view<'a>(from: wire::Bytes<'a>, at: u32) -> FixedView<'a> {
+        FixedView {
+            flag: <bool as wire::Decode>::view(from, at),
+            key: <[u8; 5] as wire::Decode>::view(from, at + 1),
+            place: <[f64; 3] as wire::Decode>::view(from, at + 8),
+            names: <[String; 2] as wire::Decode>::view(from, at + 32),
+            grid: <[[u16; 2]; 2] as wire::Decode>::view(from, at + 48),
+            colors: <[Color; 2] as wire::Decode>::view(from, at + 56),
+            maybe: <Option<[Option<String>; 2]> as wire::Decode>::view(from, at + 60),
+            corners: <[Point; 2] as wire::Decode>::view(from, at + 88),
+        }
+    }
+
+    fn owned(view: FixedView<'_>) -> Fixed {
+        Fixed {
+            flag: view.flag,
+            key: view.key,
+            place: view.place,
+            names: <[String; 2] as wire::Decode>::owned(view.names),
+            grid: view.grid,
+            colors: view.colors,
+            maybe: <Option<[Option<String>; 2]> as wire::Decode>::owned(view.maybe),
+            corners: view.corners,
+        }
+    }
+
+    #[inline]
+    fn as_view(&self) -> FixedView<'_> {
+        FixedView {
+            flag: self.flag,
+            key: self.key,
+            place: self.place,
+            names: self.names.as_view(),
+            grid: self.grid,
+            colors: self.colors,
+            maybe: self.maybe.as_view(),
+            corners: self.corners,
+        }
+    }
+}
+
+// What the generators for the other languages know this type by.
+const _: () = assert!(<Fixed as wire::Decode>::HASH == 0xfcb5_c6c1_5130_058a);
+
+impl wire::cbor::Cbor for Fixed {
+    fn write(view: FixedView<'_>, to: &mut wire::cbor::Writer) {
+        to.map(8);
+        to.text("key");
+        <[u8; 5] as wire::cbor::Cbor>::write(view.key, to);
+        to.text("flag");
+        <bool as wire::cbor::Cbor>::write(view.flag, to);
+        to.text("grid");
+        <[[u16; 2]; 2] as wire::cbor::Cbor>::write(view.grid, to);
+        to.text("maybe");
+        <Option<[Option<String>; 2]> as wire::cbor::Cbor>::write(view.maybe, to);
+        to.text("names");
+        <[String; 2] as wire::cbor::Cbor>::write(view.names, to);
+        to.text("place");
+        <[f64; 3] as wire::cbor::Cbor>::write(view.place, to);
+        to.text("colors");
+        <[Color; 2] as wire::cbor::Cbor>::write(view.colors, to);
+        to.text("corners");
+        <[Point; 2] as wire::cbor::Cbor>::write(view.corners, to);
+    }
+
+    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<Fixed, wire::cbor::Refused> {
+        let mut f0 = None;
+        let mut f1 = None;
+        let mut f2 = None;
+        let mut f3 = None;
+        let mut f4 = None;
+        let mut f5 = None;
+        let mut f6 = None;
+        let mut f7 = None;
+        let mut fields = from.map()?;
+        while let Some(key) = from.key(&mut fields)? {
+            match &*key {
+                "flag" => from.field(&mut f0)?,
+                "key" => from.field(&mut f1)?,
+                "place" => from.field(&mut f2)?,
+                "names" => from.field(&mut f3)?,
+                "grid" => from.field(&mut f4)?,
+                "colors" => from.field(&mut f5)?,
+                "maybe" => from.field(&mut f6)?,
+                "corners" => from.field(&mut f7)?,
+                _ => return Err(from.refused(wire::cbor::Rule::Unknown)),
+            }
+        }
+        Ok(Fixed {
+            flag: from.required(f0)?,
+            key: from.required(f1)?,
+            place: from.required(f2)?,
+            names: from.required(f3)?,
+            grid: from.required(f4)?,
+            colors: from.required(f5)?,
+            maybe: from.required(f6)?,
+            corners: from.required(f7)?,
+        })
+    }
+}
+
 /// An element of a stream with numbers at several depths, and with what is no number.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
@@ -3121,12 +3559,213 @@ impl wire::cbor::Cbor for Sample {
     }
 }
 
+/// The parameters of `conformance.many`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ManyParams {
+    /// WIT's `a`.
+    pub a: u8,
+    /// WIT's `b`.
+    pub b: u16,
+    /// WIT's `c`.
+    pub c: u32,
+    /// WIT's `d`.
+    pub d: u64,
+    /// WIT's `e`.
+    pub e: u8,
+    /// WIT's `f`.
+    pub f: String,
+    /// WIT's `g`.
+    pub g: u16,
+    /// WIT's `h`.
+    pub h: u32,
+    /// WIT's `i`.
+    pub i: Vec<u8>,
+    /// WIT's `j`.
+    pub j: u64,
+    /// WIT's `k`.
+    pub k: u8,
+    /// WIT's `n`.
+    pub n: Option<String>,
+    /// WIT's `counter`.
+    pub counter: wire::Handle,
+    /// WIT's `m`.
+    pub m: u16,
+}
+
+/// [`ManyParams`] in place: what a reader sees, and what a writer may pass.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ManyParamsView<'a> {
+    /// WIT's `a`.
+    pub a: u8,
+    /// WIT's `b`.
+    pub b: u16,
+    /// WIT's `c`.
+    pub c: u32,
+    /// WIT's `d`.
+    pub d: u64,
+    /// WIT's `e`.
+    pub e: u8,
+    /// WIT's `f`.
+    pub f: &'a str,
+    /// WIT's `g`.
+    pub g: u16,
+    /// WIT's `h`.
+    pub h: u32,
+    /// WIT's `i`.
+    pub i: wire::ListView<'a, u8>,
+    /// WIT's `j`.
+    pub j: u64,
+    /// WIT's `k`.
+    pub k: u8,
+    /// WIT's `n`.
+    pub n: Option<&'a str>,
+    /// WIT's `counter`.
+    pub counter: wire::Handle,
+    /// WIT's `m`.
+    pub m: u16,
+}
+
+impl wire::Encode for ManyParamsView<'_> {
+    type As = ManyParams;
+
+    #[inline]
+    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
+        let mut words = [0; 17];
+        words[0..1].copy_from_slice(&self.a.to_le_bytes());
+        words[2..4].copy_from_slice(&self.b.to_le_bytes());
+        words[4..8].copy_from_slice(&self.c.to_le_bytes());
+        words[8..16].copy_from_slice(&self.d.to_le_bytes());
+        words[16..17].copy_from_slice(&self.e.to_le_bytes());
+        to.words(at, words);
+        self.f.encode(to, at + 20);
+        let mut words = [0; 8];
+        words[0..2].copy_from_slice(&self.g.to_le_bytes());
+        words[4..8].copy_from_slice(&self.h.to_le_bytes());
+        to.words(at + 28, words);
+        self.i.encode(to, at + 36);
+        let mut words = [0; 9];
+        words[0..8].copy_from_slice(&self.j.to_le_bytes());
+        words[8..9].copy_from_slice(&self.k.to_le_bytes());
+        to.words(at + 48, words);
+        self.n.encode(to, at + 60);
+        self.counter.encode(to, at + 72);
+        self.m.encode(to, at + 76);
+    }
+
+    fn handles(&self, given: bool) -> u32 {
+        self.counter.handles(given)
+    }
+}
+
+impl wire::Encode for ManyParams {
+    type As = ManyParams;
+
+    #[inline]
+    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
+        self.as_view().encode(to, at);
+    }
+
+    fn handles(&self, given: bool) -> u32 {
+        self.as_view().handles(given)
+    }
+}
+
+impl wire::Decode for ManyParams {
+    const SIZE: u32 = 80;
+    const ALIGN: u32 = 8;
+    const SHAPE: wire::Shape = wire::Shape::Parts(&[
+        wire::Shape::Text("record{a:u8,b:u16,c:u32,d:u64,e:u8,f:string,g:u16,h:u32,"),
+        wire::Shape::Text("i:list<u8>,j:u64,k:u8,n:option<string>,counter:borrow<counter>,"),
+        wire::Shape::Text("m:u16}"),
+    ]);
+    const DEPTH: u32 = 2;
+    const HOLDS: bool = true;
+
+    type View<'a> = ManyParamsView<'a>;
+
+    #[inline]
+    fn check(from: &mut wire::Checker<'_>, at: u32) -> Result<(), wire::Malformed> {
+        <String as wire::Decode>::check(from, at + 20)?;
+        <Vec<u8> as wire::Decode>::check(from, at + 36)?;
+        <Option<String> as wire::Decode>::check(from, at + 60)?;
+        <wire::Handle as wire::Decode>::check(from, at + 72)
+    }
+
+    #[inline]
+    fn view<'a>(from: wire::Bytes<'a>, at: u32) -> ManyParamsView<'a> {
+        let words_0: [u8; 17] = from.words(at);
+        let words_28: [u8; 8] = from.words(at + 28);
+        let words_48: [u8; 9] = from.words(at + 48);
+        ManyParamsView {
+            a: u8::from_le_bytes(wire::word(&words_0, 0)),
+            b: u16::from_le_bytes(wire::word(&words_0, 2)),
+            c: u32::from_le_bytes(wire::word(&words_0, 4)),
+            d: u64::from_le_bytes(wire::word(&words_0, 8)),
+            e: u8::from_le_bytes(wire::word(&words_0, 16)),
+            f: <String as wire::Decode>::view(from, at + 20),
+            g: u16::from_le_bytes(wire::word(&words_28, 0)),
+            h: u32::from_le_bytes(wire::word(&words_28, 4)),
+            i: <Vec<u8> as wire::Decode>::view(from, at + 36),
+            j: u64::from_le_bytes(wire::word(&words_48, 0)),
+            k: u8::from_le_bytes(wire::word(&words_48, 8)),
+            n: <Option<String> as wire::Decode>::view(from, at + 60),
+            counter: <wire::Handle as wire::Decode>::view(from, at + 72),
+            m: <u16 as wire::Decode>::view(from, at + 76),
+        }
+    }
+
+    fn owned(view: ManyParamsView<'_>) -> ManyParams {
+        ManyParams {
+            a: view.a,
+            b: view.b,
+            c: view.c,
+            d: view.d,
+            e: view.e,
+            f: <String as wire::Decode>::owned(view.f),
+            g: view.g,
+            h: view.h,
+            i: <Vec<u8> as wire::Decode>::owned(view.i),
+            j: view.j,
+            k: view.k,
+            n: <Option<String> as wire::Decode>::owned(view.n),
+            counter: view.counter,
+            m: view.m,
+        }
+    }
+
+    #[inline]
+    fn as_view(&self) -> ManyParamsView<'_> {
+        ManyParamsView {
+            a: self.a,
+            b: self.b,
+            c: self.c,
+            d: self.d,
+            e: self.e,
+            f: self.f.as_view(),
+            g: self.g,
+            h: self.h,
+            i: self.i.as_view(),
+            j: self.j,
+            k: self.k,
+            n: self.n.as_view(),
+            counter: self.counter,
+            m: self.m,
+        }
+    }
+}
+
+// What the generators for the other languages know this type by.
+const _: () = assert!(<ManyParams as wire::Decode>::HASH == 0x458e_41da_0c4b_cb95);
+
 /// What every language must do alike: each value type there and back, streams, resources, and every way in which a
 /// call can end.
 ///
 /// Implement it and hand it to the server below. A `func` is answered when it returns; it runs on the instance's actor, one call at a
 /// time. An `async func` returns a [`port::Task`], which goes on in an actor of its own while the next call is served.
 pub trait Conformance: Sized + Send + 'static {
+    /// Serves the functions that run on the caller's thread.
+    type Inline: ConformanceInline;
+
     /// A number that is kept.
     type Counter: Counter;
 
@@ -3294,9 +3933,13 @@ pub trait Conformance: Sized + Send + 'static {
     fn nothing(&mut self, call: &port::Call);
 
     /// `count` numbers from `first` on.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
     fn count(&mut self, call: &port::Call, first: u64, count: u64) -> port::StreamReader<u64>;
 
     /// `count` items: number i, name `item i`, i % 3 tags, a blob where i is even.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 256 records.
     fn items(
         &mut self,
         call: &port::Call,
@@ -3304,12 +3947,18 @@ pub trait Conformance: Sized + Send + 'static {
     ) -> port::Task<Result<port::StreamReader<Item>, Failure>>;
 
     /// `count` numbers from 0 on, as fast as it goes; a slow reader gets the newest.
+    ///
+    /// Where its reader is slow, a newer record replaces the one that waits, which is counted.
     fn latest(&mut self, call: &port::Call, count: u64) -> port::StreamReader<u64>;
 
     /// `after` numbers from 0 on, then the service panics in the middle of the stream.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
     fn breaks(&mut self, call: &port::Call, after: u64) -> port::StreamReader<u64>;
 
     /// Numbers without an end, until the stream is closed or the call's client goes.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 64 records.
     fn endless(&mut self, call: &port::Call) -> port::StreamReader<u64>;
 
     /// How many of the streams of `endless` still run.
@@ -3360,10 +4009,60 @@ pub trait Conformance: Sized + Send + 'static {
     /// How many counters live.
     fn counters(&mut self, call: &port::Call) -> u32;
 
+    /// WIT's `conformance.echo-key`.
+    fn echo_key(&mut self, call: &port::Call, value: [u8; 16]) -> [u8; 16];
+
+    /// WIT's `conformance.echo-three`.
+    fn echo_three(&mut self, call: &port::Call, value: [i64; 3]) -> [i64; 3];
+
+    /// WIT's `conformance.echo-fixed`.
+    fn echo_fixed(&mut self, call: &port::Call, value: Fixed) -> Fixed;
+
+    /// WIT's `conformance.echo-keys`.
+    fn echo_keys(&mut self, call: &port::Call, value: Vec<[u8; 2]>) -> Vec<[u8; 2]>;
+
+    /// More parameters than a tuple has fields: the sum of the numbers, and the texts one after the other.
+    fn many(
+        &mut self,
+        call: &port::Call,
+        a: u8,
+        b: u16,
+        c: u32,
+        d: u64,
+        e: u8,
+        f: String,
+        g: u16,
+        h: u32,
+        i: Vec<u8>,
+        j: u64,
+        k: u8,
+        n: Option<String>,
+        counter: std::sync::Arc<Self::Counter>,
+        m: u16,
+    ) -> (u64, String);
+
+    /// Looks up in the host's oracle, and gives what it said: its text, or the number of the code of how else it ended.
+    fn ask(&mut self, call: &port::Call, key: u64) -> Result<String, u32>;
+
+    /// The same as an `async func`.
+    fn ask_later(&mut self, call: &port::Call, key: u64) -> port::Task<Result<String, u32>>;
+
+    /// Tells the host's oracle, and gives what it said.
+    fn tell(
+        &mut self,
+        call: &port::Call,
+        words: Vec<String>,
+        at: Option<u32>,
+    ) -> port::Task<Result<u64, u32>>;
+
     /// `count` samples: number i at (i, -i), every field of `all` made of i, a weight and a name where i is even, i % 4 corners.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
     fn samples(&mut self, call: &port::Call, count: u32) -> port::StreamReader<Sample>;
 
     /// `count` shapes: a variant as an element.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
     fn shapes(&mut self, call: &port::Call, count: u32) -> port::StreamReader<Shape>;
 }
 
@@ -3379,6 +4078,8 @@ pub trait Counter: Sized + Send + Sync + 'static {
     fn value_later(self: std::sync::Arc<Self>, call: &port::Call) -> port::Task<u64>;
 
     /// What it was after each of the last additions, `count` of them made now, of 1 each.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 1048576 records.
     fn steps(&self, call: &port::Call, count: u32) -> port::StreamReader<u64>;
 }
 
@@ -3470,10 +4171,22 @@ impl<S: Conformance> port::Service for ConformanceServer<S> {
             63 => self.serve_even(incoming),
             64 => self.serve_even_method_half(incoming),
             65 => self.serve_counters(incoming),
-            66 => self.serve_samples(incoming),
-            67 => self.serve_shapes(incoming),
+            66 => self.serve_echo_key(incoming),
+            67 => self.serve_echo_three(incoming),
+            68 => self.serve_echo_fixed(incoming),
+            69 => self.serve_echo_keys(incoming),
+            70 => self.serve_many(incoming),
+            74 => self.serve_ask(incoming),
+            75 => self.serve_ask_later(incoming),
+            76 => self.serve_tell(incoming),
+            77 => self.serve_samples(incoming),
+            78 => self.serve_shapes(incoming),
             other => unreachable!("the core passes on methods of the package alone, not {other}"),
         }
+    }
+
+    fn inline() -> Option<Box<dyn port::Inline>> {
+        Some(Box::new(ConformanceInlined(S::Inline::default())))
     }
 }
 
@@ -4120,6 +4833,122 @@ impl<S: Conformance> ConformanceServer<S> {
         incoming.reply(&result)
     }
 
+    fn serve_echo_key(&mut self, incoming: port::Incoming) {
+        let (value,) = match incoming.params::<([u8; 16],)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.echo_key(incoming.call(), value);
+        incoming.reply(&result)
+    }
+
+    fn serve_echo_three(&mut self, incoming: port::Incoming) {
+        let (value,) = match incoming.params::<([i64; 3],)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.echo_three(incoming.call(), value);
+        incoming.reply(&result)
+    }
+
+    fn serve_echo_fixed(&mut self, incoming: port::Incoming) {
+        let (value,) = match incoming.params::<(Fixed,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.echo_fixed(incoming.call(), value);
+        incoming.reply(&result)
+    }
+
+    fn serve_echo_keys(&mut self, incoming: port::Incoming) {
+        let (value,) = match incoming.params::<(Vec<[u8; 2]>,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.echo_keys(incoming.call(), value);
+        incoming.reply(&result)
+    }
+
+    fn serve_many(&mut self, incoming: port::Incoming) {
+        let ManyParams {
+            a,
+            b,
+            c,
+            d,
+            e,
+            f,
+            g,
+            h,
+            i,
+            j,
+            k,
+            n,
+            counter,
+            m,
+        } = match incoming.params::<ManyParams>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let counter = match incoming.borrow::<S::Counter>(counter) {
+            Ok(resource) => resource,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.many(
+            incoming.call(),
+            a,
+            b,
+            c,
+            d,
+            e,
+            f,
+            g,
+            h,
+            i,
+            j,
+            k,
+            n,
+            counter,
+            m,
+        );
+        incoming.reply(&result)
+    }
+
+    fn serve_ask(&mut self, incoming: port::Incoming) {
+        let (key,) = match incoming.params::<(u64,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.ask(incoming.call(), key);
+        match result {
+            Ok(value) => incoming.reply(&value),
+            Err(error) => incoming.reply_error(&error),
+        }
+    }
+
+    fn serve_ask_later(&mut self, incoming: port::Incoming) {
+        let (key,) = match incoming.params::<(u64,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let task = self.0.ask_later(incoming.call(), key);
+        incoming.run(task, |incoming, result| match result {
+            Ok(value) => incoming.reply(&value),
+            Err(error) => incoming.reply_error(&error),
+        });
+    }
+
+    fn serve_tell(&mut self, incoming: port::Incoming) {
+        let (words, at) = match incoming.params::<(Vec<String>, Option<u32>)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let task = self.0.tell(incoming.call(), words, at);
+        incoming.run(task, |incoming, result| match result {
+            Ok(value) => incoming.reply(&value),
+            Err(error) => incoming.reply_error(&error),
+        });
+    }
+
     fn serve_samples(&mut self, incoming: port::Incoming) {
         let (count,) = match incoming.params::<(u32,)>() {
             Ok(params) => params,
@@ -4139,6 +4968,67 @@ impl<S: Conformance> ConformanceServer<S> {
     }
 }
 
+/// The functions of `conformance` that run on the caller's thread: `Conformance::Inline`.
+///
+/// One is made for each instance, and any number of threads are in it at a time. It does not see what implements [`Conformance`],
+/// and no function of it may wait for anything. A panic ends the call, and this lives on.
+pub trait ConformanceInline: Default + Send + Sync + 'static {
+    /// Twice the number, on the caller's thread.
+    fn twice(&self, value: u32) -> u64;
+
+    /// As `fail`, on the caller's thread.
+    fn fail_here(&self, how: Option<Failure>) -> Result<u64, Failure>;
+
+    /// Panics with this message, on the caller's thread.
+    fn panic_here(&self, message: String) -> u32;
+}
+
+/// The glue of [`ConformanceInline`].
+struct ConformanceInlined<I>(I);
+
+impl<I: ConformanceInline> port::Inline for ConformanceInlined<I> {
+    fn dispatch(&self, incoming: port::Inlined<'_>) {
+        match incoming.method() {
+            71 => self.serve_twice(incoming),
+            72 => self.serve_fail_here(incoming),
+            73 => self.serve_panic_here(incoming),
+            other => unreachable!("the core passes on inline methods alone, not {other}"),
+        }
+    }
+}
+
+impl<I: ConformanceInline> ConformanceInlined<I> {
+    fn serve_twice(&self, incoming: port::Inlined<'_>) {
+        let (value,) = match incoming.params::<(u32,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.twice(value);
+        incoming.reply(&result)
+    }
+
+    fn serve_fail_here(&self, incoming: port::Inlined<'_>) {
+        let (how,) = match incoming.params::<(Option<Failure>,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.fail_here(how);
+        match result {
+            Ok(value) => incoming.reply(&value),
+            Err(error) => incoming.reply_error(&error),
+        }
+    }
+
+    fn serve_panic_here(&self, incoming: port::Inlined<'_>) {
+        let (message,) = match incoming.params::<(String,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.panic_here(message);
+        incoming.reply(&result)
+    }
+}
+
 /// Calls an instance of its own of the service. Clones share the instance; the last one to go closes it.
 #[derive(Clone, Debug)]
 pub struct ConformanceClient {
@@ -4154,6 +5044,19 @@ impl ConformanceClient {
         make: impl Fn() -> S + Send + 'static,
     ) -> Result<Self, port::Failure> {
         let client = port::Client::start(move || ConformanceServer::new(make()))?;
+        Ok(Self { client })
+    }
+
+    /// Starts an instance of what `make` makes, and one of what `host` makes, which answers what it asks.
+    ///
+    /// # Errors
+    /// The runtime could not be started.
+    pub fn start_with_host<S: Conformance, H: Oracle>(
+        make: impl Fn() -> S + Send + 'static,
+        host: impl Fn() -> H + Send + 'static,
+    ) -> Result<Self, port::Failure> {
+        let host = port::Client::start(move || OracleServer::new(host()))?;
+        let client = port::Client::start_with_host(move || ConformanceServer::new(make()), &host)?;
         Ok(Self { client })
     }
 
@@ -4484,6 +5387,8 @@ impl ConformanceClient {
     }
 
     /// `count` numbers from `first` on.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
     pub fn count(
         &self,
         first: u64,
@@ -4494,24 +5399,32 @@ impl ConformanceClient {
     }
 
     /// `count` items: number i, name `item i`, i % 3 tags, a blob where i is even.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 256 records.
     pub fn items(&self, count: u64) -> port::Pending<port::StreamReader<Item>, Failure> {
         self.client
             .call(44, &(count,), |reply| reply.stream::<Item>())
     }
 
     /// `count` numbers from 0 on, as fast as it goes; a slow reader gets the newest.
+    ///
+    /// Where its reader is slow, a newer record replaces the one that waits, which is counted.
     pub fn latest(&self, count: u64) -> port::Pending<port::StreamReader<u64>, port::NoError> {
         self.client
             .call(45, &(count,), |reply| reply.stream::<u64>())
     }
 
     /// `after` numbers from 0 on, then the service panics in the middle of the stream.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
     pub fn breaks(&self, after: u64) -> port::Pending<port::StreamReader<u64>, port::NoError> {
         self.client
             .call(46, &(after,), |reply| reply.stream::<u64>())
     }
 
     /// Numbers without an end, until the stream is closed or the call's client goes.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 64 records.
     pub fn endless(&self) -> port::Pending<port::StreamReader<u64>, port::NoError> {
         self.client.call(47, &(), |reply| reply.stream::<u64>())
     }
@@ -4602,16 +5515,139 @@ impl ConformanceClient {
         self.client.call(65, &(), |reply| reply.value::<u32>())
     }
 
+    /// WIT's `conformance.echo-key`.
+    pub fn echo_key(&self, value: [u8; 16]) -> port::Pending<[u8; 16], port::NoError> {
+        self.client
+            .call(66, &(value,), |reply| reply.value::<[u8; 16]>())
+    }
+
+    /// WIT's `conformance.echo-three`.
+    pub fn echo_three(&self, value: [i64; 3]) -> port::Pending<[i64; 3], port::NoError> {
+        self.client
+            .call(67, &(value,), |reply| reply.value::<[i64; 3]>())
+    }
+
+    /// WIT's `conformance.echo-fixed`.
+    pub fn echo_fixed(
+        &self,
+        value: &dyn wire::Encode<As = Fixed>,
+    ) -> port::Pending<Fixed, port::NoError> {
+        self.client
+            .call(68, &(value,), |reply| reply.value::<Fixed>())
+    }
+
+    /// WIT's `conformance.echo-keys`.
+    pub fn echo_keys(
+        &self,
+        value: &dyn wire::Encode<As = Vec<[u8; 2]>>,
+    ) -> port::Pending<Vec<[u8; 2]>, port::NoError> {
+        self.client
+            .call(69, &(value,), |reply| reply.value::<Vec<[u8; 2]>>())
+    }
+
+    /// More parameters than a tuple has fields: the sum of the numbers, and the texts one after the other.
+    pub fn many(
+        &self,
+        a: u8,
+        b: u16,
+        c: u32,
+        d: u64,
+        e: u8,
+        f: &str,
+        g: u16,
+        h: u32,
+        i: &[u8],
+        j: u64,
+        k: u8,
+        n: &dyn wire::Encode<As = Option<String>>,
+        counter: &CounterClient,
+        m: u16,
+    ) -> port::Pending<(u64, String), port::NoError> {
+        self.client.call(
+            70,
+            &{
+                let counter = counter.own.handle();
+                wire::written::<ManyParams>(
+                    move |to, at| {
+                        wire::Encode::encode(&a, to, at);
+                        wire::Encode::encode(&b, to, at + 2);
+                        wire::Encode::encode(&c, to, at + 4);
+                        wire::Encode::encode(&d, to, at + 8);
+                        wire::Encode::encode(&e, to, at + 16);
+                        wire::Encode::encode(&f, to, at + 20);
+                        wire::Encode::encode(&g, to, at + 28);
+                        wire::Encode::encode(&h, to, at + 32);
+                        wire::Encode::encode(&i, to, at + 36);
+                        wire::Encode::encode(&j, to, at + 48);
+                        wire::Encode::encode(&k, to, at + 56);
+                        wire::Encode::encode(&n, to, at + 60);
+                        wire::Encode::encode(&counter, to, at + 72);
+                        wire::Encode::encode(&m, to, at + 76);
+                    },
+                    move |given| wire::Encode::handles(&counter, given),
+                )
+            },
+            |reply| reply.value::<(u64, String)>(),
+        )
+    }
+
+    /// Twice the number, on the caller's thread.
+    pub fn twice(&self, value: u32) -> Result<u64, port::CallError<port::NoError>> {
+        self.client
+            .call_inline(71, &(value,), |reply| reply.value::<u64>())
+    }
+
+    /// As `fail`, on the caller's thread.
+    pub fn fail_here(
+        &self,
+        how: &dyn wire::Encode<As = Option<Failure>>,
+    ) -> Result<u64, port::CallError<Failure>> {
+        self.client
+            .call_inline(72, &(how,), |reply| reply.value::<u64>())
+    }
+
+    /// Panics with this message, on the caller's thread.
+    pub fn panic_here(&self, message: &str) -> Result<u32, port::CallError<port::NoError>> {
+        self.client
+            .call_inline(73, &(message,), |reply| reply.value::<u32>())
+    }
+
+    /// Looks up in the host's oracle, and gives what it said: its text, or the number of the code of how else it ended.
+    pub fn ask(&self, key: u64) -> port::Pending<String, u32> {
+        self.client
+            .call(74, &(key,), |reply| reply.value::<String>())
+    }
+
+    /// The same as an `async func`.
+    pub fn ask_later(&self, key: u64) -> port::Pending<String, u32> {
+        self.client
+            .call(75, &(key,), |reply| reply.value::<String>())
+    }
+
+    /// Tells the host's oracle, and gives what it said.
+    pub fn tell(
+        &self,
+        words: &dyn wire::Encode<As = Vec<String>>,
+        at: Option<u32>,
+    ) -> port::Pending<u64, u32> {
+        self.client
+            .call(76, &(words, at), |reply| reply.value::<u64>())
+    }
+
     /// `count` samples: number i at (i, -i), every field of `all` made of i, a weight and a name where i is even, i % 4 corners.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
     pub fn samples(&self, count: u32) -> port::Pending<port::StreamReader<Sample>, port::NoError> {
         self.client
-            .call(66, &(count,), |reply| reply.stream::<Sample>())
+            .call(77, &(count,), |reply| reply.stream::<Sample>())
     }
 
     /// `count` shapes: a variant as an element.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
     pub fn shapes(&self, count: u32) -> port::Pending<port::StreamReader<Shape>, port::NoError> {
         self.client
-            .call(67, &(count,), |reply| reply.stream::<Shape>())
+            .call(78, &(count,), |reply| reply.stream::<Shape>())
     }
 }
 
@@ -4665,11 +5701,23 @@ impl CounterClient {
     }
 
     /// What it was after each of the last additions, `count` of them made now, of 1 each.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 1048576 records.
     pub fn steps(&self, count: u32) -> port::Pending<port::StreamReader<u64>, port::NoError> {
         self.client()
             .call(60, &(self.own.handle(), count), |reply| {
                 reply.stream::<u64>()
             })
+    }
+}
+
+impl port::ResourceClient for CounterClient {
+    fn from_own(own: port::Own) -> Self {
+        Self::new(own)
+    }
+
+    fn into_own(self) -> port::Own {
+        self.own
     }
 }
 
@@ -4706,5 +5754,162 @@ impl EvenClient {
     pub fn half(&self) -> port::Pending<u32, port::NoError> {
         self.client()
             .call(64, &(self.own.handle(),), |reply| reply.value::<u32>())
+    }
+}
+
+impl port::ResourceClient for EvenClient {
+    fn from_own(own: port::Own) -> Self {
+        Self::new(own)
+    }
+
+    fn into_own(self) -> port::Own {
+        self.own
+    }
+}
+
+/// What a host offers: the imports in the order of their numbers.
+pub const HOST_PACKAGE: port::Package = port::Package {
+    name: "thalweg:conformance/oracle",
+    version: "0.1.0",
+    layout: 0xe8ff_089c_15f1_9119,
+    methods: &[
+        port::Method {
+            name: "oracle.look-up",
+            params: 0x77db_3263_238f_eb8e,
+            ok: 0x704b_e0d8_faaf_fc58,
+            error: 0x4d35_d319_3e8d_66f2,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{key:u64}\nstring\nu64\n",
+        },
+        port::Method {
+            name: "oracle.tell",
+            params: 0x2f97_225a_50d5_698a,
+            ok: 0x4d35_d319_3e8d_66f2,
+            error: 0,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{words:list<string>,at:option<u32>}\nu64\n\n",
+        },
+        port::Method {
+            name: "oracle.nod",
+            params: 0x651b_ccb0_340f_0ef8,
+            ok: 0xaf64_124c_8602_484e,
+            error: 0,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{}\n_\n\n",
+        },
+    ],
+    imports: &[],
+};
+
+/// What the service asks of its host.
+///
+/// This is how what implements [`Conformance`] asks its host, as a part of the call for which it does: it has that call's deadline, and is
+/// cancelled with it.
+#[derive(Clone, Debug)]
+pub struct OracleHost(port::Call);
+
+impl OracleHost {
+    /// The host, for what is asked on behalf of `call`.
+    pub fn of(call: &port::Call) -> Self {
+        Self(call.clone())
+    }
+
+    /// `key` in words: even ones have some, odd ones are an error with the key.
+    pub fn look_up(&self, key: u64) -> port::Pending<String, u64> {
+        self.0.ask(0, &(key,), |reply| reply.value::<String>())
+    }
+
+    /// How many bytes the words have, all together, and `at` is added if it is there.
+    pub fn tell(
+        &self,
+        words: &dyn wire::Encode<As = Vec<String>>,
+        at: Option<u32>,
+    ) -> port::Pending<u64, port::NoError> {
+        self.0.ask(1, &(words, at), |reply| reply.value::<u64>())
+    }
+
+    /// Nothing, and nothing comes back.
+    pub fn nod(&self) -> port::Pending<(), port::NoError> {
+        self.0.ask(2, &(), |reply| reply.value::<()>())
+    }
+}
+
+/// What the service asks of its host.
+///
+/// Implement it and hand it to the server below. A `func` is answered when it returns; it runs on the instance's actor, one call at a
+/// time. An `async func` returns a [`port::Task`], which goes on in an actor of its own while the next call is served.
+pub trait Oracle: Sized + Send + 'static {
+    /// `key` in words: even ones have some, odd ones are an error with the key.
+    fn look_up(&mut self, call: &port::Call, key: u64) -> Result<String, u64>;
+
+    /// How many bytes the words have, all together, and `at` is added if it is there.
+    fn tell(&mut self, call: &port::Call, words: Vec<String>, at: Option<u32>) -> u64;
+
+    /// Nothing, and nothing comes back.
+    fn nod(&mut self, call: &port::Call);
+}
+
+/// Serves what implements [`Oracle`]: what a library exports and a client starts.
+#[derive(Debug)]
+pub struct OracleServer<S>(S);
+
+impl<S: Oracle> OracleServer<S> {
+    /// Serves `service`.
+    pub fn new(service: S) -> Self {
+        Self(service)
+    }
+}
+
+impl<S: Oracle> port::Service for OracleServer<S> {
+    const PACKAGE: &'static port::Package = &HOST_PACKAGE;
+
+    fn dispatch(&mut self, incoming: port::Incoming) {
+        match incoming.method() {
+            0 => self.serve_look_up(incoming),
+            1 => self.serve_tell(incoming),
+            2 => self.serve_nod(incoming),
+            other => unreachable!("the core passes on methods of the package alone, not {other}"),
+        }
+    }
+}
+
+impl<S: Oracle> OracleServer<S> {
+    fn serve_look_up(&mut self, incoming: port::Incoming) {
+        let (key,) = match incoming.params::<(u64,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.look_up(incoming.call(), key);
+        match result {
+            Ok(value) => incoming.reply(&value),
+            Err(error) => incoming.reply_error(&error),
+        }
+    }
+
+    fn serve_tell(&mut self, incoming: port::Incoming) {
+        let (words, at) = match incoming.params::<(Vec<String>, Option<u32>)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.tell(incoming.call(), words, at);
+        incoming.reply(&result)
+    }
+
+    fn serve_nod(&mut self, incoming: port::Incoming) {
+        match incoming.params::<()>() {
+            Ok(()) => {}
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        self.0.nod(incoming.call());
+        incoming.reply(&());
     }
 }

@@ -286,5 +286,5 @@ const _: () = {
     assert!(core::mem::offset_of!(TwBatch, size) == 48);
     assert!(core::mem::offset_of!(TwTable, now) == 56);
     assert!(core::mem::offset_of!(TwTable, transcode) == 56 + 18 * 8);
-    assert!(core::mem::offset_of!(TwTable, kept_drop) == 56 + 20 * 8);
+    assert!(core::mem::offset_of!(TwTable, kept_drop) == 56 + 28 * 8);
 };

@@ -10,6 +10,7 @@ from .types import (
     FailureAt,
     FailureCode,
     FailureUnknown,
+    Fixed,
     Item,
     Keywords,
     Nested,
@@ -134,6 +135,28 @@ ITEM = layout.record(
     ("name", 8, layout.STRING),
     ("tags", 16, layout.list_of(layout.STRING)),
     ("blob", 24, layout.option(layout.BYTES, 12, 4, 4)),
+)
+FIXED = layout.record(
+    Fixed,
+    104,
+    8,
+    ("flag", 0, layout.BOOL),
+    ("key", 1, layout.bytes_of(5)),
+    ("place", 8, layout.array_of(layout.F64, 3)),
+    ("names", 32, layout.array_of(layout.STRING, 2)),
+    ("grid", 48, layout.array_of(layout.array_of(layout.U16, 2), 2)),
+    ("colors", 56, layout.array_of(COLOR, 2)),
+    (
+        "maybe",
+        60,
+        layout.option(
+            layout.array_of(layout.option(layout.STRING, 12, 4, 4), 2),
+            28,
+            4,
+            4,
+        ),
+    ),
+    ("corners", 88, layout.array_of(POINT, 2)),
 )
 SAMPLE = layout.record(
     Sample,

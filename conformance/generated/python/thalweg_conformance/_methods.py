@@ -8,7 +8,7 @@ from . import _layout
 from .types import Point
 from .views import ItemView, SampleView
 
-PACKAGE = layout.Package("thalweg:conformance", "0.1.0", 0x57A7580F7033B481)
+PACKAGE = layout.Package("thalweg:conformance", "0.1.0", 0xED6416D5AB33546A)
 
 ECHO_BOOL = PACKAGE.method(
     "conformance.echo-bool",
@@ -548,6 +548,111 @@ COUNTERS = PACKAGE.method(
     layout.U32,
 )
 
+ECHO_KEY = PACKAGE.method(
+    "conformance.echo-key",
+    (0x94C4CFEF6C18ECD9, 0x9DF14221C82EC239, 0, 0),
+    (16, (("value", 0, layout.bytes_of(16)),)),
+    layout.bytes_of(16),
+)
+
+ECHO_THREE = PACKAGE.method(
+    "conformance.echo-three",
+    (0x5A9BE31B709590B7, 0xC6CA42BA16658413, 0, 0),
+    (24, (("value", 0, layout.array_of(layout.S64, 3)),)),
+    layout.array_of(layout.S64, 3),
+)
+
+ECHO_FIXED = PACKAGE.method(
+    "conformance.echo-fixed",
+    (0x1A26D9DBA60AEFB0, 0xFCB5C6C15130058A, 0, 0),
+    (104, (("value", 0, _layout.FIXED),)),
+    _layout.FIXED,
+)
+
+ECHO_KEYS = PACKAGE.method(
+    "conformance.echo-keys",
+    (0xA2249C6FBCF53102, 0x0D9C1C264335A61A, 0, 0),
+    (8, (("value", 0, layout.list_of(layout.bytes_of(2))),)),
+    layout.list_of(layout.bytes_of(2)),
+)
+
+MANY: layout.Method[tuple[int, str], tuple[int, str]] = PACKAGE.method(
+    "conformance.many",
+    (0x458E41DA0C4BCB95, 0xA2B8D302CDF6F855, 0, 0),
+    (
+        80,
+        (
+            ("a", 0, layout.U8),
+            ("b", 2, layout.U16),
+            ("c", 4, layout.U32),
+            ("d", 8, layout.U64),
+            ("e", 16, layout.U8),
+            ("f", 20, layout.STRING),
+            ("g", 28, layout.U16),
+            ("h", 32, layout.U32),
+            ("i", 36, layout.BYTES),
+            ("j", 48, layout.U64),
+            ("k", 56, layout.U8),
+            ("n", 60, layout.option(layout.STRING, 12, 4, 4)),
+            ("counter", 72, layout.BORROW),
+            ("m", 76, layout.U16),
+        ),
+    ),
+    layout.tuple_of(16, 8, (0, layout.U64), (8, layout.STRING)),
+)
+
+TWICE = PACKAGE.method(
+    "conformance.twice",
+    (0xA561509316E0793D, 0x4D35D3193E8D66F2, 0, 0),
+    (4, (("value", 0, layout.U32),)),
+    layout.U64,
+)
+
+FAIL_HERE = PACKAGE.method(
+    "conformance.fail-here",
+    (0xB73DE2D88B479BCF, 0x4D35D3193E8D66F2, 0x60ECA79926502947, 0),
+    (24, (("how", 0, layout.option(_layout.FAILURE, 24, 4, 4)),)),
+    layout.U64,
+    _layout.FAILURE,
+)
+
+PANIC_HERE = PACKAGE.method(
+    "conformance.panic-here",
+    (0xAF37F91C28FF1CFA, 0x4D2BDF193E8526D1, 0, 0),
+    (8, (("message", 0, layout.STRING),)),
+    layout.U32,
+)
+
+ASK = PACKAGE.method(
+    "conformance.ask",
+    (0x77DB3263238FEB8E, 0x704BE0D8FAAFFC58, 0x4D2BDF193E8526D1, 0),
+    (8, (("key", 0, layout.U64),)),
+    layout.STRING,
+    layout.U32,
+)
+
+ASK_LATER = PACKAGE.method(
+    "conformance.ask-later",
+    (0x77DB3263238FEB8E, 0x704BE0D8FAAFFC58, 0x4D2BDF193E8526D1, 0),
+    (8, (("key", 0, layout.U64),)),
+    layout.STRING,
+    layout.U32,
+)
+
+TELL = PACKAGE.method(
+    "conformance.tell",
+    (0x2F97225A50D5698A, 0x4D35D3193E8D66F2, 0x4D2BDF193E8526D1, 0),
+    (
+        16,
+        (
+            ("words", 0, layout.list_of(layout.STRING)),
+            ("at", 8, layout.option(layout.U32, 8, 4, 4)),
+        ),
+    ),
+    layout.U64,
+    layout.U32,
+)
+
 SAMPLES = PACKAGE.stream_method(
     "conformance.samples",
     (0x5544A970F8B8F1CF, 0x00998F3E55847F5A, 0, 0x487351E489EE85F2),
@@ -561,5 +666,36 @@ SHAPES = PACKAGE.stream_method(
     (0x5544A970F8B8F1CF, 0x65B689029A7B2B54, 0, 0x418E0A15219AA3EC),
     (4, (("count", 0, layout.U32),)),
     _layout.SHAPE,
+    None,
+)
+
+PACKAGE.asks(
+    "oracle.look-up",
+    "look_up",
+    (0x77DB3263238FEB8E, 0x704BE0D8FAAFFC58, 0x4D35D3193E8D66F2, 0),
+    (8, (("key", 0, layout.U64),)),
+    layout.STRING,
+    layout.U64,
+)
+
+PACKAGE.asks(
+    "oracle.tell",
+    "tell",
+    (0x2F97225A50D5698A, 0x4D35D3193E8D66F2, 0, 0),
+    (
+        16,
+        (
+            ("words", 0, layout.list_of(layout.STRING)),
+            ("at", 8, layout.option(layout.U32, 8, 4, 4)),
+        ),
+    ),
+    layout.U64,
+)
+
+PACKAGE.asks(
+    "oracle.nod",
+    "nod",
+    (0x651BCCB0340F0EF8, 0xAF64124C8602484E, 0, 0),
+    (0, ()),
     None,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from os import PathLike
-from typing import Self
+from typing import Protocol, Self
 
 import thalweg
 
@@ -14,6 +14,7 @@ from .types import (
     Color,
     Days,
     Failure,
+    Fixed,
     Item,
     Keywords,
     Names,
@@ -52,7 +53,10 @@ class AsyncCounter(thalweg.AsyncResource):
         *,
         timeout: float | None = None,
     ) -> thalweg.AsyncStream[int, int]:
-        """What it was after each of the last additions, `count` of them made now, of 1 each."""
+        """What it was after each of the last additions, `count` of them made now, of 1 each.
+
+        Where its reader is slow, the writer waits; it holds 1048576 records.
+        """
         return await _methods.COUNTER_STEPS.start(self, timeout, self, count)
 
 
@@ -66,6 +70,29 @@ class AsyncEven(thalweg.AsyncResource):
         return await _methods.EVEN_HALF.start(self, timeout, self)
 
 
+class AsyncOracle(Protocol):
+    """What the service asks of its host.
+
+    What a client's service asks of its host: give one to `open`. Its functions run on the
+    loop that awaits the call.
+    """
+
+    async def look_up(self, key: int) -> str:
+        """`key` in words: even ones have some, odd ones are an error with the key.
+
+        Raises `thalweg.ServiceError`.
+        """
+        ...
+
+    async def tell(self, words: list[str], at: int | None) -> int:
+        """How many bytes the words have, all together, and `at` is added if it is there."""
+        ...
+
+    async def nod(self) -> None:
+        """Nothing, and nothing comes back."""
+        ...
+
+
 class AsyncConformance(thalweg.AsyncClient):
     """What every language must do alike: each value type there and back, streams, resources, and every way in which a
     call can end.
@@ -77,13 +104,20 @@ class AsyncConformance(thalweg.AsyncClient):
     __slots__ = ()
 
     @classmethod
-    def open(cls, path: str | PathLike[str]) -> Self:
+    def open(
+        cls,
+        path: str | PathLike[str],
+        *,
+        host: AsyncOracle | None = None,
+    ) -> Self:
         """Opens the library at `path` and makes a client of it.
+
+        `host` answers what its service asks.
 
         Raises `OSError` where it cannot be loaded and `thalweg.VersionMismatch` where it does
         not fit this package.
         """
-        return cls._open(_methods.PACKAGE, path)
+        return cls._open(_methods.PACKAGE, path, host)
 
     async def echo_bool(self, value: bool, *, timeout: float | None = None) -> bool:
         """Calls `conformance.echo-bool`."""
@@ -382,7 +416,10 @@ class AsyncConformance(thalweg.AsyncClient):
         *,
         timeout: float | None = None,
     ) -> thalweg.AsyncStream[int, int]:
-        """`count` numbers from `first` on."""
+        """`count` numbers from `first` on.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
         return await _methods.COUNT.start(self, timeout, first, count)
 
     async def items(
@@ -392,6 +429,8 @@ class AsyncConformance(thalweg.AsyncClient):
         timeout: float | None = None,
     ) -> thalweg.AsyncStream[Item, ItemView]:
         """`count` items: number i, name `item i`, i % 3 tags, a blob where i is even.
+
+        Where its reader is slow, the writer waits; it holds 256 records.
 
         Raises `Failure`.
         """
@@ -403,7 +442,10 @@ class AsyncConformance(thalweg.AsyncClient):
         *,
         timeout: float | None = None,
     ) -> thalweg.AsyncStream[int, int]:
-        """`count` numbers from 0 on, as fast as it goes; a slow reader gets the newest."""
+        """`count` numbers from 0 on, as fast as it goes; a slow reader gets the newest.
+
+        Where its reader is slow, a newer record replaces the one that waits, which is counted.
+        """
         return await _methods.LATEST.start(self, timeout, count)
 
     async def breaks(
@@ -412,7 +454,10 @@ class AsyncConformance(thalweg.AsyncClient):
         *,
         timeout: float | None = None,
     ) -> thalweg.AsyncStream[int, int]:
-        """`after` numbers from 0 on, then the service panics in the middle of the stream."""
+        """`after` numbers from 0 on, then the service panics in the middle of the stream.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
         return await _methods.BREAKS.start(self, timeout, after)
 
     async def endless(
@@ -420,7 +465,10 @@ class AsyncConformance(thalweg.AsyncClient):
         *,
         timeout: float | None = None,
     ) -> thalweg.AsyncStream[int, int]:
-        """Numbers without an end, until the stream is closed or the call's client goes."""
+        """Numbers without an end, until the stream is closed or the call's client goes.
+
+        Where its reader is slow, the writer waits; it holds 64 records.
+        """
         return await _methods.ENDLESS.start(self, timeout)
 
     async def running(self, *, timeout: float | None = None) -> int:
@@ -514,13 +562,133 @@ class AsyncConformance(thalweg.AsyncClient):
         """How many counters live."""
         return await _methods.COUNTERS.start(self, timeout)
 
+    async def echo_key(
+        self,
+        value: bytes | bytearray | memoryview,
+        *,
+        timeout: float | None = None,
+    ) -> bytes:
+        """Calls `conformance.echo-key`."""
+        return await _methods.ECHO_KEY.start(self, timeout, value)
+
+    async def echo_three(
+        self,
+        value: Sequence[int],
+        *,
+        timeout: float | None = None,
+    ) -> list[int]:
+        """Calls `conformance.echo-three`."""
+        return await _methods.ECHO_THREE.start(self, timeout, value)
+
+    async def echo_fixed(self, value: Fixed, *, timeout: float | None = None) -> Fixed:
+        """Calls `conformance.echo-fixed`."""
+        return await _methods.ECHO_FIXED.start(self, timeout, value)
+
+    async def echo_keys(
+        self,
+        value: Sequence[bytes | bytearray | memoryview],
+        *,
+        timeout: float | None = None,
+    ) -> list[bytes]:
+        """Calls `conformance.echo-keys`."""
+        return await _methods.ECHO_KEYS.start(self, timeout, value)
+
+    async def many(
+        self,
+        a: int,
+        b: int,
+        c: int,
+        d: int,
+        e: int,
+        f: str,
+        g: int,
+        h: int,
+        i: bytes | bytearray | memoryview,
+        j: int,
+        k: int,
+        n: str | None,
+        counter: AsyncCounter,
+        m: int,
+        *,
+        timeout: float | None = None,
+    ) -> tuple[int, str]:
+        """More parameters than a tuple has fields: the sum of the numbers, and the texts one after the other."""
+        return await _methods.MANY.start(
+            self,
+            timeout,
+            a,
+            b,
+            c,
+            d,
+            e,
+            f,
+            g,
+            h,
+            i,
+            j,
+            k,
+            n,
+            counter,
+            m,
+        )
+
+    async def twice(self, value: int, *, timeout: float | None = None) -> int:
+        """Twice the number, on the caller's thread."""
+        return await _methods.TWICE.start(self, timeout, value)
+
+    async def fail_here(
+        self,
+        how: Failure | None,
+        *,
+        timeout: float | None = None,
+    ) -> int:
+        """As `fail`, on the caller's thread.
+
+        Raises `Failure`.
+        """
+        return await _methods.FAIL_HERE.start(self, timeout, how)
+
+    async def panic_here(self, message: str, *, timeout: float | None = None) -> int:
+        """Panics with this message, on the caller's thread."""
+        return await _methods.PANIC_HERE.start(self, timeout, message)
+
+    async def ask(self, key: int, *, timeout: float | None = None) -> str:
+        """Looks up in the host's oracle, and gives what it said: its text, or the number of the code of how else it ended.
+
+        Raises `thalweg.ServiceError`.
+        """
+        return await _methods.ASK.start(self, timeout, key)
+
+    async def ask_later(self, key: int, *, timeout: float | None = None) -> str:
+        """The same as an `async func`.
+
+        Raises `thalweg.ServiceError`.
+        """
+        return await _methods.ASK_LATER.start(self, timeout, key)
+
+    async def tell(
+        self,
+        words: Sequence[str],
+        at: int | None,
+        *,
+        timeout: float | None = None,
+    ) -> int:
+        """Tells the host's oracle, and gives what it said.
+
+        Raises `thalweg.ServiceError`.
+        """
+        return await _methods.TELL.start(self, timeout, words, at)
+
     async def samples(
         self,
         count: int,
         *,
         timeout: float | None = None,
     ) -> thalweg.AsyncStream[Sample, SampleView]:
-        """`count` samples: number i at (i, -i), every field of `all` made of i, a weight and a name where i is even, i % 4 corners."""
+        """`count` samples: number i at (i, -i), every field of `all` made of i, a weight and a name where i is even, i % 4 corners.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
         return await _methods.SAMPLES.start(self, timeout, count)
 
     async def shapes(
@@ -529,5 +697,8 @@ class AsyncConformance(thalweg.AsyncClient):
         *,
         timeout: float | None = None,
     ) -> thalweg.AsyncStream[Shape, Shape]:
-        """`count` shapes: a variant as an element."""
+        """`count` shapes: a variant as an element.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
         return await _methods.SHAPES.start(self, timeout, count)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from os import PathLike
-from typing import Self
+from typing import Protocol, Self
 
 import thalweg
 
@@ -14,6 +14,7 @@ from .types import (
     Color,
     Days,
     Failure,
+    Fixed,
     Item,
     Keywords,
     Names,
@@ -52,7 +53,10 @@ class Counter(thalweg.Resource):
         *,
         timeout: float | None = None,
     ) -> thalweg.Stream[int, int]:
-        """What it was after each of the last additions, `count` of them made now, of 1 each."""
+        """What it was after each of the last additions, `count` of them made now, of 1 each.
+
+        Where its reader is slow, the writer waits; it holds 1048576 records.
+        """
         return _methods.COUNTER_STEPS.call(self, timeout, self, count)
 
 
@@ -66,6 +70,29 @@ class Even(thalweg.Resource):
         return _methods.EVEN_HALF.call(self, timeout, self)
 
 
+class Oracle(Protocol):
+    """What the service asks of its host.
+
+    What a client's service asks of its host, while a thread waits for a call of it: give
+    one to `open`. A function must not call that client.
+    """
+
+    def look_up(self, key: int) -> str:
+        """`key` in words: even ones have some, odd ones are an error with the key.
+
+        Raises `thalweg.ServiceError`.
+        """
+        ...
+
+    def tell(self, words: list[str], at: int | None) -> int:
+        """How many bytes the words have, all together, and `at` is added if it is there."""
+        ...
+
+    def nod(self) -> None:
+        """Nothing, and nothing comes back."""
+        ...
+
+
 class Conformance(thalweg.Client):
     """What every language must do alike: each value type there and back, streams, resources, and every way in which a
     call can end.
@@ -77,13 +104,15 @@ class Conformance(thalweg.Client):
     __slots__ = ()
 
     @classmethod
-    def open(cls, path: str | PathLike[str]) -> Self:
+    def open(cls, path: str | PathLike[str], *, host: Oracle | None = None) -> Self:
         """Opens the library at `path` and makes a client of it.
+
+        `host` answers what its service asks.
 
         Raises `OSError` where it cannot be loaded and `thalweg.VersionMismatch` where it does
         not fit this package.
         """
-        return cls._open(_methods.PACKAGE, path)
+        return cls._open(_methods.PACKAGE, path, host)
 
     def echo_bool(self, value: bool, *, timeout: float | None = None) -> bool:
         """Calls `conformance.echo-bool`."""
@@ -362,7 +391,10 @@ class Conformance(thalweg.Client):
         *,
         timeout: float | None = None,
     ) -> thalweg.Stream[int, int]:
-        """`count` numbers from `first` on."""
+        """`count` numbers from `first` on.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
         return _methods.COUNT.call(self, timeout, first, count)
 
     def items(
@@ -372,6 +404,8 @@ class Conformance(thalweg.Client):
         timeout: float | None = None,
     ) -> thalweg.Stream[Item, ItemView]:
         """`count` items: number i, name `item i`, i % 3 tags, a blob where i is even.
+
+        Where its reader is slow, the writer waits; it holds 256 records.
 
         Raises `Failure`.
         """
@@ -383,7 +417,10 @@ class Conformance(thalweg.Client):
         *,
         timeout: float | None = None,
     ) -> thalweg.Stream[int, int]:
-        """`count` numbers from 0 on, as fast as it goes; a slow reader gets the newest."""
+        """`count` numbers from 0 on, as fast as it goes; a slow reader gets the newest.
+
+        Where its reader is slow, a newer record replaces the one that waits, which is counted.
+        """
         return _methods.LATEST.call(self, timeout, count)
 
     def breaks(
@@ -392,11 +429,17 @@ class Conformance(thalweg.Client):
         *,
         timeout: float | None = None,
     ) -> thalweg.Stream[int, int]:
-        """`after` numbers from 0 on, then the service panics in the middle of the stream."""
+        """`after` numbers from 0 on, then the service panics in the middle of the stream.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
         return _methods.BREAKS.call(self, timeout, after)
 
     def endless(self, *, timeout: float | None = None) -> thalweg.Stream[int, int]:
-        """Numbers without an end, until the stream is closed or the call's client goes."""
+        """Numbers without an end, until the stream is closed or the call's client goes.
+
+        Where its reader is slow, the writer waits; it holds 64 records.
+        """
         return _methods.ENDLESS.call(self, timeout)
 
     def running(self, *, timeout: float | None = None) -> int:
@@ -469,13 +512,128 @@ class Conformance(thalweg.Client):
         """How many counters live."""
         return _methods.COUNTERS.call(self, timeout)
 
+    def echo_key(
+        self,
+        value: bytes | bytearray | memoryview,
+        *,
+        timeout: float | None = None,
+    ) -> bytes:
+        """Calls `conformance.echo-key`."""
+        return _methods.ECHO_KEY.call(self, timeout, value)
+
+    def echo_three(
+        self,
+        value: Sequence[int],
+        *,
+        timeout: float | None = None,
+    ) -> list[int]:
+        """Calls `conformance.echo-three`."""
+        return _methods.ECHO_THREE.call(self, timeout, value)
+
+    def echo_fixed(self, value: Fixed, *, timeout: float | None = None) -> Fixed:
+        """Calls `conformance.echo-fixed`."""
+        return _methods.ECHO_FIXED.call(self, timeout, value)
+
+    def echo_keys(
+        self,
+        value: Sequence[bytes | bytearray | memoryview],
+        *,
+        timeout: float | None = None,
+    ) -> list[bytes]:
+        """Calls `conformance.echo-keys`."""
+        return _methods.ECHO_KEYS.call(self, timeout, value)
+
+    def many(
+        self,
+        a: int,
+        b: int,
+        c: int,
+        d: int,
+        e: int,
+        f: str,
+        g: int,
+        h: int,
+        i: bytes | bytearray | memoryview,
+        j: int,
+        k: int,
+        n: str | None,
+        counter: Counter,
+        m: int,
+        *,
+        timeout: float | None = None,
+    ) -> tuple[int, str]:
+        """More parameters than a tuple has fields: the sum of the numbers, and the texts one after the other."""
+        return _methods.MANY.call(
+            self,
+            timeout,
+            a,
+            b,
+            c,
+            d,
+            e,
+            f,
+            g,
+            h,
+            i,
+            j,
+            k,
+            n,
+            counter,
+            m,
+        )
+
+    def twice(self, value: int, *, timeout: float | None = None) -> int:
+        """Twice the number, on the caller's thread."""
+        return _methods.TWICE.call(self, timeout, value)
+
+    def fail_here(self, how: Failure | None, *, timeout: float | None = None) -> int:
+        """As `fail`, on the caller's thread.
+
+        Raises `Failure`.
+        """
+        return _methods.FAIL_HERE.call(self, timeout, how)
+
+    def panic_here(self, message: str, *, timeout: float | None = None) -> int:
+        """Panics with this message, on the caller's thread."""
+        return _methods.PANIC_HERE.call(self, timeout, message)
+
+    def ask(self, key: int, *, timeout: float | None = None) -> str:
+        """Looks up in the host's oracle, and gives what it said: its text, or the number of the code of how else it ended.
+
+        Raises `thalweg.ServiceError`.
+        """
+        return _methods.ASK.call(self, timeout, key)
+
+    def ask_later(self, key: int, *, timeout: float | None = None) -> str:
+        """The same as an `async func`.
+
+        Raises `thalweg.ServiceError`.
+        """
+        return _methods.ASK_LATER.call(self, timeout, key)
+
+    def tell(
+        self,
+        words: Sequence[str],
+        at: int | None,
+        *,
+        timeout: float | None = None,
+    ) -> int:
+        """Tells the host's oracle, and gives what it said.
+
+        Raises `thalweg.ServiceError`.
+        """
+        return _methods.TELL.call(self, timeout, words, at)
+
     def samples(
         self,
         count: int,
         *,
         timeout: float | None = None,
     ) -> thalweg.Stream[Sample, SampleView]:
-        """`count` samples: number i at (i, -i), every field of `all` made of i, a weight and a name where i is even, i % 4 corners."""
+        """`count` samples: number i at (i, -i), every field of `all` made of i, a weight and a name where i is even, i % 4 corners.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
         return _methods.SAMPLES.call(self, timeout, count)
 
     def shapes(
@@ -484,5 +642,8 @@ class Conformance(thalweg.Client):
         *,
         timeout: float | None = None,
     ) -> thalweg.Stream[Shape, Shape]:
-        """`count` shapes: a variant as an element."""
+        """`count` shapes: a variant as an element.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
         return _methods.SHAPES.call(self, timeout, count)

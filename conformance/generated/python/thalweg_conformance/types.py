@@ -240,6 +240,20 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
+class Fixed:
+    """Lists of a fixed length, in place."""
+
+    flag: bool
+    key: bytes
+    place: list[float]
+    names: list[str]
+    grid: list[list[int]]
+    colors: list[Color]
+    maybe: list[str | None] | None
+    corners: list[Point]
+
+
+@dataclass(frozen=True, slots=True)
 class Sample:
     """An element of a stream with numbers at several depths, and with what is no number."""
 
