@@ -142,8 +142,8 @@ lint: setup ## Formatters, linters, documentation, generated code up to date
 	@SETUP_DONE=yes scripts/steps.sh lint $(LINTS)
 
 .PHONY: prove
-prove: setup-prove ## What takes longer: loom at bound 3, Miri, ThreadSanitizer and AddressSanitizer over more, a million actors, a million trees, 64-bit Arm, long random runs, fuzzing
-	@SETUP_DONE=yes scripts/steps.sh prove prove-loom prove-miri prove-tsan prove-asan prove-million prove-aarch64 prove-trees prove-random prove-fuzz
+prove: setup-prove ## What takes longer: loom at bound 3, Miri, ThreadSanitizer and AddressSanitizer over more, a million actors, a million trees, 64-bit Arm, long random runs, fuzzing, a million rounds of opening and closing
+	@SETUP_DONE=yes scripts/steps.sh prove prove-loom prove-miri prove-tsan prove-asan prove-million prove-aarch64 prove-trees prove-random prove-fuzz prove-soak
 
 # --- Lint -----------------------------------------------------------------------------------------
 
@@ -292,6 +292,13 @@ FUZZ_SECONDS ?= 600
 prove-fuzz: setup
 	@if rustup run $(NIGHTLY) rustc --version >/dev/null 2>&1; then scripts/prove-fuzz.sh "$(FUZZ_SECONDS)" $(NIGHTLY); \
 	else scripts/skip.sh $@ "rustup has no $(NIGHTLY)"; fi
+
+# SOAK_ROUNDS of opening and closing, in C and in Python.
+SOAK_ROUNDS ?= 1000000
+.PHONY: prove-soak
+prove-soak: setup
+	bindings/c/test.sh soak "$(SOAK_ROUNDS)"
+	THALWEG_SOAK="$(SOAK_ROUNDS)" bindings/python/test.sh -s bindings/python/tests/test_soak.py
 
 # A million supervision trees with everything going wrong in them, from a seed that a failure names.
 .PHONY: prove-trees

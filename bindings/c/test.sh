@@ -66,11 +66,24 @@ programs() {
   "$folder/files" "$target/debug/libthalweg_search.so" "$folder/made"
 }
 
+# What is opened and closed again and again: plain, for a sanitizer keeps what was freed.
+soak() {
+  "$cc" -std=c99 -D_XOPEN_SOURCE=700 -g -O2 "${warnings[@]}" "${include[@]}" \
+    bindings/c/tests/soak.c -o "$build/soak" -pthread -ldl
+  "$build/soak" "$target/debug/libthalweg_conformance.so" "$1"
+}
+if [ "${1:-}" = soak ]; then
+  scripts/build-services.sh
+  soak "$2"
+  exit
+fi
+
 headers
 fakes
 scripts/build-services.sh
 bindings/c/tests/symbols.sh "$target/debug/libthalweg_"{search,echo,conformance}.so
 programs plain -O2
+soak 10000
 programs sanitized -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined
 
 # 4. The examples: one against grep on our own sources, one against what it prints in every language.
