@@ -1,0 +1,86 @@
+"""Between two pieces of work nothing of the package runs: so nothing takes the GIL, either."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+PROGRAM = """
+import asyncio, sys, threading, time
+sys.path[:0] = {path!r}
+from thalweg_conformance import AsyncConformance, Conformance
+library = sys.argv[1]
+service = Conformance.open(library)
+for number in range(100):
+    service.echo_u64(number)
+assert len(list(service.count(0, 10_000))) == 10_000
+stream = service.endless()
+kept = next(stream.batches()).array()
+
+def poll():
+    while True:
+        time.sleep(0.001)
+
+if {polls}:
+    threading.Thread(target=poll, daemon=True).start()
+
+async def idle():
+    async with AsyncConformance.open(library) as other:
+        await asyncio.gather(*(other.echo_u64(number) for number in range(100)))
+        reading = await other.endless()
+        await anext(reading.batches(max=16))
+        # Waits in the loop, which watches the port too.
+        over = asyncio.Event()
+        asyncio.get_running_loop().add_reader(0, over.set)
+        print("idle", flush=True)
+        await over.wait()
+
+asyncio.run(idle())
+"""
+
+
+def switches(process: int) -> dict[str, int]:
+    """How often the kernel has switched from each thread of the process, which is how often it has stopped running."""
+    found = {}
+    for task in Path(f"/proc/{process}/task").iterdir():
+        status = (task / "status").read_text().splitlines()
+        fields = dict(line.split(":", 1) for line in status if ":" in line)
+        found[f"{task.name} {fields['Name'].strip()}"] = int(
+            fields["voluntary_ctxt_switches"]
+        ) + int(fields["nonvoluntary_ctxt_switches"])
+    return found
+
+
+def still(library: str, polls: bool) -> bool:
+    """Whether no thread of the program above runs for a second, once it has nothing to do."""
+    program = PROGRAM.format(path=sys.path, polls=polls)
+    command = [sys.executable, "-c", program, library]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as host:
+        assert host.stdin
+        assert host.stdout
+        assert host.stdout.readline() == "idle\n"
+        # What is on its way to sleep gets there.
+        before = switches(host.pid)
+        for _ in range(50):
+            time.sleep(0.1)
+            now = switches(host.pid)
+            if now == before:
+                break
+            before = now
+        assert any(" tw-" in name for name in before)
+        time.sleep(1)
+        found = switches(host.pid) == before
+        host.stdin.write("\n")
+        host.stdin.close()
+        assert host.wait() == 0
+    return found
+
+
+def test_no_thread_runs_while_nothing_is_asked(conformance_library: str) -> None:
+    assert still(conformance_library, polls=False)
+
+
+def test_a_thread_that_polls_would_be_seen(conformance_library: str) -> None:
+    assert not still(conformance_library, polls=True)
