@@ -162,7 +162,7 @@ typedef struct tw_method {
 
 #define TW_METHOD_ASYNC 1u      /* an `async func`: the client's next call does not wait for it */
 #define TW_METHOD_INLINE 2u     /* may be called by call_inline, on the caller's thread */
-#define TW_METHOD_IDEMPOTENT 4u /* reserved: a second run does no harm */
+#define TW_METHOD_IDEMPOTENT 4u /* a second run does no harm: more of its endings are retryable */
 
 /* What a library offers. The first five fields never move. */
 typedef struct tw_table {

@@ -367,6 +367,7 @@ static void the_table_says_of_each_method_what_the_header_says(void) {
   CHECK(methods[CONFORMANCE_METHOD_NEVER].flags == TW_METHOD_ASYNC);
   CHECK(methods[CONFORMANCE_METHOD_ECHO_BOOL].flags == 0);
   CHECK(methods[CONFORMANCE_METHOD_TWICE].flags == TW_METHOD_INLINE);
+  CHECK(methods[CONFORMANCE_METHOD_PANIC_LATER].flags == (TW_METHOD_ASYNC | TW_METHOD_IDEMPOTENT));
 }
 
 /* ---- Inline methods --------------------------------------------------------------------------- */
@@ -430,6 +431,20 @@ static void an_inline_method_can_be_submitted_and_no_other_called_inline(void) {
   tw_writer_free(&writer);
 }
 
+static void another_try_follows_the_method(void) {
+  conformance_panic_result once;
+  conformance_panic_later_result again;
+  tw_error error;
+  CHECK_CODE(conformance_panic(&client, tw_text_of("x"), TW_FOREVER, &once, &error),
+             TW_GUEST_PANICKED);
+  CHECK(error.retryable == 0);
+  tw_reply_release(&once.reply);
+  CHECK_CODE(conformance_panic_later(&client, tw_text_of("x"), TW_FOREVER, &again, &error),
+             TW_GUEST_PANICKED);
+  CHECK(error.retryable == 1);
+  tw_reply_release(&again.reply);
+}
+
 int main(int argc, char **argv) {
   struct sigaction action;
   memset(&action, 0, sizeof(action));
@@ -457,6 +472,7 @@ int main(int argc, char **argv) {
   RUN(a_handle_of_something_else_is_refused);
   RUN(a_resource_from_before_a_panic_is_stale);
   RUN(a_result_that_is_released_untaken_closes_its_handle);
+  RUN(another_try_follows_the_method);
   RUN(an_inline_call_gives_its_result_here_and_needs_no_port);
   RUN(an_inline_call_past_its_deadline_is_not_begun);
   RUN(a_panic_in_an_inline_call_leaves_the_instance_as_it_was);

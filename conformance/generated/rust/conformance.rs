@@ -730,7 +730,10 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: true,
-            options: port::MethodOptions::NONE,
+            options: port::MethodOptions {
+                is_inline: false,
+                is_idempotent: true,
+            },
             stream: None,
             description: "record{message:string}\nu32\n\n",
         },
@@ -951,7 +954,10 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
-            options: port::MethodOptions { is_inline: true },
+            options: port::MethodOptions {
+                is_inline: true,
+                is_idempotent: false,
+            },
             stream: None,
             description: "record{value:u32}\nu64\n\n",
         },
@@ -962,7 +968,10 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0x60ec_a799_2650_2947,
             element: 0,
             is_async: false,
-            options: port::MethodOptions { is_inline: true },
+            options: port::MethodOptions {
+                is_inline: true,
+                is_idempotent: false,
+            },
             stream: None,
             description: concat!(
                 "record{how:option<variant{unknown,code(u32),at(tuple<string,",
@@ -977,7 +986,10 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
-            options: port::MethodOptions { is_inline: true },
+            options: port::MethodOptions {
+                is_inline: true,
+                is_idempotent: false,
+            },
             stream: None,
             description: "record{message:string}\nu32\n\n",
         },
@@ -1100,6 +1112,7 @@ pub const PACKAGE: port::Package = port::Package {
             description: "record{}\n_\n\n",
         },
     ],
+    bounds: port::Bounds::UNSAID,
 };
 
 /// Two numbers.
@@ -5808,6 +5821,7 @@ pub const HOST_PACKAGE: port::Package = port::Package {
         },
     ],
     imports: &[],
+    bounds: port::Bounds::UNSAID,
 };
 
 /// What the service asks of its host.

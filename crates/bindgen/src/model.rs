@@ -37,6 +37,8 @@ pub struct Package {
     pub functions: Vec<Function>,
     /// What its service asks of its host, if it asks anything.
     pub host: Option<Host>,
+    /// From the `.thalweg.toml`.
+    pub bounds: Bounds,
     /// FNV-1a over all functions' names and hashes, those of the host behind the others: `tw_table.layout`.
     pub layout: u64,
 }
@@ -51,6 +53,7 @@ impl Package {
             resources: Vec::new(),
             functions: host.functions.clone(),
             host: None,
+            bounds: Bounds::default(),
             layout: crate::hash::of_package(&host.functions),
             ..self.clone()
         })
@@ -247,9 +250,29 @@ pub struct Hashes {
     pub element: u64,
 }
 
+/// How much may wait for an instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Calls.
+    pub calls: u32,
+    /// Bytes of their arguments; and of the results that wait for a port.
+    pub bytes: u64,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            calls: 4096,
+            bytes: 64 << 20,
+        }
+    }
+}
+
 /// From the `.thalweg.toml`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FunctionOptions {
+    /// A second run does no harm.
+    pub is_idempotent: bool,
     /// It runs on the caller's thread. No handle is among its parameters, and its result is a value.
     pub is_inline: bool,
 }

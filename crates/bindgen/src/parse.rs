@@ -55,7 +55,7 @@ pub fn parse(path: &Path) -> Result<Package, Refused> {
     let Types {
         defs, resources, ..
     } = types;
-    policy::apply(
+    let bounds = policy::apply(
         &sources,
         &package.name.name,
         &interface_name,
@@ -75,6 +75,7 @@ pub fn parse(path: &Path) -> Result<Package, Refused> {
                 .chain(host.iter().flat_map(|host| &host.functions)),
         ),
         host,
+        bounds,
         types: defs,
         resources,
         functions,

@@ -14,7 +14,7 @@ mod server;
 mod service;
 mod types;
 
-use crate::model::{Function, FunctionOptions, Package, Policy, TypeDefKind};
+use crate::model::{Function, FunctionOptions, Package, Policy, TypeDefKind, Bounds};
 use crate::{Output, Refused};
 use std::fmt::Write;
 
@@ -143,7 +143,16 @@ fn constant(out: &mut String, package: &Package, constant: &str, name: &str) {
     for function in package.host.iter().flat_map(|host| &host.functions) {
         line(out, &method(texts, function));
     }
-    line(out, "] };");
+    line(out, &format!("], bounds: {} }};", bounds(package.bounds)));
+}
+
+fn bounds(bounds: Bounds) -> String {
+    let Bounds { calls, bytes } = bounds;
+    if bounds == Bounds::default() {
+        return "port::Bounds::UNSAID".to_owned();
+    }
+    let (calls, bytes) = (number(u64::from(calls)), number(bytes));
+    format!("port::Bounds {{ calls: {calls}, bytes: {bytes} }}")
 }
 
 /// A function as `port` has it, and a comma.
@@ -181,11 +190,14 @@ fn method(texts: crate::hash::Texts<'_>, function: &Function) -> String {
 
 /// What the policy file says of a function, as `port` has it.
 fn options(function: &Function) -> String {
-    let FunctionOptions { is_inline } = function.options;
+    let FunctionOptions {
+        is_inline,
+        is_idempotent,
+    } = function.options;
     if function.options == FunctionOptions::default() {
         return "port::MethodOptions::NONE".to_owned();
     }
-    format!("port::MethodOptions {{ is_inline: {is_inline} }}")
+    format!("port::MethodOptions {{ is_inline: {is_inline}, is_idempotent: {is_idempotent} }}")
 }
 
 /// Appends a line.

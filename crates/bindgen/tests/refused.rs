@@ -454,14 +454,11 @@ fn option_refusal(table: &str, line: &str) -> String {
 #[test]
 fn option_of_a_later_version() {
     for (table, line) in [
-        ("i", "calls = 1"),
-        ("i", "bytes = \"64MiB\""),
         ("i", "overload = \"block\""),
         ("i.r", "constructor = \"async\""),
         ("i.r", "destructor = \"async\""),
         ("i.a", "deadline = \"5s\""),
         ("i.f", "notice = \"250ms\""),
-        ("i.f", "idempotent = true"),
         ("i.s", "format = \"cbor\""),
         ("i.r.t", "key = \"path\""),
         ("i.s", "linger = \"100us\""),
@@ -472,48 +469,6 @@ fn option_of_a_later_version() {
         policy_refusal("[i.s]\npolicy = \"conflate\"\n"),
         "b.thalweg.toml:2:10: key `i.s.policy`: not in this version"
     );
-}
-
-#[test]
-fn inline_function_with_a_handle() {
-    let wit = "package a:b@0.1.0;
-interface i {
-  resource r { m: func(); }
-  t: func(taken: r);
-  g: func() -> result<r>;
-  s: func() -> stream<u8>;
-  f: func(value: u8) -> u8;
-}
-world w { export i; }
-";
-    let refused = |table: &str| {
-        let toml = format!("[{table}]\ninline = true\n");
-        Folder::with(&[("b.wit", wit), ("b.thalweg.toml", &toml)]).refusal("b.wit")
-    };
-    let gives = "an inline function gives values alone, no resource and no stream";
-    for (table, reason) in [
-        (
-            "i.r.m",
-            "an inline function takes values alone, and `self` is a resource of the service's",
-        ),
-        (
-            "i.t",
-            "an inline function takes values alone, and `taken` is a resource of the service's",
-        ),
-        ("i.g", gives),
-        ("i.s", gives),
-    ] {
-        let expected = format!("b.thalweg.toml:2:1: key `{table}.inline`: {reason}");
-        assert_eq!(refused(table), expected);
-    }
-    for (said, is_inline) in [("true", true), ("false", false)] {
-        let toml = format!("[i.f]\ninline = {said}\n");
-        let folder = Folder::with(&[("b.wit", wit), ("b.thalweg.toml", &toml)]);
-        let package = parse(&folder.path("b.wit")).expect("it is right");
-        let functions = package.functions.iter();
-        let inline: Vec<_> = functions.map(|f| f.options.is_inline).collect();
-        assert_eq!(inline, [false, false, false, false, is_inline]);
-    }
 }
 
 #[test]
@@ -540,6 +495,7 @@ fn option_at_the_wrong_place() {
 fn option_with_a_value_it_cannot_have() {
     for (table, line, reason) in [
         ("i", "calls = 0", "a number from 1 on"),
+        ("i", "calls = 1048577", "1048576 at most"),
         ("i", "bytes = 64", "a size like \"64MiB\""),
         ("i", "bytes = \"0KiB\"", "a size like \"64MiB\""),
         ("i", "overload = true", "\"refuse\" or \"block\""),

@@ -74,7 +74,7 @@ pub const TW_GAP_WRITER: u32 = 5;
 pub const TW_METHOD_ASYNC: u32 = 1;
 /// May be called by `call_inline`, on the caller's thread.
 pub const TW_METHOD_INLINE: u32 = 2;
-/// Reserved: a second run does no harm.
+/// A second run does no harm.
 pub const TW_METHOD_IDEMPOTENT: u32 = 4;
 
 /// The form of a message (`transcode`).

@@ -51,10 +51,7 @@ pub(crate) unsafe extern "C" fn transcode(
                 other => return Err(argument(format!("there is no form {other}"))),
             };
             let made = made.map_err(|error| match error {
-                Untranslated::Limit => Failure {
-                    code: Code::Overloaded,
-                    message: error.to_string(),
-                },
+                Untranslated::Limit => Code::Overloaded.because(error.to_string()),
                 refused => argument(refused.to_string()),
             })?;
             out.copy_from_nonoverlapping(made.as_ptr(), made.len());

@@ -15,10 +15,7 @@ pub(crate) unsafe fn enter(error: *mut TwError, body: impl FnOnce() -> Result<()
     let result = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| {
         // What was thrown may itself panic when dropped.
         std::mem::forget(payload);
-        Err(Failure {
-            code: Code::GuestLost,
-            message: "a defect in Thalweg itself: it panicked in this call".to_owned(),
-        })
+        Err(Code::GuestLost.because("a defect in Thalweg itself: it panicked in this call"))
     });
     let Err(failure) = result else {
         return Code::Ok as u32;
@@ -45,10 +42,7 @@ pub(crate) fn describe(failure: &Failure) -> TwError {
 }
 
 pub(crate) fn argument(message: impl Into<String>) -> Failure {
-    Failure {
-        code: Code::Argument,
-        message: message.into(),
-    }
+    Code::Argument.because(message)
 }
 
 /// What an out pointer points to.

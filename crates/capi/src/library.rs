@@ -6,7 +6,10 @@ use std::sync::{Arc, OnceLock};
 use thalweg_port::{Failure, Instance, Method, Object, Package, Service, find, insert, remove};
 use thalweg_queue::clock;
 
-use crate::abi::{TW_ABI, TW_METHOD_ASYNC, TW_METHOD_INLINE, TwError, TwHandle, TwMethod, TwTable};
+use crate::abi::{
+    TW_ABI, TW_METHOD_ASYNC, TW_METHOD_IDEMPOTENT, TW_METHOD_INLINE, TwError, TwHandle, TwMethod,
+    TwTable,
+};
 use crate::error::{argument, enter, out};
 use crate::{codec, hosts, ports, streams};
 
@@ -40,7 +43,9 @@ fn text(text: &str) -> *const std::ffi::c_char {
 /// What a table says of a method.
 fn flags(method: &Method) -> u32 {
     let bit = |is: bool, bit: u32| if is { bit } else { 0 };
-    bit(method.is_async, TW_METHOD_ASYNC) | bit(method.options.is_inline, TW_METHOD_INLINE)
+    bit(method.is_async, TW_METHOD_ASYNC)
+        | bit(method.options.is_inline, TW_METHOD_INLINE)
+        | bit(method.options.is_idempotent, TW_METHOD_IDEMPOTENT)
 }
 
 impl Library {

@@ -112,7 +112,7 @@ fn describe(completed: Completed) -> TwCompletion {
         data_size: completed.data.len() as u64,
         message: std::ptr::null(),
         message_size: completed.message.len() as u32,
-        retryable: completed.code.retryable().into(),
+        retryable: completed.retryable().into(),
         owner: std::ptr::null_mut(),
     };
     if !completed.data.is_empty() {

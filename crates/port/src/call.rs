@@ -198,6 +198,14 @@ impl CallCore {
         }
     }
 
+    /// Its second run does no harm.
+    pub(crate) fn is_idempotent(&self) -> bool {
+        let methods = self.instance.package.methods;
+        methods
+            .get(self.method() as usize)
+            .is_some_and(|method| method.options.is_idempotent)
+    }
+
     /// Where it is completed.
     pub(crate) fn port(&self) -> Option<Arc<Port>> {
         match &lock(&self.state).sink {

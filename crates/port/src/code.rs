@@ -89,10 +89,17 @@ impl Code {
         matches!(self, Self::Overloaded | Self::Interrupted | Self::WouldPark)
     }
 
-    pub(crate) fn because(self, message: impl Into<String>) -> Failure {
+    /// Whether it may of a method whose second run does no harm: also where nobody knows how far the first one came.
+    pub fn retryable_if_idempotent(self) -> bool {
+        self.retryable() || matches!(self, Self::TimedOut | Self::GuestLost | Self::GuestPanicked)
+    }
+
+    /// That it ended so, and why, for a person.
+    pub fn because(self, message: impl Into<String>) -> Failure {
         Failure {
             code: self,
             message: message.into(),
+            is_idempotent: false,
         }
     }
 }
@@ -109,12 +116,17 @@ pub struct Failure {
     pub code: Code,
     /// Why, for a person.
     pub message: String,
+    /// It is of a call whose second run does no harm.
+    pub is_idempotent: bool,
 }
 
 impl Failure {
     /// Whether the same call may succeed later.
     pub fn retryable(&self) -> bool {
-        self.code.retryable()
+        match self.is_idempotent {
+            true => self.code.retryable_if_idempotent(),
+            false => self.code.retryable(),
+        }
     }
 }
 

@@ -16,6 +16,7 @@ use crate::host::leave_unanswered;
 use crate::life::{Life, Outside};
 use crate::own::Places;
 use crate::parcel::Completed;
+use crate::weight::Weight;
 
 /// Most calls that may be unreaped at once on one port.
 const MOST: u32 = 65_536;
@@ -32,6 +33,8 @@ pub struct Port {
     event_waker: Waker,
     /// The calls whose completions come here.
     calls: Mutex<Places<Weak<CallCore>>>,
+    /// Of the results in the ring.
+    unreaped: Weight,
     /// What a host was asked here and has perhaps not answered.
     asked: Mutex<Vec<u64>>,
     /// Somebody holds a [`Reap`].
@@ -66,6 +69,7 @@ impl Iterator for Reap<'_> {
 
     fn next(&mut self) -> Option<Completed> {
         let completed = self.port.ring.pop()?;
+        self.port.unreaped.remove(&completed.data);
         self.taken += 1;
         if self.taken == AT_ONCE {
             self.give_back();
@@ -103,10 +107,24 @@ impl Port {
             event_waker: Waker::from(Arc::clone(&event)),
             event,
             calls: Mutex::default(),
+            unreaped: Weight::default(),
             asked: Mutex::default(),
             reaping: AtomicBool::new(false),
             spin: Mutex::default(),
         }))
+    }
+
+    /// Rule 1: promises a slot, where the results that were not reaped have fewer than `bytes`. What was promised completes, whatever it has.
+    ///
+    /// # Errors
+    /// `overloaded` or `closed`.
+    pub(crate) fn reserve_below(&self, bytes: u64) -> Result<(), Failure> {
+        if self.unreaped.bytes() >= bytes {
+            return Err(Code::Overloaded.because(format!(
+                "results of more than {bytes} bytes were not reaped"
+            )));
+        }
+        self.reserve()
     }
 
     /// Rule 1: promises a slot.
@@ -138,6 +156,7 @@ impl Port {
 
     /// Fills a promised slot. On a closed port the completion is dropped.
     pub(crate) fn complete(&self, completed: Completed) {
+        self.unreaped.add(&completed.data);
         // Rule 1: there is room.
         let refused = self.ring.push(completed);
         debug_assert!(refused.is_ok(), "more completions than reservations");
@@ -160,7 +179,8 @@ impl Port {
 
     /// Of a closed one: drops what was not reaped.
     fn clear(&self) {
-        while self.ring.pop().is_some() {
+        while let Some(completed) = self.ring.pop() {
+            self.unreaped.remove(&completed.data);
             self.unreserve();
         }
     }
@@ -185,6 +205,11 @@ impl Port {
             port: self,
             taken: 0,
         })
+    }
+
+    /// Bytes of the results that were not reaped, without those of up to 512 bytes.
+    pub fn unreaped_bytes(&self) -> u64 {
+        self.unreaped.bytes()
     }
 
     /// Whether there is nothing to reap.

@@ -83,6 +83,7 @@ impl Instance {
             );
         }
         let mut ending = Ending::spare();
+        ending.is_idempotent = layouts.options.is_idempotent;
         if is_past(deadline) {
             ending.fail(Code::TimedOut.because("the deadline had passed when the call was made"));
         } else {

@@ -22,11 +22,10 @@ use crate::life::Life;
 use crate::own::{Places, Roll};
 use crate::parcel::{Ending, Parcel};
 use crate::resource::Value;
-use crate::service::{Dispatch, Package, Service};
+use crate::service::{Dispatch, Package, Service, Bounds};
 use crate::stream::{AllBooks, Stats, StreamCore};
+use crate::weight::Weight;
 
-/// Calls that may wait for one instance; more are `overloaded`.
-const MAILBOX: usize = 4096;
 /// Calls in a turn, so that a flood does not starve the other actors of a worker.
 const CALLS_A_TURN: usize = 64;
 /// And nanoseconds, where others wait: a time slice of the runtime.
@@ -85,6 +84,8 @@ pub struct Instance {
     /// All places for calls that are its own.
     calls: Mutex<Places<Weak<CallCore>>>,
     mailbox: Apart<Mutex<Mailbox>>,
+    /// Of the arguments in it, and of those that a turn took out and has not served.
+    waiting: Weight,
     /// Of calls that ended, for the next ones.
     spare: Apart<Mutex<Vec<Spare>>>,
     seat: Apart<Mutex<Seat>>,
@@ -119,6 +120,7 @@ impl Instance {
             books: AllBooks::default(),
             calls: Mutex::default(),
             mailbox: Apart::default(),
+            waiting: Weight::default(),
             spare: Apart::default(),
             seat: Apart(Mutex::new(Seat {
                 make: Box::new(move || Box::new(make())),
@@ -170,7 +172,7 @@ impl Instance {
         args: &[u8],
         deadline: u64,
     ) -> Result<u64, Failure> {
-        port.reserve()?;
+        port.reserve_below(self.package.bounds.bytes)?;
         let to = To::Port { port, token };
         let write = |mut buffer: Vec<u8>| {
             buffer.extend_from_slice(args);
@@ -243,9 +245,15 @@ impl Instance {
     }
 
     fn post(self: &Arc<Self>, parcel: Parcel) -> Result<(), Failure> {
+        let Bounds { calls, bytes } = self.package.bounds;
+        if !self.waiting.admit(&parcel.data, bytes) {
+            parcel.call().core.withdraw();
+            let why = format!("more than {bytes} bytes of arguments would wait for the service");
+            return Err(Code::Overloaded.because(why));
+        }
         let (refused, idle) = {
             let mut mailbox = lock(&self.mailbox.0);
-            if mailbox.calls.len() < MAILBOX {
+            if mailbox.calls.len() < calls as usize {
                 mailbox.calls.push_back(parcel);
                 (None, mailbox.is_to_be_scheduled())
             } else {
@@ -253,8 +261,9 @@ impl Instance {
             }
         };
         if let Some(parcel) = refused {
+            self.waiting.remove(&parcel.data);
             parcel.call().core.withdraw();
-            return Err(Code::Overloaded.because(format!("{MAILBOX} calls wait for the service")));
+            return Err(Code::Overloaded.because(format!("{calls} calls wait for the service")));
         }
         if idle {
             self.schedule();
@@ -488,6 +497,7 @@ impl Run for Instance {
                 drop_quietly(seat.service.take());
             }
             while let Some(parcel) = seat.batch.pop_front() {
+                self.waiting.remove(&parcel.data);
                 self.serve(&mut seat, parcel);
                 pace.call_was_served();
             }
@@ -506,7 +516,7 @@ mod tests {
 
     use super::Instance;
     use crate::handles::{self, LOOKED, Object};
-    use crate::service::{Method, MethodOptions, Package, Service};
+    use crate::service::{Bounds, Method, MethodOptions, Package, Service};
     use crate::{Incoming, Port};
 
     /// Answers nothing.
@@ -519,6 +529,7 @@ mod tests {
             version: "0.1.0",
             layout: 1,
             imports: &[],
+            bounds: Bounds::UNSAID,
             methods: &[Method {
                 name: "keeper.keep",
                 params: 0,

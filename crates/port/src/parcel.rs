@@ -49,6 +49,8 @@ pub struct Ending {
     /// Why, where it failed.
     pub message: String,
     pub(crate) call: Option<Call>,
+    /// Of an inline call, which has no call: its second run does no harm.
+    pub(crate) is_idempotent: bool,
 }
 
 impl Ending {
@@ -62,6 +64,7 @@ impl Ending {
             data: Vec::new(),
             message: String::new(),
             call: None,
+            is_idempotent: false,
         })
     }
 
@@ -107,6 +110,15 @@ impl Ending {
                 self.fail(Code::GuestLost.because(format!("the result cannot be sent: {error}")))
             }
         }
+    }
+
+    /// Whether the same call may succeed later.
+    pub fn retryable(&self) -> bool {
+        let is_idempotent = || match &self.call {
+            Some(call) => call.core.is_idempotent(),
+            None => self.is_idempotent,
+        };
+        self.code.retryable() || (self.code.retryable_if_idempotent() && is_idempotent())
     }
 
     /// The handle number `index` of the message, which is the caller's from now on.
@@ -178,6 +190,7 @@ impl Drop for Parcel {
             None => {
                 ending.clear();
                 (ending.token, ending.handle, ending.kind) = (0, 0, Kind::CallEnded);
+                ending.is_idempotent = false;
                 // A thread that ends keeps nothing.
                 let _ = SPARE.try_with(|spare| spare.set(Some(ending)));
             }

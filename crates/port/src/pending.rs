@@ -246,7 +246,9 @@ pub(crate) fn read<T, E: Decode>(
         }
         code => {
             let message = std::mem::take(&mut completed.message);
-            Err(CallError::Ended(code.because(message)))
+            let mut failure = code.because(message);
+            failure.is_idempotent = method.options.is_idempotent;
+            Err(CallError::Ended(failure))
         }
     }
 }

@@ -16,6 +16,8 @@ pub struct Package {
     pub methods: &'static [Method],
     /// What its service asks of its host, in the order of their numbers.
     pub imports: &'static [Method],
+    /// How much may wait for an instance.
+    pub bounds: Bounds,
 }
 
 /// A method: its name as WIT writes it, and the hashes of its layouts; 0 where there is none.
@@ -47,11 +49,34 @@ pub struct Method {
 pub struct MethodOptions {
     /// It runs on the caller's thread: [`Inline`] serves it.
     pub is_inline: bool,
+    /// A second run does no harm, so that a call that was lost on its way may be made again.
+    pub is_idempotent: bool,
 }
 
 impl MethodOptions {
     /// Nothing is said.
-    pub const NONE: Self = Self { is_inline: false };
+    pub const NONE: Self = Self {
+        is_inline: false,
+        is_idempotent: false,
+    };
+}
+
+/// How much may wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Calls that may wait for one instance; more are `overloaded`.
+    pub calls: u32,
+    /// Bytes of arguments that may wait for one instance, and of results for one port; where there are more, the next call is `overloaded`. What has up to 512 bytes is not counted: the number of calls bounds
+    /// it.
+    pub bytes: u64,
+}
+
+impl Bounds {
+    /// Where the policy file says nothing: 4,096 calls, 64 MiB.
+    pub const UNSAID: Self = Self {
+        calls: 4096,
+        bytes: 64 << 20,
+    };
 }
 
 /// How a stream is kept.

@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use thalweg_port::{Code, Incoming, Instance, Method, MethodOptions, Package, Port, Service};
+use thalweg_port::{
+    Bounds, Code, Incoming, Instance, Method, MethodOptions, Package, Port, Service,
+};
 use thalweg_queue::clock;
 use thalweg_runtime::{Config, Handle, Runtime};
 
@@ -39,6 +41,7 @@ impl Service for Busy {
         version: "0.1.0",
         layout: 1,
         imports: &[],
+        bounds: Bounds::UNSAID,
         methods: &[
             method("busy.wait"),
             method("busy.spawn"),

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use thalweg_port::{
-    Call, CallError, Client, Code, Completed, Failure, Incoming, Instance, Kind, Method,
+    Bounds, Call, CallError, Client, Code, Completed, Failure, Incoming, Instance, Kind, Method,
     MethodOptions, NoError, Package, Pending, Port, Service, Task, answer, asked_deadline,
 };
 use thalweg_queue::clock;
@@ -62,6 +62,7 @@ impl Service for Asker {
             method::<(), u64>("asker.count"),
         ],
         imports: &[LOOK_UP],
+        bounds: Bounds::UNSAID,
     };
 
     fn dispatch(&mut self, incoming: Incoming) {
@@ -314,6 +315,7 @@ impl Service for Book {
         layout: 2,
         methods: &[LOOK_UP],
         imports: &[],
+        bounds: Bounds::UNSAID,
     };
 
     fn dispatch(&mut self, incoming: Incoming) {

@@ -5,8 +5,8 @@ use std::thread::ThreadId;
 use std::time::Duration;
 
 use thalweg_port::{
-    CallError, Client, Code, Completed, Failure, Incoming, Inline, Inlined, Instance, Method,
-    MethodOptions, NoError, Package, Port, Refusal, Service,
+    Bounds, CallError, Client, Code, Completed, Failure, Incoming, Inline, Inlined, Instance,
+    Method, MethodOptions, NoError, Package, Port, Refusal, Service,
 };
 use thalweg_runtime::{Config, Runtime};
 use thalweg_wire::{Decode, Encode, message};
@@ -28,7 +28,10 @@ const fn method<P: Decode, T: Decode>(name: &'static str, is_inline: bool) -> Me
         error: String::HASH,
         element: 0,
         is_async: false,
-        options: MethodOptions { is_inline },
+        options: MethodOptions {
+            is_inline,
+            ..MethodOptions::NONE
+        },
         stream: None,
         description: "",
     }
@@ -46,6 +49,7 @@ impl Service for Math {
         version: "0.1.0",
         layout: 1,
         imports: &[],
+        bounds: Bounds::UNSAID,
         methods: &[
             method::<(u64,), u64>("math.twice", true),
             method::<(u64,), u64>("math.half", true),

@@ -9,8 +9,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use lab::Lab;
 use thalweg_port::{
-    Client, Code, Incoming, Inline, Inlined, Instance, Method, MethodOptions, NoError, Package,
-    Port, Service,
+    Bounds, Client, Code, Incoming, Inline, Inlined, Instance, Method, MethodOptions, NoError,
+    Package, Port, Service,
 };
 use thalweg_wire::Decode;
 
@@ -106,6 +106,7 @@ impl Service for Sum {
         version: "0.1.0",
         layout: 1,
         imports: &[],
+        bounds: Bounds::UNSAID,
         methods: &[Method {
             name: "sum.add",
             params: <(u64, u64)>::HASH,
@@ -113,7 +114,10 @@ impl Service for Sum {
             error: 0,
             element: 0,
             is_async: false,
-            options: MethodOptions { is_inline: true },
+            options: MethodOptions {
+                is_inline: true,
+                ..MethodOptions::NONE
+            },
             stream: None,
             description: "",
         }],
@@ -161,6 +165,7 @@ impl Service for Stuck {
         version: "0.1.0",
         layout: 1,
         imports: &[],
+        bounds: Bounds::UNSAID,
         methods: &[Method {
             name: "stuck.wait",
             params: 0,

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use thalweg_port::{
-    CallError, Client, Code, Incoming, Method, MethodOptions, NoError, Package, Pending, Service,
-    Task,
+    Bounds, CallError, Client, Code, Incoming, Method, MethodOptions, NoError, Package, Pending,
+    Service, Task,
 };
 use thalweg_queue::clock;
 use thalweg_wire::{Decode, Encode};
@@ -42,6 +42,7 @@ impl Service for Link {
         version: "0.1.0",
         layout: 1,
         imports: &[],
+        bounds: Bounds::UNSAID,
         methods: &[
             method::<(), ()>("link.down"),
             method::<(), Vec<u64>>("link.deadlines"),

@@ -148,6 +148,7 @@ fn flags(function: &Function) -> String {
     let bits = [
         (function.is_async, "TW_METHOD_ASYNC"),
         (function.options.is_inline, "TW_METHOD_INLINE"),
+        (function.options.is_idempotent, "TW_METHOD_IDEMPOTENT"),
     ];
     let set: Vec<_> = bits
         .iter()

@@ -2,7 +2,7 @@
 
 use super::emit;
 use crate::model::{
-    Case, Field, Function, FunctionKind, FunctionOptions, Hashes, Label, Package, Position,
+    Bounds, Case, Field, Function, FunctionKind, FunctionOptions, Hashes, Label, Package, Position,
     Resource, ResourceId, Type, TypeDef, TypeDefKind, TypeId, TypeKind,
 };
 
@@ -29,6 +29,7 @@ impl Builder {
             resources: Vec::new(),
             functions: Vec::new(),
             host: None,
+            bounds: Bounds::default(),
             layout: 7,
         })
     }

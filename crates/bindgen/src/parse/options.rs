@@ -1,20 +1,56 @@
 //! What the options of a function mean, once their place and their value were checked.
 
-use crate::model::{Function, Type, TypeKind};
+use crate::model::{Bounds, Function, Type, TypeKind};
 use toml_edit::Item;
+
+/// Most calls that may wait for one instance.
+const MOST_CALLS: u32 = 1_048_576;
 
 /// Writes down what `name = item` says of `function`.
 ///
 /// # Errors
 /// Why it cannot be said of this function.
 pub fn apply(function: &mut Function, name: &str, item: &Item) -> Result<(), String> {
-    if name == "inline" {
-        function.options.is_inline = item.as_bool() == Some(true);
-        if function.options.is_inline {
-            check_inline(function)?;
+    let switch = item.as_bool() == Some(true);
+    match name {
+        "inline" => {
+            function.options.is_inline = switch;
+            if switch {
+                check_inline(function)?;
+            }
         }
+        "idempotent" => function.options.is_idempotent = switch,
+        other => unreachable!("`{other}` is no option of a function that is built"),
     }
     Ok(())
+}
+
+/// Writes down what `name = item` says of the interface.
+///
+/// # Errors
+/// The number is too large.
+pub fn bound(bounds: &mut Bounds, name: &str, item: &Item) -> Result<(), String> {
+    match (name, item.as_integer(), item.as_str()) {
+        ("calls", Some(calls), _) => {
+            bounds.calls = u32::try_from(calls)
+                .ok()
+                .filter(|calls| *calls <= MOST_CALLS)
+                .ok_or_else(|| format!("it must be {MOST_CALLS} at most"))?;
+        }
+        ("bytes", _, Some(text)) => bounds.bytes = bytes(text),
+        _ => unreachable!("`{name}` is no option of an interface that is built"),
+    }
+    Ok(())
+}
+
+/// Of `64MiB`, whose form was checked.
+fn bytes(text: &str) -> u64 {
+    let units = [("KiB", 10), ("MiB", 20), ("GiB", 30)];
+    let read = |(unit, shift): (&str, u32)| {
+        let number: u64 = text.strip_suffix(unit)?.parse().ok()?;
+        Some(number << shift)
+    };
+    units.into_iter().find_map(read).unwrap_or(u64::MAX)
 }
 
 /// Nothing of the instance may be in it: what runs on the caller's thread cannot reach the actor's objects.

@@ -38,7 +38,7 @@ enum Value {
 }
 
 /// Those that are more than a name: [`options`](super::options) reads them.
-const BUILT: &[&str] = &["inline"];
+const BUILT: &[&str] = &["bytes", "calls", "idempotent", "inline"];
 
 const OPTIONS: &[(&str, Of, Value)] = &[
     ("calls", Of::Interface, Value::Count),

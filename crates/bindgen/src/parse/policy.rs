@@ -7,7 +7,7 @@ use super::options;
 use super::planned::{self, Place};
 use super::sources::{Sources, position_of};
 use crate::Refused;
-use crate::model::{Function, FunctionKind, Policy, Resource, StreamOptions};
+use crate::model::{Bounds, Function, FunctionKind, Policy, Resource, StreamOptions};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml_edit::{Document, Item, TableLike};
@@ -15,16 +15,16 @@ use toml_edit::{Document, Item, TableLike};
 /// Records in flight that may be asked for, as [`StreamOptions`](crate::model::StreamOptions) promises.
 const CAPACITY: std::ops::RangeInclusive<i64> = 64..=1_048_576;
 
-/// Reads the package's policy file, if there is one, and writes what it says into `functions`.
+/// Reads the package's policy file, if there is one, and writes what it says into `functions`. What it says of the interface comes back.
 pub fn apply(
     sources: &Sources,
     package: &str,
     interface: &str,
     resources: &[Resource],
     functions: &mut [Function],
-) -> Result<(), Refused> {
+) -> Result<Bounds, Refused> {
     let Some((path, text)) = sources.policy(package)? else {
-        return Ok(());
+        return Ok(Bounds::default());
     };
     let document = match Document::parse(text.as_str()) {
         Ok(document) => document,
@@ -43,8 +43,10 @@ pub fn apply(
         interface,
         resources,
         functions,
+        bounds: Bounds::default(),
     };
-    file.table(&[], document.as_table())
+    file.table(&[], document.as_table())?;
+    Ok(file.bounds)
 }
 
 struct PolicyFile<'a> {
@@ -53,6 +55,7 @@ struct PolicyFile<'a> {
     interface: &'a str,
     resources: &'a [Resource],
     functions: &'a mut [Function],
+    bounds: Bounds,
 }
 
 impl PolicyFile<'_> {
@@ -83,10 +86,12 @@ impl PolicyFile<'_> {
                 _ => false,
             };
             if !item.is_table_like()
-                && let Some(Err(reason)) =
+                && let Some(said) =
                     Self::place(above).and_then(|place| planned::check(name, place, item))
             {
-                return Err(self.refused(span, &key, &reason));
+                said.and_then(|()| options::bound(&mut self.bounds, name, item))
+                    .map_err(|reason| self.refused(span, &key, &reason))?;
+                continue;
             }
             if function.is_none() && !is_above {
                 let known: Vec<_> = self.streams().collect();

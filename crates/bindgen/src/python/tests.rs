@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use super::emit;
 use crate::Refused;
 use crate::model::{
-    Case, Field, Function, FunctionKind, FunctionOptions, Hashes, Label, Package, Position, Type,
-    TypeDef, TypeDefKind, TypeId, TypeKind,
+    Bounds, Case, Field, Function, FunctionKind, FunctionOptions, Hashes, Label, Package, Position,
+    Type, TypeDef, TypeDefKind, TypeId, TypeKind,
 };
 
 fn ty(kind: TypeKind, size: u32, align: u32) -> Type {
@@ -75,6 +75,7 @@ fn package(types: Vec<TypeDef>, functions: Vec<Function>) -> Package {
         resources: Vec::new(),
         functions,
         host: None,
+        bounds: Bounds::default(),
         layout: 0xabc,
     }
 }

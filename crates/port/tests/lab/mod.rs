@@ -9,8 +9,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use thalweg_port::{
-    Call, Client, Code, Failure, Held, Incoming, Method, MethodOptions, NoError, Own, Package,
-    Pending, Policy, ResourceClient, Service, StreamOptions, StreamReader, StreamWriter, Task,
+    Call, Client, Code, Failure, Held, Incoming, Method, MethodOptions, NoError, Own, Package, Pending, Policy, ResourceClient, Service, StreamOptions, StreamReader, StreamWriter, Task, Bounds,
 };
 use thalweg_queue::Parker;
 use thalweg_runtime::native;
@@ -61,6 +60,7 @@ const PACKAGE: Package = Package {
     version: "0.1.0",
     layout: 1,
     imports: &[],
+    bounds: Bounds::UNSAID,
     methods: &[
         method::<(String,), String>("lab.shout", None),
         method::<(String,), ()>("lab.fail", None),

@@ -7,8 +7,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 
 use thalweg_port::stream::StreamCore;
 use thalweg_port::{
-    Client, Incoming, Method, MethodOptions, Object, Own, Package, Policy, Reason, Reply, Service,
-    StreamOptions, StreamReader, StreamWriter, find,
+    Client, Incoming, Method, MethodOptions, Object, Own, Package, Policy, Reason, Reply, Service, StreamOptions, StreamReader, StreamWriter, find, Bounds,
 };
 use thalweg_wire::{Decode, Handle, Malformed};
 
@@ -48,6 +47,7 @@ const PACKAGE: Package = Package {
     version: "0.1.0",
     layout: 1,
     imports: &[],
+    bounds: Bounds::UNSAID,
     methods: &[
         method(POLICIES[0]),
         method(POLICIES[1]),

@@ -107,6 +107,7 @@ pub const PACKAGE: port::Package = port::Package {
         },
     ],
     imports: &[],
+    bounds: port::Bounds::UNSAID,
 };
 
 /// What is said, and how long the answer takes.

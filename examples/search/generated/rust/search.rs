@@ -115,6 +115,7 @@ pub const PACKAGE: port::Package = port::Package {
         },
     ],
     imports: &[],
+    bounds: port::Bounds::UNSAID,
 };
 
 /// What a query looks for and where it looks.

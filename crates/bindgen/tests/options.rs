@@ -1,0 +1,86 @@
+//! Options of a policy file that are more than a name: what they say in the model, and of what they cannot be said.
+
+use std::fs;
+use std::path::PathBuf;
+use thalweg_bindgen::parse;
+
+/// The path of a package with this policy file, in a folder that is gone when it is dropped.
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn with(files: &[(&str, &str)]) -> Self {
+        let folder = Folder(tempfile::tempdir().expect("a temporary folder"));
+        for (name, text) in files {
+            fs::write(folder.path(name), text).expect("a file can be written");
+        }
+        folder
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// The refusal of `name`, without the folder.
+    fn refusal(&self, name: &str) -> String {
+        let mut refused = parse(&self.path(name)).expect_err("it is refused");
+        refused.position.file = refused.position.file.file_name().unwrap_or_default().into();
+        refused.to_string()
+    }
+}
+
+#[test]
+fn inline_function_with_a_handle() {
+    let wit = "package a:b@0.1.0;
+interface i {
+  resource r { m: func(); }
+  t: func(taken: r);
+  g: func() -> result<r>;
+  s: func() -> stream<u8>;
+  f: func(value: u8) -> u8;
+}
+world w { export i; }
+";
+    let refused = |table: &str| {
+        let toml = format!("[{table}]\ninline = true\n");
+        Folder::with(&[("b.wit", wit), ("b.thalweg.toml", &toml)]).refusal("b.wit")
+    };
+    let gives = "an inline function gives values alone, no resource and no stream";
+    for (table, reason) in [
+        (
+            "i.r.m",
+            "an inline function takes values alone, and `self` is a resource of the service's",
+        ),
+        (
+            "i.t",
+            "an inline function takes values alone, and `taken` is a resource of the service's",
+        ),
+        ("i.g", gives),
+        ("i.s", gives),
+    ] {
+        let expected = format!("b.thalweg.toml:2:1: key `{table}.inline`: {reason}");
+        assert_eq!(refused(table), expected);
+    }
+    for (said, is_inline) in [("true", true), ("false", false)] {
+        let toml = format!("[i.f]\ninline = {said}\n");
+        let folder = Folder::with(&[("b.wit", wit), ("b.thalweg.toml", &toml)]);
+        let package = parse(&folder.path("b.wit")).expect("it is right");
+        let functions = package.functions.iter();
+        let inline: Vec<_> = functions.map(|f| f.options.is_inline).collect();
+        assert_eq!(inline, [false, false, false, false, is_inline]);
+    }
+}
+
+#[test]
+fn what_is_said_of_calls_that_wait_and_of_a_second_run_is_in_the_model() {
+    let toml = "[i]\ncalls = 7\nbytes = \"3MiB\"\n[i.f]\nidempotent = true\n";
+    let wit = "package a:b@0.1.0;\ninterface i { f: func(); g: func(); }\nworld w { export i; }\n";
+    let folder = Folder::with(&[("b.wit", wit), ("b.thalweg.toml", toml)]);
+    let package = parse(&folder.path("b.wit")).expect("it is right");
+    assert_eq!((package.bounds.calls, package.bounds.bytes), (7, 3 << 20));
+    let idempotent: Vec<_> = package
+        .functions
+        .iter()
+        .map(|f| f.options.is_idempotent)
+        .collect();
+    assert_eq!(idempotent, [true, false]);
+}

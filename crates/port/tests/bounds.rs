@@ -1,0 +1,221 @@
+//! What waits is bounded by its bytes too, and what a code says of another try follows the method.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use thalweg_port::{
+    Bounds, CallError, Client, Code, Incoming, Instance, Method, MethodOptions, NoError, Package,
+    Pending, Port, Service,
+};
+use thalweg_queue::clock;
+use thalweg_wire::{Decode, message};
+
+const ECHO: u32 = 0;
+const BREAK: u32 = 1;
+const BREAK_GENTLY: u32 = 2;
+const FORGET_GENTLY: u32 = 3;
+
+const MIB: usize = 1 << 20;
+
+const fn method(name: &'static str, is_idempotent: bool) -> Method {
+    Method {
+        name,
+        params: <(Vec<u8>,)>::HASH,
+        ok: <Vec<u8>>::HASH,
+        error: 0,
+        element: 0,
+        is_async: false,
+        options: MethodOptions {
+            is_idempotent,
+            ..MethodOptions::NONE
+        },
+        stream: None,
+        description: "",
+    }
+}
+
+/// Serves nothing until it may.
+struct Slow(Arc<AtomicBool>);
+
+impl Service for Slow {
+    const PACKAGE: &'static Package = &Package {
+        name: "test:slow",
+        version: "0.1.0",
+        layout: 1,
+        imports: &[],
+        bounds: Bounds {
+            calls: 40,
+            bytes: 4 * MIB as u64,
+        },
+        methods: &[
+            method("slow.echo", false),
+            method("slow.break", false),
+            method("slow.break-gently", true),
+            method("slow.forget-gently", true),
+        ],
+    };
+
+    fn dispatch(&mut self, incoming: Incoming) {
+        while !self.0.load(Ordering::Acquire) {
+            std::thread::yield_now();
+        }
+        match (incoming.method(), incoming.params::<(Vec<u8>,)>()) {
+            (ECHO, Ok((bytes,))) => incoming.reply(&bytes),
+            (FORGET_GENTLY, _) => drop(incoming),
+            (_, Ok(_)) => panic!("on purpose"),
+            (_, Err(refusal)) => incoming.refuse(refusal),
+        }
+    }
+}
+
+struct Host {
+    instance: Arc<Instance>,
+    port: Arc<Port>,
+    open: Arc<AtomicBool>,
+}
+
+fn encoded(size: usize) -> Vec<u8> {
+    let layout = <(Vec<u8>,)>::HASH;
+    message::encode(&(vec![7u8; size],), layout, Vec::new()).unwrap()
+}
+
+impl Host {
+    fn new(open: bool) -> Self {
+        let open = Arc::new(AtomicBool::new(open));
+        let its = Arc::clone(&open);
+        let make = move || Slow(Arc::clone(&its));
+        Self {
+            instance: Instance::open(make, Instance::runtime().unwrap()),
+            port: Port::open(64).unwrap(),
+            open,
+        }
+    }
+
+    fn submit(&self, args: &[u8]) -> Result<u64, Code> {
+        let submitted = self.instance.submit(&self.port, 0, ECHO, args, u64::MAX);
+        submitted.map_err(|refused| {
+            assert!(refused.retryable());
+            refused.code
+        })
+    }
+
+    /// Reaps `count`, all well.
+    fn reap(&self, count: usize) {
+        let mut done = 0;
+        while done < count {
+            self.port.wait(u64::MAX).unwrap();
+            for ended in self.port.reap().unwrap() {
+                assert_eq!(ended.code, Code::Ok);
+                done += 1;
+            }
+        }
+        assert_eq!(done, count);
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        self.open.store(true, Ordering::Release);
+        self.instance.close();
+        self.port.close();
+    }
+}
+
+#[test]
+fn arguments_beyond_the_bytes_are_refused_and_all_that_were_accepted_complete() {
+    let host = Host::new(false);
+    let large = encoded(MIB);
+    // The service has taken the first out, perhaps with others of its turn; from then on the bytes count.
+    let mut accepted = 0;
+    let refused = loop {
+        match host.submit(&large) {
+            Ok(_) => accepted += 1,
+            Err(code) => break code,
+        }
+        assert!(accepted <= 4, "{accepted} MiB wait");
+    };
+    assert_eq!(refused, Code::Overloaded);
+    assert!(accepted >= 3, "{accepted}");
+    // What is small is not weighed.
+    host.submit(&encoded(100)).unwrap();
+    host.open.store(true, Ordering::Release);
+    host.reap(accepted + 1);
+    // They are gone: there is room again, and what is larger than all of it may go alone.
+    host.submit(&encoded(9 * MIB)).unwrap();
+    host.reap(1);
+    host.submit(&large).unwrap();
+    host.reap(1);
+}
+
+#[test]
+fn calls_beyond_the_number_are_refused() {
+    let host = Host::new(false);
+    let small = encoded(1);
+    let mut accepted = 0;
+    while host.submit(&small).is_ok() {
+        accepted += 1;
+        assert!(accepted <= 64);
+    }
+    // 40 in the mailbox, and a turn's.
+    assert!(accepted >= 40, "{accepted}");
+    host.open.store(true, Ordering::Release);
+    host.reap(accepted);
+}
+
+#[test]
+fn results_that_nobody_reaps_stop_the_next_call() {
+    let host = Host::new(true);
+    let large = encoded(MIB);
+    let mut accepted = 0;
+    // One after the other: what is refused is refused for the results alone.
+    let served = |count: usize| {
+        let patience = clock::deadline(Duration::from_secs(60));
+        while host.port.unreaped_bytes() < (count * MIB) as u64 {
+            assert!(clock::now() < patience, "nothing is counted");
+            std::thread::yield_now();
+        }
+    };
+    let refused = loop {
+        match host.submit(&large) {
+            Ok(_) => accepted += 1,
+            Err(code) => break code,
+        }
+        served(accepted);
+    };
+    assert_eq!((refused, accepted), (Code::Overloaded, 4));
+    // Small ones too: their results might not be.
+    assert_eq!(host.submit(&encoded(1)), Err(Code::Overloaded));
+    host.reap(accepted);
+    host.submit(&large).unwrap();
+    host.reap(1);
+    assert_eq!(host.port.unreaped_bytes(), 0);
+}
+
+#[test]
+fn another_try_follows_the_method() {
+    let open = Arc::new(AtomicBool::new(true));
+    let client = Client::start(move || Slow(Arc::clone(&open))).unwrap();
+    let host = Host::new(true);
+    let none = encoded(0);
+    for (method, code, retryable) in [
+        (BREAK, Code::GuestPanicked, false),
+        (BREAK_GENTLY, Code::GuestPanicked, true),
+        (FORGET_GENTLY, Code::GuestLost, true),
+    ] {
+        let call: Pending<Vec<u8>, NoError> =
+            client.call(method, &(Vec::<u8>::new(),), |reply| reply.value());
+        match call.wait() {
+            Err(CallError::Ended(failure)) => {
+                assert_eq!((failure.code, failure.retryable()), (code, retryable));
+            }
+            other => panic!("{other:?}"),
+        }
+        host.instance
+            .submit(&host.port, 0, method, &none, u64::MAX)
+            .unwrap();
+        host.port.wait(u64::MAX).unwrap();
+        let ended = host.port.reap().unwrap().next().unwrap();
+        assert_eq!((ended.code, ended.retryable()), (code, retryable));
+    }
+}
