@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import thalweg
 from thalweg_conformance import AsyncConformance, Conformance, Failure, _methods
-from values import class_name, constant, value
+from values import class_name, constant, named, value
 
 ROOT = Path(__file__).parents[2]
 LIBRARIES = Path(os.environ.get("THALWEG_TEST_LIBRARIES", ROOT / "target" / "debug"))
@@ -131,7 +131,8 @@ def call(face: Face, kept: dict[str, Any], step: Step) -> None:
             if "take" in stream:
                 result.close()
     except Exception as error:
-        ended = error
+        # Without its frames, which would keep it, and with it what it holds.
+        ended = error.with_traceback(None)
     check_ending(step if stream is None else stream, ended)
     if "bind" in step:
         kept[step["bind"]] = result
@@ -156,10 +157,7 @@ def prepare(face: Face, kept: dict[str, Any], step: Step) -> Any:
     for parameter, item in zip(
         inspect.signature(method).parameters, given, strict=False
     ):
-        if isinstance(item, dict) and "resource" in item:
-            arguments.append(kept[item["resource"]])
-        else:
-            arguments.append(value(hints[parameter], item))
+        arguments.append(value(hints[parameter], named(kept, item)))
     return method, arguments, hints
 
 

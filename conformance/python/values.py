@@ -75,6 +75,17 @@ def value(hint: Any, given: Any) -> Any:
     return given
 
 
+def named(kept: dict[str, Any], item: Any) -> Any:
+    """What JSON says, with the resources that it names in their places."""
+    if isinstance(item, list):
+        return [named(kept, part) for part in item]
+    if not isinstance(item, dict):
+        return item
+    if "resource" in item:
+        return kept[item["resource"]]
+    return {key: named(kept, part) for key, part in item.items()}
+
+
 def case(part: Any, given: dict[str, Any]) -> Any:
     """A variant's case: a class with one attribute, or none."""
     hints = typing.get_type_hints(part)

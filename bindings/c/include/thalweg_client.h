@@ -502,6 +502,18 @@ typedef struct tw_resource {
   tw_handle handle;
 } tw_resource;
 
+/* Takes a resource out of a value that came; it is then the caller's to close. What nobody took is closed when the
+ * reply is released. Only once; the second time is TW_ARGUMENT. */
+static inline uint32_t tw_held_take(tw_reply *reply, tw_held held, tw_resource *out,
+                                    tw_error *error) {
+  out->table = reply->table;
+  out->handle = 0;
+  if (!reply->table) {
+    return tw_fail(error, TW_ARGUMENT, "the reply was released");
+  }
+  return reply->table->take_handle(&reply->completion, held.index, &out->handle, error);
+}
+
 /* Closes it. Closing twice is TW_OK: the second finds nothing to do. */
 static inline uint32_t tw_resource_close(tw_resource *resource, tw_error *error) {
   uint32_t code = TW_OK;

@@ -58,6 +58,13 @@ typedef struct tw_bytes {
   size_t size;
 } tw_bytes;
 
+/* A resource in a value that came: its place in the message's table. tw_held_take takes it out. */
+typedef struct tw_held {
+  uint32_t index;
+} tw_held;
+
+TW_SIZE(tw_held, 4);
+
 /* The text of a NUL-terminated string; the empty text for NULL. Borrows it. */
 static inline tw_text tw_text_of(const char *string) {
   tw_text text;
@@ -79,7 +86,9 @@ typedef struct tw_writer {
   uint8_t *data;
   uint32_t size;
   uint32_t capacity;
-  uint32_t status; /* TW_OVERLOADED: no memory. TW_ARGUMENT: NULL with a length, or too large */
+  uint32_t status;  /* TW_OVERLOADED: no memory. TW_ARGUMENT: NULL with a length, or too large */
+  uint32_t handles; /* places in the table, and how many are taken */
+  uint32_t handles_put;
   uint64_t small[32];
 } tw_writer;
 
@@ -152,6 +161,8 @@ static inline uint32_t tw_writer_begin(tw_writer *writer, uint64_t layout, uint3
   writer->size = 0;
   writer->capacity = (uint32_t)sizeof(writer->small);
   writer->status = TW_OK;
+  writer->handles = handles;
+  writer->handles_put = 0;
   header.size = 0;
   header.layout = (uint32_t)(layout & 0xffffffffu);
   header.handles = handles;
@@ -165,6 +176,16 @@ static inline uint32_t tw_writer_begin(tw_writer *writer, uint64_t layout, uint3
 static inline void tw_put_handle(tw_writer *writer, uint32_t at, uint32_t index, tw_handle handle) {
   tw_put(writer, (uint32_t)sizeof(tw_message) + 8 * index, &handle, sizeof(handle));
   tw_put(writer, at, &index, sizeof(index));
+}
+
+/* Puts `handle` behind those that were put so. */
+static inline void tw_put_held(tw_writer *writer, uint32_t at, tw_handle handle) {
+  if (writer->status == TW_OK && writer->handles_put >= writer->handles) {
+    writer->status = TW_ARGUMENT;
+  }
+  if (writer->status == TW_OK) {
+    tw_put_handle(writer, at, writer->handles_put++, handle);
+  }
 }
 
 /* Reserves the tail of a list and puts its slice at `at`. Returns where the first element goes. `items`
@@ -223,6 +244,8 @@ typedef struct tw_reader {
   const uint8_t *data;
   uint32_t size;
   uint32_t floor;
+  uint32_t handles; /* in the table, and how many of them were met */
+  uint32_t handles_met;
 } tw_reader;
 
 /* Checks a message's header against the layout hash of the root that is expected. Returns the root, of
@@ -245,6 +268,8 @@ static inline const void *tw_check_root(tw_reader *reader, const uint8_t *data, 
   reader->data = data;
   reader->size = header.size;
   reader->floor = header.root + root_size;
+  reader->handles = header.handles;
+  reader->handles_met = 0;
   return data + header.root;
 }
 
@@ -265,6 +290,15 @@ static inline const void *tw_check_list(tw_reader *reader, tw_slice slice, uint3
 
 static inline bool tw_check_text(tw_reader *reader, tw_slice slice) {
   return tw_check_list(reader, slice, 1, 1) != NULL;
+}
+
+/* Handles are numbered in the order of their fields, and each is used once. */
+static inline bool tw_check_held(tw_reader *reader, tw_held held) {
+  return held.index < reader->handles && held.index == reader->handles_met++;
+}
+
+static inline bool tw_check_all_held(const tw_reader *reader) {
+  return reader->handles_met == reader->handles;
 }
 
 /* `place` is where a bool lies: it must not be read as one before. */

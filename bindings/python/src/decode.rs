@@ -50,15 +50,26 @@ pub struct Decoder<'py> {
     /// Where the next tail may begin at the earliest: tails lie in the order in which they are met, so no bytes are
     /// read twice and a short message cannot describe a huge value. `None` where single fields are read.
     tails_from: Option<u64>,
+    /// The message's resources, each until a field has it.
+    resources: Vec<Option<Bound<'py, PyAny>>>,
+    /// How many fields had one.
+    met: usize,
 }
 
 impl<'py> Decoder<'py> {
     /// For a whole message or record whose tails begin at `tails_from` at the earliest.
-    pub fn whole(py: Python<'py>, region: Region, tails_from: u32) -> Self {
+    pub fn whole(
+        py: Python<'py>,
+        region: Region,
+        tails_from: u32,
+        resources: Vec<Option<Bound<'py, PyAny>>>,
+    ) -> Self {
         Self {
             py,
             region,
             tails_from: Some(u64::from(tails_from)),
+            resources,
+            met: 0,
         }
     }
 
@@ -68,6 +79,8 @@ impl<'py> Decoder<'py> {
             py,
             region,
             tails_from: None,
+            resources: Vec::new(),
+            met: 0,
         }
     }
 
@@ -175,8 +188,17 @@ impl<'py> Decoder<'py> {
                     .clone()
             }
             Shape::Flags { class, labels } => self.flags(class.bind(py), *labels, kind.size, at)?,
-            Shape::Borrow | Shape::Own => {
-                return Err(PyTypeError::new_err("a resource inside a value").into());
+            Shape::Own => {
+                let place = self.region.u32(at)? as usize;
+                let next = self.met;
+                self.met += 1;
+                match self.resources.get_mut(place).and_then(Option::take) {
+                    Some(resource) if place == next => resource,
+                    _ => return Err(Malformed("a handle is missing or out of turn").into()),
+                }
+            }
+            Shape::Borrow => {
+                return Err(PyTypeError::new_err("a borrowed resource inside a value").into());
             }
         })
     }

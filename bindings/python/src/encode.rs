@@ -57,10 +57,15 @@ impl Unfit {
     }
 }
 
+/// How often arguments are encoded whose handles are not known before.
+const MOST_TRIES: u32 = 4;
+
 /// Writes one message of arguments.
 pub struct Encoder<'a, 'py> {
     py: Python<'py>,
     buffer: &'a mut Vec<u8>,
+    /// Places in the table of handles, and how many handles there are.
+    room: u32,
     handles: u32,
     moved: Vec<Bound<'py, Resource>>,
 }
@@ -89,21 +94,34 @@ pub fn arguments<'py>(
         .iter()
         .filter(|field| matches!(field.kind.shape, Shape::Borrow | Shape::Own))
         .count();
-    let handles =
+    let mut room =
         u32::try_from(handles).map_err(|_| PyOverflowError::new_err("too many handles"))?;
-    let root = message::begin(buffer, layout.0, handles, layout.1);
-    let mut encoder = Encoder {
-        py,
-        buffer,
-        handles: 0,
-        moved: Vec::new(),
+    let mut tries = 0;
+    let moved = loop {
+        let root = message::begin(buffer, layout.0, room, layout.1);
+        let mut encoder = Encoder {
+            py,
+            buffer,
+            room,
+            handles: 0,
+            moved: Vec::new(),
+        };
+        for (field, value) in fields.iter().zip(arguments.iter_borrowed()) {
+            encoder
+                .value(&field.kind, &value, root + field.offset)
+                .map_err(|unfit| unfit.within(field.name.to_string()).raise(py, call))?;
+        }
+        if encoder.handles == room {
+            break encoder.moved;
+        }
+        // Values have some in them: now it is known how many. Encoding can run code that changes that, so not for ever.
+        room = encoder.handles;
+        tries += 1;
+        if tries == MOST_TRIES {
+            let text = format!("{call}: the arguments change while they are read");
+            return Err(PyValueError::new_err(text));
+        }
     };
-    for (field, value) in fields.iter().zip(arguments.iter_borrowed()) {
-        encoder
-            .value(&field.kind, &value, root + field.offset)
-            .map_err(|unfit| unfit.within(field.name.to_string()).raise(py, call))?;
-    }
-    let moved = encoder.moved;
     if message::finish(buffer) {
         Ok(moved)
     } else {
@@ -293,10 +311,13 @@ impl<'py> Encoder<'_, 'py> {
                     .cast::<Resource>()
                     .map_err(|_| self.unfit(kind, value))?;
                 let number = resource.get().handle().number(self.py)?;
-                self.put(message::handle_at(self.handles), &number.to_le_bytes());
                 let place = self.handles;
-                self.put(at, &place.to_le_bytes());
                 self.handles += 1;
+                // Where there is no place this is not the last try.
+                if place < self.room {
+                    self.put(message::handle_at(place), &number.to_le_bytes());
+                    self.put(at, &place.to_le_bytes());
+                }
                 if matches!(kind.shape, Shape::Own) {
                     self.moved.push(resource.clone());
                 }

@@ -86,6 +86,11 @@ pub fn root(message: Region, layout: u64, root_size: u32) -> Result<u32, Malform
     Ok(at)
 }
 
+/// How many handles a message has whose header was checked.
+pub fn handles(message: Region) -> Result<u32, Malformed> {
+    message.u32(8)
+}
+
 /// Begins a message of `layout` in `buffer`: header, zeroed room for `handles` handles and for a root of `root_size`
 /// bytes. Returns the root's offset.
 pub fn begin(buffer: &mut Vec<u8>, layout: u64, handles: u32, root_size: u32) -> u32 {

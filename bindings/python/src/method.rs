@@ -255,7 +255,7 @@ impl Method {
         let py = client.py();
         match completion.code() {
             TW_OK => {}
-            TW_ERROR => return Err(self.service_error(py, &completion)),
+            TW_ERROR => return Err(self.service_error(py, &mut completion, client)),
             code => {
                 return Err(errors::ended(
                     py,
@@ -268,7 +268,7 @@ impl Method {
         let library = client.get().handle().library;
         match &self.outcome {
             Outcome::Nothing => Ok(py.None().into_bound(py)),
-            Outcome::Value(kind) => self.decode(py, &completion, kind, self.hashes.ok),
+            Outcome::Value(kind) => self.decode(&mut completion, client, kind, self.hashes.ok),
             Outcome::Stream { element, view } => {
                 let stream = self.take_handle(py, &mut completion)?;
                 let owned = Owned::new(library, stream, "the stream");
@@ -297,22 +297,46 @@ impl Method {
 
     fn decode<'py>(
         &self,
-        py: Python<'py>,
-        completion: &Completion,
+        completion: &mut Completion,
+        client: &Bound<'py, Client>,
         kind: &Kind,
         hash: u64,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let py = client.py();
         let data = completion.data();
-        let value = || {
+        let mut value = || {
             let root = message::root(data, hash, kind.size)?;
-            Decoder::whole(py, data, root.saturating_add(kind.size)).value(kind, root)
+            let resources = Self::resources(completion, client, message::handles(data)?)?;
+            Decoder::whole(py, data, root.saturating_add(kind.size), resources).value(kind, root)
         };
-        value().map_err(|undecodable| undecodable.raise(py, &self.name))
+        value().map_err(|undecodable: Undecodable| undecodable.raise(py, &self.name))
     }
 
-    fn service_error(&self, py: Python<'_>, completion: &Completion) -> PyErr {
+    /// The resources in a message, taken out of it: those that no value has are closed when they are dropped.
+    fn resources<'py>(
+        completion: &mut Completion,
+        client: &Bound<'py, Client>,
+        count: u32,
+    ) -> PyResult<Vec<Option<Bound<'py, PyAny>>>> {
+        let py = client.py();
+        let library = client.get().handle().library;
+        let plain = py.get_type::<Resource>();
+        let one = |place| {
+            let number = completion.take_handle(py, place)?;
+            let owned = Owned::new(library, number, "the resource");
+            Seed::grow(&plain, owned, Some(client)).map(Some)
+        };
+        (0..count).map(one).collect()
+    }
+
+    fn service_error(
+        &self,
+        py: Python<'_>,
+        completion: &mut Completion,
+        client: &Bound<'_, Client>,
+    ) -> PyErr {
         let payload = match &self.error {
-            Some(kind) => match self.decode(py, completion, kind, self.hashes.error) {
+            Some(kind) => match self.decode(completion, client, kind, self.hashes.error) {
                 Ok(payload) => payload,
                 Err(error) => return error,
             },

@@ -1,6 +1,7 @@
 //! Resources: objects on the service's side. Generated classes derive from [`Resource`].
 
 use pyo3::prelude::*;
+use pyo3::types::PyType;
 use thalweg_capi::abi::TwHandle;
 
 use crate::client::{Client, Seed};
@@ -39,6 +40,20 @@ impl Resource {
             handle: seed.get().open(seed.py())?,
             client: client.clone().unbind(),
         })
+    }
+
+    /// The resource in a value, as an object of this class. `held` is closed from then on.
+    #[classmethod]
+    fn of<'py>(
+        cls: &Bound<'py, PyType>,
+        held: &Bound<'py, Resource>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = cls.py();
+        let held = held.get();
+        held.handle.number(py)?;
+        let number = held.handle.take().unwrap_or_default();
+        let owned = Owned::new(held.handle.library, number, "the resource");
+        Seed::grow(cls, owned, Some(held.client.bind(py)))
     }
 
     /// Gives the resource back to the service. Closing twice is fine.

@@ -1,6 +1,6 @@
 //! The resources.
 
-use crate::conformance::{Counter, Even};
+use crate::conformance::{Counter, Even, Scale};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use thalweg::{Call, StreamReader, Task};
@@ -74,5 +74,22 @@ pub struct EvenNumber {
 impl Even for EvenNumber {
     fn half(&self, _: &Call) -> u32 {
         self.half
+    }
+}
+
+/// What multiplies.
+#[derive(Debug)]
+pub struct Factor {
+    /// By what.
+    pub by: u64,
+    /// Where its counters are counted.
+    pub counters: Arc<AtomicU32>,
+}
+
+impl Scale for Factor {
+    type Counter = KeptNumber;
+
+    fn apply(&self, _: &Call, counter: Arc<KeptNumber>) -> KeptNumber {
+        KeptNumber::new(counter.now() * self.by, &self.counters)
     }
 }

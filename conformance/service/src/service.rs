@@ -1,13 +1,13 @@
 //! The functions that belong to no resource.
 
 use crate::conformance::{
-    Color, Conformance, ConformanceInline, Days, Failure, Fixed, Item, Keywords, Names, Nested,
-    OracleHost, Point, Rights, Sample, Scalars, Shape, Spot, Wide,
+    Color, Conformance, ConformanceInline, Days, Failure, Fixed, Item, Keywords, Names, Nested, OracleHost, Point, Rights, Sample, Scalars, Shape, Spot, Wide, CounterClient, MaybeCounter, Pair,
 };
-use crate::{EvenNumber, KeptNumber};
+use crate::{EvenNumber, Factor, KeptNumber};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
+use thalweg::port::Held;
 use thalweg::queue::clock;
 use thalweg::runtime::wait;
 use thalweg::wire::{Decode, Encode};
@@ -97,6 +97,12 @@ fn said<T, E>(ended: Result<T, CallError<E>>) -> Result<T, u32> {
     })
 }
 
+/// What a counter in a value is; it is gone then.
+fn taken(call: &Call, held: Held<CounterClient>) -> u64 {
+    let counter = held.take::<KeptNumber>(call);
+    counter.map_or(0, |counter| counter.now())
+}
+
 /// Waits in an actor until `deadline`, in ns of the clock, or until the call is to stop.
 fn wait_until(call: &Call, deadline: u64) {
     while call.check().is_ok() && clock::now() < deadline {
@@ -135,6 +141,7 @@ impl Conformance for Echo {
     type Inline = Here;
     type Counter = KeptNumber;
     type Even = EvenNumber;
+    type Scale = Factor;
 
     echo! {
         echo_bool: bool,
@@ -357,5 +364,43 @@ impl Conformance for Echo {
 
     fn shapes(&mut self, call: &Call, count: u32) -> StreamReader<Shape> {
         stream_of(call, (0..count).map(|side| Shape::Circle(side.into())))
+    }
+
+    fn give_counters(&mut self, call: &Call, start: u64, count: u32) -> Vec<Held<CounterClient>> {
+        let counter = |i| call.hold(KeptNumber::new(start + u64::from(i), &self.counters));
+        let counters = (0..count).map(counter).collect::<Result<_, _>>();
+        counters.expect("there are as many handles")
+    }
+
+    fn total(&mut self, call: &Call, counters: Vec<Held<CounterClient>>) -> u64 {
+        counters.into_iter().map(|held| taken(call, held)).sum()
+    }
+
+    fn first_of(&mut self, call: &Call, counter: Option<Held<CounterClient>>) -> Option<u64> {
+        counter.map(|held| taken(call, held))
+    }
+
+    fn swap(&mut self, _: &Call, value: Pair) -> Task<Result<Pair, MaybeCounter>> {
+        let Pair { name, left, right } = value;
+        let swapped = match right {
+            Some(right) => Ok(Pair {
+                name,
+                left: right,
+                right: Some(left),
+            }),
+            None => Err(MaybeCounter::One(left)),
+        };
+        Task::new(|_| swapped)
+    }
+
+    fn refuse(&mut self, _: &Call, value: MaybeCounter) -> Result<(), MaybeCounter> {
+        Err(value)
+    }
+
+    fn scale(&mut self, _: &Call, by: u64) -> Factor {
+        Factor {
+            by,
+            counters: Arc::clone(&self.counters),
+        }
     }
 }

@@ -9,6 +9,7 @@ mod call;
 mod check;
 mod collect;
 mod host;
+mod held;
 mod json;
 mod library;
 mod names;
@@ -33,6 +34,7 @@ pub fn emit(package: &Package) -> Result<Vec<Output>, Refused> {
     library::clients(&plan, &mut out);
     library::handles(&plan, &mut out);
     let mut machinery = source::Source::new();
+    held::emit(&plan, &mut machinery);
     write::emit(&plan, &mut machinery);
     check::emit(&plan, &mut machinery);
     let machinery = machinery.finish();

@@ -24,6 +24,7 @@ from thalweg._errors import (
     WouldPark,
 )
 from thalweg._native import ABI, AsyncStream, Batch, Stream, View, __version__
+from thalweg._native import Resource as Held
 from thalweg._results import Err, Ok, Some
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "Forked",
     "GuestLost",
     "GuestPanicked",
+    "Held",
     "Interrupted",
     "Ok",
     "Overloaded",

@@ -52,8 +52,14 @@ class Asked:
         """Answers with what the function raised: its typed error, or that it broke."""
 
 class Resource:
-    """An object on the service's side. Generated classes derive from it."""
+    """An object on the service's side. Generated classes derive from it.
 
+    In a value it stands as it is, `thalweg.Held`: `Counter.of(held)` makes a counter of it.
+    """
+
+    @classmethod
+    def of(cls, held: Resource) -> Self:
+        """The resource in a value, as an object of this class; `held` is closed then."""
     def close(self) -> None:
         """Gives the object back to the service. Closing twice is fine."""
     @property

@@ -3,8 +3,8 @@
 call can end.
 """
 
-from .aio import AsyncConformance, AsyncCounter, AsyncEven, AsyncOracle
-from .client import Conformance, Counter, Even, Oracle
+from .aio import AsyncConformance, AsyncCounter, AsyncEven, AsyncScale
+from .client import Conformance, Counter, Even, Scale
 from .types import (
     Color,
     Days,
@@ -15,11 +15,15 @@ from .types import (
     Fixed,
     Item,
     Keywords,
+    MaybeCounter,
+    MaybeCounterNo,
+    MaybeCounterOne,
+    MaybeCounterSeveral,
     Names,
     Nested,
+    Pair,
     Point,
     Rights,
-    Sample,
     Scalars,
     Shape,
     ShapeCircle,
@@ -31,13 +35,13 @@ from .types import (
     Spot,
     Wide,
 )
-from .views import ItemView, SampleView
+from .views import ItemView
 
 __all__ = [
     "AsyncConformance",
     "AsyncCounter",
     "AsyncEven",
-    "AsyncOracle",
+    "AsyncScale",
     "Color",
     "Conformance",
     "Counter",
@@ -51,14 +55,17 @@ __all__ = [
     "Item",
     "ItemView",
     "Keywords",
+    "MaybeCounter",
+    "MaybeCounterNo",
+    "MaybeCounterOne",
+    "MaybeCounterSeveral",
     "Names",
     "Nested",
-    "Oracle",
+    "Pair",
     "Point",
     "Rights",
-    "Sample",
-    "SampleView",
     "Scalars",
+    "Scale",
     "Shape",
     "ShapeCircle",
     "ShapeLabel",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from os import PathLike
-from typing import Protocol, Self
+from typing import Self
 
 import thalweg
 
@@ -17,17 +17,18 @@ from .types import (
     Fixed,
     Item,
     Keywords,
+    MaybeCounter,
     Names,
     Nested,
+    Pair,
     Point,
     Rights,
-    Sample,
     Scalars,
     Shape,
     Spot,
     Wide,
 )
-from .views import ItemView, SampleView
+from .views import ItemView
 
 
 class AsyncCounter(thalweg.AsyncResource):
@@ -70,27 +71,25 @@ class AsyncEven(thalweg.AsyncResource):
         return await _methods.EVEN_HALF.start(self, timeout, self)
 
 
-class AsyncOracle(Protocol):
-    """What the service asks of its host.
+class AsyncScale(thalweg.AsyncResource):
+    """A resource whose method takes and gives another."""
 
-    What a client's service asks of its host: give one to `open`. Its functions run on the
-    loop that awaits the call.
-    """
+    __slots__ = ()
 
-    async def look_up(self, key: int) -> str:
-        """`key` in words: even ones have some, odd ones are an error with the key.
-
-        Raises `thalweg.ServiceError`.
-        """
-        ...
-
-    async def tell(self, words: list[str], at: int | None) -> int:
-        """How many bytes the words have, all together, and `at` is added if it is there."""
-        ...
-
-    async def nod(self) -> None:
-        """Nothing, and nothing comes back."""
-        ...
+    async def apply(
+        self,
+        counter: AsyncCounter,
+        *,
+        timeout: float | None = None,
+    ) -> AsyncCounter:
+        """A counter of the product."""
+        return await _methods.SCALE_APPLY.start_make(
+            AsyncCounter,
+            self,
+            timeout,
+            self,
+            counter,
+        )
 
 
 class AsyncConformance(thalweg.AsyncClient):
@@ -104,20 +103,13 @@ class AsyncConformance(thalweg.AsyncClient):
     __slots__ = ()
 
     @classmethod
-    def open(
-        cls,
-        path: str | PathLike[str],
-        *,
-        host: AsyncOracle | None = None,
-    ) -> Self:
+    def open(cls, path: str | PathLike[str]) -> Self:
         """Opens the library at `path` and makes a client of it.
-
-        `host` answers what its service asks.
 
         Raises `OSError` where it cannot be loaded and `thalweg.VersionMismatch` where it does
         not fit this package.
         """
-        return cls._open(_methods.PACKAGE, path, host)
+        return cls._open(_methods.PACKAGE, path)
 
     async def echo_bool(self, value: bool, *, timeout: float | None = None) -> bool:
         """Calls `conformance.echo-bool`."""
@@ -632,73 +624,53 @@ class AsyncConformance(thalweg.AsyncClient):
             m,
         )
 
-    async def twice(self, value: int, *, timeout: float | None = None) -> int:
-        """Twice the number, on the caller's thread."""
-        return await _methods.TWICE.start(self, timeout, value)
-
-    async def fail_here(
+    async def give_counters(
         self,
-        how: Failure | None,
-        *,
-        timeout: float | None = None,
-    ) -> int:
-        """As `fail`, on the caller's thread.
-
-        Raises `Failure`.
-        """
-        return await _methods.FAIL_HERE.start(self, timeout, how)
-
-    async def panic_here(self, message: str, *, timeout: float | None = None) -> int:
-        """Panics with this message, on the caller's thread."""
-        return await _methods.PANIC_HERE.start(self, timeout, message)
-
-    async def ask(self, key: int, *, timeout: float | None = None) -> str:
-        """Looks up in the host's oracle, and gives what it said: its text, or the number of the code of how else it ended.
-
-        Raises `thalweg.ServiceError`.
-        """
-        return await _methods.ASK.start(self, timeout, key)
-
-    async def ask_later(self, key: int, *, timeout: float | None = None) -> str:
-        """The same as an `async func`.
-
-        Raises `thalweg.ServiceError`.
-        """
-        return await _methods.ASK_LATER.start(self, timeout, key)
-
-    async def tell(
-        self,
-        words: Sequence[str],
-        at: int | None,
-        *,
-        timeout: float | None = None,
-    ) -> int:
-        """Tells the host's oracle, and gives what it said.
-
-        Raises `thalweg.ServiceError`.
-        """
-        return await _methods.TELL.start(self, timeout, words, at)
-
-    async def samples(
-        self,
+        start: int,
         count: int,
         *,
         timeout: float | None = None,
-    ) -> thalweg.AsyncStream[Sample, SampleView]:
-        """`count` samples: number i at (i, -i), every field of `all` made of i, a weight and a name where i is even, i % 4 corners.
+    ) -> list[thalweg.Held]:
+        """`count` counters, the first begins at `start`, each other one further."""
+        return await _methods.GIVE_COUNTERS.start(self, timeout, start, count)
 
-        Where its reader is slow, the writer waits; it holds 8192 records.
-        """
-        return await _methods.SAMPLES.start(self, timeout, count)
-
-    async def shapes(
+    async def total(
         self,
-        count: int,
+        counters: Sequence[thalweg.Held],
         *,
         timeout: float | None = None,
-    ) -> thalweg.AsyncStream[Shape, Shape]:
-        """`count` shapes: a variant as an element.
+    ) -> int:
+        """The sum of all, which are gone then."""
+        return await _methods.TOTAL.start(self, timeout, counters)
 
-        Where its reader is slow, the writer waits; it holds 8192 records.
+    async def first_of(
+        self,
+        counter: thalweg.Held | None,
+        *,
+        timeout: float | None = None,
+    ) -> int | None:
+        """What it is, if there is one; it is gone then."""
+        return await _methods.FIRST_OF.start(self, timeout, counter)
+
+    async def swap(self, value: Pair, *, timeout: float | None = None) -> Pair:
+        """The same pair; left and right change places where there is a right one.
+
+        Raises `MaybeCounter`.
         """
-        return await _methods.SHAPES.start(self, timeout, count)
+        return await _methods.SWAP.start(self, timeout, value)
+
+    async def refuse(
+        self,
+        value: MaybeCounter,
+        *,
+        timeout: float | None = None,
+    ) -> None:
+        """Fails with what it is given, which is the caller's again.
+
+        Raises `MaybeCounter`.
+        """
+        return await _methods.REFUSE.start(self, timeout, value)
+
+    async def scale(self, by: int, *, timeout: float | None = None) -> AsyncScale:
+        """Multiplies by `by`."""
+        return await _methods.SCALE.start_make(AsyncScale, self, timeout, by)

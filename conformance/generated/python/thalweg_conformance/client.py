@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from os import PathLike
-from typing import Protocol, Self
+from typing import Self
 
 import thalweg
 
@@ -17,17 +17,18 @@ from .types import (
     Fixed,
     Item,
     Keywords,
+    MaybeCounter,
     Names,
     Nested,
+    Pair,
     Point,
     Rights,
-    Sample,
     Scalars,
     Shape,
     Spot,
     Wide,
 )
-from .views import ItemView, SampleView
+from .views import ItemView
 
 
 class Counter(thalweg.Resource):
@@ -70,27 +71,14 @@ class Even(thalweg.Resource):
         return _methods.EVEN_HALF.call(self, timeout, self)
 
 
-class Oracle(Protocol):
-    """What the service asks of its host.
+class Scale(thalweg.Resource):
+    """A resource whose method takes and gives another."""
 
-    What a client's service asks of its host, while a thread waits for a call of it: give
-    one to `open`. A function must not call that client.
-    """
+    __slots__ = ()
 
-    def look_up(self, key: int) -> str:
-        """`key` in words: even ones have some, odd ones are an error with the key.
-
-        Raises `thalweg.ServiceError`.
-        """
-        ...
-
-    def tell(self, words: list[str], at: int | None) -> int:
-        """How many bytes the words have, all together, and `at` is added if it is there."""
-        ...
-
-    def nod(self) -> None:
-        """Nothing, and nothing comes back."""
-        ...
+    def apply(self, counter: Counter, *, timeout: float | None = None) -> Counter:
+        """A counter of the product."""
+        return _methods.SCALE_APPLY.make(Counter, self, timeout, self, counter)
 
 
 class Conformance(thalweg.Client):
@@ -104,15 +92,13 @@ class Conformance(thalweg.Client):
     __slots__ = ()
 
     @classmethod
-    def open(cls, path: str | PathLike[str], *, host: Oracle | None = None) -> Self:
+    def open(cls, path: str | PathLike[str]) -> Self:
         """Opens the library at `path` and makes a client of it.
-
-        `host` answers what its service asks.
 
         Raises `OSError` where it cannot be loaded and `thalweg.VersionMismatch` where it does
         not fit this package.
         """
-        return cls._open(_methods.PACKAGE, path, host)
+        return cls._open(_methods.PACKAGE, path)
 
     def echo_bool(self, value: bool, *, timeout: float | None = None) -> bool:
         """Calls `conformance.echo-bool`."""
@@ -582,68 +568,48 @@ class Conformance(thalweg.Client):
             m,
         )
 
-    def twice(self, value: int, *, timeout: float | None = None) -> int:
-        """Twice the number, on the caller's thread."""
-        return _methods.TWICE.call(self, timeout, value)
-
-    def fail_here(self, how: Failure | None, *, timeout: float | None = None) -> int:
-        """As `fail`, on the caller's thread.
-
-        Raises `Failure`.
-        """
-        return _methods.FAIL_HERE.call(self, timeout, how)
-
-    def panic_here(self, message: str, *, timeout: float | None = None) -> int:
-        """Panics with this message, on the caller's thread."""
-        return _methods.PANIC_HERE.call(self, timeout, message)
-
-    def ask(self, key: int, *, timeout: float | None = None) -> str:
-        """Looks up in the host's oracle, and gives what it said: its text, or the number of the code of how else it ended.
-
-        Raises `thalweg.ServiceError`.
-        """
-        return _methods.ASK.call(self, timeout, key)
-
-    def ask_later(self, key: int, *, timeout: float | None = None) -> str:
-        """The same as an `async func`.
-
-        Raises `thalweg.ServiceError`.
-        """
-        return _methods.ASK_LATER.call(self, timeout, key)
-
-    def tell(
+    def give_counters(
         self,
-        words: Sequence[str],
-        at: int | None,
+        start: int,
+        count: int,
+        *,
+        timeout: float | None = None,
+    ) -> list[thalweg.Held]:
+        """`count` counters, the first begins at `start`, each other one further."""
+        return _methods.GIVE_COUNTERS.call(self, timeout, start, count)
+
+    def total(
+        self,
+        counters: Sequence[thalweg.Held],
         *,
         timeout: float | None = None,
     ) -> int:
-        """Tells the host's oracle, and gives what it said.
+        """The sum of all, which are gone then."""
+        return _methods.TOTAL.call(self, timeout, counters)
 
-        Raises `thalweg.ServiceError`.
-        """
-        return _methods.TELL.call(self, timeout, words, at)
-
-    def samples(
+    def first_of(
         self,
-        count: int,
+        counter: thalweg.Held | None,
         *,
         timeout: float | None = None,
-    ) -> thalweg.Stream[Sample, SampleView]:
-        """`count` samples: number i at (i, -i), every field of `all` made of i, a weight and a name where i is even, i % 4 corners.
+    ) -> int | None:
+        """What it is, if there is one; it is gone then."""
+        return _methods.FIRST_OF.call(self, timeout, counter)
 
-        Where its reader is slow, the writer waits; it holds 8192 records.
+    def swap(self, value: Pair, *, timeout: float | None = None) -> Pair:
+        """The same pair; left and right change places where there is a right one.
+
+        Raises `MaybeCounter`.
         """
-        return _methods.SAMPLES.call(self, timeout, count)
+        return _methods.SWAP.call(self, timeout, value)
 
-    def shapes(
-        self,
-        count: int,
-        *,
-        timeout: float | None = None,
-    ) -> thalweg.Stream[Shape, Shape]:
-        """`count` shapes: a variant as an element.
+    def refuse(self, value: MaybeCounter, *, timeout: float | None = None) -> None:
+        """Fails with what it is given, which is the caller's again.
 
-        Where its reader is slow, the writer waits; it holds 8192 records.
+        Raises `MaybeCounter`.
         """
-        return _methods.SHAPES.call(self, timeout, count)
+        return _methods.REFUSE.call(self, timeout, value)
+
+    def scale(self, by: int, *, timeout: float | None = None) -> Scale:
+        """Multiplies by `by`."""
+        return _methods.SCALE.make(Scale, self, timeout, by)

@@ -254,15 +254,31 @@ class Fixed:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
-    """An element of a stream with numbers at several depths, and with what is no number."""
+class Pair:
+    """Two counters with a name."""
 
-    number: int
-    at: Point
-    all: Scalars
-    weight: float | None
-    color: Color
-    days: Days
-    pair: tuple[int, int]
-    name: str | None
-    corners: list[Point]
+    name: str
+    left: thalweg.Held
+    right: thalweg.Held | None
+
+
+class MaybeCounter(thalweg.ServiceError):
+    """A counter, or none."""
+
+
+class MaybeCounterOne(MaybeCounter):
+    """One."""
+
+    payload: thalweg.Held
+
+
+class MaybeCounterSeveral(MaybeCounter):
+    """Several."""
+
+    payload: list[thalweg.Held]
+
+
+class MaybeCounterNo(MaybeCounter):
+    """None."""
+
+    payload: None

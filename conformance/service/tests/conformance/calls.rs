@@ -5,6 +5,7 @@ use crate::{Runner, Verdict, check_bytes, ended, expect, finish, read};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::time::Duration;
+use thalweg::port::Held;
 use thalweg::wire::Encode;
 use thalweg_conformance::conformance::*;
 
@@ -52,6 +53,13 @@ fn method(name: &str) -> usize {
 }
 
 impl Runner {
+    /// The counter that is named, which is kept no longer.
+    fn held(&mut self, json: &Value) -> Held<CounterClient> {
+        let name = json["resource"].as_str().expect("a resource's name");
+        let counter = self.counters.remove(name);
+        counter.expect("a counter of this name").into()
+    }
+
     /// Makes the call of one step.
     pub(crate) fn call(&mut self, step: &Value) -> Verdict {
         let name = step["call"].as_str().expect("a function's name");
@@ -112,6 +120,48 @@ impl Runner {
                     Json::read(at(13)),
                 );
                 finish(step, method, sum, |came| compare(step, method, came))
+            }
+            "give-counters" => {
+                let count = u32::read(&step["params"][1]);
+                finish(step, method, c.give_counters(number(0), count), |_| Ok(()))
+            }
+            "total" => {
+                let given = step["params"][0].as_array().expect("a list");
+                let given: Vec<_> = given.iter().map(|json| self.held(json)).collect();
+                finish(step, method, c.total(&given), |came| {
+                    compare(step, method, came)
+                })
+            }
+            "first-of" => {
+                let given = step["params"][0].get("some").map(|json| self.held(json));
+                finish(step, method, c.first_of(&given), |came| {
+                    compare(step, method, came)
+                })
+            }
+            "swap" => {
+                let pair = &step["params"][0];
+                let pair = Pair {
+                    name: String::read(&pair["name"]),
+                    left: self.held(&pair["left"]),
+                    right: pair["right"].get("some").map(|json| self.held(json)),
+                };
+                finish(step, method, c.swap(&pair), |_| Ok(()))
+            }
+            "refuse" => {
+                let several = step["params"][0]["value"].as_array();
+                let given = several.map_or(MaybeCounter::No, |list| {
+                    MaybeCounter::Several(list.iter().map(|json| self.held(json)).collect())
+                });
+                finish(step, method, c.refuse(&given), |()| Ok(()))
+            }
+            "[constructor]scale" => finish(step, method, c.scale(number(0)), |made| {
+                keep(&mut self.scales, bind, made)
+            }),
+            "[method]scale.apply" => {
+                let product = self.scales[resource(step, 0)].apply(counter(1));
+                finish(step, method, product, |made| {
+                    keep(&mut self.counters, bind, made)
+                })
             }
             "nothing" => finish(step, method, c.nothing(), |came| {
                 compare(step, method, came)

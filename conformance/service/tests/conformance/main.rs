@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 use thalweg::port::{CallError, Pending, StreamReader};
 use thalweg::wire::{Decode, Encode, message};
 use thalweg_conformance::Echo;
-use thalweg_conformance::conformance::{ConformanceClient, CounterClient, EvenClient, PACKAGE};
+use thalweg_conformance::conformance::{
+    ConformanceClient, CounterClient, EvenClient, PACKAGE, ScaleClient,
+};
 use values::{Json, same, unhex};
 
 /// One scenario under way.
@@ -17,6 +19,7 @@ struct Runner {
     client: ConformanceClient,
     counters: HashMap<String, CounterClient>,
     evens: HashMap<String, EvenClient>,
+    scales: HashMap<String, ScaleClient>,
 }
 
 /// Nothing, or what is not as it should be.
@@ -171,6 +174,7 @@ fn every_scenario_comes_out_as_written() {
             client,
             counters: HashMap::new(),
             evens: HashMap::new(),
+            scales: HashMap::new(),
         };
         for (number, step) in scenario["steps"]
             .as_array()

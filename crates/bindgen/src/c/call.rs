@@ -2,6 +2,7 @@
 
 use super::access;
 use super::check;
+use super::held;
 use super::plan::{Call, Outcome, Parameter, Passed, Plan};
 use super::shape::Form;
 use super::source::Source;
@@ -10,7 +11,7 @@ use super::write;
 /// All calls, in the order of their numbers.
 pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {
     for call in &plan.calls {
-        heading(call, out);
+        heading(plan, call, out);
         result(plan, call, out);
         prepare(plan, call, out);
         submit(plan, call, out);
@@ -19,7 +20,7 @@ pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {
     }
 }
 
-fn heading(call: &Call<'_>, out: &mut Source) {
+fn heading(plan: &Plan<'_>, call: &Call<'_>, out: &mut Source) {
     out.banner(call.function.full_name.as_str());
     let mut docs = call.signature.clone();
     for parameter in call
@@ -34,6 +35,14 @@ fn heading(call: &Call<'_>, out: &mut Source) {
             let name = &parameter.name;
             docs.push_str(&format!(
                 "\n`{name}` is the service's once the call was submitted: do not close it."
+            ));
+        }
+    }
+    for parameter in &call.parameters {
+        if held(plan, parameter).is_some() && !is_handle(parameter) {
+            let name = &parameter.name;
+            docs.push_str(&format!(
+                "\nThe resources in `{name}` are the service's once the call was submitted: do not close them."
             ));
         }
     }
@@ -115,12 +124,39 @@ fn is_pointer(plan: &Plan<'_>, parameter: &Parameter) -> bool {
     matches!(parameter.passed, Passed::Value(form) if plan.shapes.is_struct(form))
 }
 
+fn is_handle(parameter: &Parameter) -> bool {
+    matches!(parameter.passed, Passed::Handle { .. })
+}
+
+/// C's number of the resources in a parameter, if it can have any.
+fn held(plan: &Plan<'_>, parameter: &Parameter) -> Option<String> {
+    let name = &parameter.name;
+    let form = match parameter.passed {
+        Passed::Handle { .. } => return Some("1".to_owned()),
+        Passed::Value(form) => form,
+    };
+    if !is_pointer(plan, parameter) {
+        return held::count(&plan.shapes, form, name);
+    }
+    let count = held::count(&plan.shapes, form, &format!("*{name}"))?;
+    let count = count.replace("&*", "");
+    Some(format!("({name} ? {count} : 0)"))
+}
+
 fn prepare(plan: &Plan<'_>, call: &Call<'_>, out: &mut Source) {
-    let handles = call
+    let is_plain = |p: &&Parameter| is_handle(p) || held(plan, p).is_none();
+    let known = call.parameters.iter().all(|p| is_plain(&p));
+    let counts: Vec<_> = call
         .parameters
         .iter()
-        .filter(|p| matches!(p.passed, Passed::Handle { .. }))
-        .count();
+        .filter_map(|p| held(plan, p))
+        .collect();
+    let handles = if known {
+        counts.len().to_string()
+    } else {
+        counts.join(" + ")
+    };
+    let handles = handles.as_str();
     out.docs(
         "",
         "Writes the call's message and fills `*submission` but for token and deadline. Then\n\
@@ -157,6 +193,9 @@ fn prepare(plan: &Plan<'_>, call: &Call<'_>, out: &mut Source) {
         };
         let name = &parameter.name;
         let line = match parameter.passed {
+            Passed::Handle { .. } if !known => {
+                format!("tw_put_held(writer, {at}, {name}.tw.handle);")
+            }
             Passed::Handle { .. } => {
                 handle += 1;
                 format!(
@@ -182,7 +221,7 @@ fn prepare(plan: &Plan<'_>, call: &Call<'_>, out: &mut Source) {
     out.blank();
 }
 
-fn begun(call: &Call<'_>, handles: usize) -> String {
+fn begun(call: &Call<'_>, handles: &str) -> String {
     let (size, _) = call.function.params_layout;
     format!(
         "tw_writer_begin(writer, {}, {handles}, {size});",
@@ -190,7 +229,7 @@ fn begun(call: &Call<'_>, handles: usize) -> String {
     )
 }
 
-fn begin(call: &Call<'_>, handles: usize, indent: &str, out: &mut Source) {
+fn begin(call: &Call<'_>, handles: &str, indent: &str, out: &mut Source) {
     out.line(&format!("{indent}{}", begun(call, handles)));
 }
 
@@ -325,7 +364,11 @@ fn value(
     out: &mut Source,
 ) {
     let shapes = &plan.shapes;
-    let check = check::check(shapes, form, "*root");
+    let mut check = check::check(shapes, form, "*root");
+    if shapes.holds(form) {
+        let all = "tw_check_all_held(reader)";
+        check = check.map(|check| format!("{check} && {all}"));
+    }
     root(call, shapes.flat(form), hash, size, check, out);
     let view = if shapes.is_struct(form) {
         "root".to_owned()

@@ -37,6 +37,7 @@ pub(super) fn check(shapes: &Shapes, form: Form, place: &str) -> Option<String> 
         Form::Scalar(Scalar::Char) => format!("tw_check_char({place})"),
         Form::Scalar(_) => format!("tw_check_bool({pointer})"),
         Form::Text | Form::Bytes => format!("tw_check_text(reader, {place})"),
+        Form::Held(_) => format!("tw_check_held(reader, {place})"),
         Form::Shape(index) => {
             let shape = shapes.get(index);
             match &shape.kind {

@@ -28,9 +28,11 @@ pub(super) struct Collector<'a> {
 impl<'a> Collector<'a> {
     /// With all named types in it.
     pub(super) fn new(package: &'a Package) -> Result<Self, Refused> {
+        let resources = package.resources.iter();
+        let resources = resources.map(|resource| names::snake(&resource.name));
         let mut this = Collector {
             package,
-            shapes: Shapes(Vec::new()),
+            shapes: Shapes(Vec::new(), resources.collect()),
             aliases: Vec::new(),
             named: Vec::new(),
             anonymous: HashMap::new(),
@@ -138,6 +140,18 @@ impl<'a> Collector<'a> {
             ShapeKind::Array { element, .. } => self.shapes.is_plain(*element),
             ShapeKind::List { .. } => false,
         };
+        let shapes = &self.shapes;
+        let holds = match &kind {
+            ShapeKind::Record(members) => members.iter().any(|m| shapes.holds(m.form)),
+            ShapeKind::Variant { cases, .. } => cases
+                .iter()
+                .any(|case| case.payload.is_some_and(|form| shapes.holds(form))),
+            ShapeKind::Enum(_) | ShapeKind::Flags(_) => false,
+            ShapeKind::Option { value, .. } => shapes.holds(*value),
+            ShapeKind::List { element, .. } | ShapeKind::Array { element, .. } => {
+                shapes.holds(*element)
+            }
+        };
         self.shapes.0.push(Shape {
             named,
             stem,
@@ -146,18 +160,20 @@ impl<'a> Collector<'a> {
             kind,
             size,
             plain,
+            holds,
             usage: Usage::default(),
             flat: String::new(),
             input: String::new(),
             write: String::new(),
             check: String::new(),
+            held: String::new(),
             get: String::new(),
             at: String::new(),
         });
         Form::Shape(self.shapes.0.len() - 1)
     }
 
-    /// The form of a type where it is used. Handles, streams and futures have none.
+    /// The form of a type where it is used. What is borrowed, streams and futures have none.
     pub(super) fn form(&mut self, ty: &Type, position: &Position) -> Result<Form, Refused> {
         let scalar = match &ty.kind {
             TypeKind::Bool => Scalar::Bool,
@@ -173,6 +189,7 @@ impl<'a> Collector<'a> {
             TypeKind::F64 => Scalar::F64,
             TypeKind::Char => Scalar::Char,
             TypeKind::String => return Ok(Form::Text),
+            TypeKind::Own(id) => return Ok(Form::Held(id.0)),
             TypeKind::Named(id) => return Ok(self.named[id.0]),
             TypeKind::List(element)
                 if self.form(element, position)? == Form::Scalar(Scalar::U8) =>
@@ -194,10 +211,8 @@ impl<'a> Collector<'a> {
             TypeKind::Future(_) => {
                 return Err(refuse("a future has no layout yet; use an async func"));
             }
-            TypeKind::Own(_) | TypeKind::Borrow(_) => {
-                return Err(refuse(
-                    "a handle can only be a parameter, or the whole of a result",
-                ));
+            TypeKind::Borrow(_) => {
+                return Err(refuse("what is borrowed can only be a parameter"));
             }
             TypeKind::Stream(_) => {
                 return Err(refuse("a stream can only be the whole of a result"));

@@ -42,6 +42,7 @@ fn stem(shapes: &Shapes, form: Form) -> String {
         Form::Scalar(scalar) => scalar.wit().to_owned(),
         Form::Text => "text".to_owned(),
         Form::Bytes => "bytes".to_owned(),
+        Form::Held(_) => "held".to_owned(),
         Form::Shape(index) => shapes.get(index).flat.clone(),
     }
 }
@@ -337,6 +338,13 @@ fn prepare(plan: &Plan<'_>, call: &Call<'_>, out: &mut Source) {
         "  const {} client = {{*untyped}};",
         plan.fixed.client
     ));
+    let values = call.parameters.iter().filter_map(|p| match p.passed {
+        Passed::Value(form) => Some(form),
+        Passed::Handle { .. } => None,
+    });
+    if values.into_iter().any(|form| plan.shapes.holds(form)) {
+        out.line("  given_now = given;");
+    }
     let mut arguments = String::new();
     for (place, parameter) in call.parameters.iter().enumerate() {
         let json = format!("json_array_get(given->params, {place})");

@@ -181,8 +181,17 @@ typedef struct @name@ {
 /* Harmless twice. */
 static inline uint32_t @close@(@name@ *resource, tw_error *error) {
   return tw_resource_close(&resource->tw, error);
+}
+
+/* Takes one out of a value that came, as tw_held_take does. */
+static inline uint32_t @take@(tw_reply *reply, tw_held held, @name@ *resource, tw_error *error) {
+  return tw_held_take(reply, held, &resource->tw, error);
 }",
-            &[("name", &resource.name), ("close", &resource.close)],
+            &[
+                ("name", &resource.name),
+                ("close", &resource.close),
+                ("take", &resource.take),
+            ],
         );
     }
     if !plan.streams.is_empty() {

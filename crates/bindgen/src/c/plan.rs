@@ -59,6 +59,8 @@ pub(super) struct Resource {
     pub(super) wit: String,
     pub(super) name: String,
     pub(super) close: String,
+    /// Of the function that takes one out of a value.
+    pub(super) take: String,
 }
 
 /// One per type of element.
@@ -160,6 +162,7 @@ impl<'a> Plan<'a> {
                 wit: resource.name.clone(),
                 name: names.claim(&stem),
                 close: names.claim(&format!("{stem}_close")),
+                take: names.claim(&format!("{stem}_take")),
             }
         });
         let resources = resources.collect();
@@ -217,6 +220,9 @@ fn name_shapes(shapes: &mut Shapes, names: &mut Names, named: bool) {
         } else {
             names.claim(&format!("{stem}_in"))
         };
+        if shape.holds {
+            shape.held = names.claim(&format!("{stem}_held"));
+        }
         shape.write = names.claim(&format!("{stem}_write"));
         shape.check = names.claim(&format!("{stem}_check"));
         shape.get = names.claim(&format!("{stem}_{}", if list { "view" } else { "get" }));

@@ -80,6 +80,8 @@ pub(super) enum Form {
     Text,
     /// `list<u8>`
     Bytes,
+    /// A resource, by its number.
+    Held(usize),
     /// Index into [`Shapes`].
     Shape(usize),
 }
@@ -166,6 +168,8 @@ pub(super) struct Shape {
     pub(super) size: u32,
     /// Nothing in it points anywhere.
     pub(super) plain: bool,
+    /// A value can have resources in it.
+    pub(super) holds: bool,
     pub(super) usage: Usage,
     /// C's name of the flat struct; of a list, that of the view.
     pub(super) flat: String,
@@ -174,6 +178,8 @@ pub(super) struct Shape {
     /// C's names of the functions.
     pub(super) write: String,
     pub(super) check: String,
+    /// Of one that holds resources: of the function that counts them.
+    pub(super) held: String,
     pub(super) get: String,
     /// Of a list of slices, in place or not: of the function that gives an element.
     pub(super) at: String,
@@ -199,7 +205,11 @@ impl Shape {
 }
 
 /// All shapes, each after those it uses.
-pub(super) struct Shapes(pub(super) Vec<Shape>);
+pub(super) struct Shapes(
+    pub(super) Vec<Shape>,
+    /// The stems of the resources.
+    pub(super) Vec<String>,
+);
 
 impl Shapes {
     pub(super) fn get(&self, index: usize) -> &Shape {
@@ -211,6 +221,7 @@ impl Shapes {
         match form {
             Form::Scalar(scalar) => scalar.c(),
             Form::Text | Form::Bytes => "tw_slice",
+            Form::Held(_) => "tw_held",
             Form::Shape(_) if self.is_list(form) => "tw_slice",
             Form::Shape(index) => &self.get(index).flat,
         }
@@ -222,6 +233,7 @@ impl Shapes {
             Form::Scalar(scalar) => scalar.c(),
             Form::Text => "tw_text",
             Form::Bytes => "tw_bytes",
+            Form::Held(_) => "tw_resource",
             Form::Shape(index) => &self.get(index).input,
         }
     }
@@ -233,6 +245,7 @@ impl Shapes {
                 format!("const {} *", self.get(index).flat)
             }
             Form::Shape(index) => self.get(index).flat.clone(),
+            Form::Held(_) => self.flat(form).to_owned(),
             _ => self.input(form).to_owned(),
         }
     }
@@ -259,8 +272,17 @@ impl Shapes {
     pub(super) fn is_plain(&self, form: Form) -> bool {
         match form {
             Form::Scalar(_) => true,
-            Form::Text | Form::Bytes => false,
+            Form::Text | Form::Bytes | Form::Held(_) => false,
             Form::Shape(index) => self.get(index).plain,
+        }
+    }
+
+    /// A value can have resources in it.
+    pub(super) fn holds(&self, form: Form) -> bool {
+        match form {
+            Form::Held(_) => true,
+            Form::Shape(index) => self.get(index).holds,
+            _ => false,
         }
     }
 
@@ -268,7 +290,7 @@ impl Shapes {
     pub(super) fn is_trivial(&self, form: Form) -> bool {
         match form {
             Form::Scalar(scalar) => !matches!(scalar, Scalar::Bool | Scalar::Char),
-            Form::Text | Form::Bytes => false,
+            Form::Text | Form::Bytes | Form::Held(_) => false,
             Form::Shape(index) => match &self.get(index).kind {
                 ShapeKind::Record(members) => {
                     members.iter().all(|member| self.is_trivial(member.form))
@@ -287,6 +309,7 @@ impl Shapes {
             Form::Scalar(scalar) => scalar.wit(),
             Form::Text => "string",
             Form::Bytes => "list_u8",
+            Form::Held(index) => &self.1[index],
             Form::Shape(index) => &self.get(index).stem,
         }
     }

@@ -183,16 +183,16 @@ fn a_future_is_refused_where_it_stands() {
 }
 
 #[test]
-fn a_handle_or_a_stream_inside_a_record_is_refused() {
+fn a_borrow_or_a_stream_inside_a_record_is_refused() {
     let mut builder = Builder::new("bad");
     builder.0.resources.push(Resource {
         name: "query".to_owned(),
         docs: String::new(),
         position: position(9),
     });
-    let own = builder.ty(TypeKind::Own(ResourceId(0)));
-    builder.define_record("holder", vec![("query", own)]);
-    assert_eq!(builder.refusal(), (1, "type `query`".to_owned()));
+    let borrow = builder.ty(TypeKind::Borrow(ResourceId(0)));
+    builder.define_record("holder", vec![("query", borrow)]);
+    assert_eq!(builder.refusal(), (1, "type `borrow<query>`".to_owned()));
 
     let mut builder = Builder::new("bad");
     let byte = builder.ty(TypeKind::U8);

@@ -32,7 +32,7 @@ fn is_number(shape: &Shape) -> bool {
 fn is_copied(shapes: &Shapes, form: Form) -> bool {
     match form {
         Form::Scalar(_) => true,
-        Form::Text | Form::Bytes => false,
+        Form::Text | Form::Bytes | Form::Held(_) => false,
         Form::Shape(index) => is_number(shapes.get(index)),
     }
 }
@@ -42,6 +42,7 @@ pub(super) fn put(shapes: &Shapes, form: Form, at: &str, place: &str) -> String 
     match form {
         Form::Text => format!("tw_put_text(writer, {at}, {place});"),
         Form::Bytes => format!("tw_put_bytes(writer, {at}, {place});"),
+        Form::Held(_) => format!("tw_put_held(writer, {at}, {place}.handle);"),
         Form::Shape(index) if !is_copied(shapes, form) => {
             let by_pointer = if shapes.is_list(form) { "" } else { "&" };
             // `&*options` is what a parameter that is a pointer already would give.

@@ -65,10 +65,9 @@ pub(super) fn of(plan: &Plan<'_>, ty: &Type, place: Place) -> String {
                 _ => planned.class.clone(),
             }
         }
+        TypeKind::Own(_) => "thalweg.Held".into(),
         // The plan has refused what is left.
-        TypeKind::Own(_) | TypeKind::Borrow(_) | TypeKind::Stream(_) | TypeKind::Future(_) => {
-            "object".into()
-        }
+        TypeKind::Borrow(_) | TypeKind::Stream(_) | TypeKind::Future(_) => "object".into(),
     }
 }
 

@@ -305,10 +305,11 @@ fn check_value(ty: &Type, at: &Position) -> Result<(), Refused> {
         }
         TypeKind::Result { ok, error } => both([ok, error]),
         TypeKind::Tuple(items) => items.iter().try_for_each(|item| check_value(item, at)),
-        TypeKind::Own(_) | TypeKind::Borrow(_) => Err(refused(
+        TypeKind::Own(_) => Ok(()),
+        TypeKind::Borrow(_) => Err(refused(
             at,
-            "a resource inside a value",
-            "a handle can be a parameter or a whole result: pass it beside the value",
+            "a borrowed resource inside a value",
+            "what is borrowed can be a parameter: pass it beside the value",
         )),
         TypeKind::Stream(_) => Err(refused(
             at,

@@ -120,12 +120,14 @@ fn a_stream_is_refused_where_a_host_has_none() {
 }
 
 #[test]
-fn a_resource_inside_a_record_is_refused() {
-    let own = ty(TypeKind::Own(crate::model::ResourceId(0)), 4, 4);
+fn a_borrowed_resource_inside_a_record_is_refused() {
+    let own = ty(TypeKind::Borrow(crate::model::ResourceId(0)), 4, 4);
     let record = TypeDefKind::Record(vec![field("r", own)]);
     let refused = refusal(vec![def("holder", record)], vec![]);
     assert!(
-        refused.construct.contains("resource inside a value"),
+        refused
+            .construct
+            .contains("borrowed resource inside a value"),
         "{refused}"
     );
 }

@@ -214,6 +214,12 @@ static inline uint32_t echo_timer_close(echo_timer *resource, tw_error *error) {
   return tw_resource_close(&resource->tw, error);
 }
 
+/* Takes one out of a value that came, as tw_held_take does. */
+static inline uint32_t echo_timer_take(tw_reply *reply, tw_held held, echo_timer *resource,
+                                       tw_error *error) {
+  return tw_held_take(reply, held, &resource->tw, error);
+}
+
 /* ---- Streams --------------------------------------------------------------------------------- */
 
 /* A stream of `echo_tick`. One thread at a time reads it:

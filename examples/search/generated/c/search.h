@@ -289,6 +289,12 @@ static inline uint32_t search_query_close(search_query *resource, tw_error *erro
   return tw_resource_close(&resource->tw, error);
 }
 
+/* Takes one out of a value that came, as tw_held_take does. */
+static inline uint32_t search_query_take(tw_reply *reply, tw_held held, search_query *resource,
+                                         tw_error *error) {
+  return tw_held_take(reply, held, &resource->tw, error);
+}
+
 /* ---- Streams --------------------------------------------------------------------------------- */
 
 /* A stream of `search_progress`. One thread at a time reads it:

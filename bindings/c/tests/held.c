@@ -1,0 +1,109 @@
+/* Resources inside values: taken out of a reply, put into arguments, and closed where nobody takes them. */
+#include "host.h"
+
+static conformance_client client;
+
+/* How many counters live becomes `wanted`, within 10 s. */
+static bool living_become(uint32_t wanted) {
+  const uint64_t until = library.table->now() + 10000 * MILLISECOND;
+  conformance_counters_result result;
+  tw_error error;
+  do {
+    REQUIRE_OK(conformance_counters(&client, TW_FOREVER, &result, &error), error);
+  } while (result.ok != wanted && library.table->now() < until);
+  return result.ok == wanted;
+}
+
+static uint64_t value_of(conformance_counter counter) {
+  conformance_counter_value_result result;
+  tw_error error;
+  REQUIRE_OK(conformance_counter_value(&client, counter, TW_FOREVER, &result, &error), error);
+  return result.ok;
+}
+
+static conformance_give_counters_result given(uint64_t start, uint32_t count) {
+  conformance_give_counters_result result;
+  tw_error error;
+  REQUIRE_OK(conformance_give_counters(&client, start, count, TW_FOREVER, &result, &error), error);
+  return result;
+}
+
+static void one_is_taken_out_of_a_list_and_the_others_are_closed(void) {
+  conformance_give_counters_result result = given(10, 3);
+  conformance_counter counter;
+  conformance_counter again;
+  tw_error error;
+  CHECK(result.ok.count == 3);
+  CHECK_CODE(conformance_counter_take(&result.reply, result.ok.items[1], &counter, &error), TW_OK);
+  CHECK_CODE(conformance_counter_take(&result.reply, result.ok.items[1], &again, &error),
+             TW_ARGUMENT);
+  CHECK(again.tw.handle == 0);
+  CHECK(living_become(3));
+  tw_reply_release(&result.reply);
+  CHECK(living_become(1));
+  CHECK(value_of(counter) == 11);
+  CHECK_CODE(conformance_counter_close(&counter, &error), TW_OK);
+  CHECK(living_become(0));
+}
+
+static void a_record_and_its_option_go_in_and_come_out(void) {
+  conformance_give_counters_result three = given(1, 2);
+  conformance_counter left;
+  conformance_counter right;
+  conformance_pair_in pair;
+  conformance_swap_result result;
+  tw_held held;
+  tw_error error;
+  REQUIRE_OK(conformance_counter_take(&three.reply, three.ok.items[0], &left, &error), error);
+  REQUIRE_OK(conformance_counter_take(&three.reply, three.ok.items[1], &right, &error), error);
+  tw_reply_release(&three.reply);
+  memset(&pair, 0, sizeof(pair));
+  pair.name = tw_text_of("pair");
+  pair.left = left.tw;
+  pair.right.some = true;
+  pair.right.value = right.tw;
+  CHECK_CODE(conformance_swap(&client, &pair, TW_FOREVER, &result, &error), TW_OK);
+  CHECK(conformance_pair_right(result.reply.base, result.ok, &held));
+  CHECK_CODE(conformance_counter_take(&result.reply, held, &right, &error), TW_OK);
+  CHECK_CODE(conformance_counter_take(&result.reply, result.ok->left, &left, &error), TW_OK);
+  CHECK(value_of(left) == 2 && value_of(right) == 1);
+  tw_reply_release(&result.reply);
+  /* Without a right one it is an error, with the left one in it. */
+  pair.left = left.tw;
+  pair.right.some = false;
+  CHECK_CODE(conformance_swap(&client, &pair, TW_FOREVER, &result, &error), TW_ERROR);
+  CHECK(conformance_maybe_counter_one(result.reply.base, result.error, &held));
+  CHECK_CODE(conformance_counter_take(&result.reply, held, &left, &error), TW_OK);
+  tw_reply_release(&result.reply);
+  CHECK_CODE(conformance_counter_close(&left, &error), TW_OK);
+  CHECK_CODE(conformance_counter_close(&right, &error), TW_OK);
+  CHECK(living_become(0));
+}
+
+static void a_list_without_items_is_refused(void) {
+  conformance_list_counter_in list = {NULL, 3};
+  conformance_total_result result;
+  tw_error error;
+  CHECK_CODE(conformance_total(&client, list, TW_FOREVER, &result, &error), TW_ARGUMENT);
+}
+
+static void a_reply_that_was_released_has_nothing_to_take(void) {
+  conformance_give_counters_result result = given(1, 1);
+  tw_held held = result.ok.items[0];
+  conformance_counter counter;
+  tw_error error;
+  tw_reply_release(&result.reply);
+  CHECK_CODE(conformance_counter_take(&result.reply, held, &counter, &error), TW_ARGUMENT);
+  CHECK(living_become(0));
+}
+
+int main(int argc, char **argv) {
+  open_library(argc, argv);
+  client = open_client(16);
+  RUN(one_is_taken_out_of_a_list_and_the_others_are_closed);
+  RUN(a_record_and_its_option_go_in_and_come_out);
+  RUN(a_list_without_items_is_refused);
+  RUN(a_reply_that_was_released_has_nothing_to_take);
+  close_client(&client);
+  return done("held");
+}
