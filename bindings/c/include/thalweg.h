@@ -272,6 +272,11 @@ typedef struct tw_table {
                           tw_error *error);
   /* By when it must be answered; TW_FOREVER: whenever. */
   uint32_t (*host_deadline)(tw_handle call, uint64_t *deadline_ns, tw_error *error);
+  /* A further reader of the stream, for another thread: a stream of its own, to be closed by stream_close, with places,
+   * losses and numbers of its own. It begins with what is written from now on. The slowest reader is who a writer
+   * waits for (`block`), or is refused for (`fail`); under the other policies each loses for itself. Writers go on until
+   * all readers are closed. */
+  uint32_t (*stream_reader)(tw_handle stream, tw_handle *reader, tw_error *error);
   /* What the streams of method number `method` of a client did; where `handle` is a stream's, those of its client and
    * method, and `method` is not looked at. At most `size` bytes are written, which is sizeof(tw_stats) of the caller: what
    * a later version has behind is left out, and what an earlier one lacks is 0. */

@@ -582,6 +582,14 @@ static inline uint32_t tw_stream_arm_fd(const tw_stream *stream, int *fd, uint32
                        : stream->table->stream_arm(stream->handle, 0, 0, ready, error);
 }
 
+/* A further reader, with places, losses and numbers of its own: see stream_reader in thalweg.h. */
+static inline uint32_t tw_stream_reader(const tw_stream *stream, tw_stream *reader,
+                                        tw_error *error) {
+  *reader = *stream;
+  reader->handle = 0;
+  return stream->table->stream_reader(stream->handle, &reader->handle, error);
+}
+
 /* What all streams of this one's method and client did: see tw_stats. */
 static inline uint32_t tw_stream_stats(const tw_stream *stream, tw_stats *stats, tw_error *error) {
   return stream->table->stream_stats(stream->handle, 0, stats, sizeof(*stats), error);

@@ -242,6 +242,7 @@ static void a_handle_of_another_kind_is_refused_everywhere(void) {
   uint32_t number = 0;
   int fd = -1;
   tw_stats stats;
+  tw_handle reader = 0;
   size_t i;
   for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
     CHECK_CODE(table->port_close(wrong[i], &error), TW_ARGUMENT);
@@ -258,6 +259,7 @@ static void a_handle_of_another_kind_is_refused_everywhere(void) {
     CHECK_CODE(table->stream_subscribe(wrong[i], callback, NULL, NULL, 0, &error), TW_ARGUMENT);
     CHECK_CODE(table->stream_join(wrong[i], 0, &error), TW_ARGUMENT);
     CHECK_CODE(table->stream_fd(wrong[i], &fd, &error), TW_ARGUMENT);
+    CHECK_CODE(table->stream_reader(wrong[i], &reader, &error), TW_ARGUMENT);
     CHECK_CODE(table->stream_stats(wrong[i], 9999, &stats, sizeof(stats), &error), TW_ARGUMENT);
   }
   CHECK_CODE(table->client_close(not_a_client, &error), TW_ARGUMENT);
@@ -299,6 +301,7 @@ static void a_null_pointer_is_refused_by_every_function(void) {
   CHECK_CODE(table->stream_subscribe(stream.ok.tw.handle, NULL, NULL, NULL, 0, &error),
              TW_ARGUMENT);
   CHECK_CODE(table->stream_fd(stream.ok.tw.handle, NULL, &error), TW_ARGUMENT);
+  CHECK_CODE(table->stream_reader(stream.ok.tw.handle, NULL, &error), TW_ARGUMENT);
   CHECK_CODE(table->stream_stats(stream.ok.tw.handle, 0, NULL, 8, &error), TW_ARGUMENT);
   CHECK_CODE(table->stream_keep(stream.ok.tw.handle, NULL, &error), TW_ARGUMENT);
   CHECK_CODE(table->transcode(NULL, 0, TW_CBOR, &byte, 1, &byte, 1, &size, &error), TW_ARGUMENT);
@@ -334,6 +337,7 @@ static void a_null_pointer_is_refused_by_every_function(void) {
   CHECK_CODE(table->client_host(0, 0, 0, NULL), TW_ARGUMENT);
   CHECK_CODE(table->host_answer(0, 0, NULL, 0, NULL), TW_ARGUMENT);
   CHECK_CODE(table->host_deadline(0, NULL, NULL), TW_ARGUMENT);
+  CHECK_CODE(table->stream_reader(0, NULL, NULL), TW_ARGUMENT);
   CHECK_CODE(table->stream_stats(0, 0, NULL, 0, NULL), TW_ARGUMENT);
   CHECK_CODE(table->stream_keep(0, NULL, NULL), TW_ARGUMENT);
   CHECK_CODE(table->kept_drop(0, NULL), TW_ARGUMENT);

@@ -1,4 +1,6 @@
 /* Streams of the conformance library, read as batch views. */
+#include <pthread.h>
+
 #include "host.h"
 
 static conformance_client client;
@@ -231,6 +233,47 @@ static void closing_the_client_ends_its_stream_and_leaves_the_batch(void) {
   CHECK_CODE(conformance_u64_stream_close(&result.ok, &error), TW_OK);
 }
 
+static void *count_the_rest(void *ctx) {
+  conformance_u64_stream *stream = (conformance_u64_stream *)ctx;
+  conformance_u64_batch batch;
+  tw_error error;
+  uint64_t next = 0;
+  uint64_t count = 0;
+  uint32_t i;
+  while (conformance_u64_stream_acquire(stream, 64, TW_FOREVER, &batch, &error) == TW_OK) {
+    for (i = 0; i < batch.tw.count; i++, count++) {
+      uint64_t number = *conformance_u64_batch_at(&batch, i);
+      CHECK(batch.tw.lost_before == 0 && (count == 0 || number == next));
+      next = number + 1;
+    }
+    CHECK_CODE(conformance_u64_stream_release(stream, batch.tw.count, &error), TW_OK);
+  }
+  CHECK(next == 50000);
+  CHECK_CODE(conformance_u64_stream_close(stream, &error), TW_OK);
+  return NULL;
+}
+
+static void several_readers_have_the_same_records_by_threads(void) {
+  conformance_u64_stream readers[3];
+  conformance_u64_stream gone;
+  pthread_t threads[3];
+  tw_error error;
+  int i;
+  readers[0] = numbers(0, 50000, TW_FOREVER);
+  CHECK_CODE(tw_stream_reader(&readers[0].tw, &gone.tw, &error), TW_OK);
+  CHECK_CODE(tw_stream_reader(&readers[0].tw, &readers[1].tw, &error), TW_OK);
+  CHECK_CODE(tw_stream_reader(&gone.tw, &readers[2].tw, &error), TW_OK);
+  for (i = 0; i < 3; i++) {
+    CHECK(pthread_create(&threads[i], NULL, count_the_rest, &readers[i]) == 0);
+  }
+  /* Until it is closed the slowest holds all up. */
+  CHECK_CODE(conformance_u64_stream_close(&gone, &error), TW_OK);
+  for (i = 0; i < 3; i++) {
+    pthread_join(threads[i], NULL);
+  }
+  CHECK_CODE(tw_stream_reader(&gone.tw, &readers[0].tw, &error), TW_ARGUMENT);
+}
+
 static void the_statistics_of_a_method_outlive_its_streams(void) {
   conformance_client other = open_client(1);
   conformance_count_result result;
@@ -275,6 +318,7 @@ int main(int argc, char **argv) {
   RUN(a_panic_in_the_middle_comes_after_what_was_written);
   RUN(the_deadline_of_a_call_holds_for_its_stream);
   RUN(closing_the_client_ends_its_stream_and_leaves_the_batch);
+  RUN(several_readers_have_the_same_records_by_threads);
   RUN(the_statistics_of_a_method_outlive_its_streams);
   close_client(&client);
   return done("streams");

@@ -253,6 +253,7 @@ pub struct TwTable {
     pub client_host: unsafe extern "C" fn(TwHandle, TwHandle, u64, *mut TwError) -> u32,
     pub host_answer: unsafe extern "C" fn(TwHandle, u32, *const u8, u64, *mut TwError) -> u32,
     pub host_deadline: unsafe extern "C" fn(TwHandle, *mut u64, *mut TwError) -> u32,
+    pub stream_reader: unsafe extern "C" fn(TwHandle, *mut TwHandle, *mut TwError) -> u32,
     pub stream_stats: unsafe extern "C" fn(TwHandle, u32, *mut TwStats, u32, *mut TwError) -> u32,
     pub stream_keep: unsafe extern "C" fn(TwHandle, *mut TwHandle, *mut TwError) -> u32,
     pub kept_drop: unsafe extern "C" fn(TwHandle, *mut TwError) -> u32,
@@ -280,11 +281,11 @@ const _: () = {
     assert!(size_of::<TwBatch>() == 56);
     assert!(size_of::<TwStats>() == 51 * 8);
     assert!(size_of::<TwMethod>() == 56);
-    assert!(size_of::<TwTable>() == 56 + 29 * 8);
+    assert!(size_of::<TwTable>() == 56 + 30 * 8);
     assert!(core::mem::offset_of!(TwCompletion, owner) == 56);
     assert!(core::mem::offset_of!(TwSubmission, deadline_ns) == 40);
     assert!(core::mem::offset_of!(TwBatch, size) == 48);
     assert!(core::mem::offset_of!(TwTable, now) == 56);
     assert!(core::mem::offset_of!(TwTable, transcode) == 56 + 18 * 8);
-    assert!(core::mem::offset_of!(TwTable, kept_drop) == 56 + 28 * 8);
+    assert!(core::mem::offset_of!(TwTable, kept_drop) == 56 + 29 * 8);
 };

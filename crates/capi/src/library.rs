@@ -113,6 +113,7 @@ impl Library {
                 client_host: hosts::client_host,
                 host_answer: hosts::host_answer,
                 host_deadline: hosts::host_deadline,
+                stream_reader: streams::reader,
                 stream_stats: streams::stats,
                 stream_keep: streams::keep,
                 kept_drop: streams::kept_drop,

@@ -222,6 +222,22 @@ pub(crate) unsafe extern "C" fn fd(stream: TwHandle, fd: *mut c_int, error: *mut
     }
 }
 
+pub(crate) unsafe extern "C" fn reader(
+    stream: TwHandle,
+    reader: *mut TwHandle,
+    error: *mut TwError,
+) -> u32 {
+    // SAFETY: see `acquire`.
+    unsafe {
+        enter(error, || {
+            let reader = out(reader, "reader")?;
+            let tee = find_stream(stream)?.tee()?;
+            *reader = insert(Object::Stream(Arc::clone(&tee))).inspect_err(|_| tee.close())?;
+            Ok(())
+        })
+    }
+}
+
 fn table_of(stats: &Stats) -> TwStats {
     let mut lost = [0; 8];
     for reason in Reason::ALL {

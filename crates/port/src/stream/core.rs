@@ -1,10 +1,10 @@
 //! What a stream's writers and its reader share, and how it ends.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::Waker;
 
-use thalweg_queue::{EventFd, Gate};
+use thalweg_queue::{EventFd, Gate, barrier};
 
 use crate::call::CallCore;
 use crate::code::{Code, Failure};
@@ -12,7 +12,7 @@ use crate::service::{Policy, StreamOptions};
 use crate::stream::counts::{Counts, Reason};
 use crate::stream::queue::Queue;
 use crate::stream::stats::Books;
-use crate::stream::waking::{DIRECT, LIGHTLY};
+use crate::stream::waking::{DIRECT, FENCED, LIGHTLY};
 
 /// Most records in a segment, and bytes of tails for each: a path and a line of text.
 const SLOTS: u32 = 256;
@@ -32,9 +32,13 @@ pub struct StreamCore {
     pub(super) writers: AtomicU32,
     /// Readers that a writer woke.
     pub(super) wakes: AtomicU64,
-    /// Of its client's method, and where it stands in them.
+    /// Of its client's method, and where it stands in them; a further reader does not.
     pub(super) books: Arc<Books>,
-    pub(super) entry: usize,
+    entry: Option<usize>,
+    /// Of a further reader: the stream whose writers write for it.
+    pub(super) of: Option<Weak<StreamCore>>,
+    /// Its further readers. Changed under the queue's lock.
+    tees: Mutex<Arc<[Arc<StreamCore>]>>,
     /// Numbers of writers that were given.
     pub(super) numbers: AtomicU64,
     /// There is an ending, or the reader is gone: what a writer looks at for each record.
@@ -69,6 +73,17 @@ impl StreamCore {
         align: u32,
         options: StreamOptions,
     ) -> Arc<Self> {
+        let stride = size.next_multiple_of(align).max(1);
+        Self::build(call, stride, options, None)
+    }
+
+    /// `of` is the stream of a further reader.
+    pub(super) fn build(
+        call: &Arc<CallCore>,
+        stride: u32,
+        options: StreamOptions,
+        of: Option<Weak<Self>>,
+    ) -> Arc<Self> {
         // What is dropped is dropped by the segment, and a batch holds one: so they are small against the whole.
         let (slots, most) = match options.policy {
             Policy::Latest => (1, 1),
@@ -79,15 +94,20 @@ impl StreamCore {
         };
         let books = call.instance.books.of(call.method());
         Arc::new_cyclic(|stream| Self {
-            entry: books.open(stream.clone()),
+            entry: of.is_none().then(|| books.open(stream.clone())),
             books,
+            tees: Mutex::new(Arc::new([])),
             call: Arc::clone(call),
-            stride: size.next_multiple_of(align).max(1),
+            stride,
             options,
             slots,
             most: most as usize,
             gate: Gate::new(),
-            telling: AtomicU8::new(LIGHTLY),
+            telling: AtomicU8::new(if barrier::is_asymmetric() {
+                LIGHTLY
+            } else {
+                FENCED
+            }),
             writers: AtomicU32::new(1),
             wakes: AtomicU64::new(0),
             numbers: AtomicU64::new(0),
@@ -95,7 +115,8 @@ impl StreamCore {
             ending: OnceLock::new(),
             closed: AtomicBool::new(false),
             busy: AtomicBool::new(false),
-            queue: Mutex::new(Queue::new(slots, slots * TAIL_BYTES)),
+            queue: Mutex::new(Queue::new(slots, slots * TAIL_BYTES, of.is_some())),
+            of,
             event: OnceLock::new(),
         })
     }
@@ -137,16 +158,29 @@ impl StreamCore {
 
     /// Rule 5.
     pub(crate) fn end(&self, why: Failure) {
-        if self.ending.set(why).is_err() {
-            return;
+        let tees = self.tees();
+        if self.ending.set(why.clone()).is_ok() || !tees.is_empty() {
+            self.over();
         }
-        self.over();
+        tees.iter().for_each(|tee| tee.end(why.clone()));
     }
 
-    fn over(&self) {
+    pub(super) fn tees(&self) -> Arc<[Arc<Self>]> {
+        Arc::clone(&self.tees.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The caller holds the queue's lock.
+    pub(super) fn set_tees(&self, tees: Arc<[Arc<Self>]>) {
+        let mut place = self.tees.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::replace(&mut *place, tees);
+        drop(place);
+        drop(before);
+    }
+
+    pub(super) fn over(&self) {
         self.over.store(true, Ordering::SeqCst);
         self.wake_writers();
-        if self.telling.load(Ordering::Relaxed) != DIRECT {
+        if self.telling.load(Ordering::Relaxed) & DIRECT == 0 {
             self.woke_if(self.gate.signal());
         } else if !self.closed.load(Ordering::Acquire) {
             self.deliver_elsewhere();
@@ -176,13 +210,15 @@ impl StreamCore {
         let _ = self
             .ending
             .set(Code::Cancelled.because("the reader has closed the stream"));
-        self.over();
+        self.leave_the_others();
         self.close_direct();
     }
 }
 
 impl Drop for StreamCore {
     fn drop(&mut self) {
-        self.books.close(self.entry, &self.own_stats(false));
+        if let Some(entry) = self.entry {
+            self.books.close(entry, &self.own_stats(false));
+        }
     }
 }

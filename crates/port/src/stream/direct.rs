@@ -22,7 +22,7 @@ use crate::code::{Code, Failure, would_park};
 use crate::stream::core::{StreamCore, lock};
 use crate::stream::counts::Reason;
 use crate::stream::receiving::OpenBatch;
-use crate::stream::waking::DIRECT;
+use crate::stream::waking::{DIRECT, MANY};
 
 /// What a callback is given.
 #[derive(Debug)]
@@ -182,7 +182,8 @@ impl StreamCore {
             return Err(Code::Argument.because(why));
         }
         queue.direct.stream = Arc::downgrade(self);
-        self.telling.store(DIRECT, Ordering::Relaxed);
+        let many = self.telling.load(Ordering::Relaxed) & MANY;
+        self.telling.store(DIRECT | many, Ordering::Relaxed);
         let callback = callback();
         Ok(match &mut queue.direct.place {
             Place::Away => queue.direct.next.replace(callback),

@@ -30,6 +30,8 @@
 //! 9. A callback takes the reader's place, and is called by who writes: the rules of `direct`.
 //! 10. A control record has a segment alone, which is read before all that waits. It takes no credit and is never dropped: whoever writes one more
 //!     than `CONTROLS` waits. It has no part in rule 7.
+//! 11. A further reader is a stream without writers of its own, `tee`: who begins a segment enters it in each reader's queue. So overflow, gaps and numbers are
+//!     each reader's own.
 
 mod core;
 mod counts;
@@ -42,6 +44,7 @@ mod segment;
 mod sending;
 mod stats;
 mod subscription;
+mod tee;
 mod waking;
 mod writer;
 

@@ -39,6 +39,12 @@ pub(super) struct Queue {
     /// Size of a usual segment.
     slots: u32,
     tails: u32,
+    /// Of a further reader, who gives no segment back to a writer.
+    further: bool,
+    /// Others read the segments, too.
+    pub(super) shared: bool,
+    /// The reader is gone, and others are not: nothing comes any more.
+    gone: bool,
     pub(super) entries: VecDeque<Entry>,
     pub(super) spare: Vec<Arc<Segment>>,
     /// Writers that wait for credit.
@@ -73,10 +79,12 @@ pub(super) struct Queue {
 
 impl Queue {
     /// One whose segments usually have this size.
-    pub(super) fn new(slots: u32, tails: u32) -> Self {
+    pub(super) fn new(slots: u32, tails: u32, further: bool) -> Self {
         Self {
             slots,
             tails,
+            further,
+            shared: further,
             ..Self::default()
         }
     }
@@ -132,9 +140,9 @@ impl Queue {
         }
     }
 
-    /// Whether it has the size that segments usually have here.
+    /// Whether it is to be used again here: it has the usual size, and is no other queue's.
     pub(super) fn is_usual(&self, segment: &Segment) -> bool {
-        segment.is_usual(self.slots, self.tails)
+        !self.further && segment.is_usual(self.slots, self.tails)
     }
 
     /// Rule 2: segments that are through. If there were any, whoever waits for credit is to be woken.
@@ -165,8 +173,9 @@ impl Queue {
         };
         let count = count.min(open.count);
         #[cfg(debug_assertions)]
-        if !open.kept {
-            // SAFETY: `take` made the batch from the segment's mark; who gives records back and has not kept them reads them no more.
+        if !self.shared && !open.kept {
+            // SAFETY: `take` made the batch from the segment's mark; nobody else reads it, and who gives records back and has not kept them
+            // reads them no more.
             unsafe { open.segment.poison(open.from, count) };
         }
         open.count -= count;
@@ -269,6 +278,55 @@ impl Queue {
         Some(batch)
     }
 
+    /// A writer enters what it gave into the books.
+    pub(super) fn publish(&mut self, records: u64) {
+        if !self.gone {
+            self.counts.published += records;
+        }
+    }
+
+    /// Lost, and told of where the writer's next record comes.
+    pub(super) fn lose(&mut self, gap: Gap) {
+        if !self.gone {
+            self.counts.lose(gap);
+        }
+    }
+
+    /// Lost right behind what came last.
+    pub(super) fn lose_here(&mut self, gap: Gap) {
+        self.lose(gap);
+        self.last_gap.add(gap);
+    }
+
+    /// What a further reader that comes now begins with: segments that are still written, from what is committed now on.
+    pub(super) fn begun(&self) -> impl Iterator<Item = Entry> {
+        let open = self.entries.iter().filter(|e| !e.segment.is_sealed());
+        open.map(|entry| Entry {
+            segment: Arc::clone(&entry.segment),
+            writer: entry.writer,
+            read: entry.segment.mark().0,
+            gap: Gap::default(),
+            since: entry.since,
+        })
+    }
+
+    pub(super) fn has_segment(&self, segment: &Arc<Segment>) -> bool {
+        self.entries
+            .iter()
+            .any(|e| Arc::ptr_eq(&e.segment, segment))
+    }
+
+    /// The reader is gone, and others are not: what waits for it is freed. The books stay as they are.
+    pub(super) fn let_go_of_all(&mut self) -> Vec<Waker> {
+        let counts = self.counts();
+        (self.counts, self.unseen, self.gone) = (counts, 0, true);
+        self.counts.published =
+            counts.delivered + counts.undelivered + counts.conflated() + counts.dropped();
+        self.entries.clear();
+        self.control.clear();
+        std::mem::take(&mut self.waiting)
+    }
+
     /// A segment that was used before, if nobody has it still.
     pub(super) fn spare(&mut self) -> Option<(Open, Arc<Segment>)> {
         while let Some(segment) = self.spare.pop() {
@@ -282,11 +340,20 @@ impl Queue {
     /// What became of the records so far.
     pub(super) fn counts(&self) -> Counts {
         let unread: u64 = self.entries.iter().map(|e| u64::from(e.unread())).sum();
-        Counts {
+        if self.gone {
+            return self.counts;
+        }
+        let mut counts = Counts {
             delivered: self.counts.delivered - self.unseen,
             undelivered: unread + self.unseen,
             ..self.counts
+        };
+        if self.further {
+            // What it was to be given: it came in the middle of segments, which writers enter as a whole.
+            counts.published =
+                counts.delivered + counts.undelivered + counts.conflated() + counts.dropped();
         }
+        counts
     }
 
     /// What was lost behind the last record, once all others were delivered.
@@ -338,7 +405,7 @@ mod tests {
     #[test]
     fn one_thread_writes_while_another_reads() {
         const END: u64 = if cfg!(miri) { 60 } else { 50_000 };
-        let queue = Mutex::new(Queue::new(4, 32));
+        let queue = Mutex::new(Queue::new(4, 32, false));
         let mut next = 0;
         std::thread::scope(|scope| {
             scope.spawn(|| write(&queue, END));

@@ -230,6 +230,18 @@ impl<T: Decode> StreamReader<T> {
         }
     }
 
+    /// A further reader of the same stream, for another thread: with a place, an overflow and counts of its own. It begins with what is written from now
+    /// on, as number 0. Under the policies `block` and `fail` the slowest of the readers counts; under the others each loses for itself, up to a segment at a
+    /// time. The writers go on until all readers are gone.
+    ///
+    /// # Errors
+    /// `stale`: this one is closed.
+    pub fn tee(&self) -> Result<Self, Failure> {
+        let mut reader = Self::new(self.core.tee()?);
+        reader.opened.clone_from(&self.opened);
+        Ok(reader)
+    }
+
     /// The iterator's last item.
     fn fail(&mut self, failure: Failure) -> Option<Result<T, Failure>> {
         (!std::mem::replace(&mut self.failed, true)).then_some(Err(failure))

@@ -217,11 +217,12 @@ impl Open {
         self.committed = self.records;
     }
 
-    /// Commits; no record will follow. The caller holds the queue's lock, so that the reader, who looks under it, is the only one
+    /// Commits; no record will follow. How many there are. The caller holds the queue's lock, so that the reader, who looks under it, is the only one
     /// who has the segment when it sees this.
-    pub(crate) fn seal(mut self) {
+    pub(crate) fn seal(mut self) -> u64 {
         self.commit();
         self.segment.sealed.store(true, Ordering::Release);
+        u64::from(self.records)
     }
 }
 

@@ -13,10 +13,11 @@ use crate::stream::core::{StreamCore, lock};
 use crate::stream::counts::{Gap, Reason};
 use crate::stream::queue::Queue;
 use crate::stream::segment::{Open, Segment};
-use crate::stream::waking::DIRECT;
+use crate::stream::tee::{Absent, Room};
+use crate::stream::waking::{DIRECT, MANY};
 
 /// Control records that may wait for the reader.
-const CONTROLS: usize = 64;
+pub(super) const CONTROLS: usize = 64;
 
 /// A record may be this large, and no larger.
 const LARGEST_RECORD: u32 = 64 << 20;
@@ -33,12 +34,14 @@ pub enum Sent {
 /// What a writer has for itself.
 #[derive(Debug)]
 pub(super) struct Own {
-    number: u64,
+    pub(super) number: u64,
     open: Option<Open>,
+    /// Readers that do not get what is written there.
+    pub(super) absent: Vec<Absent>,
     /// Records that it gave and that are not in the stream's books yet.
     published: u64,
     /// What is missing before its next record.
-    gap: Gap,
+    pub(super) gap: Gap,
 }
 
 /// What a writer that needs a segment is told.
@@ -54,6 +57,7 @@ impl StreamCore {
         Own {
             number: self.numbers.fetch_add(1, Ordering::Relaxed),
             open: None,
+            absent: Vec::new(),
             published: 0,
             gap: Gap::default(),
         }
@@ -67,7 +71,11 @@ impl StreamCore {
     /// guard ends the stream, with the panic's message, and no other writer's leaving may come before it.
     pub(super) fn remove_writer(&self, own: &mut Own) {
         self.settle_and_wake(own, |queue, own| {
-            queue.last_gap.add(std::mem::take(&mut own.gap));
+            let gap = std::mem::take(&mut own.gap);
+            queue.last_gap.add(gap);
+            for tee in self.tees().iter() {
+                lock(&tee.queue).last_gap.add(gap);
+            }
         });
         if std::thread::panicking() {
             return;
@@ -81,20 +89,27 @@ impl StreamCore {
     fn settle_and_wake(&self, own: &mut Own, and: impl FnOnce(&mut Queue, &mut Own)) {
         let waiting = {
             let mut queue = lock(&self.queue);
-            Self::settle(&mut queue, own);
+            self.settle(&mut queue, own);
             and(&mut queue, own);
-            queue.give_back()
+            let mut waiting = queue.give_back();
+            for tee in self.tees().iter() {
+                waiting.extend(lock(&tee.queue).give_back());
+            }
+            waiting
         };
         waiting.into_iter().for_each(Waker::wake);
         self.tell_surely();
     }
 
     /// Seals what the writer has open, and enters what it gave into the books.
-    fn settle(queue: &mut Queue, own: &mut Own) {
+    fn settle(&self, queue: &mut Queue, own: &mut Own) {
         if let Some(open) = own.open.take() {
-            open.seal();
+            let records = open.seal();
+            if !own.absent.is_empty() {
+                self.lose_for(queue, std::mem::take(&mut own.absent), records);
+            }
         }
-        queue.counts.published += std::mem::take(&mut own.published);
+        queue.publish(std::mem::take(&mut own.published));
     }
 
     /// Writes one record. The reader sees it once there are `batch` that it has not seen.
@@ -159,13 +174,9 @@ impl StreamCore {
             {
                 let mut queue = lock(&self.queue);
                 self.check_open()?;
-                if queue.control.len() < CONTROLS {
-                    queue.control.push_back(segment);
+                let waker = (deadline != 0).then(wait::waker);
+                if self.control_for_all(&mut queue, &segment, waker.as_ref()) {
                     break;
-                }
-                if deadline != 0 {
-                    queue.stats.waits += 1;
-                    queue.wait(wait::waker());
                 }
             }
             self.tell_surely();
@@ -179,7 +190,10 @@ impl StreamCore {
         let gap = Gap::new(records, Reason::Writer);
         own.published += records;
         self.settle_and_wake(own, |queue, own| {
-            queue.counts.lose(gap);
+            queue.lose(gap);
+            for tee in self.tees().iter() {
+                lock(&tee.queue).lose(gap);
+            }
             own.gap.add(gap);
         });
     }
@@ -194,7 +208,7 @@ impl StreamCore {
         batch: u32,
         deadline: u64,
     ) -> Result<Sent, Failure> {
-        if self.telling.load(Ordering::Relaxed) == DIRECT {
+        if self.telling.load(Ordering::Relaxed) & (DIRECT | MANY) != 0 {
             // What is full is so of what nobody was told of.
             self.commit(own);
         }
@@ -228,7 +242,7 @@ impl StreamCore {
         own.published += 1;
         if self.options.policy == Policy::Latest {
             // One record is all that such a segment has.
-            Self::settle(&mut lock(&self.queue), own);
+            self.settle(&mut lock(&self.queue), own);
             self.tell_surely();
         } else if let Some(open) = &mut own.open {
             if open.pending() >= batch {
@@ -263,12 +277,12 @@ impl StreamCore {
         let (place, waiting, lingering) = {
             let mut queue = lock(&self.queue);
             self.check_open()?;
-            Self::settle(&mut queue, own);
-            let waiting = queue.give_back();
+            self.settle(&mut queue, own);
+            let mut waiting = queue.give_back();
             let fills = queue.taken() * 2 >= self.most;
             let lingering = fills.then(|| queue.lingering.take()).flatten();
             queue.stats.wakes += u64::from(lingering.is_some());
-            let place = self.place(&mut queue, own, tails, deadline);
+            let place = self.place(&mut queue, own, tails, deadline, &mut waiting);
             (place, waiting, lingering)
         };
         waiting.into_iter().chain(lingering).for_each(Waker::wake);
@@ -281,32 +295,28 @@ impl StreamCore {
         own: &mut Own,
         tails: u32,
         deadline: u64,
+        wakes: &mut Vec<Waker>,
     ) -> Result<Place, Failure> {
-        let policy = self.options.policy;
-        let full = queue.taken() >= self.most;
-        if full && (policy == Policy::Latest || queue.has_of(own.number)) {
-            match policy {
-                Policy::Block => {
-                    if deadline != 0 {
-                        queue.stats.waits += 1;
-                        queue.wait(wait::waker());
-                    }
-                    return Ok(Place::Wait);
-                }
-                Policy::Fail => {
-                    return Err(Code::Overloaded.because("the stream is full"));
-                }
-                Policy::DropNewest => return Ok(Self::drop_newest(queue, Reason::DroppedNewest)),
-                Policy::DropOldest => {
-                    if !queue.drop_oldest(Reason::DroppedOldest) {
-                        return Ok(Self::drop_newest(queue, Reason::Held));
-                    }
-                }
-                // What the reader holds is beside the one place.
-                Policy::Latest => {
-                    queue.drop_oldest(Reason::Conflated);
-                }
+        let many = self.telling.load(Ordering::Relaxed) & MANY != 0;
+        let room = if many {
+            let waker = (deadline != 0).then(wait::waker);
+            self.room_for_all(queue, own, waker.as_ref(), wakes)
+        } else {
+            let room = self.room(queue, own.number);
+            match room {
+                Room::Full if deadline != 0 => queue.wait(wait::waker()),
+                Room::Dropped(reason) => queue.lose(Gap::new(1, reason)),
+                _ => {}
             }
+            room
+        };
+        match room {
+            Room::Here => {}
+            Room::Dropped(reason) => return Ok(Place::Dropped(reason)),
+            Room::Full if self.options.policy == Policy::Fail => {
+                return Err(Code::Overloaded.because("the stream is full"));
+            }
+            Room::Full => return Ok(Place::Wait),
         }
         let usual = self.tails();
         let segment = if tails > usual {
@@ -317,13 +327,36 @@ impl StreamCore {
                 .or_else(|| Segment::new(self.stride, self.slots, usual).map(Open::new))
         };
         let (open, segment) = segment.ok_or_else(no_memory)?;
-        queue.push(segment, own.number, std::mem::take(&mut own.gap));
+        if many {
+            self.push_for_all(queue, own, &segment);
+        } else {
+            queue.push(segment, own.number, std::mem::take(&mut own.gap));
+        }
         Ok(Place::Here(open))
     }
 
-    fn drop_newest(queue: &mut Queue, reason: Reason) -> Place {
-        queue.counts.lose(Gap::new(1, reason));
-        Place::Dropped(reason)
+    /// Whether a reader has room for a segment of this writer.
+    pub(super) fn room(&self, queue: &mut Queue, number: u64) -> Room {
+        let policy = self.options.policy;
+        let full = queue.taken() >= self.most;
+        if !full || (policy != Policy::Latest && !queue.has_of(number)) {
+            return Room::Here;
+        }
+        match policy {
+            Policy::Block => {
+                queue.stats.waits += 1;
+                Room::Full
+            }
+            Policy::Fail => Room::Full,
+            Policy::DropNewest => Room::Dropped(Reason::DroppedNewest),
+            Policy::DropOldest if queue.drop_oldest(Reason::DroppedOldest) => Room::Here,
+            Policy::DropOldest => Room::Dropped(Reason::Held),
+            // What the reader holds is beside the one place.
+            Policy::Latest => {
+                queue.drop_oldest(Reason::Conflated);
+                Room::Here
+            }
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::{Wake, Waker};
 
-use thalweg_queue::{EventFd, clock};
+use thalweg_queue::{EventFd, barrier, clock};
 
 use crate::code::{Code, Failure};
 use crate::completion::Port;
@@ -27,10 +27,11 @@ const MOST_LINGER_NS: u64 = 512_000;
 /// Records between two sleeps up to which a fence for each costs less than one `membarrier`.
 const FEW: u64 = 512;
 
-/// How writers tell of what they wrote: without a fence, with one, or by calling the reader's callback.
+/// How writers tell of what they wrote, by bits: without a fence; with one; by calling the reader's callback; and other readers too.
 pub(super) const LIGHTLY: u8 = 0;
-const FENCED: u8 = 1;
+pub(super) const FENCED: u8 = 1;
 pub(super) const DIRECT: u8 = 2;
+pub(super) const MANY: u8 = 4;
 
 /// Wakes a reader that waits through a port. It has a reserved slot there, and gives it back if it is replaced by another
 /// before it was woken.
@@ -96,8 +97,14 @@ impl StreamCore {
     pub(super) fn tell(&self) {
         match self.telling.load(Ordering::Relaxed) {
             LIGHTLY => self.woke_if(self.gate.signal_lightly()),
-            FENCED => self.woke_if(self.gate.signal()),
-            _ => self.deliver(),
+            FENCED => {
+                self.woke_if(self.gate.signal());
+                // Behind the fence: where the kernel passes no barrier for others, a word that changed is seen here, or what was committed there.
+                if self.telling.load(Ordering::Relaxed) & (DIRECT | MANY) != 0 {
+                    self.tell_surely();
+                }
+            }
+            _ => self.tell_surely(),
         }
     }
 
@@ -110,10 +117,14 @@ impl StreamCore {
 
     /// The same where the reader may wait for more than what was just committed.
     pub(super) fn tell_surely(&self) {
-        if self.telling.load(Ordering::Relaxed) == DIRECT {
+        let telling = self.telling.load(Ordering::Relaxed);
+        if telling & DIRECT != 0 {
             self.deliver();
         } else {
             self.woke_if(self.gate.signal());
+        }
+        if telling & MANY != 0 {
+            self.tees().iter().for_each(|tee| tee.tell_surely());
         }
     }
 
@@ -124,10 +135,14 @@ impl StreamCore {
     pub(super) fn arm_gate(&self, queue: &mut Queue, waker: Waker) {
         queue.stats.parks += 1;
         let given = queue.counts.delivered;
-        let often = given - queue.armed_at < FEW;
+        let often = given - queue.armed_at < FEW || !barrier::is_asymmetric();
         queue.armed_at = given;
+        // Under the lock, as every change of the word. Where there are other readers writers always pass the fence.
+        let before = self.telling.load(Ordering::Relaxed);
         let telling = if often { FENCED } else { LIGHTLY };
-        if self.telling.swap(telling, Ordering::Relaxed) == FENCED && often {
+        self.telling
+            .store((before & MANY) | telling, Ordering::Relaxed);
+        if before & MANY != 0 || (before & FENCED != 0 && often) {
             self.gate.arm(waker);
         } else {
             self.gate.arm_heavily(waker);
