@@ -147,6 +147,7 @@ pub fn alone(
     let mut encoder = Encoder {
         py,
         buffer,
+        room: 0,
         handles: 0,
         moved: Vec::new(),
     };

@@ -274,7 +274,8 @@ impl Import {
         let data = completion.data();
         let read = || -> Result<Vec<_>, Undecodable> {
             let root = message::root(data, self.hash, self.params_size)?;
-            let mut decoder = Decoder::whole(py, data, root.saturating_add(self.params_size));
+            let mut decoder =
+                Decoder::whole(py, data, root.saturating_add(self.params_size), Vec::new());
             let fields = self.fields.iter();
             fields
                 .map(|field| decoder.value(&field.kind, root + field.offset))

@@ -1,7 +1,9 @@
 //! The functions that belong to no resource.
 
 use crate::conformance::{
-    Color, Conformance, ConformanceInline, Days, Failure, Fixed, Item, Keywords, Names, Nested, OracleHost, Point, Rights, Sample, Scalars, Shape, Spot, Wide, CounterClient, MaybeCounter, Pair,
+    Color, Conformance, ConformanceInline, CounterClient, Days, Failure, Fixed, Item, Keywords,
+    MaybeCounter, Names, Nested, OracleHost, Pair, Point, Rights, Sample, Scalars, Shape, Spot,
+    Wide,
 };
 use crate::{EvenNumber, Factor, KeptNumber};
 use std::sync::Arc;

@@ -14,7 +14,7 @@ mod server;
 mod service;
 mod types;
 
-use crate::model::{Function, FunctionOptions, Package, Policy, TypeDefKind, Bounds};
+use crate::model::{Bounds, Function, FunctionOptions, Package, Policy, TypeDefKind};
 use crate::{Output, Refused};
 use std::fmt::Write;
 

@@ -22,7 +22,7 @@ use crate::life::Life;
 use crate::own::{Places, Roll};
 use crate::parcel::{Ending, Parcel};
 use crate::resource::Value;
-use crate::service::{Dispatch, Package, Service, Bounds};
+use crate::service::{Bounds, Dispatch, Package, Service};
 use crate::stream::{AllBooks, Stats, StreamCore};
 use crate::weight::Weight;
 

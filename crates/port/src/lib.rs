@@ -57,8 +57,11 @@ pub use instance::Instance;
 pub use parcel::{Completed, Ending, Kind};
 pub use pending::{CallError, NoError, Pending, Reply};
 pub use resource::Resource;
-pub use service::{Method, MethodOptions, Package, Policy, Service, StreamOptions, Bounds};
-pub use stream::{Batch, Counts, Event, Reason, Records, Sent, Stats, StreamReader, StreamWriter, Subscription, WriteBatch};
+pub use service::{Bounds, Method, MethodOptions, Package, Policy, Service, StreamOptions};
+pub use stream::{
+    Batch, Counts, Event, Reason, Records, Sent, Stats, StreamReader, StreamWriter, Subscription,
+    WriteBatch,
+};
 pub use task::Task;
 // For code of other languages, which an actor's stack is too small for.
 pub use thalweg_runtime::native;

@@ -3,8 +3,8 @@
 call can end.
 """
 
-from .aio import AsyncConformance, AsyncCounter, AsyncEven, AsyncScale
-from .client import Conformance, Counter, Even, Scale
+from .aio import AsyncConformance, AsyncCounter, AsyncEven, AsyncOracle, AsyncScale
+from .client import Conformance, Counter, Even, Oracle, Scale
 from .types import (
     Color,
     Days,
@@ -24,6 +24,7 @@ from .types import (
     Pair,
     Point,
     Rights,
+    Sample,
     Scalars,
     Shape,
     ShapeCircle,
@@ -35,12 +36,13 @@ from .types import (
     Spot,
     Wide,
 )
-from .views import ItemView
+from .views import ItemView, SampleView
 
 __all__ = [
     "AsyncConformance",
     "AsyncCounter",
     "AsyncEven",
+    "AsyncOracle",
     "AsyncScale",
     "Color",
     "Conformance",
@@ -61,9 +63,12 @@ __all__ = [
     "MaybeCounterSeveral",
     "Names",
     "Nested",
+    "Oracle",
     "Pair",
     "Point",
     "Rights",
+    "Sample",
+    "SampleView",
     "Scalars",
     "Scale",
     "Shape",

@@ -21,6 +21,7 @@ from .types import (
     Pair,
     Point,
     Rights,
+    Sample,
     Scalars,
     Shape,
     ShapeCircle,
@@ -161,6 +162,20 @@ FIXED = layout.record(
         ),
     ),
     ("corners", 88, layout.array_of(POINT, 2)),
+)
+SAMPLE = layout.record(
+    Sample,
+    144,
+    8,
+    ("number", 0, layout.U32),
+    ("at", 4, POINT),
+    ("all", 16, SCALARS),
+    ("weight", 80, layout.option(layout.F64, 16, 8, 8)),
+    ("color", 96, COLOR),
+    ("days", 98, DAYS),
+    ("pair", 104, layout.tuple_of(16, 8, (0, layout.U8), (8, layout.U64))),
+    ("name", 120, layout.option(layout.STRING, 12, 4, 4)),
+    ("corners", 132, layout.list_of(POINT)),
 )
 PAIR = layout.record(
     Pair,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from os import PathLike
-from typing import Self
+from typing import Protocol, Self
 
 import thalweg
 
@@ -23,12 +23,13 @@ from .types import (
     Pair,
     Point,
     Rights,
+    Sample,
     Scalars,
     Shape,
     Spot,
     Wide,
 )
-from .views import ItemView
+from .views import ItemView, SampleView
 
 
 class AsyncCounter(thalweg.AsyncResource):
@@ -92,6 +93,29 @@ class AsyncScale(thalweg.AsyncResource):
         )
 
 
+class AsyncOracle(Protocol):
+    """What the service asks of its host.
+
+    What a client's service asks of its host: give one to `open`. Its functions run on the
+    loop that awaits the call.
+    """
+
+    async def look_up(self, key: int) -> str:
+        """`key` in words: even ones have some, odd ones are an error with the key.
+
+        Raises `thalweg.ServiceError`.
+        """
+        ...
+
+    async def tell(self, words: list[str], at: int | None) -> int:
+        """How many bytes the words have, all together, and `at` is added if it is there."""
+        ...
+
+    async def nod(self) -> None:
+        """Nothing, and nothing comes back."""
+        ...
+
+
 class AsyncConformance(thalweg.AsyncClient):
     """What every language must do alike: each value type there and back, streams, resources, and every way in which a
     call can end.
@@ -103,13 +127,20 @@ class AsyncConformance(thalweg.AsyncClient):
     __slots__ = ()
 
     @classmethod
-    def open(cls, path: str | PathLike[str]) -> Self:
+    def open(
+        cls,
+        path: str | PathLike[str],
+        *,
+        host: AsyncOracle | None = None,
+    ) -> Self:
         """Opens the library at `path` and makes a client of it.
+
+        `host` answers what its service asks.
 
         Raises `OSError` where it cannot be loaded and `thalweg.VersionMismatch` where it does
         not fit this package.
         """
-        return cls._open(_methods.PACKAGE, path)
+        return cls._open(_methods.PACKAGE, path, host)
 
     async def echo_bool(self, value: bool, *, timeout: float | None = None) -> bool:
         """Calls `conformance.echo-bool`."""
@@ -623,6 +654,77 @@ class AsyncConformance(thalweg.AsyncClient):
             counter,
             m,
         )
+
+    async def twice(self, value: int, *, timeout: float | None = None) -> int:
+        """Twice the number, on the caller's thread."""
+        return await _methods.TWICE.start(self, timeout, value)
+
+    async def fail_here(
+        self,
+        how: Failure | None,
+        *,
+        timeout: float | None = None,
+    ) -> int:
+        """As `fail`, on the caller's thread.
+
+        Raises `Failure`.
+        """
+        return await _methods.FAIL_HERE.start(self, timeout, how)
+
+    async def panic_here(self, message: str, *, timeout: float | None = None) -> int:
+        """Panics with this message, on the caller's thread."""
+        return await _methods.PANIC_HERE.start(self, timeout, message)
+
+    async def ask(self, key: int, *, timeout: float | None = None) -> str:
+        """Looks up in the host's oracle, and gives what it said: its text, or the number of the code of how else it ended.
+
+        Raises `thalweg.ServiceError`.
+        """
+        return await _methods.ASK.start(self, timeout, key)
+
+    async def ask_later(self, key: int, *, timeout: float | None = None) -> str:
+        """The same as an `async func`.
+
+        Raises `thalweg.ServiceError`.
+        """
+        return await _methods.ASK_LATER.start(self, timeout, key)
+
+    async def tell(
+        self,
+        words: Sequence[str],
+        at: int | None,
+        *,
+        timeout: float | None = None,
+    ) -> int:
+        """Tells the host's oracle, and gives what it said.
+
+        Raises `thalweg.ServiceError`.
+        """
+        return await _methods.TELL.start(self, timeout, words, at)
+
+    async def samples(
+        self,
+        count: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.AsyncStream[Sample, SampleView]:
+        """`count` samples: number i at (i, -i), every field of `all` made of i, a weight and a name where i is even, i % 4 corners.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
+        return await _methods.SAMPLES.start(self, timeout, count)
+
+    async def shapes(
+        self,
+        count: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.AsyncStream[Shape, Shape]:
+        """`count` shapes: a variant as an element.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
+        return await _methods.SHAPES.start(self, timeout, count)
 
     async def give_counters(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from os import PathLike
-from typing import Self
+from typing import Protocol, Self
 
 import thalweg
 
@@ -23,12 +23,13 @@ from .types import (
     Pair,
     Point,
     Rights,
+    Sample,
     Scalars,
     Shape,
     Spot,
     Wide,
 )
-from .views import ItemView
+from .views import ItemView, SampleView
 
 
 class Counter(thalweg.Resource):
@@ -81,6 +82,29 @@ class Scale(thalweg.Resource):
         return _methods.SCALE_APPLY.make(Counter, self, timeout, self, counter)
 
 
+class Oracle(Protocol):
+    """What the service asks of its host.
+
+    What a client's service asks of its host, while a thread waits for a call of it: give
+    one to `open`. A function must not call that client.
+    """
+
+    def look_up(self, key: int) -> str:
+        """`key` in words: even ones have some, odd ones are an error with the key.
+
+        Raises `thalweg.ServiceError`.
+        """
+        ...
+
+    def tell(self, words: list[str], at: int | None) -> int:
+        """How many bytes the words have, all together, and `at` is added if it is there."""
+        ...
+
+    def nod(self) -> None:
+        """Nothing, and nothing comes back."""
+        ...
+
+
 class Conformance(thalweg.Client):
     """What every language must do alike: each value type there and back, streams, resources, and every way in which a
     call can end.
@@ -92,13 +116,15 @@ class Conformance(thalweg.Client):
     __slots__ = ()
 
     @classmethod
-    def open(cls, path: str | PathLike[str]) -> Self:
+    def open(cls, path: str | PathLike[str], *, host: Oracle | None = None) -> Self:
         """Opens the library at `path` and makes a client of it.
+
+        `host` answers what its service asks.
 
         Raises `OSError` where it cannot be loaded and `thalweg.VersionMismatch` where it does
         not fit this package.
         """
-        return cls._open(_methods.PACKAGE, path)
+        return cls._open(_methods.PACKAGE, path, host)
 
     def echo_bool(self, value: bool, *, timeout: float | None = None) -> bool:
         """Calls `conformance.echo-bool`."""
@@ -567,6 +593,72 @@ class Conformance(thalweg.Client):
             counter,
             m,
         )
+
+    def twice(self, value: int, *, timeout: float | None = None) -> int:
+        """Twice the number, on the caller's thread."""
+        return _methods.TWICE.call(self, timeout, value)
+
+    def fail_here(self, how: Failure | None, *, timeout: float | None = None) -> int:
+        """As `fail`, on the caller's thread.
+
+        Raises `Failure`.
+        """
+        return _methods.FAIL_HERE.call(self, timeout, how)
+
+    def panic_here(self, message: str, *, timeout: float | None = None) -> int:
+        """Panics with this message, on the caller's thread."""
+        return _methods.PANIC_HERE.call(self, timeout, message)
+
+    def ask(self, key: int, *, timeout: float | None = None) -> str:
+        """Looks up in the host's oracle, and gives what it said: its text, or the number of the code of how else it ended.
+
+        Raises `thalweg.ServiceError`.
+        """
+        return _methods.ASK.call(self, timeout, key)
+
+    def ask_later(self, key: int, *, timeout: float | None = None) -> str:
+        """The same as an `async func`.
+
+        Raises `thalweg.ServiceError`.
+        """
+        return _methods.ASK_LATER.call(self, timeout, key)
+
+    def tell(
+        self,
+        words: Sequence[str],
+        at: int | None,
+        *,
+        timeout: float | None = None,
+    ) -> int:
+        """Tells the host's oracle, and gives what it said.
+
+        Raises `thalweg.ServiceError`.
+        """
+        return _methods.TELL.call(self, timeout, words, at)
+
+    def samples(
+        self,
+        count: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.Stream[Sample, SampleView]:
+        """`count` samples: number i at (i, -i), every field of `all` made of i, a weight and a name where i is even, i % 4 corners.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
+        return _methods.SAMPLES.call(self, timeout, count)
+
+    def shapes(
+        self,
+        count: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.Stream[Shape, Shape]:
+        """`count` shapes: a variant as an element.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
+        return _methods.SHAPES.call(self, timeout, count)
 
     def give_counters(
         self,

@@ -254,6 +254,21 @@ class Fixed:
 
 
 @dataclass(frozen=True, slots=True)
+class Sample:
+    """An element of a stream with numbers at several depths, and with what is no number."""
+
+    number: int
+    at: Point
+    all: Scalars
+    weight: float | None
+    color: Color
+    days: Days
+    pair: tuple[int, int]
+    name: str | None
+    corners: list[Point]
+
+
+@dataclass(frozen=True, slots=True)
 class Pair:
     """Two counters with a name."""
 

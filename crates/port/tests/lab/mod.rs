@@ -9,7 +9,9 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use thalweg_port::{
-    Call, Client, Code, Failure, Held, Incoming, Method, MethodOptions, NoError, Own, Package, Pending, Policy, ResourceClient, Service, StreamOptions, StreamReader, StreamWriter, Task, Bounds,
+    Bounds, Call, Client, Code, Failure, Held, Incoming, Method, MethodOptions, NoError, Own,
+    Package, Pending, Policy, ResourceClient, Service, StreamOptions, StreamReader, StreamWriter,
+    Task,
 };
 use thalweg_queue::Parker;
 use thalweg_runtime::native;
