@@ -60,6 +60,7 @@ pub fn parse(path: &Path) -> Result<Package, Refused> {
         &package.name.name,
         &interface_name,
         &resources,
+        &defs,
         &mut functions,
     )?;
     said::add(&mut functions);

@@ -36,6 +36,8 @@ interface i {
   t: func(taken: r);
   g: func() -> result<r>;
   s: func() -> stream<u8>;
+  n: func(several: list<option<r>>);
+  e: func() -> result<u8, tuple<r>>;
   f: func(value: u8) -> u8;
 }
 world w { export i; }
@@ -56,6 +58,11 @@ world w { export i; }
         ),
         ("i.g", gives),
         ("i.s", gives),
+        (
+            "i.n",
+            "an inline function takes values alone, and `several` is a resource of the service's",
+        ),
+        ("i.e", gives),
     ] {
         let expected = format!("b.thalweg.toml:2:1: key `{table}.inline`: {reason}");
         assert_eq!(refused(table), expected);
@@ -66,7 +73,10 @@ world w { export i; }
         let package = parse(&folder.path("b.wit")).expect("it is right");
         let functions = package.functions.iter();
         let inline: Vec<_> = functions.map(|f| f.options.is_inline).collect();
-        assert_eq!(inline, [false, false, false, false, is_inline]);
+        assert_eq!(
+            inline,
+            [false, false, false, false, false, false, is_inline]
+        );
     }
 }
 

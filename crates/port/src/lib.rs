@@ -57,7 +57,7 @@ pub use instance::Instance;
 pub use parcel::{Completed, Ending, Kind};
 pub use pending::{CallError, NoError, Pending, Reply};
 pub use resource::Resource;
-pub use service::{Bounds, Method, MethodOptions, Package, Policy, Service, StreamOptions};
+pub use service::{Bounds, Method, MethodOptions, Package, Policy, Service, StreamOptions, Key};
 pub use stream::{
     Batch, Counts, Event, Reason, Records, Sent, Stats, StreamReader, StreamWriter, Subscription,
     WriteBatch,

@@ -1,5 +1,7 @@
 //! What a service says of itself, and the seam to generated code.
 
+use thalweg_wire::Bytes;
+
 use crate::incoming::Incoming;
 use crate::inline::Inline;
 
@@ -110,7 +112,36 @@ pub enum Policy {
     DropOldest,
     /// `send` is refused as `overloaded`.
     Fail,
+    /// A newer record replaces the one of the same key that waits; counted. They come in the order in which their keys came to wait, each in
+    /// a batch alone. The capacity is how many keys may wait: a further one's writer waits.
+    Conflate(Key),
 }
+
+/// Says which key a record has: writes the key's bytes, of the record that stands there.
+///
+/// ```
+/// use thalweg_port::{Key, Policy, StreamOptions};
+/// use thalweg_wire::Decode;
+///
+/// const BY_NAME: StreamOptions = StreamOptions {
+///     policy: Policy::Conflate(Key(|bytes, at, key| {
+///         let (name, _) = <(String, u64)>::view(bytes, at);
+///         key.extend_from_slice(name.as_bytes());
+///     })),
+///     capacity: 1024,
+/// };
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Key(pub fn(Bytes<'_>, u32, &mut Vec<u8>));
+
+impl PartialEq for Key {
+    /// The same function. That one is another's address is no proof that it does something else.
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::fn_addr_eq(self.0, other.0)
+    }
+}
+
+impl Eq for Key {}
 
 /// A service, as the core sees it: generated code implements it over the trait that an author implements.
 pub trait Service: Send + 'static {

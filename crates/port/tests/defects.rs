@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use pair::{CAPACITY, POLICIES, pairs};
 use thalweg_port::{
-    CallError, Client, Code, Completed, Incoming, Instance, Method, Object, Own, Package, Pending,
-    Port, Service, Task, find,
+    Bounds, CallError, Client, Code, Completed, Incoming, Instance, Method, MethodOptions, Object,
+    Own, Package, Pending, Port, Service, Task, find,
 };
 use thalweg_queue::clock;
 use thalweg_runtime::{Config, Runtime, wait};
@@ -31,6 +31,7 @@ const fn method<P: Decode, T: Decode>(name: &'static str) -> Method {
         error: String::HASH,
         element: 0,
         is_async: false,
+        options: MethodOptions::NONE,
         stream: None,
         description: "",
     }
@@ -40,6 +41,8 @@ const PACKAGE: Package = Package {
     name: "test:defects",
     version: "0.1.0",
     layout: 1,
+    imports: &[],
+    bounds: Bounds::UNSAID,
     methods: &[
         method::<(u64,), Handle>("defects.[constructor]thing"),
         method::<(u64,), u64>("defects.echo"),

@@ -76,7 +76,7 @@ pub fn convert(types: &mut Types<'_>, (name, id): (String, InterfaceId)) -> Resu
         let mut function = functions::convert(types, &name, declared)?;
         // Nobody keeps a stream for it.
         function.stream = None;
-        if let Err(reason) = check_values("a function of the host", &function) {
+        if let Err(reason) = check_values(&types.defs, "a function of the host", &function) {
             let construct = format!("function `{}`", declared.name);
             return Err(types.sources.refused(declared.span, construct, &reason));
         }

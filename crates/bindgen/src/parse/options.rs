@@ -1,6 +1,6 @@
 //! What the options of a function mean, once their place and their value were checked.
 
-use crate::model::{Bounds, Function, Type, TypeKind};
+use crate::model::{Bounds, Function, Type, TypeDef, TypeKind, holds};
 use toml_edit::Item;
 
 /// Most calls that may wait for one instance.
@@ -10,13 +10,18 @@ const MOST_CALLS: u32 = 1_048_576;
 ///
 /// # Errors
 /// Why it cannot be said of this function.
-pub fn apply(function: &mut Function, name: &str, item: &Item) -> Result<(), String> {
+pub fn apply(
+    types: &[TypeDef],
+    function: &mut Function,
+    name: &str,
+    item: &Item,
+) -> Result<(), String> {
     let switch = item.as_bool() == Some(true);
     match name {
         "inline" => {
             function.options.is_inline = switch;
             if switch {
-                check_inline(function)?;
+                check_inline(types, function)?;
             }
         }
         "idempotent" => function.options.is_idempotent = switch,
@@ -54,15 +59,18 @@ fn bytes(text: &str) -> u64 {
 }
 
 /// Nothing of the instance may be in it: what runs on the caller's thread cannot reach the actor's objects.
-fn check_inline(function: &Function) -> Result<(), String> {
-    check_values("an inline function", function)
+fn check_inline(types: &[TypeDef], function: &Function) -> Result<(), String> {
+    check_values(types, "an inline function", function)
 }
 
 /// Of a function that can take and give values alone.
 ///
 /// # Errors
 /// What else it takes or gives.
-pub fn check_values(what: &str, function: &Function) -> Result<(), String> {
+pub fn check_values(types: &[TypeDef], what: &str, function: &Function) -> Result<(), String> {
+    let is_handle = |ty: &Type| {
+        holds(types, ty) || matches!(ty.kind, TypeKind::Stream(_) | TypeKind::Future(_))
+    };
     for field in &function.params {
         if is_handle(&field.ty) {
             return Err(format!(
@@ -71,17 +79,10 @@ pub fn check_values(what: &str, function: &Function) -> Result<(), String> {
             ));
         }
     }
-    if function.ok.as_ref().is_some_and(is_handle) {
+    if function.ok.iter().chain(function.error.iter().flatten()).any(is_handle) {
         return Err(format!(
             "{what} gives values alone, no resource and no stream"
         ));
     }
     Ok(())
-}
-
-fn is_handle(ty: &Type) -> bool {
-    matches!(
-        ty.kind,
-        TypeKind::Own(_) | TypeKind::Borrow(_) | TypeKind::Stream(_) | TypeKind::Future(_)
-    )
 }

@@ -7,7 +7,7 @@ use super::options;
 use super::planned::{self, Place};
 use super::sources::{Sources, position_of};
 use crate::Refused;
-use crate::model::{Bounds, Function, FunctionKind, Policy, Resource, StreamOptions};
+use crate::model::{Bounds, Function, FunctionKind, Policy, Resource, StreamOptions, TypeDef};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml_edit::{Document, Item, TableLike};
@@ -21,6 +21,7 @@ pub fn apply(
     package: &str,
     interface: &str,
     resources: &[Resource],
+    types: &[TypeDef],
     functions: &mut [Function],
 ) -> Result<Bounds, Refused> {
     let Some((path, text)) = sources.policy(package)? else {
@@ -42,6 +43,7 @@ pub fn apply(
         text: &text,
         interface,
         resources,
+        types,
         functions,
         bounds: Bounds::default(),
     };
@@ -54,6 +56,7 @@ struct PolicyFile<'a> {
     text: &'a str,
     interface: &'a str,
     resources: &'a [Resource],
+    types: &'a [TypeDef],
     functions: &'a mut [Function],
     bounds: Bounds,
 }
@@ -178,7 +181,9 @@ impl PolicyFile<'_> {
                 _ => {
                     let said = planned::check(name, Place::Function(function), item)
                         .unwrap_or_else(|| Err("unknown; known: `policy`, `capacity`".to_owned()))
-                        .and_then(|()| options::apply(&mut self.functions[index], name, item));
+                        .and_then(|()| {
+                            options::apply(self.types, &mut self.functions[index], name, item)
+                        });
                     match said {
                         Ok(()) => continue,
                         Err(reason) => reason,

@@ -87,6 +87,7 @@ impl StreamCore {
         // What is dropped is dropped by the segment, and a batch holds one: so they are small against the whole.
         let (slots, most) = match options.policy {
             Policy::Latest => (1, 1),
+            Policy::Conflate(_) => (1, options.capacity),
             _ => {
                 let slots = (options.capacity / 32).clamp(2, SLOTS);
                 (slots, options.capacity.div_ceil(slots))

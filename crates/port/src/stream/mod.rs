@@ -21,7 +21,7 @@
 //! 5. A stream ends once, with the first ending; what was committed before is still delivered.
 //! 6. Where there is no credit the policy says what happens: the writer waits; or is refused; or its record is dropped; or
 //!    the oldest complete segment that no batch is open of is. Under `latest` a segment has one record, there is credit for one, and what
-//!    is overtaken is dropped.
+//!    is overtaken is dropped. Where records are conflated by key they are in no entry, but in `conflate`.
 //! 7. What is missing is written down at its place: in the writer until it begins a segment, then before that segment's next record,
 //!    and where that segment is dropped, before the next one's. A batch begins there, with how many are missing and why. So
 //!    delivered + dropped + conflated + undelivered = published, once the writers are gone.
@@ -33,6 +33,7 @@
 //! 11. A further reader is a stream without writers of its own, `tee`: who begins a segment enters it in each reader's queue. So overflow, gaps and numbers are
 //!     each reader's own.
 
+mod conflate;
 mod core;
 mod counts;
 mod direct;

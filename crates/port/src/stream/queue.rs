@@ -7,6 +7,7 @@ use std::task::Waker;
 use thalweg_queue::clock;
 use thalweg_runtime::TimerKey;
 
+use crate::stream::conflate::Keyed;
 use crate::stream::counts::{Counts, Gap, Reason};
 use crate::stream::direct::Direct;
 use crate::stream::receiving::OpenBatch;
@@ -73,8 +74,10 @@ pub(super) struct Queue {
     pub(super) stats: Stats,
     /// Control records, each alone in a segment: read before all others.
     pub(super) control: VecDeque<Arc<Segment>>,
-    /// One of them was taken: there is room for another.
-    control_taken: bool,
+    /// Where records are conflated by key: all that wait.
+    pub(super) keyed: Keyed,
+    /// What was in no entry was taken: there is room for another.
+    one_taken: bool,
 }
 
 impl Queue {
@@ -159,7 +162,7 @@ impl Queue {
                 index += 1;
             }
         }
-        if self.entries.len() < before || std::mem::take(&mut self.control_taken) {
+        if self.entries.len() < before || std::mem::take(&mut self.one_taken) {
             std::mem::take(&mut self.waiting)
         } else {
             Vec::new()
@@ -217,13 +220,13 @@ impl Queue {
     }
 
     pub(super) fn has_records(&self) -> bool {
-        !self.control.is_empty() || self.first().is_some()
+        !self.control.is_empty() || self.keyed.len() > 0 || self.first().is_some()
     }
 
     /// A control record, whose numbers are none of the others'.
     fn take_control(&mut self) -> Option<OpenBatch> {
         let segment = self.control.pop_front()?;
-        self.control_taken = true;
+        self.one_taken = true;
         let batch = OpenBatch {
             from: 0,
             count: 1,
@@ -241,9 +244,32 @@ impl Queue {
         Some(batch)
     }
 
+    /// The record whose key waits longest.
+    fn take_keyed(&mut self) -> Option<OpenBatch> {
+        let waiting = self.keyed.pop()?;
+        self.one_taken = true;
+        let age = clock::now().saturating_sub(waiting.since);
+        self.stats.age[class(age)] += 1;
+        let batch = OpenBatch {
+            from: 0,
+            count: 1,
+            end: waiting.segment.mark().1,
+            first_sequence: self.sequence + waiting.gap.lost,
+            lost_before: waiting.gap.lost,
+            reason: waiting.gap.reason,
+            control: false,
+            segment: waiting.segment,
+        };
+        self.sequence = batch.first_sequence + 1;
+        self.counts.delivered += 1;
+        self.given = true;
+        self.open = Some(batch.clone());
+        Some(batch)
+    }
+
     /// Rules 4 and 10: a control record, or a run of the first segment that has something.
     pub(super) fn take(&mut self, max: u32) -> Option<OpenBatch> {
-        if let Some(batch) = self.take_control() {
+        if let Some(batch) = self.take_control().or_else(|| self.take_keyed()) {
             return Some(batch);
         }
         let index = self.first()?;
@@ -324,6 +350,7 @@ impl Queue {
             counts.delivered + counts.undelivered + counts.conflated() + counts.dropped();
         self.entries.clear();
         self.control.clear();
+        self.keyed.clear();
         std::mem::take(&mut self.waiting)
     }
 
@@ -340,6 +367,7 @@ impl Queue {
     /// What became of the records so far.
     pub(super) fn counts(&self) -> Counts {
         let unread: u64 = self.entries.iter().map(|e| u64::from(e.unread())).sum();
+        let unread = unread + self.keyed.len() as u64;
         if self.gone {
             return self.counts;
         }
@@ -358,7 +386,7 @@ impl Queue {
 
     /// What was lost behind the last record, once all others were delivered.
     pub(super) fn gap_at_end(&self) -> Gap {
-        if self.first().is_some() {
+        if self.keyed.len() > 0 || self.first().is_some() {
             return Gap::default();
         }
         let mut gap = Gap::default();

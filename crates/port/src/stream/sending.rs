@@ -1,5 +1,6 @@
 //! Writing into a stream: segments, credit, and what happens where it is full.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Waker;
 
@@ -17,7 +18,7 @@ use crate::stream::tee::{Absent, Room};
 use crate::stream::waking::{DIRECT, MANY};
 
 /// Control records that may wait for the reader.
-pub(super) const CONTROLS: usize = 64;
+const CONTROLS: usize = 64;
 
 /// A record may be this large, and no larger.
 const LARGEST_RECORD: u32 = 64 << 20;
@@ -39,7 +40,7 @@ pub(super) struct Own {
     /// Readers that do not get what is written there.
     pub(super) absent: Vec<Absent>,
     /// Records that it gave and that are not in the stream's books yet.
-    published: u64,
+    pub(super) published: u64,
     /// What is missing before its next record.
     pub(super) gap: Gap,
 }
@@ -145,22 +146,18 @@ impl StreamCore {
         }
     }
 
-    /// Rule 10.
-    pub(super) fn control<T: Encode + ?Sized>(
-        &self,
-        value: &T,
-        deadline: u64,
-    ) -> Result<(), Failure> {
+    /// A record that has a segment alone, sealed.
+    pub(super) fn alone<T: Encode + ?Sized>(&self, value: &T) -> Result<Arc<Segment>, Failure> {
         self.check_open()?;
         let mut tails = 0;
-        let segment = loop {
+        loop {
             let (mut open, segment) = Segment::new(self.stride, 1, tails)
                 .map(Open::new)
                 .ok_or_else(no_memory)?;
             match open.write(value) {
                 Ok(()) => {
                     open.seal();
-                    break segment;
+                    return Ok(segment);
                 }
                 Err(NoRoom { needed }) => {
                     tails = needed
@@ -169,13 +166,25 @@ impl StreamCore {
                         .saturating_add(8);
                 }
             }
-        };
+        }
+    }
+
+    /// Rule 10.
+    pub(super) fn control<T: Encode + ?Sized>(
+        &self,
+        value: &T,
+        deadline: u64,
+    ) -> Result<(), Failure> {
+        let segment = self.alone(value)?;
         loop {
             {
                 let mut queue = lock(&self.queue);
                 self.check_open()?;
                 let waker = (deadline != 0).then(wait::waker);
-                if self.control_for_all(&mut queue, &segment, waker.as_ref()) {
+                let has_room = |queue: &mut Queue| queue.control.len() < CONTROLS;
+                if self.have_all(&mut queue, waker.as_ref(), has_room) {
+                    let push = |queue: &mut Queue| queue.control.push_back(Arc::clone(&segment));
+                    self.for_all(&mut queue, push);
                     break;
                 }
             }
@@ -208,6 +217,9 @@ impl StreamCore {
         batch: u32,
         deadline: u64,
     ) -> Result<Sent, Failure> {
+        if let Policy::Conflate(key) = self.options.policy {
+            return self.send_conflated(own, value, key, deadline);
+        }
         if self.telling.load(Ordering::Relaxed) & (DIRECT | MANY) != 0 {
             // What is full is so of what nobody was told of.
             self.commit(own);
@@ -254,7 +266,7 @@ impl StreamCore {
         Ok(Sent::Written)
     }
 
-    fn wait(&self, deadline: u64) -> Result<(), Failure> {
+    pub(super) fn wait(&self, deadline: u64) -> Result<(), Failure> {
         if deadline == 0 {
             return Err(full_until());
         }
@@ -343,7 +355,7 @@ impl StreamCore {
             return Room::Here;
         }
         match policy {
-            Policy::Block => {
+            Policy::Block | Policy::Conflate(_) => {
                 queue.stats.waits += 1;
                 Room::Full
             }

@@ -15,7 +15,7 @@ use crate::stream::core::{StreamCore, lock};
 use crate::stream::counts::{Gap, Reason};
 use crate::stream::queue::Queue;
 use crate::stream::segment::Segment;
-use crate::stream::sending::{CONTROLS, Own};
+use crate::stream::sending::Own;
 use crate::stream::waking::MANY;
 
 /// A reader for whom the writer's open segment is dropped; `None`: the first one.
@@ -172,39 +172,34 @@ impl StreamCore {
         }
     }
 
-    /// A control record, where all readers have room for one.
-    pub(super) fn control_for_all(
+    /// Whether all readers have room; those that have none will wake `waker`.
+    pub(super) fn have_all(
         &self,
         queue: &mut Queue,
-        segment: &Arc<Segment>,
         waker: Option<&Waker>,
+        room: impl Fn(&mut Queue) -> bool,
     ) -> bool {
-        let tees = self.tees();
-        let is_there = !self.closed.load(Ordering::Acquire);
-        let mut full = false;
-        let mut look = |queue: &mut Queue| {
-            if queue.control.len() >= CONTROLS {
-                full = true;
+        let mut have = true;
+        self.for_all(queue, |queue| {
+            if !room(queue) {
+                have = false;
                 if let Some(waker) = waker {
                     queue.stats.waits += 1;
                     queue.wait(waker.clone());
                 }
             }
-        };
-        if is_there {
-            look(queue);
+        });
+        have
+    }
+
+    /// Does something with the queues of all readers that are there; the caller holds the lock of the first one's.
+    pub(super) fn for_all(&self, queue: &mut Queue, mut what: impl FnMut(&mut Queue)) {
+        if !self.closed.load(Ordering::Acquire) {
+            what(queue);
         }
-        tees.iter().for_each(|tee| look(&mut lock(&tee.queue)));
-        if full {
-            return false;
+        for tee in self.tees().iter() {
+            what(&mut lock(&tee.queue));
         }
-        if is_there {
-            queue.control.push_back(Arc::clone(segment));
-        }
-        for tee in tees.iter() {
-            lock(&tee.queue).control.push_back(Arc::clone(segment));
-        }
-        true
     }
 
     /// These readers lose the records of a segment that was sealed.

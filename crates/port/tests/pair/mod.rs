@@ -7,8 +7,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 
 use thalweg_port::stream::StreamCore;
 use thalweg_port::{
-    Bounds, Client, Incoming, Method, MethodOptions, Object, Own, Package, Policy, Reason, Reply,
-    Service, StreamOptions, StreamReader, StreamWriter, find,
+    Bounds, Client, Incoming, Method, MethodOptions, Object, Own, Package, Policy, Reason, Reply, Service, StreamOptions, StreamReader, StreamWriter, find, Key,
 };
 use thalweg_wire::{Decode, Handle, Malformed};
 
@@ -25,6 +24,12 @@ pub const POLICIES: [Policy; 5] = [
     Policy::DropOldest,
     Policy::Fail,
 ];
+
+/// By who wrote it: what is written by one number is a key's.
+pub const BY_WRITER: Policy = Policy::Conflate(Key(|bytes, at, key| {
+    let (writer, ..) = Record::view(bytes, at);
+    key.extend_from_slice(&writer.to_le_bytes());
+}));
 
 const fn method(policy: Policy) -> Method {
     Method {
@@ -55,6 +60,7 @@ const PACKAGE: Package = Package {
         method(POLICIES[2]),
         method(POLICIES[3]),
         method(POLICIES[4]),
+        method(BY_WRITER),
     ],
 };
 
@@ -104,7 +110,10 @@ fn open<T>(
 ) -> (StreamWriter<Record>, T) {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let method = POLICIES.iter().position(|known| *known == policy).unwrap() as u32;
+    let method = match policy {
+        Policy::Conflate(_) => POLICIES.len() as u32,
+        other => POLICIES.iter().position(|known| *known == other).unwrap() as u32,
+    };
     let pending = client.call::<_, _, thalweg_port::NoError>(method, &(number,), read);
     let end = pending.wait().unwrap();
     let writer = WRITERS.lock().unwrap().remove(&number).unwrap();

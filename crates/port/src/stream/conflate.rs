@@ -1,0 +1,130 @@
+//! Conflating by key: of each key the newest record waits, in the order in which the keys came to wait.
+//!
+//! Each record has a segment alone and is put into the queue under its lock; such streams are slow by intent. A record whose key waits
+//! takes the place of the one there, which is counted as overtaken right before it. A new key needs one of the stream's places.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use thalweg_queue::clock;
+use thalweg_runtime::wait;
+use thalweg_wire::{Bytes, Decode, Encode};
+
+use crate::code::Failure;
+use crate::service::Key;
+use crate::stream::core::{StreamCore, lock};
+use crate::stream::counts::{Gap, Reason};
+use crate::stream::queue::Queue;
+use crate::stream::segment::Segment;
+use crate::stream::sending::{Own, Sent};
+
+/// A record that waits.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    pub(super) segment: Arc<Segment>,
+    /// What is missing right before it.
+    pub(super) gap: Gap,
+    /// When its key came to wait.
+    pub(super) since: u64,
+}
+
+/// What waits, by key.
+#[derive(Debug, Default)]
+pub(super) struct Keyed {
+    order: VecDeque<Arc<[u8]>>,
+    by_key: HashMap<Arc<[u8]>, Waiting>,
+}
+
+impl Keyed {
+    pub(super) fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    fn has_room(&self, key: &[u8], most: usize) -> bool {
+        self.len() < most || self.by_key.contains_key(key)
+    }
+
+    /// Whether another record was overtaken.
+    fn put(&mut self, key: &[u8], segment: Arc<Segment>, gap: Gap) -> bool {
+        if let Some(waiting) = self.by_key.get_mut(key) {
+            waiting.gap.add(Gap::new(1, Reason::Conflated));
+            waiting.gap.add(gap);
+            waiting.segment = segment;
+            return true;
+        }
+        let key: Arc<[u8]> = Arc::from(key);
+        let since = clock::now();
+        self.order.push_back(Arc::clone(&key));
+        let waiting = Waiting {
+            segment,
+            gap,
+            since,
+        };
+        self.by_key.insert(key, waiting);
+        false
+    }
+
+    /// The one whose key waits longest.
+    pub(super) fn pop(&mut self) -> Option<Waiting> {
+        let key = self.order.pop_front()?;
+        self.by_key.remove(&key)
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.order.clear();
+        self.by_key.clear();
+    }
+}
+
+impl Queue {
+    /// A record comes to wait.
+    fn put(&mut self, key: &[u8], segment: Arc<Segment>, gap: Gap) {
+        let mut before = std::mem::take(&mut self.last_gap);
+        before.add(gap);
+        if self.keyed.put(key, segment, before) {
+            self.lose(Gap::new(1, Reason::Conflated));
+        }
+        self.publish(1);
+        let places = self.keyed.len() as u64;
+        self.stats.high_water = self.stats.high_water.max(places);
+    }
+}
+
+impl StreamCore {
+    /// Writes one record of a stream that conflates.
+    pub(super) fn send_conflated<T: Encode + ?Sized>(
+        &self,
+        own: &mut Own,
+        value: &T,
+        key: Key,
+        deadline: u64,
+    ) -> Result<Sent, Failure> {
+        let segment = self.alone(value)?;
+        let mut bytes = Vec::new();
+        {
+            // SAFETY: it was sealed with one record.
+            let (slots, tails, tails_at) = unsafe { segment.read(0, 1, segment.mark().1) };
+            let slot = &slots[..<T::As as Decode>::SIZE as usize];
+            (key.0)(Bytes::batch(slot, 0, tails, tails_at), 0, &mut bytes);
+        }
+        loop {
+            {
+                let mut queue = lock(&self.queue);
+                self.check_open()?;
+                let waker = (deadline != 0).then(wait::waker);
+                let has_room = |queue: &mut Queue| queue.keyed.has_room(&bytes, self.most);
+                if self.have_all(&mut queue, waker.as_ref(), has_room) {
+                    let gap = std::mem::take(&mut own.gap);
+                    queue.publish(std::mem::take(&mut own.published));
+                    let put = |queue: &mut Queue| queue.put(&bytes, Arc::clone(&segment), gap);
+                    self.for_all(&mut queue, put);
+                    break;
+                }
+            }
+            self.tell_surely();
+            self.wait(deadline)?;
+        }
+        self.tell_surely();
+        Ok(Sent::Written)
+    }
+}

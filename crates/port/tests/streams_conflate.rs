@@ -1,0 +1,168 @@
+//! Conflating by key: the newest record of each key, in the order in which the keys came to wait.
+
+mod pair;
+
+use std::collections::HashMap;
+use std::ops::ControlFlow::Continue;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use pair::{BY_WRITER, CAPACITY, Dice, Record, lost_in_all, pair};
+use thalweg_port::{Code, Event, Reason, Sent, StreamReader, StreamWriter};
+
+const KEYS: u64 = if cfg!(miri) { 20 } else { 1_000 };
+const UPDATES: u64 = if cfg!(miri) { 5 } else { 100 };
+
+fn send(writer: &StreamWriter<Record>, key: u64, update: u64) {
+    let sent = writer.send(&(key, update, "x".repeat((update % 9) as usize)));
+    assert_eq!(sent, Ok(Sent::Written));
+}
+
+/// Reads what is there: key, update, and how many were lost right before.
+fn read_all(reader: &mut StreamReader<Record>) -> Vec<(u64, u64, u64)> {
+    let mut seen = Vec::new();
+    let mut next = None;
+    while let Ok(Some(batch)) = reader.next_batch(u32::MAX, 0) {
+        let (first, lost) = (batch.first_sequence(), batch.lost_before());
+        assert_eq!(
+            batch.len(),
+            1,
+            "a batch of a conflated stream has one record"
+        );
+        assert_eq!(batch.lost_why(), (lost > 0).then_some(Reason::Conflated));
+        assert_eq!(first - lost, next.unwrap_or(first - lost));
+        next = Some(first + 1);
+        let (key, update, _) = batch.iter().next().unwrap();
+        seen.push((key, update, lost));
+    }
+    seen
+}
+
+#[test]
+fn the_last_of_each_key_comes_once_and_the_sums_hold() {
+    let (writer, mut reader) = pair(BY_WRITER);
+    for update in 0..UPDATES {
+        for key in 0..KEYS {
+            // The order is that of the first: turned round each time.
+            let key = if update % 2 == 0 { key } else { KEYS - 1 - key };
+            send(&writer, key, update);
+        }
+    }
+    let expected: Vec<_> = (0..KEYS)
+        .map(|key| (key, UPDATES - 1, UPDATES - 1))
+        .collect();
+    assert_eq!(reader.counts().undelivered, KEYS);
+    assert_eq!(read_all(&mut reader), expected);
+    // A key that was taken comes behind those that wait.
+    for key in [7, 3, 7, 5, 3] {
+        send(&writer, key, key);
+    }
+    assert_eq!(read_all(&mut reader), [(7, 7, 1), (3, 3, 1), (5, 5, 0)]);
+    drop(writer);
+    assert!(reader.next_batch(1, 0).unwrap().is_none());
+    let counts = reader.counts();
+    assert_eq!(counts.published, KEYS * UPDATES + 5);
+    assert_eq!((counts.delivered, counts.undelivered), (KEYS + 3, 0));
+    assert_eq!(counts.conflated(), counts.published - counts.delivered);
+    assert_eq!(lost_in_all(&counts), counts.conflated());
+    assert_eq!(reader.stats().high_water, KEYS);
+}
+
+#[test]
+fn a_new_key_waits_for_a_place_and_a_known_one_does_not() {
+    let (writer, mut reader) = pair(BY_WRITER);
+    for key in 0..u64::from(CAPACITY) {
+        send(&writer, key, 0);
+    }
+    let new = u64::from(CAPACITY);
+    let refused = writer
+        .send_until(&(new, 0u64, String::new()), 0)
+        .unwrap_err();
+    assert_eq!(refused.code, Code::TimedOut);
+    send(&writer, 0, 1);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let writer = writer;
+            send(&writer, new, 0);
+        });
+        while reader.stats().waits == 0 {
+            thread::yield_now();
+        }
+        let (key, update, _) = reader.next().unwrap().unwrap();
+        assert_eq!((key, update), (0, 1));
+        assert_eq!(reader.by_ref().count() as u64, u64::from(CAPACITY));
+    });
+}
+
+#[test]
+fn what_a_writer_had_lost_stands_before_its_next_record_and_behind_what_that_overtook() {
+    let (writer, mut reader) = pair(BY_WRITER);
+    send(&writer, 1, 0);
+    writer.lost(3);
+    send(&writer, 1, 1);
+    let batch = reader.next_batch(1, 0).unwrap().unwrap();
+    assert_eq!((batch.lost_before(), batch.first_sequence()), (4, 4));
+    assert_eq!(batch.lost_why(), Some(Reason::Conflated));
+    drop(batch);
+    writer.lost(2);
+    drop(writer);
+    assert_eq!(reader.lost_at_end(), (2, Some(Reason::Writer)));
+    let counts = reader.counts();
+    assert_eq!((counts.published, counts.delivered), (7, 1));
+    assert_eq!((counts.conflated(), counts.dropped()), (1, 5));
+}
+
+#[test]
+fn by_threads_each_reader_ends_with_the_last_of_each_key() {
+    let (writer, first) = pair(BY_WRITER);
+    let second = first.tee().unwrap();
+    let by_callback = first.tee().unwrap();
+    let last = Arc::new(Mutex::new(HashMap::new()));
+    let called = Arc::clone(&last);
+    let subscription = by_callback
+        .subscribe(move |event: Event<'_, Record>| {
+            if let Event::Records(records) = event {
+                let mut last = called.lock().unwrap();
+                for (key, update, _) in records.iter() {
+                    let before = last.insert(key, update);
+                    assert!(before.is_none_or(|before| before <= update));
+                }
+            }
+            Continue(())
+        })
+        .unwrap();
+    thread::scope(|scope| {
+        for part in 0..3u64 {
+            let writer = writer.clone();
+            scope.spawn(move || {
+                let mut dice = Dice::new(part);
+                for update in 0..UPDATES {
+                    for _ in 0..20 {
+                        send(&writer, part + 3 * dice.below(10), 2 * update);
+                    }
+                    for key in 0..10 {
+                        send(&writer, part + 3 * key, 2 * update + 1);
+                    }
+                }
+            });
+        }
+        drop(writer);
+        for mut reader in [first, second] {
+            scope.spawn(move || {
+                let last: HashMap<_, _> = reader
+                    .by_ref()
+                    .map(|record| record.unwrap())
+                    .map(|(key, update, _)| (key, update))
+                    .collect();
+                assert_eq!(last.len(), 30);
+                assert!(last.values().all(|update| *update == 2 * UPDATES - 1));
+                let counts = reader.counts();
+                assert_eq!(counts.published, 90 * UPDATES);
+                assert_eq!(counts.delivered + counts.conflated(), 90 * UPDATES);
+            });
+        }
+    });
+    subscription.join(u64::MAX).unwrap();
+    let last = last.lock().unwrap();
+    assert!(last.len() == 30 && last.values().all(|update| *update == 2 * UPDATES - 1));
+}
