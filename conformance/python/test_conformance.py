@@ -126,6 +126,7 @@ def call(face: Face, kept: dict[str, Any], step: Step) -> None:
     result, ended = None, None
     try:
         result = face.call(method, arguments, step)
+        result = getattr(result, "stream", result)
         if stream is not None:
             face.read(result, seen, stream.get("take", -1))
             if "take" in stream:

@@ -548,6 +548,17 @@ static inline uint32_t tw_stream_acquire(const tw_stream *stream, uint32_t max,
   return code;
 }
 
+/* The one record of a stream that is a future: TW_OK with a batch of it, which stays open until it is
+ * closed. */
+static inline uint32_t tw_future_wait(const tw_stream *future, uint64_t deadline_ns, uint32_t size,
+                                      tw_batch *batch, tw_error *error) {
+  uint32_t code = tw_stream_acquire(future, 1, deadline_ns, size, batch, error);
+  if (code == TW_CLOSED) {
+    return tw_fail(error, TW_GUEST_LOST, "the service dropped the future without a value");
+  }
+  return code;
+}
+
 /* Gives back the first `count` records of the open batch. */
 static inline uint32_t tw_stream_release(const tw_stream *stream, uint32_t count, tw_error *error) {
   return stream->table->stream_release(stream->handle, count, error);

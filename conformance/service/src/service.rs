@@ -9,7 +9,7 @@ use crate::{EvenNumber, Factor, KeptNumber};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
-use thalweg::port::Held;
+use thalweg::port::{FutureReader, Held};
 use thalweg::queue::clock;
 use thalweg::runtime::wait;
 use thalweg::wire::{Decode, Encode};
@@ -397,6 +397,34 @@ impl Conformance for Echo {
 
     fn refuse(&mut self, _: &Call, value: MaybeCounter) -> Result<(), MaybeCounter> {
         Err(value)
+    }
+
+    fn later(&mut self, call: &Call, milliseconds: u32, text: String) -> FutureReader<String> {
+        let (writer, reader) = call.future();
+        call.spawn(move |call| {
+            let until = Duration::from_millis(milliseconds.into());
+            wait_until(call, clock::deadline(until));
+            // Nobody may wait for it any more.
+            let _ = writer.set(&text);
+        });
+        reader
+    }
+
+    fn never_comes(
+        &mut self,
+        _: &Call,
+        message: Option<String>,
+    ) -> Task<Result<FutureReader<Point>, Failure>> {
+        Task::new(move |call| {
+            let (writer, reader) = call.future();
+            call.spawn(move |_| {
+                if let Some(message) = message {
+                    panic!("{message}");
+                }
+                drop(writer);
+            });
+            Ok(reader)
+        })
     }
 
     fn scale(&mut self, _: &Call, by: u64) -> Factor {

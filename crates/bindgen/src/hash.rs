@@ -97,7 +97,7 @@ impl Texts<'_> {
             .as_ref()
             .map(|payload| text(payload.as_ref()));
         let element = match function.ok.as_ref().map(|ty| &ty.kind) {
-            Some(TypeKind::Stream(item)) => text(item.as_deref()),
+            Some(TypeKind::Stream(item) | TypeKind::Future(item)) => text(item.as_deref()),
             _ => String::new(),
         };
         [
@@ -122,7 +122,7 @@ impl Texts<'_> {
     ) -> Hashes {
         let hash = |ty: Option<&Type>| of_text(&ty.map_or("_".to_owned(), |ty| self.of_type(ty)));
         let element = match ok.map(|ty| &ty.kind) {
-            Some(TypeKind::Stream(item)) => hash(item.as_deref()),
+            Some(TypeKind::Stream(item) | TypeKind::Future(item)) => hash(item.as_deref()),
             _ => 0,
         };
         Hashes {

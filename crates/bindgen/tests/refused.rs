@@ -90,15 +90,15 @@ fn fixed_length_list_that_is_too_large_or_nothing() {
 }
 
 #[test]
-fn future_as_a_result_and_inside_a_type() {
-    let reason = "futures are not supported: an `async func` is one";
-    assert_eq!(
-        refusal("  f: func() -> future<u32>;"),
-        format!("b.wit:3:16: type `future<u32>`: {reason}")
-    );
+fn future_inside_a_type_or_as_a_parameter() {
+    let reason = "a future may only be the whole result of a function, or its ok side";
     assert_eq!(
         refusal("  f: func() -> option<future>;"),
         format!("b.wit:3:23: type `future`: {reason}")
+    );
+    assert_eq!(
+        refusal("  f: func(x: future<u32>);"),
+        format!("b.wit:3:11: type `future<u32>`: {reason}")
     );
 }
 
@@ -129,18 +129,18 @@ fn stream_inside_a_type_or_as_a_parameter() {
 }
 
 #[test]
-fn stream_of_resources_and_stream_of_nothing() {
+fn stream_of_resources_and_future_of_one() {
     assert_eq!(
         refusal("  resource r;\n  f: func() -> stream<r>;"),
-        "b.wit:4:16: type `r`: a stream's records cannot have resources in them"
+        "b.wit:4:16: type `r`: a record of a stream, and a future's value, cannot have resources in them"
     );
     assert_eq!(
         refusal("  resource r;\n  record s { r: r }\n  f: func() -> stream<option<s>>;"),
-        "b.wit:5:16: type `option<s>`: a stream's records cannot have resources in them"
+        "b.wit:5:16: type `option<s>`: a record of a stream, and a future's value, cannot have resources in them"
     );
     assert_eq!(
-        refusal("  f: func() -> stream;"),
-        "b.wit:3:16: type `stream`: a stream has elements: `stream<u8>`"
+        refusal("  resource r;\n  f: func() -> future<r>;"),
+        "b.wit:4:16: type `r`: a record of a stream, and a future's value, cannot have resources in them"
     );
 }
 
@@ -372,8 +372,8 @@ fn text_that_is_not_wit() {
 #[test]
 fn column_is_counted_in_characters() {
     assert_eq!(
-        refusal("  /* äöü */ f: func() -> future;"),
-        "b.wit:3:26: type `future`: futures are not supported: an `async func` is one"
+        refusal("  /* äöü */ f: func() -> list<future>;"),
+        "b.wit:3:31: type `future`: a future may only be the whole result of a function, or its ok side"
     );
 }
 

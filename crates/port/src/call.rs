@@ -24,6 +24,7 @@ use crate::nested;
 use crate::own::Roll;
 use crate::parcel::{Completed, Ending, Kind, Parcel, close_handles};
 use crate::pending::Slot;
+use crate::service::StreamOptions;
 use crate::stream::{StreamCore, StreamReader, StreamWriter};
 
 /// Where a completion is to go.
@@ -556,7 +557,14 @@ impl Call {
     pub fn stream<T: Decode>(&self) -> (StreamWriter<T>, StreamReader<T>) {
         let core = self.core.core();
         let method = core.instance.package.methods.get(core.method() as usize);
-        let options = method.and_then(|m| m.stream).unwrap_or_default();
+        self.stream_with(method.and_then(|m| m.stream).unwrap_or_default())
+    }
+
+    pub(crate) fn stream_with<T: Decode>(
+        &self,
+        options: StreamOptions,
+    ) -> (StreamWriter<T>, StreamReader<T>) {
+        let core = self.core.core();
         let stream = StreamCore::new(core, T::SIZE, T::ALIGN, options);
         core.streamed.store(true, Ordering::Release);
         lock(&core.state).streams.push(&stream);

@@ -57,9 +57,9 @@ pub use instance::Instance;
 pub use parcel::{Completed, Ending, Kind};
 pub use pending::{CallError, NoError, Pending, Reply};
 pub use resource::Resource;
-pub use service::{Bounds, Method, MethodOptions, Package, Policy, Service, StreamOptions, Key};
+pub use service::{Bounds, Key, Method, MethodOptions, Package, Policy, Service, StreamOptions};
 pub use stream::{
-    Batch, Counts, Event, Reason, Records, Sent, Stats, StreamReader, StreamWriter, Subscription,
+    Batch, Counts, Event, FutureReader, FutureWriter, Reason, Records, Sent, Stats, StreamReader, StreamWriter, Subscription,
     WriteBatch,
 };
 pub use task::Task;

@@ -23,6 +23,7 @@ from thalweg._errors import (
     VersionMismatch,
     WouldPark,
 )
+from thalweg._future import AsyncFuture, Future
 from thalweg._native import ABI, AsyncStream, Batch, Stream, View, __version__
 from thalweg._native import Resource as Held
 from thalweg._results import Err, Ok, Some
@@ -30,6 +31,7 @@ from thalweg._results import Err, Ok, Some
 __all__ = [
     "ABI",
     "AsyncClient",
+    "AsyncFuture",
     "AsyncResource",
     "AsyncStream",
     "BadArgument",
@@ -40,6 +42,7 @@ __all__ = [
     "Err",
     "Error",
     "Forked",
+    "Future",
     "GuestLost",
     "GuestPanicked",
     "Held",

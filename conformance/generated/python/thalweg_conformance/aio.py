@@ -773,6 +773,32 @@ class AsyncConformance(thalweg.AsyncClient):
         """
         return await _methods.REFUSE.start(self, timeout, value)
 
+    async def later(
+        self,
+        milliseconds: int,
+        text: str,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.AsyncFuture[str]:
+        """A text that comes later: after so many milliseconds; with 0, at once."""
+        return thalweg.AsyncFuture(
+            await _methods.LATER.start(self, timeout, milliseconds, text),
+        )
+
+    async def never_comes(
+        self,
+        message: str | None,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.AsyncFuture[Point]:
+        """A point that never comes: the service drops it, or panics with this message.
+
+        Raises `Failure`.
+        """
+        return thalweg.AsyncFuture(
+            await _methods.NEVER_COMES.start(self, timeout, message),
+        )
+
     async def scale(self, by: int, *, timeout: float | None = None) -> AsyncScale:
         """Multiplies by `by`."""
         return await _methods.SCALE.start_make(AsyncScale, self, timeout, by)

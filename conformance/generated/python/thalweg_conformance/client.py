@@ -702,6 +702,28 @@ class Conformance(thalweg.Client):
         """
         return _methods.REFUSE.call(self, timeout, value)
 
+    def later(
+        self,
+        milliseconds: int,
+        text: str,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.Future[str]:
+        """A text that comes later: after so many milliseconds; with 0, at once."""
+        return thalweg.Future(_methods.LATER.call(self, timeout, milliseconds, text))
+
+    def never_comes(
+        self,
+        message: str | None,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.Future[Point]:
+        """A point that never comes: the service drops it, or panics with this message.
+
+        Raises `Failure`.
+        """
+        return thalweg.Future(_methods.NEVER_COMES.call(self, timeout, message))
+
     def scale(self, by: int, *, timeout: float | None = None) -> Scale:
         """Multiplies by `by`."""
         return _methods.SCALE.make(Scale, self, timeout, by)

@@ -121,6 +121,19 @@ impl Runner {
                 );
                 finish(step, method, sum, |came| compare(step, method, came))
             }
+            "later" => {
+                let milliseconds = u32::read(&step["params"][0]);
+                let text = String::read(&step["params"][1]);
+                finish(step, method, c.later(milliseconds, &text), |future| {
+                    read(step, future.into_stream())
+                })
+            }
+            "never-comes" => {
+                let message = Option::<String>::read(&step["params"][0]);
+                finish(step, method, c.never_comes(&message), |future| {
+                    read(step, future.into_stream())
+                })
+            }
             "give-counters" => {
                 let count = u32::read(&step["params"][1]);
                 finish(step, method, c.give_counters(number(0), count), |_| Ok(()))

@@ -209,7 +209,7 @@ impl<'a> Collector<'a> {
         };
         match &ty.kind {
             TypeKind::Future(_) => {
-                return Err(refuse("a future has no layout yet; use an async func"));
+                return Err(refuse("a future can only be the whole of a result"));
             }
             TypeKind::Borrow(_) => {
                 return Err(refuse("what is borrowed can only be a parameter"));

@@ -200,8 +200,9 @@ static inline uint32_t @take@(tw_reply *reply, tw_held held, @name@ *resource, t
     for stream in &plan.streams {
         let client = &plan.fixed.client;
         let element = plan.shapes.flat(stream.element);
+        let template = if stream.is_future { FUTURE } else { STREAM };
         out.template(
-            STREAM,
+            template,
             &[
                 ("stream", &stream.name),
                 ("batch", &stream.batch),
@@ -213,6 +214,30 @@ static inline uint32_t @take@(tw_reply *reply, tw_held held, @name@ *resource, t
         );
     }
 }
+
+const FUTURE: &str = "\
+/* A value that comes later, a `@element@`. One thread at a time waits for it:
+ *
+ *   if ((code = @stream@_wait(&future, TW_FOREVER, &batch, &value, &error)) == TW_OK) {
+ *     ... `*value`, until it is closed; the base of its accessors is `batch.base`
+ *   }
+ *   @stream@_close(&future, &error);
+ */
+typedef struct @stream@ {
+  tw_stream tw;
+} @stream@;
+
+/* Waits for the value, which comes once. TW_GUEST_LOST: the service dropped it without one. */
+static inline uint32_t @stream@_wait(const @stream@ *future, uint64_t deadline_ns, tw_batch *batch, const @element@ **value, tw_error *error) {
+  uint32_t code = tw_future_wait(&future->tw, deadline_ns, @size@, batch, error);
+  *value = code == TW_OK ? (const @element@ *)tw_batch_at(batch, 0) : NULL;
+  return code;
+}
+
+/* Harmless twice. The value is gone then; where it had not come, the service is told that nobody waits. */
+static inline uint32_t @stream@_close(@stream@ *future, tw_error *error) {
+  return tw_stream_close(&future->tw, error);
+}";
 
 const STREAM: &str = "\
 /* A stream of `@element@`. One thread at a time reads it:

@@ -71,6 +71,8 @@ pub(super) struct Stream {
     pub(super) batch: String,
     pub(super) at: String,
     pub(super) size: u32,
+    /// It ends after one record: a future.
+    pub(super) is_future: bool,
 }
 
 /// The names of what every header has.
@@ -173,6 +175,13 @@ impl<'a> Plan<'a> {
         name_shapes(&mut shapes, &mut names, false);
         for stream in &mut streams {
             let stem = shapes.stem(stream.element);
+            if stream.is_future {
+                stream.name = names.claim(&format!("{stem}_future"));
+                for function in ["wait", "close"] {
+                    names.claim(&format!("{stem}_future_{function}"));
+                }
+                continue;
+            }
             stream.name = names.claim(&format!("{stem}_stream"));
             stream.batch = names.claim(&format!("{stem}_batch"));
             stream.at = names.claim(&format!("{stem}_batch_at"));
@@ -389,7 +398,23 @@ fn call<'a>(
         Some(Type {
             kind: TypeKind::Stream(element),
             ..
-        }) => Outcome::Stream(stream(collector, streams, function, element.as_deref())?),
+        }) => Outcome::Stream(stream(
+            collector,
+            streams,
+            function,
+            element.as_deref(),
+            false,
+        )?),
+        Some(Type {
+            kind: TypeKind::Future(value),
+            ..
+        }) => Outcome::Stream(stream(
+            collector,
+            streams,
+            function,
+            value.as_deref(),
+            true,
+        )?),
         Some(ty) => Outcome::Value(collector.form(ty, position)?),
     };
     let payload = function.error.as_ref().and_then(Option::as_ref);
@@ -419,17 +444,25 @@ fn stream(
     streams: &mut Vec<Stream>,
     function: &Function,
     element: Option<&Type>,
+    is_future: bool,
 ) -> Result<usize, Refused> {
     let position: &Position = &function.position;
     let Some(ty) = element else {
         return Err(Refused {
             position: position.clone(),
-            construct: format!("type `stream` in `{}`", function.full_name),
-            reason: "a stream without elements carries nothing; give it an element".to_owned(),
+            construct: format!(
+                "type `{}` in `{}`",
+                if is_future { "future" } else { "stream" },
+                function.full_name
+            ),
+            reason: "without elements it has no form in C yet; give it an element".to_owned(),
         });
     };
     let form = collector.form(ty, position)?;
-    if let Some(index) = streams.iter().position(|stream| stream.element == form) {
+    if let Some(index) = streams
+        .iter()
+        .position(|stream| stream.element == form && stream.is_future == is_future)
+    {
         return Ok(index);
     }
     streams.push(Stream {
@@ -438,6 +471,7 @@ fn stream(
         batch: String::new(),
         at: String::new(),
         size: ty.size,
+        is_future,
     });
     Ok(streams.len() - 1)
 }

@@ -175,11 +175,14 @@ fn names_that_clash_are_told_apart_and_stay_so() {
 }
 
 #[test]
-fn a_future_is_refused_where_it_stands() {
+fn a_future_without_a_value_is_refused_where_it_stands() {
     let mut builder = Builder::new("bad");
     let future = builder.ty(TypeKind::Future(None));
     builder.function("later", vec![], Some(future));
-    assert_eq!(builder.refusal(), (100, "type `future`".to_owned()));
+    assert_eq!(
+        builder.refusal(),
+        (100, "type `future` in `bad.later`".to_owned())
+    );
 }
 
 #[test]

@@ -39,10 +39,13 @@ pub fn convert(
         .collect();
     let params = types.fields(params, Types::outermost)?;
     for (field, param) in params.iter().zip(&function.params) {
-        if let TypeKind::Stream(_) = field.ty.kind {
-            let reason = "a stream may only be the whole result of a function, or its ok side";
-            return Err(sources.refused(param.span, types.construct(&param.ty), reason));
-        }
+        let what = match field.ty.kind {
+            TypeKind::Stream(_) => "stream",
+            TypeKind::Future(_) => "future",
+            _ => continue,
+        };
+        let reason = format!("a {what} may only be the whole result of a function, or its ok side");
+        return Err(sources.refused(param.span, types.construct(&param.ty), &reason));
     }
     let params_layout = types.record_layout(function.params.iter().map(|param| &param.ty));
 

@@ -79,7 +79,12 @@ pub fn check_values(types: &[TypeDef], what: &str, function: &Function) -> Resul
             ));
         }
     }
-    if function.ok.iter().chain(function.error.iter().flatten()).any(is_handle) {
+    if function
+        .ok
+        .iter()
+        .chain(function.error.iter().flatten())
+        .any(is_handle)
+    {
         return Err(format!(
             "{what} gives values alone, no resource and no stream"
         ));

@@ -261,18 +261,11 @@ impl<'a> Types<'a> {
                 wit_parser::TypeDefKind::Handle(Handle::Borrow(id)) => {
                     Some(TypeKind::Borrow(self.resource(*id, def.span)?))
                 }
-                wit_parser::TypeDefKind::Stream(None) => {
-                    let reason = "a stream has elements: `stream<u8>`";
-                    return Err(self.sources.refused(def.span, self.construct(ty), reason));
+                wit_parser::TypeDefKind::Stream(element) => {
+                    Some(TypeKind::Stream(self.element(element.as_ref(), def.span)?))
                 }
-                wit_parser::TypeDefKind::Stream(Some(element)) => {
-                    let element_type = self.value(element, def.span)?;
-                    if crate::model::holds(&self.defs, &element_type) {
-                        let reason = "a stream's records cannot have resources in them";
-                        let construct = self.construct(element);
-                        return Err(self.sources.refused(def.span, construct, reason));
-                    }
-                    Some(TypeKind::Stream(Some(Box::new(element_type))))
+                wit_parser::TypeDefKind::Future(value) => {
+                    Some(TypeKind::Future(self.element(value.as_ref(), def.span)?))
                 }
                 _ => None,
             };
@@ -282,6 +275,24 @@ impl<'a> Types<'a> {
             }
         }
         self.value(ty, span)
+    }
+
+    /// What a stream's records are, or what a future's value is.
+    fn element(
+        &mut self,
+        element: Option<&wit_parser::Type>,
+        span: Span,
+    ) -> Result<Option<Box<Type>>, Refused> {
+        let Some(element) = element else {
+            return Ok(None);
+        };
+        let ty = self.value(element, span)?;
+        if crate::model::holds(&self.defs, &ty) {
+            let reason =
+                "a record of a stream, and a future's value, cannot have resources in them";
+            return Err(self.sources.refused(span, self.construct(element), reason));
+        }
+        Ok(Some(Box::new(ty)))
     }
 
     /// A type that may be inside of others: no stream, and no resource that is borrowed.
@@ -384,7 +395,10 @@ impl<'a> Types<'a> {
                 TypeKind::Array(Box::new(item), *count)
             }
             wit_parser::TypeDefKind::Future(_) => {
-                return refuse(self, "futures are not supported: an `async func` is one");
+                return refuse(
+                    self,
+                    "a future may only be the whole result of a function, or its ok side",
+                );
             }
             wit_parser::TypeDefKind::Stream(_) => {
                 return refuse(

@@ -94,6 +94,14 @@ pub(super) fn result(plan: &Plan<'_>, ok: Option<&Type>, face: Face) -> String {
             let view = view(plan, element).unwrap_or_else(|| object.clone());
             format!("thalweg.{stream}[{object}, {view}]")
         }
+        Some((TypeKind::Future(Some(value)), _)) => {
+            let future = if face == Face::Sync {
+                "Future"
+            } else {
+                "AsyncFuture"
+            };
+            format!("thalweg.{future}[{}]", of(plan, value, Place::Value))
+        }
         Some((_, ok)) => of(plan, ok, Place::Value),
     }
 }

@@ -236,6 +236,19 @@ fn method(
         }
         _ => verb,
     };
+    let is_future = matches!(
+        function.ok.as_ref().map(|ok| &ok.kind),
+        Some(TypeKind::Future(_))
+    );
+    if is_future {
+        let (wait, class) = match face {
+            Face::Sync => ("", "Future"),
+            Face::Async => ("await ", "AsyncFuture"),
+        };
+        let called = Doc::call(&format!("{wait}_methods.{constant}.{verb}"), arguments);
+        let made = Doc::call(&format!("return thalweg.{class}"), vec![called]);
+        return out.statement(2, &made);
+    }
     out.statement(
         2,
         &Doc::call(&format!("{wait}_methods.{constant}.{verb}"), arguments),

@@ -103,6 +103,21 @@ fn method(plan: &Plan<'_>, function: &Function) -> (Option<Doc>, Doc) {
             }
             "PACKAGE.stream_method"
         }
+        Some((_, TypeKind::Future(Some(value)))) => {
+            items.push(layout::named(plan, value, Spelling::Elsewhere));
+            items.push("None".into());
+            if has_tuple(plan, value) {
+                let value = annotation::of(plan, value, Place::Value);
+                let faces = ["Stream", "AsyncStream"]
+                    .map(|face| format!("thalweg.{face}[{value}, {value}]").into());
+                annotation = Some(Doc::Group {
+                    open: "layout.Method[".into(),
+                    items: faces.into(),
+                    close: "]",
+                });
+            }
+            "PACKAGE.stream_method"
+        }
         Some((ok, _)) => {
             items.push(layout::named(plan, ok, Spelling::Elsewhere));
             if has_tuple(plan, ok) {

@@ -235,7 +235,7 @@ fn check_function(function: &Function) -> Result<(), Refused> {
     for param in &function.params {
         match &param.ty.kind {
             TypeKind::Own(_) | TypeKind::Borrow(_) => {}
-            TypeKind::Stream(_) => {
+            TypeKind::Stream(_) | TypeKind::Future(_) => {
                 let construct = format!(
                     "parameter `{}` of `{}`, a stream",
                     param.name, function.name
@@ -251,7 +251,14 @@ fn check_function(function: &Function) -> Result<(), Refused> {
     }
     match function.ok.as_ref().map(|ok| &ok.kind) {
         Some(TypeKind::Own(_)) => {}
-        Some(TypeKind::Stream(Some(element))) => check_value(element, at)?,
+        Some(TypeKind::Stream(Some(element)) | TypeKind::Future(Some(element))) => {
+            check_value(element, at)?;
+        }
+        Some(TypeKind::Future(None)) => {
+            let construct = format!("result of `{}`, a future without a value", function.name);
+            let reason = "without a value it has no form in Python yet: give it a type";
+            return Err(refused(at, &construct, reason));
+        }
         Some(TypeKind::Stream(None)) => {
             let construct = format!("result of `{}`, a stream without elements", function.name);
             return Err(refused(
@@ -319,7 +326,7 @@ fn check_value(ty: &Type, at: &Position) -> Result<(), Refused> {
         TypeKind::Future(_) => Err(refused(
             at,
             "type `future`",
-            "an `async func` is what is awaited: return the value from one",
+            "a future can be a whole result: return it by a function of its own",
         )),
         _ => Ok(()),
     }

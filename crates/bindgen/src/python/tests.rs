@@ -92,7 +92,7 @@ fn refusal(types: Vec<TypeDef>, functions: Vec<Function>) -> Refused {
 }
 
 #[test]
-fn a_future_is_refused_with_its_place() {
+fn a_future_without_a_value_is_refused_with_its_place() {
     let future = ty(TypeKind::Future(None), 4, 4);
     let refused = refusal(vec![], vec![function("f", vec![], Some(future))]);
     assert_eq!(refused.position, position());

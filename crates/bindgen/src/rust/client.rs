@@ -160,15 +160,19 @@ pub(super) fn method(
             let read = format!("reply.own().map({name}::new)");
             (name, read)
         }
-        Some(Type {
-            kind: TypeKind::Stream(Some(element)),
-            ..
-        }) => {
-            let element = owned(package, element);
-            (
-                format!("port::StreamReader<{element}>"),
-                format!("reply.stream::<{element}>()"),
-            )
+        Some(
+            ty @ Type {
+                kind: TypeKind::Stream(element) | TypeKind::Future(element),
+                ..
+            },
+        ) => {
+            let element = types::element(package, element);
+            let future = match ty.kind {
+                TypeKind::Future(_) => ".map(port::FutureReader::from)",
+                _ => "",
+            };
+            let read = format!("reply.stream::<{element}>(){future}");
+            (owned(package, ty), read)
         }
         Some(ty) => {
             let ty = owned(package, ty);

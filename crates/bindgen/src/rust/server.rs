@@ -204,6 +204,10 @@ pub(super) fn reply(package: &Package, function: &Function, result: &str) -> Str
             kind: TypeKind::Stream(_),
             ..
         }) => format!("incoming.reply_stream({value})"),
+        Some(Type {
+            kind: TypeKind::Future(_),
+            ..
+        }) => format!("incoming.reply_stream({value}.into_stream())"),
         _ => format!("incoming.reply(&{value})"),
     };
     match &function.error {

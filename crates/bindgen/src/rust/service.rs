@@ -191,12 +191,6 @@ pub(super) fn result(package: &Package, function: &Function) -> String {
             kind: TypeKind::Own(id),
             ..
         }) => resource(package, function, *id),
-        Some(Type {
-            kind: TypeKind::Stream(Some(element)),
-            ..
-        }) => {
-            format!("port::StreamReader<{}>", owned(package, element))
-        }
         Some(ty) => owned(package, ty),
     };
     let all = match &function.error {

@@ -31,10 +31,15 @@ pub fn owned(package: &Package, ty: &Type) -> String {
         TypeKind::Named(id) => camel(&package.types[id.0].name),
         TypeKind::Own(id) => format!("port::Held<{}>", client(package, *id)),
         TypeKind::Borrow(_) => "wire::Handle".to_owned(),
-        TypeKind::Stream(_) | TypeKind::Future(_) => {
-            unreachable!("it is no value: functions treat it apart")
-        }
+        TypeKind::Stream(item) => format!("port::StreamReader<{}>", element(package, item)),
+        TypeKind::Future(item) => format!("port::FutureReader<{}>", element(package, item)),
     }
+}
+
+/// What a stream carries; `()` where it carries nothing but that it comes.
+pub fn element(package: &Package, item: &Option<Box<Type>>) -> String {
+    item.as_ref()
+        .map_or("()".to_owned(), |item| owned(package, item))
 }
 
 /// A resource's typed client, which also stands for its type.

@@ -4,14 +4,14 @@
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use thalweg_port::{
-    Bounds, Call, Client, Code, Failure, Held, Incoming, Method, MethodOptions, NoError, Own,
-    Package, Pending, Policy, ResourceClient, Service, StreamOptions, StreamReader, StreamWriter,
-    Task,
+    Bounds, Call, Client, Code, Failure, FutureReader, Held, Incoming, Method, MethodOptions,
+    NoError, Own, Package, Pending, Policy, ResourceClient, Service, StreamOptions, StreamReader,
+    StreamWriter, Task,
 };
 use thalweg_queue::Parker;
 use thalweg_runtime::native;
@@ -31,6 +31,15 @@ const NATIVE: u8 = 4;
 pub const UNTIL_STOPPED: u32 = 6;
 pub const NEW_COUNTER: u32 = 7;
 pub const GIVE: u32 = 11;
+/// How `later` comes.
+pub const SAID: u8 = 0;
+pub const UNSAID: u8 = 1;
+pub const LATER: u8 = 2;
+pub const PANICS: u8 = 3;
+pub const NEVER: u8 = 4;
+/// `LATER` may come, and how many of `NEVER` saw that nobody waits.
+pub static SAY: AtomicBool = AtomicBool::new(false);
+pub static UNWANTED: AtomicU32 = AtomicU32::new(0);
 pub const TAKE: u32 = 12;
 pub const KEPT: u32 = 13;
 
@@ -78,6 +87,7 @@ const PACKAGE: Package = Package {
         method::<(u64,), Vec<Handle>>("lab.give", None),
         method::<(Vec<Handle>, u64), u64>("lab.take", None),
         method::<(), u64>("lab.kept", None),
+        method::<(u8,), Handle>("lab.later", None),
     ],
 };
 
@@ -241,6 +251,30 @@ impl Lab {
                 }
             }
             13 => incoming.reply(&(std::sync::Arc::strong_count(&self.kept) as u64 - 1)),
+            14 => {
+                let (incoming, (how,)) = params::<(u8,)>(incoming)?;
+                let (writer, reader) = incoming.call().future::<String>();
+                match how {
+                    SAID => writer.set("said").unwrap(),
+                    UNSAID => drop(writer),
+                    _ => incoming.call().spawn(move |call| match how {
+                        LATER => {
+                            while !SAY.load(Ordering::SeqCst) {
+                                let _ = call.check();
+                            }
+                            writer.set("later").unwrap();
+                        }
+                        PANICS => panic!("on purpose"),
+                        _ => {
+                            while writer.check().is_ok() {
+                                let _ = call.check();
+                            }
+                            UNWANTED.fetch_add(1, Ordering::SeqCst);
+                        }
+                    }),
+                }
+                incoming.reply_stream(reader.into_stream());
+            }
             other => unreachable!("method {other} is not in the package"),
         }
         Ok(())
@@ -316,6 +350,10 @@ pub fn take(client: &Client, held: &[Held<KeptClient>], count: u64) -> Pending<u
 pub fn kept(client: &Client) -> u64 {
     let kept: Pending<u64, NoError> = client.call(KEPT, &(), |reply| reply.value());
     kept.wait().unwrap()
+}
+
+pub fn later(client: &Client, how: u8) -> Pending<FutureReader<String>, NoError> {
+    client.call(14, &(how,), |reply| reply.stream().map(FutureReader::from))
 }
 
 pub fn add(client: &Client, counter: Handle, by: u64) -> Pending<u64, NoError> {

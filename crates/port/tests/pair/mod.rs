@@ -7,7 +7,8 @@ use std::sync::{Arc, LazyLock, Mutex};
 
 use thalweg_port::stream::StreamCore;
 use thalweg_port::{
-    Bounds, Client, Incoming, Method, MethodOptions, Object, Own, Package, Policy, Reason, Reply, Service, StreamOptions, StreamReader, StreamWriter, find, Key,
+    Bounds, Client, Incoming, Key, Method, MethodOptions, Object, Own, Package, Policy, Reason,
+    Reply, Service, StreamOptions, StreamReader, StreamWriter, find,
 };
 use thalweg_wire::{Decode, Handle, Malformed};
 

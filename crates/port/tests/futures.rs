@@ -1,0 +1,74 @@
+//! A value that comes later.
+
+mod lab;
+
+use std::sync::atomic::Ordering;
+use thalweg_port::Code;
+
+#[test]
+fn a_value_that_is_there_already_comes_at_once() {
+    let client = lab::client();
+    assert_eq!(
+        lab::later(&client, lab::SAID)
+            .wait()
+            .unwrap()
+            .wait()
+            .unwrap(),
+        "said"
+    );
+    let mut future = lab::later(&client, lab::SAID).wait().unwrap();
+    assert_eq!(future.wait_until(u64::MAX).unwrap(), "said");
+    let awaited = lab::later(&client, lab::SAID).wait().unwrap();
+    assert_eq!(lab::block_on(awaited).unwrap(), "said");
+}
+
+#[test]
+fn a_value_that_comes_later_is_waited_for() {
+    let client = lab::client();
+    let mut waits = lab::later(&client, lab::LATER).wait().unwrap();
+    assert_eq!(waits.wait_until(0).unwrap_err().code, Code::WouldPark);
+    let soon = thalweg_queue::clock::now() + 1;
+    assert_eq!(waits.wait_until(soon).unwrap_err().code, Code::TimedOut);
+    let awaits = lab::later(&client, lab::LATER).wait().unwrap();
+    lab::SAY.store(true, Ordering::SeqCst);
+    assert_eq!(waits.wait().unwrap(), "later");
+    assert_eq!(lab::block_on(awaits).unwrap(), "later");
+}
+
+#[test]
+fn a_writer_that_is_dropped_without_a_value_is_lost() {
+    let client = lab::client();
+    let lost = lab::later(&client, lab::UNSAID).wait().unwrap();
+    assert_eq!(lost.wait().unwrap_err().code, Code::GuestLost);
+    let awaited = lab::later(&client, lab::UNSAID).wait().unwrap();
+    assert_eq!(lab::block_on(awaited).unwrap_err().code, Code::GuestLost);
+    let mut again = lab::later(&client, lab::UNSAID).wait().unwrap();
+    assert_eq!(
+        again.wait_until(u64::MAX).unwrap_err().code,
+        Code::GuestLost
+    );
+}
+
+#[test]
+fn a_writer_that_panics_says_so() {
+    let client = lab::client();
+    let panics = lab::later(&client, lab::PANICS).wait().unwrap();
+    assert_eq!(panics.wait().unwrap_err().code, Code::GuestPanicked);
+}
+
+#[test]
+fn a_future_that_is_dropped_is_waited_for_by_nobody() {
+    let client = lab::client();
+    drop(lab::later(&client, lab::NEVER).wait().unwrap());
+    while lab::UNWANTED.load(Ordering::SeqCst) == 0 {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_future_ends_with_its_client() {
+    let client = lab::client();
+    let never = lab::later(&client, lab::NEVER).wait().unwrap();
+    client.close();
+    assert_eq!(never.wait().unwrap_err().code, Code::Cancelled);
+}
