@@ -15,8 +15,9 @@ from typing import Any
 
 import pytest
 import thalweg
+from oracle import AsyncBook, Book
 from thalweg_conformance import AsyncConformance, Conformance, Failure, _methods
-from values import class_name, constant, named, value
+from values import class_name, constant, named, raised, value
 
 ROOT = Path(__file__).parents[2]
 LIBRARIES = Path(os.environ.get("THALWEG_TEST_LIBRARIES", ROOT / "target" / "debug"))
@@ -41,7 +42,7 @@ class SyncFace:
     """The client for sync code: a signal handler that raises is how a call is cancelled."""
 
     def __init__(self) -> None:
-        self.client: Any = Conformance.open(LIBRARY)
+        self.client: Any = Conformance.open(LIBRARY, host=Book())
 
     def call(self, method: Any, arguments: list[Any], step: Step) -> Any:
         def handler(number: int, frame: object) -> None:
@@ -70,7 +71,7 @@ class AsyncFace:
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
-        self.client: Any = AsyncConformance.open(LIBRARY)
+        self.client: Any = AsyncConformance.open(LIBRARY, host=AsyncBook())
 
     def call(self, method: Any, arguments: list[Any], step: Step) -> Any:
         seconds = step.get("timeout_ms", math.inf) / 1000
@@ -172,7 +173,7 @@ def check_ending(expected: Step, ended: Exception | None) -> None:
     assert isinstance(ended, classes)
     assert expected.get("message", "") in str(ended)
     if expected.get("error") is not None:
-        assert repr(ended) == repr(value(Failure, expected["error"]))
+        assert repr(ended) == repr(raised(Failure, expected["error"]))
 
 
 def check_elements(stream: Step, seen: list[Any], lost: int, hint: Any) -> None:

@@ -106,3 +106,10 @@ def kebab(name: str, given: dict[str, Any]) -> str:
     return next(
         key for key in given if key.replace("-", "_") in (name, name.rstrip("_"))
     )
+
+
+def raised(hint: Any, json: Any) -> Any:
+    """A typed error: a case of a variant is an exception, a number is in one."""
+    if isinstance(json, dict):
+        return value(hint, json)
+    return thalweg.ServiceError(json)

@@ -277,6 +277,18 @@ impl Runner {
                     compare(step, method, came)
                 })
             }
+            "ask" => finish(step, method, c.ask(number(0)), |came| {
+                compare(step, method, came)
+            }),
+            "ask-later" => finish(step, method, c.ask_later(number(0)), |came| {
+                compare(step, method, came)
+            }),
+            "tell" => {
+                let (words, at) = <(Vec<String>, Option<u32>)>::read(&step["params"]);
+                finish(step, method, c.tell(&words, at), |came| {
+                    compare(step, method, came)
+                })
+            }
             "fail-here" => ended(step, method, c.fail_here(&failure()), |came| {
                 compare(step, method, came)
             }),
