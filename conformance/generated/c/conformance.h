@@ -9,7 +9,7 @@
 
 #define CONFORMANCE_PACKAGE "thalweg:conformance"
 #define CONFORMANCE_VERSION "0.1.0"
-#define CONFORMANCE_LAYOUT UINT64_C(0xe3b49120ad6206c2)
+#define CONFORMANCE_LAYOUT UINT64_C(0x0caebe1ea2965259)
 
 /* Methods by number: tw_submission.method. */
 enum {
@@ -84,15 +84,23 @@ enum {
   CONFORMANCE_METHOD_ECHO_FIXED = 68,
   CONFORMANCE_METHOD_ECHO_KEYS = 69,
   CONFORMANCE_METHOD_MANY = 70,
-  CONFORMANCE_METHOD_GIVE_COUNTERS = 71,
-  CONFORMANCE_METHOD_TOTAL = 72,
-  CONFORMANCE_METHOD_FIRST_OF = 73,
-  CONFORMANCE_METHOD_SWAP = 74,
-  CONFORMANCE_METHOD_REFUSE = 75,
-  CONFORMANCE_METHOD_LATER = 76,
-  CONFORMANCE_METHOD_NEVER_COMES = 77,
-  CONFORMANCE_METHOD_SCALE_NEW = 78,
-  CONFORMANCE_METHOD_SCALE_APPLY = 79
+  CONFORMANCE_METHOD_TWICE = 71,
+  CONFORMANCE_METHOD_FAIL_HERE = 72,
+  CONFORMANCE_METHOD_PANIC_HERE = 73,
+  CONFORMANCE_METHOD_ASK = 74,
+  CONFORMANCE_METHOD_ASK_LATER = 75,
+  CONFORMANCE_METHOD_TELL = 76,
+  CONFORMANCE_METHOD_SAMPLES = 77,
+  CONFORMANCE_METHOD_SHAPES = 78,
+  CONFORMANCE_METHOD_GIVE_COUNTERS = 79,
+  CONFORMANCE_METHOD_TOTAL = 80,
+  CONFORMANCE_METHOD_FIRST_OF = 81,
+  CONFORMANCE_METHOD_SWAP = 82,
+  CONFORMANCE_METHOD_REFUSE = 83,
+  CONFORMANCE_METHOD_LATER = 84,
+  CONFORMANCE_METHOD_NEVER_COMES = 85,
+  CONFORMANCE_METHOD_SCALE_NEW = 86,
+  CONFORMANCE_METHOD_SCALE_APPLY = 87
 };
 
 /* ---- Types ----------------------------------------------------------------------------------- */
@@ -734,6 +742,46 @@ typedef struct conformance_fixed_in {
   conformance_list2_point corners;
 } conformance_fixed_in;
 
+/* `option<f64>` */
+typedef struct conformance_option_f64 {
+  bool some;
+  double value; /* where `some` */
+} conformance_option_f64;
+TW_SIZE(conformance_option_f64, 16);
+TW_OFFSET(conformance_option_f64, value, 8);
+
+/* `tuple<u8, u64>` */
+typedef struct conformance_tuple2_u8_u64 {
+  uint8_t f0;
+  uint64_t f1;
+} conformance_tuple2_u8_u64;
+TW_SIZE(conformance_tuple2_u8_u64, 16);
+TW_OFFSET(conformance_tuple2_u8_u64, f0, 0);
+TW_OFFSET(conformance_tuple2_u8_u64, f1, 8);
+
+/* An element of a stream with numbers at several depths, and with what is no number. */
+typedef struct conformance_sample {
+  uint32_t number;
+  conformance_point at;
+  conformance_scalars all;
+  conformance_option_f64 weight;
+  conformance_color color;
+  conformance_days days;
+  conformance_tuple2_u8_u64 pair;
+  conformance_option_string name;
+  tw_slice corners;
+} conformance_sample;
+TW_SIZE(conformance_sample, 144);
+TW_OFFSET(conformance_sample, number, 0);
+TW_OFFSET(conformance_sample, at, 4);
+TW_OFFSET(conformance_sample, all, 16);
+TW_OFFSET(conformance_sample, weight, 80);
+TW_OFFSET(conformance_sample, color, 96);
+TW_OFFSET(conformance_sample, days, 98);
+TW_OFFSET(conformance_sample, pair, 104);
+TW_OFFSET(conformance_sample, name, 120);
+TW_OFFSET(conformance_sample, corners, 132);
+
 /* `option<counter>` */
 typedef struct conformance_option_counter {
   bool some;
@@ -1361,6 +1409,16 @@ static inline bool conformance_fixed_maybe(const uint8_t *base, const conformanc
   return conformance_option_list2_option_string_get(base, &value->maybe, out);
 }
 
+static inline bool conformance_sample_name(const uint8_t *base, const conformance_sample *value,
+                                           tw_text *out) {
+  return conformance_option_string_get(base, &value->name, out);
+}
+
+static inline conformance_list_point conformance_sample_corners(const uint8_t *base,
+                                                                const conformance_sample *value) {
+  return conformance_list_point_view(base, value->corners);
+}
+
 static inline bool conformance_option_counter_get(const uint8_t *base,
                                                   const conformance_option_counter *value,
                                                   tw_held *out) {
@@ -1762,7 +1820,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.panic-later",
        UINT64_C(0xaf37f91c28ff1cfa), UINT64_C(0x4d2bdf193e8526d1),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC, 0, NULL},
+       TW_METHOD_ASYNC | TW_METHOD_IDEMPOTENT, 0, NULL},
       {"conformance.never",
        UINT64_C(0x651bccb0340f0ef8), UINT64_C(0xaf64124c8602484e),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
@@ -1831,6 +1889,38 @@ static inline const tw_expected *conformance_expected(void) {
        UINT64_C(0x458e41da0c4bcb95), UINT64_C(0xa2b8d302cdf6f855),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
        0, 0, NULL},
+      {"conformance.twice",
+       UINT64_C(0xa561509316e0793d), UINT64_C(0x4d35d3193e8d66f2),
+       UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
+       TW_METHOD_INLINE, 0, NULL},
+      {"conformance.fail-here",
+       UINT64_C(0xb73de2d88b479bcf), UINT64_C(0x4d35d3193e8d66f2),
+       UINT64_C(0x60eca79926502947), UINT64_C(0x0000000000000000),
+       TW_METHOD_INLINE, 0, NULL},
+      {"conformance.panic-here",
+       UINT64_C(0xaf37f91c28ff1cfa), UINT64_C(0x4d2bdf193e8526d1),
+       UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
+       TW_METHOD_INLINE, 0, NULL},
+      {"conformance.ask",
+       UINT64_C(0x77db3263238feb8e), UINT64_C(0x704be0d8faaffc58),
+       UINT64_C(0x4d2bdf193e8526d1), UINT64_C(0x0000000000000000),
+       0, 0, NULL},
+      {"conformance.ask-later",
+       UINT64_C(0x77db3263238feb8e), UINT64_C(0x704be0d8faaffc58),
+       UINT64_C(0x4d2bdf193e8526d1), UINT64_C(0x0000000000000000),
+       TW_METHOD_ASYNC, 0, NULL},
+      {"conformance.tell",
+       UINT64_C(0x2f97225a50d5698a), UINT64_C(0x4d35d3193e8d66f2),
+       UINT64_C(0x4d2bdf193e8526d1), UINT64_C(0x0000000000000000),
+       TW_METHOD_ASYNC, 0, NULL},
+      {"conformance.samples",
+       UINT64_C(0x5544a970f8b8f1cf), UINT64_C(0x00998f3e55847f5a),
+       UINT64_C(0x0000000000000000), UINT64_C(0x487351e489ee85f2),
+       0, 0, NULL},
+      {"conformance.shapes",
+       UINT64_C(0x5544a970f8b8f1cf), UINT64_C(0x65b689029a7b2b54),
+       UINT64_C(0x0000000000000000), UINT64_C(0x418e0a15219aa3ec),
+       0, 0, NULL},
       {"conformance.give-counters",
        UINT64_C(0xae8c275ee725253e), UINT64_C(0x2258c1cd44fdfaa9),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
@@ -1869,7 +1959,7 @@ static inline const tw_expected *conformance_expected(void) {
        0, 0, NULL},
   };
   static const tw_expected expected = {CONFORMANCE_PACKAGE, CONFORMANCE_VERSION,
-    CONFORMANCE_LAYOUT, methods, 80};
+    CONFORMANCE_LAYOUT, methods, 88};
   return &expected;
 }
 
@@ -2061,6 +2151,114 @@ static inline uint32_t conformance_item_stream_arm(const conformance_item_stream
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
 static inline uint32_t conformance_item_stream_close(conformance_item_stream *stream,
                                                      tw_error *error) {
+  return tw_stream_close(&stream->tw, error);
+}
+
+/* A stream of `conformance_sample`. One thread at a time reads it:
+ *
+ *   while ((code = conformance_sample_stream_acquire(&stream, 256, TW_FOREVER, &batch, &error)) == TW_OK) {
+ *     for (i = 0; i < batch.tw.count; i++) {
+ *       const conformance_sample *record = conformance_sample_batch_at(&batch, i);
+ *       ...
+ *     }
+ *     conformance_sample_stream_release(&stream, batch.tw.count, &error);
+ *   }
+ *   if (code == TW_CLOSED) everything was read; else `error` says how it ended
+ *   conformance_sample_stream_close(&stream, &error);
+ */
+typedef struct conformance_sample_stream {
+  tw_stream tw;
+} conformance_sample_stream;
+
+/* Records in place: `tw.count` of them, valid until released. */
+typedef struct conformance_sample_batch {
+  tw_batch tw;
+} conformance_sample_batch;
+
+/* Record `index` of a batch, from 0. The base of its accessors is `batch->tw.base`. */
+static inline const conformance_sample *conformance_sample_batch_at(const conformance_sample_batch *batch, uint32_t index) {
+  return (const conformance_sample *)tw_batch_at(&batch->tw, index);
+}
+
+/* Waits for records, at most `max`: TW_OK with at least one. TW_CLOSED: the end, all were read. */
+static inline uint32_t conformance_sample_stream_acquire(const conformance_sample_stream *stream,
+                                                         uint32_t max, uint64_t deadline_ns,
+                                                         conformance_sample_batch *batch,
+                                                         tw_error *error) {
+  return tw_stream_acquire(&stream->tw, max, deadline_ns, 144, &batch->tw, error);
+}
+
+/* Gives back the first `count` records of the open batch; all of them close it. */
+static inline uint32_t conformance_sample_stream_release(const conformance_sample_stream *stream,
+                                                         uint32_t count, tw_error *error) {
+  return tw_stream_release(&stream->tw, count, error);
+}
+
+/* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
+static inline uint32_t conformance_sample_stream_arm(const conformance_sample_stream *stream,
+                                                     const conformance_client *client,
+                                                     uint64_t token, uint32_t *ready,
+                                                     tw_error *error) {
+  return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
+}
+
+/* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
+static inline uint32_t conformance_sample_stream_close(conformance_sample_stream *stream,
+                                                       tw_error *error) {
+  return tw_stream_close(&stream->tw, error);
+}
+
+/* A stream of `conformance_shape`. One thread at a time reads it:
+ *
+ *   while ((code = conformance_shape_stream_acquire(&stream, 256, TW_FOREVER, &batch, &error)) == TW_OK) {
+ *     for (i = 0; i < batch.tw.count; i++) {
+ *       const conformance_shape *record = conformance_shape_batch_at(&batch, i);
+ *       ...
+ *     }
+ *     conformance_shape_stream_release(&stream, batch.tw.count, &error);
+ *   }
+ *   if (code == TW_CLOSED) everything was read; else `error` says how it ended
+ *   conformance_shape_stream_close(&stream, &error);
+ */
+typedef struct conformance_shape_stream {
+  tw_stream tw;
+} conformance_shape_stream;
+
+/* Records in place: `tw.count` of them, valid until released. */
+typedef struct conformance_shape_batch {
+  tw_batch tw;
+} conformance_shape_batch;
+
+/* Record `index` of a batch, from 0. The base of its accessors is `batch->tw.base`. */
+static inline const conformance_shape *conformance_shape_batch_at(const conformance_shape_batch *batch, uint32_t index) {
+  return (const conformance_shape *)tw_batch_at(&batch->tw, index);
+}
+
+/* Waits for records, at most `max`: TW_OK with at least one. TW_CLOSED: the end, all were read. */
+static inline uint32_t conformance_shape_stream_acquire(const conformance_shape_stream *stream,
+                                                        uint32_t max, uint64_t deadline_ns,
+                                                        conformance_shape_batch *batch,
+                                                        tw_error *error) {
+  return tw_stream_acquire(&stream->tw, max, deadline_ns, 24, &batch->tw, error);
+}
+
+/* Gives back the first `count` records of the open batch; all of them close it. */
+static inline uint32_t conformance_shape_stream_release(const conformance_shape_stream *stream,
+                                                        uint32_t count, tw_error *error) {
+  return tw_stream_release(&stream->tw, count, error);
+}
+
+/* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
+static inline uint32_t conformance_shape_stream_arm(const conformance_shape_stream *stream,
+                                                    const conformance_client *client,
+                                                    uint64_t token, uint32_t *ready,
+                                                    tw_error *error) {
+  return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
+}
+
+/* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
+static inline uint32_t conformance_shape_stream_close(conformance_shape_stream *stream,
+                                                      tw_error *error) {
   return tw_stream_close(&stream->tw, error);
 }
 
@@ -9029,6 +9227,715 @@ static inline uint32_t conformance_many(const conformance_client *client, uint8_
   return code == TW_OK ? conformance_many_read(client, &completion, result, error) : code;
 }
 
+/* ---- conformance.twice ----------------------------------------------------------------------- */
+
+/* twice: func(value: u32) -> u64
+ *
+ * Twice the number, on the caller's thread. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_twice_result {
+  tw_reply reply;
+  uint64_t ok; /* where TW_OK */
+} conformance_twice_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_twice_prepare(const conformance_client *client, uint32_t value,
+                                                 tw_writer *writer, tw_submission *submission,
+                                                 tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0xa561509316e0793d), 0, 4);
+  tw_put(writer, root, &value, sizeof(value));
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_TWICE, "conformance_twice", submission,
+                    error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_twice_submit(const conformance_client *client, uint32_t value,
+                                                uint64_t deadline_ns, uint64_t token,
+                                                tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_twice_prepare(client, value, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_twice_read(const conformance_client *client,
+                                              tw_completion *completion,
+                                              conformance_twice_result *result, tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint64_t *root = (const uint64_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x4d35d3193e8d66f2), 8);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_twice", error);
+    }
+    result->ok = *root;
+    tw_reply_release(&result->reply);
+    return TW_OK;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it on this thread: see tw_call_inline. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_twice(const conformance_client *client, uint32_t value,
+                                         uint64_t deadline_ns, conformance_twice_result *result,
+                                         tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_twice_prepare(client, value, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call_inline(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_twice_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.fail-here ------------------------------------------------------------------- */
+
+/* fail-here: func(how: option<failure>) -> result<u64, failure>
+ *
+ * As `fail`, on the caller's thread. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_fail_here_result {
+  tw_reply reply;
+  uint64_t ok; /* where TW_OK */
+  const conformance_failure *error; /* where TW_ERROR */
+} conformance_fail_here_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_fail_here_prepare(const conformance_client *client,
+                                                     const conformance_option_failure_in *how,
+                                                     tw_writer *writer, tw_submission *submission,
+                                                     tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0xb73de2d88b479bcf), 0, 24);
+  if (!how) {
+    writer->status = TW_ARGUMENT;
+  } else {
+    conformance_option_failure_write(writer, root, how);
+  }
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_FAIL_HERE, "conformance_fail_here",
+                    submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_fail_here_submit(const conformance_client *client,
+                                                    const conformance_option_failure_in *how,
+                                                    uint64_t deadline_ns, uint64_t token,
+                                                    tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_fail_here_prepare(client, how, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_fail_here_read(const conformance_client *client,
+                                                  tw_completion *completion,
+                                                  conformance_fail_here_result *result,
+                                                  tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint64_t *root = (const uint64_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x4d35d3193e8d66f2), 8);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_fail_here", error);
+    }
+    result->ok = *root;
+    tw_reply_release(&result->reply);
+    return TW_OK;
+  }
+  if (result->reply.completion.code == TW_ERROR) {
+    const conformance_failure *root = (const conformance_failure *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x60eca79926502947), 20);
+    if (!root || !(conformance_failure_check(reader, root))) {
+      return tw_reply_malformed(&result->reply, "conformance_fail_here", error);
+    }
+    result->error = root;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it on this thread: see tw_call_inline. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_fail_here(const conformance_client *client,
+                                             const conformance_option_failure_in *how,
+                                             uint64_t deadline_ns,
+                                             conformance_fail_here_result *result,
+                                             tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_fail_here_prepare(client, how, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call_inline(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_fail_here_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.panic-here ------------------------------------------------------------------ */
+
+/* panic-here: func(message: string) -> u32
+ *
+ * Panics with this message, on the caller's thread. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_panic_here_result {
+  tw_reply reply;
+  uint32_t ok; /* where TW_OK */
+} conformance_panic_here_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_panic_here_prepare(const conformance_client *client,
+                                                      tw_text message, tw_writer *writer,
+                                                      tw_submission *submission, tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0xaf37f91c28ff1cfa), 0, 8);
+  tw_put_text(writer, root, message);
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_PANIC_HERE, "conformance_panic_here",
+                    submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_panic_here_submit(const conformance_client *client,
+                                                     tw_text message, uint64_t deadline_ns,
+                                                     uint64_t token, tw_handle *call,
+                                                     tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_panic_here_prepare(client, message, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_panic_here_read(const conformance_client *client,
+                                                   tw_completion *completion,
+                                                   conformance_panic_here_result *result,
+                                                   tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x4d2bdf193e8526d1), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_panic_here", error);
+    }
+    result->ok = *root;
+    tw_reply_release(&result->reply);
+    return TW_OK;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it on this thread: see tw_call_inline. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_panic_here(const conformance_client *client, tw_text message,
+                                              uint64_t deadline_ns,
+                                              conformance_panic_here_result *result,
+                                              tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_panic_here_prepare(client, message, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call_inline(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_panic_here_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.ask ------------------------------------------------------------------------- */
+
+/* ask: func(key: u64) -> result<string, u32>
+ *
+ * Looks up in the host's oracle, and gives what it said: its text, or the number of the code of how else it ended. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_ask_result {
+  tw_reply reply;
+  tw_text ok; /* where TW_OK */
+  uint32_t error; /* where TW_ERROR */
+} conformance_ask_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_ask_prepare(const conformance_client *client, uint64_t key,
+                                               tw_writer *writer, tw_submission *submission,
+                                               tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x77db3263238feb8e), 0, 8);
+  tw_put(writer, root, &key, sizeof(key));
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_ASK, "conformance_ask", submission,
+                    error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_ask_submit(const conformance_client *client, uint64_t key,
+                                              uint64_t deadline_ns, uint64_t token,
+                                              tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_ask_prepare(client, key, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_ask_read(const conformance_client *client,
+                                            tw_completion *completion,
+                                            conformance_ask_result *result, tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const tw_slice *root = (const tw_slice *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x704be0d8faaffc58), 8);
+    if (!root || !(tw_check_text(reader, *root))) {
+      return tw_reply_malformed(&result->reply, "conformance_ask", error);
+    }
+    result->ok = tw_text_view(result->reply.base, *root);
+    return TW_OK;
+  }
+  if (result->reply.completion.code == TW_ERROR) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x4d2bdf193e8526d1), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_ask", error);
+    }
+    result->error = *root;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_ask(const conformance_client *client, uint64_t key,
+                                       uint64_t deadline_ns, conformance_ask_result *result,
+                                       tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_ask_prepare(client, key, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_ask_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.ask-later ------------------------------------------------------------------- */
+
+/* ask-later: async func(key: u64) -> result<string, u32>
+ *
+ * The same as an `async func`. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_ask_later_result {
+  tw_reply reply;
+  tw_text ok; /* where TW_OK */
+  uint32_t error; /* where TW_ERROR */
+} conformance_ask_later_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_ask_later_prepare(const conformance_client *client,
+                                                     uint64_t key, tw_writer *writer,
+                                                     tw_submission *submission, tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x77db3263238feb8e), 0, 8);
+  tw_put(writer, root, &key, sizeof(key));
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_ASK_LATER, "conformance_ask_later",
+                    submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_ask_later_submit(const conformance_client *client, uint64_t key,
+                                                    uint64_t deadline_ns, uint64_t token,
+                                                    tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_ask_later_prepare(client, key, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_ask_later_read(const conformance_client *client,
+                                                  tw_completion *completion,
+                                                  conformance_ask_later_result *result,
+                                                  tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const tw_slice *root = (const tw_slice *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x704be0d8faaffc58), 8);
+    if (!root || !(tw_check_text(reader, *root))) {
+      return tw_reply_malformed(&result->reply, "conformance_ask_later", error);
+    }
+    result->ok = tw_text_view(result->reply.base, *root);
+    return TW_OK;
+  }
+  if (result->reply.completion.code == TW_ERROR) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x4d2bdf193e8526d1), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_ask_later", error);
+    }
+    result->error = *root;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_ask_later(const conformance_client *client, uint64_t key,
+                                             uint64_t deadline_ns,
+                                             conformance_ask_later_result *result,
+                                             tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_ask_later_prepare(client, key, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_ask_later_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.tell ------------------------------------------------------------------------ */
+
+/* tell: async func(words: list<string>, at: option<u32>) -> result<u64, u32>
+ *
+ * Tells the host's oracle, and gives what it said. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_tell_result {
+  tw_reply reply;
+  uint64_t ok; /* where TW_OK */
+  uint32_t error; /* where TW_ERROR */
+} conformance_tell_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_tell_prepare(const conformance_client *client,
+                                                conformance_list_string_in words,
+                                                const conformance_option_u32 *at,
+                                                tw_writer *writer, tw_submission *submission,
+                                                tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x2f97225a50d5698a), 0, 16);
+  if (!at) {
+    writer->status = TW_ARGUMENT;
+  } else {
+    conformance_list_string_write(writer, root, words);
+    conformance_option_u32_write(writer, root + 8, at);
+  }
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_TELL, "conformance_tell", submission,
+                    error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_tell_submit(const conformance_client *client,
+                                               conformance_list_string_in words,
+                                               const conformance_option_u32 *at,
+                                               uint64_t deadline_ns, uint64_t token,
+                                               tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_tell_prepare(client, words, at, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_tell_read(const conformance_client *client,
+                                             tw_completion *completion,
+                                             conformance_tell_result *result, tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint64_t *root = (const uint64_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x4d35d3193e8d66f2), 8);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_tell", error);
+    }
+    result->ok = *root;
+    tw_reply_release(&result->reply);
+    return TW_OK;
+  }
+  if (result->reply.completion.code == TW_ERROR) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x4d2bdf193e8526d1), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_tell", error);
+    }
+    result->error = *root;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_tell(const conformance_client *client,
+                                        conformance_list_string_in words,
+                                        const conformance_option_u32 *at, uint64_t deadline_ns,
+                                        conformance_tell_result *result, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_tell_prepare(client, words, at, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_tell_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.samples --------------------------------------------------------------------- */
+
+/* samples: func(count: u32) -> stream<sample>
+ *
+ * `count` samples: number i at (i, -i), every field of `all` made of i, a weight and a name where i is even, i % 4 corners.
+ *
+ * Where its reader is slow, the writer waits; it holds 8192 records. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_samples_result {
+  tw_reply reply;
+  conformance_sample_stream ok; /* where TW_OK; yours to close */
+} conformance_samples_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_samples_prepare(const conformance_client *client,
+                                                   uint32_t count, tw_writer *writer,
+                                                   tw_submission *submission, tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x5544a970f8b8f1cf), 0, 4);
+  tw_put(writer, root, &count, sizeof(count));
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_SAMPLES, "conformance_samples",
+                    submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_samples_submit(const conformance_client *client, uint32_t count,
+                                                  uint64_t deadline_ns, uint64_t token,
+                                                  tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_samples_prepare(client, count, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_samples_read(const conformance_client *client,
+                                                tw_completion *completion,
+                                                conformance_samples_result *result,
+                                                tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x00998f3e55847f5a), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_samples", error);
+    }
+    result->ok.tw.table = client->tw.table;
+    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_samples(const conformance_client *client, uint32_t count,
+                                           uint64_t deadline_ns,
+                                           conformance_samples_result *result, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_samples_prepare(client, count, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_samples_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.shapes ---------------------------------------------------------------------- */
+
+/* shapes: func(count: u32) -> stream<shape>
+ *
+ * `count` shapes: a variant as an element.
+ *
+ * Where its reader is slow, the writer waits; it holds 8192 records. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_shapes_result {
+  tw_reply reply;
+  conformance_shape_stream ok; /* where TW_OK; yours to close */
+} conformance_shapes_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_shapes_prepare(const conformance_client *client, uint32_t count,
+                                                  tw_writer *writer, tw_submission *submission,
+                                                  tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x5544a970f8b8f1cf), 0, 4);
+  tw_put(writer, root, &count, sizeof(count));
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_SHAPES, "conformance_shapes",
+                    submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_shapes_submit(const conformance_client *client, uint32_t count,
+                                                 uint64_t deadline_ns, uint64_t token,
+                                                 tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_shapes_prepare(client, count, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_shapes_read(const conformance_client *client,
+                                               tw_completion *completion,
+                                               conformance_shapes_result *result, tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x65b689029a7b2b54), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_shapes", error);
+    }
+    result->ok.tw.table = client->tw.table;
+    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_shapes(const conformance_client *client, uint32_t count,
+                                          uint64_t deadline_ns, conformance_shapes_result *result,
+                                          tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_shapes_prepare(client, count, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_shapes_read(client, &completion, result, error) : code;
+}
+
 /* ---- conformance.give-counters --------------------------------------------------------------- */
 
 /* give-counters: func(start: u64, count: u32) -> list<counter>
@@ -9835,6 +10742,147 @@ static inline uint32_t conformance_scale_apply(const conformance_client *client,
   }
   tw_writer_free(&writer);
   return code == TW_OK ? conformance_scale_apply_read(client, &completion, result, error) : code;
+}
+
+/* ---- What the service asks of its host ------------------------------------------------------- */
+
+/* Fill in `context` and the functions; the rest is not yours. A function answers by the function below that has its name and `_answer` or `_fail`, or by tw_asked_end: before it returns, or later on any thread with a copy of `*asked`. What it is given is valid until it returns. What nobody answers ends by its deadline. */
+typedef struct conformance_oracle {
+  tw_host tw;
+  void *context;
+  /* `key` in words: even ones have some, odd ones are an error with the key. */
+  void (*look_up)(void *context, const tw_asked *asked, uint64_t key);
+  /* How many bytes the words have, all together, and `at` is added if it is there. */
+  void (*tell)(void *context, const tw_asked *asked, conformance_list_string words,
+               const conformance_option_u32 *at);
+  /* Nothing, and nothing comes back. */
+  void (*nod)(void *context, const tw_asked *asked);
+} conformance_oracle;
+
+/* look-up: func(key: u64) -> result<string, u64> */
+
+/* Answers with the result. TW_STALE: too late. */
+static inline uint32_t conformance_oracle_look_up_answer(const tw_asked *asked, tw_text value,
+                                                         tw_error *error) {
+  tw_writer state;
+  tw_writer *writer = &state;
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x704be0d8faaffc58), 0, 8);
+  tw_put_text(writer, root, value);
+  return tw_asked_answer(asked, writer, TW_OK, error);
+}
+
+/* Answers with the error. TW_STALE: too late. */
+static inline uint32_t conformance_oracle_look_up_fail(const tw_asked *asked, uint64_t value,
+                                                       tw_error *error) {
+  tw_writer state;
+  tw_writer *writer = &state;
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x4d35d3193e8d66f2), 0, 8);
+  tw_put(writer, root, &value, sizeof(value));
+  return tw_asked_answer(asked, writer, TW_ERROR, error);
+}
+
+static inline void conformance_oracle_look_up_serve(const conformance_oracle *host,
+                                                    const tw_asked *asked,
+                                                    const tw_completion *completion) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  const uint8_t *base = completion->data;
+  const void *root = tw_check_root(reader, base, completion->data_size,
+                                   UINT64_C(0x77db3263238feb8e), 8);
+  if (!root) {
+    tw_asked_end(asked, TW_ARGUMENT, "oracle.look-up: the library's message is malformed", NULL);
+  } else if (!host->look_up) {
+    tw_asked_end(asked, TW_CLOSED, "the host has no look-up", NULL);
+  } else {
+    host->look_up(host->context, asked, (*(const uint64_t *)tw_root_at(root, 0)));
+  }
+}
+
+/* tell: func(words: list<string>, at: option<u32>) -> u64 */
+
+/* Answers with the result. TW_STALE: too late. */
+static inline uint32_t conformance_oracle_tell_answer(const tw_asked *asked, uint64_t value,
+                                                      tw_error *error) {
+  tw_writer state;
+  tw_writer *writer = &state;
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x4d35d3193e8d66f2), 0, 8);
+  tw_put(writer, root, &value, sizeof(value));
+  return tw_asked_answer(asked, writer, TW_OK, error);
+}
+
+static inline void conformance_oracle_tell_serve(const conformance_oracle *host,
+                                                 const tw_asked *asked,
+                                                 const tw_completion *completion) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  const uint8_t *base = completion->data;
+  const void *root = tw_check_root(reader, base, completion->data_size,
+                                   UINT64_C(0x2f97225a50d5698a), 16);
+  if (!root || !(conformance_list_string_check(reader, (*(const tw_slice *)tw_root_at(root,
+                                                                                      0)))) || !(conformance_option_u32_check(reader, &(*(const conformance_option_u32 *)tw_root_at(root, 8))))) {
+    tw_asked_end(asked, TW_ARGUMENT, "oracle.tell: the library's message is malformed", NULL);
+  } else if (!host->tell) {
+    tw_asked_end(asked, TW_CLOSED, "the host has no tell", NULL);
+  } else {
+    host->tell(host->context, asked, conformance_list_string_view(base,
+                                                                  (*(const tw_slice *)tw_root_at(root, 0))), &(*(const conformance_option_u32 *)tw_root_at(root, 8)));
+  }
+}
+
+/* nod: func() */
+
+/* Answers with the result. TW_STALE: too late. */
+static inline uint32_t conformance_oracle_nod_answer(const tw_asked *asked, tw_error *error) {
+  tw_writer state;
+  tw_writer *writer = &state;
+  tw_writer_begin(writer, UINT64_C(0xaf64124c8602484e), 0, 0);
+  return tw_asked_answer(asked, writer, TW_OK, error);
+}
+
+static inline void conformance_oracle_nod_serve(const conformance_oracle *host,
+                                                const tw_asked *asked,
+                                                const tw_completion *completion) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  const uint8_t *base = completion->data;
+  const void *root = tw_check_root(reader, base, completion->data_size,
+                                   UINT64_C(0x651bccb0340f0ef8), 0);
+  if (!root) {
+    tw_asked_end(asked, TW_ARGUMENT, "oracle.nod: the library's message is malformed", NULL);
+  } else if (!host->nod) {
+    tw_asked_end(asked, TW_CLOSED, "the host has no nod", NULL);
+  } else {
+    host->nod(host->context, asked);
+  }
+}
+
+static inline void conformance_oracle_serve(tw_host *of, const tw_asked *asked,
+                                            const tw_completion *completion) {
+  const conformance_oracle *host = (const conformance_oracle *)(const void *)of;
+  switch (completion->code) {
+  case 0:
+    conformance_oracle_look_up_serve(host, asked, completion);
+    break;
+  case 1:
+    conformance_oracle_tell_serve(host, asked, completion);
+    break;
+  case 2:
+    conformance_oracle_nod_serve(host, asked, completion);
+    break;
+  default:
+    tw_asked_end(asked, TW_ARGUMENT, "the host has no import of this number", NULL);
+    break;
+  }
+}
+
+/* From now on the functions of `*host` are called for what the client's service asks: on the thread that waits in a
+ * blocking call of this client, or for each TW_HOST_CALL that comes to its port by tw_host_serve. They must not
+ * make blocking calls of this client: those end as TW_WOULD_PARK. `*host` is used until the client is closed, and is
+ * one client's. */
+static inline uint32_t conformance_client_host(conformance_client *client,
+                                               conformance_oracle *host, tw_error *error) {
+  host->tw.serve = conformance_oracle_serve;
+  return tw_client_host(&client->tw, &host->tw, error);
 }
 
 #endif

@@ -28,7 +28,7 @@ use thalweg::wire::{self, Decode as _};
 pub const PACKAGE: port::Package = port::Package {
     name: "thalweg:conformance",
     version: "0.1.0",
-    layout: 0xe3b4_9120_ad62_06c2,
+    layout: 0x0cae_be1e_a296_5259,
     methods: &[
         port::Method {
             name: "conformance.echo-bool",
@@ -37,6 +37,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:bool}\nbool\n\n",
         },
@@ -47,6 +48,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:u8}\nu8\n\n",
         },
@@ -57,6 +59,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:u16}\nu16\n\n",
         },
@@ -67,6 +70,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:u32}\nu32\n\n",
         },
@@ -77,6 +81,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:u64}\nu64\n\n",
         },
@@ -87,6 +92,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:s8}\ns8\n\n",
         },
@@ -97,6 +103,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:s16}\ns16\n\n",
         },
@@ -107,6 +114,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:s32}\ns32\n\n",
         },
@@ -117,6 +125,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:s64}\ns64\n\n",
         },
@@ -127,6 +136,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:f32}\nf32\n\n",
         },
@@ -137,6 +147,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:f64}\nf64\n\n",
         },
@@ -147,6 +158,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:char}\nchar\n\n",
         },
@@ -157,6 +169,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:string}\nstring\n\n",
         },
@@ -167,6 +180,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:list<u8>}\nlist<u8>\n\n",
         },
@@ -177,6 +191,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:list<bool>}\nlist<bool>\n\n",
         },
@@ -187,6 +202,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:list<s64>}\nlist<s64>\n\n",
         },
@@ -197,6 +213,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:list<f64>}\nlist<f64>\n\n",
         },
@@ -207,6 +224,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:list<string>}\nlist<string>\n\n",
         },
@@ -217,6 +235,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:list<list<s32>>}\nlist<list<s32>>\n\n",
         },
@@ -227,6 +246,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{value:list<record{x:s32,y:s32}>}\nlist<record{x:s32,",
@@ -240,6 +260,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:option<string>}\noption<string>\n\n",
         },
@@ -250,6 +271,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:option<option<u32>>}\noption<option<u32>>\n\n",
         },
@@ -260,6 +282,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{value:tuple<result<u64,string>>}\ntuple<result<u64,",
@@ -273,6 +296,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:list<result<u32,_>>}\nlist<result<u32,_>>\n\n",
         },
@@ -283,6 +307,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:list<result<_,string>>}\nlist<result<_,string>>\n\n",
         },
@@ -293,6 +318,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:list<result<_,_>>}\nlist<result<_,_>>\n\n",
         },
@@ -303,6 +329,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{value:tuple<u8,string,f64,option<char>>}\ntuple<u8,string,",
@@ -316,6 +343,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:record{x:s32,y:s32}}\nrecord{x:s32,y:s32}\n\n",
         },
@@ -326,6 +354,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:record{x:s32,y:s32}}\nrecord{x:s32,y:s32}\n\n",
         },
@@ -336,6 +365,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{value:record{a-bool:bool,a-u64:u64,a-u8:u8,a-u16:u16,",
@@ -352,6 +382,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{value:record{text:string,bytes:list<u8>,",
@@ -379,6 +410,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{value:record{type:u8,match:string,async:bool,self:u8,",
@@ -400,6 +432,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{value:variant{circle(f64),line(tuple<record{x:s32,y:s32},",
@@ -417,6 +450,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{value:list<variant{circle(f64),line(tuple<record{x:s32,",
@@ -434,6 +468,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:enum{red,green,bool}}\nenum{red,green,bool}\n\n",
         },
@@ -444,6 +479,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{value:list<enum{red,green,bool}>}\nlist<enum{red,green,",
@@ -457,6 +493,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{value:flags{read,write,record}}\nflags{read,write,",
@@ -470,6 +507,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{value:flags{monday,tuesday,wednesday,thursday,friday,",
@@ -484,6 +522,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{value:flags{b0,b1,b2,b3,b4,b5,b6,b7,b8,b9,b10,b11,b12,",
@@ -500,6 +539,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:list<string>}\nlist<string>\n\n",
         },
@@ -510,6 +550,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{value:variant{unknown,code(u32),at(tuple<string,",
@@ -524,6 +565,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{type:u8,match:string,list:list<u16>,",
@@ -538,6 +580,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{}\n_\n\n",
         },
@@ -548,6 +591,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0x4d35_d319_3e8d_66f2,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 8192,
@@ -561,6 +605,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0x60ec_a799_2650_2947,
             element: 0x1fd3_a7e2_bf56_062d,
             is_async: true,
+            options: port::MethodOptions::NONE,
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 256,
@@ -580,6 +625,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0x4d35_d319_3e8d_66f2,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Latest,
                 capacity: 64,
@@ -593,6 +639,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0x4d35_d319_3e8d_66f2,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 8192,
@@ -606,6 +653,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0x4d35_d319_3e8d_66f2,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 64,
@@ -619,6 +667,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{}\nu32\n\n",
         },
@@ -629,6 +678,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0x60ec_a799_2650_2947,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{how:option<variant{unknown,code(u32),at(tuple<string,",
@@ -643,6 +693,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0x60ec_a799_2650_2947,
             element: 0,
             is_async: true,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{how:option<variant{unknown,code(u32),at(tuple<string,",
@@ -657,6 +708,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0xaf64_124c_8602_484e,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{fails:bool}\n_\n_\n",
         },
@@ -667,6 +719,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{message:string}\nu32\n\n",
         },
@@ -677,6 +730,10 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: true,
+            options: port::MethodOptions {
+                is_inline: false,
+                is_idempotent: true,
+            },
             stream: None,
             description: "record{message:string}\nu32\n\n",
         },
@@ -687,6 +744,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: true,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{}\n_\n\n",
         },
@@ -697,6 +755,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: true,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{milliseconds:u32}\nu32\n\n",
         },
@@ -707,6 +766,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{start:u64}\nown<counter>\n\n",
         },
@@ -717,6 +777,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{self:borrow<counter>,amount:u64}\nu64\n\n",
         },
@@ -727,6 +788,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{self:borrow<counter>}\nu64\n\n",
         },
@@ -737,6 +799,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: true,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{self:borrow<counter>}\nu64\n\n",
         },
@@ -747,6 +810,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0x4d35_d319_3e8d_66f2,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 1_048_576,
@@ -760,6 +824,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{left:borrow<counter>,",
@@ -773,6 +838,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{counter:own<counter>}\nu64\n\n",
         },
@@ -783,6 +849,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0x60ec_a799_2650_2947,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{value:u32}\nown<even>\nvariant{unknown,code(u32),",
@@ -796,6 +863,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{self:borrow<even>}\nu32\n\n",
         },
@@ -806,6 +874,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{}\nu32\n\n",
         },
@@ -816,6 +885,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:list<u8,16>}\nlist<u8,16>\n\n",
         },
@@ -826,6 +896,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:list<s64,3>}\nlist<s64,3>\n\n",
         },
@@ -836,6 +907,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{value:record{flag:bool,key:list<u8,5>,place:list<f64,3>,",
@@ -856,6 +928,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{value:list<list<u8,2>>}\nlist<list<u8,2>>\n\n",
         },
@@ -866,11 +939,141 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{a:u8,b:u16,c:u32,d:u64,e:u8,f:string,g:u16,h:u32,",
                 "i:list<u8>,j:u64,k:u8,n:option<string>,counter:borrow<counter>,",
                 "m:u16}\ntuple<u64,string>\n\n"
+            ),
+        },
+        port::Method {
+            name: "conformance.twice",
+            params: 0xa561_5093_16e0_793d,
+            ok: 0x4d35_d319_3e8d_66f2,
+            error: 0,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions {
+                is_inline: true,
+                is_idempotent: false,
+            },
+            stream: None,
+            description: "record{value:u32}\nu64\n\n",
+        },
+        port::Method {
+            name: "conformance.fail-here",
+            params: 0xb73d_e2d8_8b47_9bcf,
+            ok: 0x4d35_d319_3e8d_66f2,
+            error: 0x60ec_a799_2650_2947,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions {
+                is_inline: true,
+                is_idempotent: false,
+            },
+            stream: None,
+            description: concat!(
+                "record{how:option<variant{unknown,code(u32),at(tuple<string,",
+                "record{x:s32,y:s32}>)}>}\nu64\nvariant{unknown,code(u32),",
+                "at(tuple<string,record{x:s32,y:s32}>)}\n"
+            ),
+        },
+        port::Method {
+            name: "conformance.panic-here",
+            params: 0xaf37_f91c_28ff_1cfa,
+            ok: 0x4d2b_df19_3e85_26d1,
+            error: 0,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions {
+                is_inline: true,
+                is_idempotent: false,
+            },
+            stream: None,
+            description: "record{message:string}\nu32\n\n",
+        },
+        port::Method {
+            name: "conformance.ask",
+            params: 0x77db_3263_238f_eb8e,
+            ok: 0x704b_e0d8_faaf_fc58,
+            error: 0x4d2b_df19_3e85_26d1,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{key:u64}\nstring\nu32\n",
+        },
+        port::Method {
+            name: "conformance.ask-later",
+            params: 0x77db_3263_238f_eb8e,
+            ok: 0x704b_e0d8_faaf_fc58,
+            error: 0x4d2b_df19_3e85_26d1,
+            element: 0,
+            is_async: true,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{key:u64}\nstring\nu32\n",
+        },
+        port::Method {
+            name: "conformance.tell",
+            params: 0x2f97_225a_50d5_698a,
+            ok: 0x4d35_d319_3e8d_66f2,
+            error: 0x4d2b_df19_3e85_26d1,
+            element: 0,
+            is_async: true,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{words:list<string>,at:option<u32>}\nu64\nu32\n",
+        },
+        port::Method {
+            name: "conformance.samples",
+            params: 0x5544_a970_f8b8_f1cf,
+            ok: 0x0099_8f3e_5584_7f5a,
+            error: 0,
+            element: 0x4873_51e4_89ee_85f2,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: Some(port::StreamOptions {
+                policy: port::Policy::Block,
+                capacity: 8192,
+            }),
+            description: concat!(
+                "record{count:u32}\nstream<record{number:u32,at:record{x:s32,",
+                "y:s32},all:record{a-bool:bool,a-u64:u64,a-u8:u8,a-u16:u16,",
+                "a-s8:s8,a-u32:u32,a-s16:s16,a-f64:f64,a-char:char,a-s64:s64,",
+                "a-f32:f32,a-s32:s32},weight:option<f64>,color:enum{red,green,",
+                "bool},days:flags{monday,tuesday,wednesday,thursday,friday,",
+                "saturday,sunday,holiday,workday},pair:tuple<u8,u64>,",
+                "name:option<string>,corners:list<record{x:s32,",
+                "y:s32}>}>\n\nrecord{number:u32,at:record{x:s32,y:s32},",
+                "all:record{a-bool:bool,a-u64:u64,a-u8:u8,a-u16:u16,a-s8:s8,",
+                "a-u32:u32,a-s16:s16,a-f64:f64,a-char:char,a-s64:s64,a-f32:f32,",
+                "a-s32:s32},weight:option<f64>,color:enum{red,green,bool},",
+                "days:flags{monday,tuesday,wednesday,thursday,friday,saturday,",
+                "sunday,holiday,workday},pair:tuple<u8,u64>,name:option<string>,",
+                "corners:list<record{x:s32,y:s32}>}"
+            ),
+        },
+        port::Method {
+            name: "conformance.shapes",
+            params: 0x5544_a970_f8b8_f1cf,
+            ok: 0x65b6_8902_9a7b_2b54,
+            error: 0,
+            element: 0x418e_0a15_219a_a3ec,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: Some(port::StreamOptions {
+                policy: port::Policy::Block,
+                capacity: 8192,
+            }),
+            description: concat!(
+                "record{count:u32}\nstream<variant{circle(f64),",
+                "line(tuple<record{x:s32,y:s32},record{x:s32,y:s32}>),",
+                "label(string),polygon(list<record{x:s32,y:s32}>),nothing,",
+                "static(u8)}>\n\nvariant{circle(f64),line(tuple<record{x:s32,",
+                "y:s32},record{x:s32,y:s32}>),label(string),",
+                "polygon(list<record{x:s32,y:s32}>),nothing,static(u8)}"
             ),
         },
         port::Method {
@@ -880,6 +1083,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{start:u64,count:u32}\nlist<own<counter>>\n\n",
         },
@@ -890,6 +1094,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{counters:list<own<counter>>}\nu64\n\n",
         },
@@ -900,6 +1105,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{counter:option<own<counter>>}\noption<u64>\n\n",
         },
@@ -910,6 +1116,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0xda84_a440_0712_41d1,
             element: 0,
             is_async: true,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{value:record{name:string,left:own<counter>,",
@@ -926,6 +1133,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0xda84_a440_0712_41d1,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{value:variant{one(own<counter>),",
@@ -940,6 +1148,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0x704b_e0d8_faaf_fc58,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{milliseconds:u32,text:string}\nfuture<string>\n\nstring",
         },
@@ -950,6 +1159,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0x60ec_a799_2650_2947,
             element: 0x8890_9ce0_0e86_9dbf,
             is_async: true,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{message:option<string>}\nfuture<record{x:s32,",
@@ -964,6 +1174,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: "record{by:u64}\nown<scale>\n\n",
         },
@@ -974,6 +1185,7 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: false,
+            options: port::MethodOptions::NONE,
             stream: None,
             description: concat!(
                 "record{self:borrow<scale>,",
@@ -981,6 +1193,42 @@ pub const PACKAGE: port::Package = port::Package {
             ),
         },
     ],
+    imports: &[
+        port::Method {
+            name: "oracle.look-up",
+            params: 0x77db_3263_238f_eb8e,
+            ok: 0x704b_e0d8_faaf_fc58,
+            error: 0x4d35_d319_3e8d_66f2,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{key:u64}\nstring\nu64\n",
+        },
+        port::Method {
+            name: "oracle.tell",
+            params: 0x2f97_225a_50d5_698a,
+            ok: 0x4d35_d319_3e8d_66f2,
+            error: 0,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{words:list<string>,at:option<u32>}\nu64\n\n",
+        },
+        port::Method {
+            name: "oracle.nod",
+            params: 0x651b_ccb0_340f_0ef8,
+            ok: 0xaf64_124c_8602_484e,
+            error: 0,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{}\n_\n\n",
+        },
+    ],
+    bounds: port::Bounds::UNSAID,
 };
 
 /// Two numbers.
@@ -3226,6 +3474,220 @@ impl wire::cbor::Cbor for Fixed {
     }
 }
 
+/// An element of a stream with numbers at several depths, and with what is no number.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    /// WIT's `number`.
+    pub number: u32,
+    /// WIT's `at`.
+    pub at: Point,
+    /// WIT's `all`.
+    pub all: Scalars,
+    /// WIT's `weight`.
+    pub weight: Option<f64>,
+    /// WIT's `color`.
+    pub color: Color,
+    /// WIT's `days`.
+    pub days: Days,
+    /// WIT's `pair`.
+    pub pair: (u8, u64),
+    /// WIT's `name`.
+    pub name: Option<String>,
+    /// WIT's `corners`.
+    pub corners: Vec<Point>,
+}
+
+/// [`Sample`] in place: what a reader sees, and what a writer may pass.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SampleView<'a> {
+    /// WIT's `number`.
+    pub number: u32,
+    /// WIT's `at`.
+    pub at: Point,
+    /// WIT's `all`.
+    pub all: Scalars,
+    /// WIT's `weight`.
+    pub weight: Option<f64>,
+    /// WIT's `color`.
+    pub color: Color,
+    /// WIT's `days`.
+    pub days: Days,
+    /// WIT's `pair`.
+    pub pair: (u8, u64),
+    /// WIT's `name`.
+    pub name: Option<&'a str>,
+    /// WIT's `corners`.
+    pub corners: wire::ListView<'a, Point>,
+}
+
+impl wire::Encode for SampleView<'_> {
+    type As = Sample;
+
+    #[inline]
+    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
+        self.number.encode(to, at);
+        self.at.encode(to, at + 4);
+        self.all.encode(to, at + 16);
+        self.weight.encode(to, at + 80);
+        self.color.encode(to, at + 96);
+        self.days.encode(to, at + 98);
+        self.pair.encode(to, at + 104);
+        self.name.encode(to, at + 120);
+        self.corners.encode(to, at + 132);
+    }
+}
+
+impl wire::Encode for Sample {
+    type As = Sample;
+
+    #[inline]
+    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
+        self.as_view().encode(to, at);
+    }
+}
+
+impl wire::Decode for Sample {
+    const SIZE: u32 = 144;
+    const ALIGN: u32 = 8;
+    const SHAPE: wire::Shape = wire::Shape::Parts(&[
+        wire::Shape::Text("record{number:u32,at:"),
+        Point::SHAPE,
+        wire::Shape::Text(",all:"),
+        Scalars::SHAPE,
+        wire::Shape::Text(",weight:option<f64>,color:"),
+        Color::SHAPE,
+        wire::Shape::Text(",days:"),
+        Days::SHAPE,
+        wire::Shape::Text(",pair:tuple<u8,u64>,name:option<string>,corners:list<"),
+        Point::SHAPE,
+        wire::Shape::Text(">}"),
+    ]);
+    const DEPTH: u32 = 3;
+
+    type View<'a> = SampleView<'a>;
+
+    #[inline]
+    fn check(from: &mut wire::Checker<'_>, at: u32) -> Result<(), wire::Malformed> {
+        <Point as wire::Decode>::check(from, at + 4)?;
+        <Scalars as wire::Decode>::check(from, at + 16)?;
+        <Option<f64> as wire::Decode>::check(from, at + 80)?;
+        <Color as wire::Decode>::check(from, at + 96)?;
+        <Days as wire::Decode>::check(from, at + 98)?;
+        <(u8, u64) as wire::Decode>::check(from, at + 104)?;
+        <Option<String> as wire::Decode>::check(from, at + 120)?;
+        <Vec<Point> as wire::Decode>::check(from, at + 132)
+    }
+
+    #[inline]
+    fn view<'a>(from: wire::Bytes<'a>, at: u32) -> SampleView<'a> {
+        SampleView {
+            number: <u32 as wire::Decode>::view(from, at),
+            at: <Point as wire::Decode>::view(from, at + 4),
+            all: <Scalars as wire::Decode>::view(from, at + 16),
+            weight: <Option<f64> as wire::Decode>::view(from, at + 80),
+            color: <Color as wire::Decode>::view(from, at + 96),
+            days: <Days as wire::Decode>::view(from, at + 98),
+            pair: <(u8, u64) as wire::Decode>::view(from, at + 104),
+            name: <Option<String> as wire::Decode>::view(from, at + 120),
+            corners: <Vec<Point> as wire::Decode>::view(from, at + 132),
+        }
+    }
+
+    fn owned(view: SampleView<'_>) -> Sample {
+        Sample {
+            number: view.number,
+            at: view.at,
+            all: view.all,
+            weight: view.weight,
+            color: view.color,
+            days: view.days,
+            pair: view.pair,
+            name: <Option<String> as wire::Decode>::owned(view.name),
+            corners: <Vec<Point> as wire::Decode>::owned(view.corners),
+        }
+    }
+
+    #[inline]
+    fn as_view(&self) -> SampleView<'_> {
+        SampleView {
+            number: self.number,
+            at: self.at,
+            all: self.all,
+            weight: self.weight,
+            color: self.color,
+            days: self.days,
+            pair: self.pair,
+            name: self.name.as_view(),
+            corners: self.corners.as_view(),
+        }
+    }
+}
+
+// What the generators for the other languages know this type by.
+const _: () = assert!(<Sample as wire::Decode>::HASH == 0x4873_51e4_89ee_85f2);
+
+impl wire::cbor::Cbor for Sample {
+    fn write(view: SampleView<'_>, to: &mut wire::cbor::Writer) {
+        to.map(9);
+        to.text("at");
+        <Point as wire::cbor::Cbor>::write(view.at, to);
+        to.text("all");
+        <Scalars as wire::cbor::Cbor>::write(view.all, to);
+        to.text("days");
+        <Days as wire::cbor::Cbor>::write(view.days, to);
+        to.text("name");
+        <Option<String> as wire::cbor::Cbor>::write(view.name, to);
+        to.text("pair");
+        <(u8, u64) as wire::cbor::Cbor>::write(view.pair, to);
+        to.text("color");
+        <Color as wire::cbor::Cbor>::write(view.color, to);
+        to.text("number");
+        <u32 as wire::cbor::Cbor>::write(view.number, to);
+        to.text("weight");
+        <Option<f64> as wire::cbor::Cbor>::write(view.weight, to);
+        to.text("corners");
+        <Vec<Point> as wire::cbor::Cbor>::write(view.corners, to);
+    }
+
+    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<Sample, wire::cbor::Refused> {
+        let mut f0 = None;
+        let mut f1 = None;
+        let mut f2 = None;
+        let mut f3 = None;
+        let mut f4 = None;
+        let mut f5 = None;
+        let mut f6 = None;
+        let mut f7 = None;
+        let mut f8 = None;
+        let mut fields = from.map()?;
+        while let Some(key) = from.key(&mut fields)? {
+            match &*key {
+                "number" => from.field(&mut f0)?,
+                "at" => from.field(&mut f1)?,
+                "all" => from.field(&mut f2)?,
+                "weight" => from.field(&mut f3)?,
+                "color" => from.field(&mut f4)?,
+                "days" => from.field(&mut f5)?,
+                "pair" => from.field(&mut f6)?,
+                "name" => from.field(&mut f7)?,
+                "corners" => from.field(&mut f8)?,
+                _ => return Err(from.refused(wire::cbor::Rule::Unknown)),
+            }
+        }
+        Ok(Sample {
+            number: from.required(f0)?,
+            at: from.required(f1)?,
+            all: from.required(f2)?,
+            weight: from.required(f3)?,
+            color: from.required(f4)?,
+            days: from.required(f5)?,
+            pair: from.required(f6)?,
+            name: from.required(f7)?,
+            corners: from.required(f8)?,
+        })
+    }
+}
+
 /// Two counters with a name.
 #[derive(Debug)]
 pub struct Pair {
@@ -3664,6 +4126,9 @@ const _: () = assert!(<ManyParams as wire::Decode>::HASH == 0x458e_41da_0c4b_cb9
 /// Implement it and hand it to the server below. A `func` is answered when it returns; it runs on the instance's actor, one call at a
 /// time. An `async func` returns a [`port::Task`], which goes on in an actor of its own while the next call is served.
 pub trait Conformance: Sized + Send + 'static {
+    /// Serves the functions that run on the caller's thread.
+    type Inline: ConformanceInline;
+
     /// A number that is kept.
     type Counter: Counter;
 
@@ -3942,6 +4407,30 @@ pub trait Conformance: Sized + Send + 'static {
         m: u16,
     ) -> (u64, String);
 
+    /// Looks up in the host's oracle, and gives what it said: its text, or the number of the code of how else it ended.
+    fn ask(&mut self, call: &port::Call, key: u64) -> Result<String, u32>;
+
+    /// The same as an `async func`.
+    fn ask_later(&mut self, call: &port::Call, key: u64) -> port::Task<Result<String, u32>>;
+
+    /// Tells the host's oracle, and gives what it said.
+    fn tell(
+        &mut self,
+        call: &port::Call,
+        words: Vec<String>,
+        at: Option<u32>,
+    ) -> port::Task<Result<u64, u32>>;
+
+    /// `count` samples: number i at (i, -i), every field of `all` made of i, a weight and a name where i is even, i % 4 corners.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
+    fn samples(&mut self, call: &port::Call, count: u32) -> port::StreamReader<Sample>;
+
+    /// `count` shapes: a variant as an element.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
+    fn shapes(&mut self, call: &port::Call, count: u32) -> port::StreamReader<Shape>;
+
     /// `count` counters, the first begins at `start`, each other one further.
     fn give_counters(
         &mut self,
@@ -4104,17 +4593,26 @@ impl<S: Conformance> port::Service for ConformanceServer<S> {
             68 => self.serve_echo_fixed(incoming),
             69 => self.serve_echo_keys(incoming),
             70 => self.serve_many(incoming),
-            71 => self.serve_give_counters(incoming),
-            72 => self.serve_total(incoming),
-            73 => self.serve_first_of(incoming),
-            74 => self.serve_swap(incoming),
-            75 => self.serve_refuse(incoming),
-            76 => self.serve_later(incoming),
-            77 => self.serve_never_comes(incoming),
-            78 => self.serve_scale(incoming),
-            79 => self.serve_scale_method_apply(incoming),
+            74 => self.serve_ask(incoming),
+            75 => self.serve_ask_later(incoming),
+            76 => self.serve_tell(incoming),
+            77 => self.serve_samples(incoming),
+            78 => self.serve_shapes(incoming),
+            79 => self.serve_give_counters(incoming),
+            80 => self.serve_total(incoming),
+            81 => self.serve_first_of(incoming),
+            82 => self.serve_swap(incoming),
+            83 => self.serve_refuse(incoming),
+            84 => self.serve_later(incoming),
+            85 => self.serve_never_comes(incoming),
+            86 => self.serve_scale(incoming),
+            87 => self.serve_scale_method_apply(incoming),
             other => unreachable!("the core passes on methods of the package alone, not {other}"),
         }
+    }
+
+    fn inline() -> Option<Box<dyn port::Inline>> {
+        Some(Box::new(ConformanceInlined(S::Inline::default())))
     }
 }
 
@@ -4841,6 +5339,60 @@ impl<S: Conformance> ConformanceServer<S> {
         incoming.reply(&result)
     }
 
+    fn serve_ask(&mut self, incoming: port::Incoming) {
+        let (key,) = match incoming.params::<(u64,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.ask(incoming.call(), key);
+        match result {
+            Ok(value) => incoming.reply(&value),
+            Err(error) => incoming.reply_error(&error),
+        }
+    }
+
+    fn serve_ask_later(&mut self, incoming: port::Incoming) {
+        let (key,) = match incoming.params::<(u64,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let task = self.0.ask_later(incoming.call(), key);
+        incoming.run(task, |incoming, result| match result {
+            Ok(value) => incoming.reply(&value),
+            Err(error) => incoming.reply_error(&error),
+        });
+    }
+
+    fn serve_tell(&mut self, incoming: port::Incoming) {
+        let (words, at) = match incoming.params::<(Vec<String>, Option<u32>)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let task = self.0.tell(incoming.call(), words, at);
+        incoming.run(task, |incoming, result| match result {
+            Ok(value) => incoming.reply(&value),
+            Err(error) => incoming.reply_error(&error),
+        });
+    }
+
+    fn serve_samples(&mut self, incoming: port::Incoming) {
+        let (count,) = match incoming.params::<(u32,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.samples(incoming.call(), count);
+        incoming.reply_stream(result)
+    }
+
+    fn serve_shapes(&mut self, incoming: port::Incoming) {
+        let (count,) = match incoming.params::<(u32,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.shapes(incoming.call(), count);
+        incoming.reply_stream(result)
+    }
+
     fn serve_give_counters(&mut self, incoming: port::Incoming) {
         let (start, count) = match incoming.params::<(u64, u32)>() {
             Ok(params) => params,
@@ -4940,6 +5492,67 @@ impl<S: Conformance> ConformanceServer<S> {
     }
 }
 
+/// The functions of `conformance` that run on the caller's thread: `Conformance::Inline`.
+///
+/// One is made for each instance, and any number of threads are in it at a time. It does not see what implements [`Conformance`],
+/// and no function of it may wait for anything. A panic ends the call, and this lives on.
+pub trait ConformanceInline: Default + Send + Sync + 'static {
+    /// Twice the number, on the caller's thread.
+    fn twice(&self, value: u32) -> u64;
+
+    /// As `fail`, on the caller's thread.
+    fn fail_here(&self, how: Option<Failure>) -> Result<u64, Failure>;
+
+    /// Panics with this message, on the caller's thread.
+    fn panic_here(&self, message: String) -> u32;
+}
+
+/// The glue of [`ConformanceInline`].
+struct ConformanceInlined<I>(I);
+
+impl<I: ConformanceInline> port::Inline for ConformanceInlined<I> {
+    fn dispatch(&self, incoming: port::Inlined<'_>) {
+        match incoming.method() {
+            71 => self.serve_twice(incoming),
+            72 => self.serve_fail_here(incoming),
+            73 => self.serve_panic_here(incoming),
+            other => unreachable!("the core passes on inline methods alone, not {other}"),
+        }
+    }
+}
+
+impl<I: ConformanceInline> ConformanceInlined<I> {
+    fn serve_twice(&self, incoming: port::Inlined<'_>) {
+        let (value,) = match incoming.params::<(u32,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.twice(value);
+        incoming.reply(&result)
+    }
+
+    fn serve_fail_here(&self, incoming: port::Inlined<'_>) {
+        let (how,) = match incoming.params::<(Option<Failure>,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.fail_here(how);
+        match result {
+            Ok(value) => incoming.reply(&value),
+            Err(error) => incoming.reply_error(&error),
+        }
+    }
+
+    fn serve_panic_here(&self, incoming: port::Inlined<'_>) {
+        let (message,) = match incoming.params::<(String,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.panic_here(message);
+        incoming.reply(&result)
+    }
+}
+
 /// Calls an instance of its own of the service. Clones share the instance; the last one to go closes it.
 #[derive(Clone, Debug)]
 pub struct ConformanceClient {
@@ -4955,6 +5568,19 @@ impl ConformanceClient {
         make: impl Fn() -> S + Send + 'static,
     ) -> Result<Self, port::Failure> {
         let client = port::Client::start(move || ConformanceServer::new(make()))?;
+        Ok(Self { client })
+    }
+
+    /// Starts an instance of what `make` makes, and one of what `host` makes, which answers what it asks.
+    ///
+    /// # Errors
+    /// The runtime could not be started.
+    pub fn start_with_host<S: Conformance, H: Oracle>(
+        make: impl Fn() -> S + Send + 'static,
+        host: impl Fn() -> H + Send + 'static,
+    ) -> Result<Self, port::Failure> {
+        let host = port::Client::start(move || OracleServer::new(host()))?;
+        let client = port::Client::start_with_host(move || ConformanceServer::new(make()), &host)?;
         Ok(Self { client })
     }
 
@@ -5489,13 +6115,72 @@ impl ConformanceClient {
         )
     }
 
+    /// Twice the number, on the caller's thread.
+    pub fn twice(&self, value: u32) -> Result<u64, port::CallError<port::NoError>> {
+        self.client
+            .call_inline(71, &(value,), |reply| reply.value::<u64>())
+    }
+
+    /// As `fail`, on the caller's thread.
+    pub fn fail_here(
+        &self,
+        how: &dyn wire::Encode<As = Option<Failure>>,
+    ) -> Result<u64, port::CallError<Failure>> {
+        self.client
+            .call_inline(72, &(how,), |reply| reply.value::<u64>())
+    }
+
+    /// Panics with this message, on the caller's thread.
+    pub fn panic_here(&self, message: &str) -> Result<u32, port::CallError<port::NoError>> {
+        self.client
+            .call_inline(73, &(message,), |reply| reply.value::<u32>())
+    }
+
+    /// Looks up in the host's oracle, and gives what it said: its text, or the number of the code of how else it ended.
+    pub fn ask(&self, key: u64) -> port::Pending<String, u32> {
+        self.client
+            .call(74, &(key,), |reply| reply.value::<String>())
+    }
+
+    /// The same as an `async func`.
+    pub fn ask_later(&self, key: u64) -> port::Pending<String, u32> {
+        self.client
+            .call(75, &(key,), |reply| reply.value::<String>())
+    }
+
+    /// Tells the host's oracle, and gives what it said.
+    pub fn tell(
+        &self,
+        words: &dyn wire::Encode<As = Vec<String>>,
+        at: Option<u32>,
+    ) -> port::Pending<u64, u32> {
+        self.client
+            .call(76, &(words, at), |reply| reply.value::<u64>())
+    }
+
+    /// `count` samples: number i at (i, -i), every field of `all` made of i, a weight and a name where i is even, i % 4 corners.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
+    pub fn samples(&self, count: u32) -> port::Pending<port::StreamReader<Sample>, port::NoError> {
+        self.client
+            .call(77, &(count,), |reply| reply.stream::<Sample>())
+    }
+
+    /// `count` shapes: a variant as an element.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
+    pub fn shapes(&self, count: u32) -> port::Pending<port::StreamReader<Shape>, port::NoError> {
+        self.client
+            .call(78, &(count,), |reply| reply.stream::<Shape>())
+    }
+
     /// `count` counters, the first begins at `start`, each other one further.
     pub fn give_counters(
         &self,
         start: u64,
         count: u32,
     ) -> port::Pending<Vec<port::Held<CounterClient>>, port::NoError> {
-        self.client.call(71, &(start, count), |reply| {
+        self.client.call(79, &(start, count), |reply| {
             reply.value::<Vec<port::Held<CounterClient>>>()
         })
     }
@@ -5506,7 +6191,7 @@ impl ConformanceClient {
         counters: &dyn wire::Encode<As = Vec<port::Held<CounterClient>>>,
     ) -> port::Pending<u64, port::NoError> {
         self.client
-            .call(72, &(counters,), |reply| reply.value::<u64>())
+            .call(80, &(counters,), |reply| reply.value::<u64>())
     }
 
     /// What it is, if there is one; it is gone then.
@@ -5515,13 +6200,13 @@ impl ConformanceClient {
         counter: &dyn wire::Encode<As = Option<port::Held<CounterClient>>>,
     ) -> port::Pending<Option<u64>, port::NoError> {
         self.client
-            .call(73, &(counter,), |reply| reply.value::<Option<u64>>())
+            .call(81, &(counter,), |reply| reply.value::<Option<u64>>())
     }
 
     /// The same pair; left and right change places where there is a right one.
     pub fn swap(&self, value: &dyn wire::Encode<As = Pair>) -> port::Pending<Pair, MaybeCounter> {
         self.client
-            .call(74, &(value,), |reply| reply.value::<Pair>())
+            .call(82, &(value,), |reply| reply.value::<Pair>())
     }
 
     /// Fails with what it is given, which is the caller's again.
@@ -5529,7 +6214,7 @@ impl ConformanceClient {
         &self,
         value: &dyn wire::Encode<As = MaybeCounter>,
     ) -> port::Pending<(), MaybeCounter> {
-        self.client.call(75, &(value,), |reply| reply.value::<()>())
+        self.client.call(83, &(value,), |reply| reply.value::<()>())
     }
 
     /// A text that comes later: after so many milliseconds; with 0, at once.
@@ -5538,7 +6223,7 @@ impl ConformanceClient {
         milliseconds: u32,
         text: &str,
     ) -> port::Pending<port::FutureReader<String>, port::NoError> {
-        self.client.call(76, &(milliseconds, text), |reply| {
+        self.client.call(84, &(milliseconds, text), |reply| {
             reply.stream::<String>().map(port::FutureReader::from)
         })
     }
@@ -5548,7 +6233,7 @@ impl ConformanceClient {
         &self,
         message: &dyn wire::Encode<As = Option<String>>,
     ) -> port::Pending<port::FutureReader<Point>, Failure> {
-        self.client.call(77, &(message,), |reply| {
+        self.client.call(85, &(message,), |reply| {
             reply.stream::<Point>().map(port::FutureReader::from)
         })
     }
@@ -5556,7 +6241,7 @@ impl ConformanceClient {
     /// Multiplies by `by`.
     pub fn scale(&self, by: u64) -> port::Pending<ScaleClient, port::NoError> {
         self.client
-            .call(78, &(by,), |reply| reply.own().map(ScaleClient::new))
+            .call(86, &(by,), |reply| reply.own().map(ScaleClient::new))
     }
 }
 
@@ -5708,7 +6393,7 @@ impl ScaleClient {
     /// A counter of the product.
     pub fn apply(&self, counter: &CounterClient) -> port::Pending<CounterClient, port::NoError> {
         self.client()
-            .call(79, &(self.own.handle(), counter.own.handle()), |reply| {
+            .call(87, &(self.own.handle(), counter.own.handle()), |reply| {
                 reply.own().map(CounterClient::new)
             })
     }
@@ -5721,5 +6406,153 @@ impl port::ResourceClient for ScaleClient {
 
     fn into_own(self) -> port::Own {
         self.own
+    }
+}
+
+/// What a host offers: the imports in the order of their numbers.
+pub const HOST_PACKAGE: port::Package = port::Package {
+    name: "thalweg:conformance/oracle",
+    version: "0.1.0",
+    layout: 0xe8ff_089c_15f1_9119,
+    methods: &[
+        port::Method {
+            name: "oracle.look-up",
+            params: 0x77db_3263_238f_eb8e,
+            ok: 0x704b_e0d8_faaf_fc58,
+            error: 0x4d35_d319_3e8d_66f2,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{key:u64}\nstring\nu64\n",
+        },
+        port::Method {
+            name: "oracle.tell",
+            params: 0x2f97_225a_50d5_698a,
+            ok: 0x4d35_d319_3e8d_66f2,
+            error: 0,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{words:list<string>,at:option<u32>}\nu64\n\n",
+        },
+        port::Method {
+            name: "oracle.nod",
+            params: 0x651b_ccb0_340f_0ef8,
+            ok: 0xaf64_124c_8602_484e,
+            error: 0,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{}\n_\n\n",
+        },
+    ],
+    imports: &[],
+    bounds: port::Bounds::UNSAID,
+};
+
+/// What the service asks of its host.
+///
+/// This is how what implements [`Conformance`] asks its host, as a part of the call for which it does: it has that call's deadline, and is
+/// cancelled with it.
+#[derive(Clone, Debug)]
+pub struct OracleHost(port::Call);
+
+impl OracleHost {
+    /// The host, for what is asked on behalf of `call`.
+    pub fn of(call: &port::Call) -> Self {
+        Self(call.clone())
+    }
+
+    /// `key` in words: even ones have some, odd ones are an error with the key.
+    pub fn look_up(&self, key: u64) -> port::Pending<String, u64> {
+        self.0.ask(0, &(key,), |reply| reply.value::<String>())
+    }
+
+    /// How many bytes the words have, all together, and `at` is added if it is there.
+    pub fn tell(
+        &self,
+        words: &dyn wire::Encode<As = Vec<String>>,
+        at: Option<u32>,
+    ) -> port::Pending<u64, port::NoError> {
+        self.0.ask(1, &(words, at), |reply| reply.value::<u64>())
+    }
+
+    /// Nothing, and nothing comes back.
+    pub fn nod(&self) -> port::Pending<(), port::NoError> {
+        self.0.ask(2, &(), |reply| reply.value::<()>())
+    }
+}
+
+/// What the service asks of its host.
+///
+/// Implement it and hand it to the server below. A `func` is answered when it returns; it runs on the instance's actor, one call at a
+/// time. An `async func` returns a [`port::Task`], which goes on in an actor of its own while the next call is served.
+pub trait Oracle: Sized + Send + 'static {
+    /// `key` in words: even ones have some, odd ones are an error with the key.
+    fn look_up(&mut self, call: &port::Call, key: u64) -> Result<String, u64>;
+
+    /// How many bytes the words have, all together, and `at` is added if it is there.
+    fn tell(&mut self, call: &port::Call, words: Vec<String>, at: Option<u32>) -> u64;
+
+    /// Nothing, and nothing comes back.
+    fn nod(&mut self, call: &port::Call);
+}
+
+/// Serves what implements [`Oracle`]: what a library exports and a client starts.
+#[derive(Debug)]
+pub struct OracleServer<S>(S);
+
+impl<S: Oracle> OracleServer<S> {
+    /// Serves `service`.
+    pub fn new(service: S) -> Self {
+        Self(service)
+    }
+}
+
+impl<S: Oracle> port::Service for OracleServer<S> {
+    const PACKAGE: &'static port::Package = &HOST_PACKAGE;
+
+    fn dispatch(&mut self, incoming: port::Incoming) {
+        match incoming.method() {
+            0 => self.serve_look_up(incoming),
+            1 => self.serve_tell(incoming),
+            2 => self.serve_nod(incoming),
+            other => unreachable!("the core passes on methods of the package alone, not {other}"),
+        }
+    }
+}
+
+impl<S: Oracle> OracleServer<S> {
+    fn serve_look_up(&mut self, incoming: port::Incoming) {
+        let (key,) = match incoming.params::<(u64,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.look_up(incoming.call(), key);
+        match result {
+            Ok(value) => incoming.reply(&value),
+            Err(error) => incoming.reply_error(&error),
+        }
+    }
+
+    fn serve_tell(&mut self, incoming: port::Incoming) {
+        let (words, at) = match incoming.params::<(Vec<String>, Option<u32>)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.tell(incoming.call(), words, at);
+        incoming.reply(&result)
+    }
+
+    fn serve_nod(&mut self, incoming: port::Incoming) {
+        match incoming.params::<()>() {
+            Ok(()) => {}
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        self.0.nod(incoming.call());
+        incoming.reply(&());
     }
 }

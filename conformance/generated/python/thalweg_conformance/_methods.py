@@ -6,9 +6,9 @@ from thalweg import layout
 
 from . import _layout
 from .types import Point
-from .views import ItemView
+from .views import ItemView, SampleView
 
-PACKAGE = layout.Package("thalweg:conformance", "0.1.0", 0xE3B49120AD6206C2)
+PACKAGE = layout.Package("thalweg:conformance", "0.1.0", 0x0CAEBE1EA2965259)
 
 ECHO_BOOL = PACKAGE.method(
     "conformance.echo-bool",
@@ -601,6 +601,74 @@ MANY: layout.Method[tuple[int, str], tuple[int, str]] = PACKAGE.method(
     layout.tuple_of(16, 8, (0, layout.U64), (8, layout.STRING)),
 )
 
+TWICE = PACKAGE.method(
+    "conformance.twice",
+    (0xA561509316E0793D, 0x4D35D3193E8D66F2, 0, 0),
+    (4, (("value", 0, layout.U32),)),
+    layout.U64,
+)
+
+FAIL_HERE = PACKAGE.method(
+    "conformance.fail-here",
+    (0xB73DE2D88B479BCF, 0x4D35D3193E8D66F2, 0x60ECA79926502947, 0),
+    (24, (("how", 0, layout.option(_layout.FAILURE, 24, 4, 4)),)),
+    layout.U64,
+    _layout.FAILURE,
+)
+
+PANIC_HERE = PACKAGE.method(
+    "conformance.panic-here",
+    (0xAF37F91C28FF1CFA, 0x4D2BDF193E8526D1, 0, 0),
+    (8, (("message", 0, layout.STRING),)),
+    layout.U32,
+)
+
+ASK = PACKAGE.method(
+    "conformance.ask",
+    (0x77DB3263238FEB8E, 0x704BE0D8FAAFFC58, 0x4D2BDF193E8526D1, 0),
+    (8, (("key", 0, layout.U64),)),
+    layout.STRING,
+    layout.U32,
+)
+
+ASK_LATER = PACKAGE.method(
+    "conformance.ask-later",
+    (0x77DB3263238FEB8E, 0x704BE0D8FAAFFC58, 0x4D2BDF193E8526D1, 0),
+    (8, (("key", 0, layout.U64),)),
+    layout.STRING,
+    layout.U32,
+)
+
+TELL = PACKAGE.method(
+    "conformance.tell",
+    (0x2F97225A50D5698A, 0x4D35D3193E8D66F2, 0x4D2BDF193E8526D1, 0),
+    (
+        16,
+        (
+            ("words", 0, layout.list_of(layout.STRING)),
+            ("at", 8, layout.option(layout.U32, 8, 4, 4)),
+        ),
+    ),
+    layout.U64,
+    layout.U32,
+)
+
+SAMPLES = PACKAGE.stream_method(
+    "conformance.samples",
+    (0x5544A970F8B8F1CF, 0x00998F3E55847F5A, 0, 0x487351E489EE85F2),
+    (4, (("count", 0, layout.U32),)),
+    _layout.SAMPLE,
+    SampleView,
+)
+
+SHAPES = PACKAGE.stream_method(
+    "conformance.shapes",
+    (0x5544A970F8B8F1CF, 0x65B689029A7B2B54, 0, 0x418E0A15219AA3EC),
+    (4, (("count", 0, layout.U32),)),
+    _layout.SHAPE,
+    None,
+)
+
 GIVE_COUNTERS = PACKAGE.method(
     "conformance.give-counters",
     (0xAE8C275EE725253E, 0x2258C1CD44FDFAA9, 0, 0),
@@ -665,4 +733,35 @@ SCALE_APPLY = PACKAGE.resource_method(
     "conformance.[method]scale.apply",
     (0xC5262531C7B530F8, 0x90E2C2E2269EA6AB, 0, 0),
     (8, (("self_", 0, layout.BORROW), ("counter", 4, layout.BORROW))),
+)
+
+PACKAGE.asks(
+    "oracle.look-up",
+    "look_up",
+    (0x77DB3263238FEB8E, 0x704BE0D8FAAFFC58, 0x4D35D3193E8D66F2, 0),
+    (8, (("key", 0, layout.U64),)),
+    layout.STRING,
+    layout.U64,
+)
+
+PACKAGE.asks(
+    "oracle.tell",
+    "tell",
+    (0x2F97225A50D5698A, 0x4D35D3193E8D66F2, 0, 0),
+    (
+        16,
+        (
+            ("words", 0, layout.list_of(layout.STRING)),
+            ("at", 8, layout.option(layout.U32, 8, 4, 4)),
+        ),
+    ),
+    layout.U64,
+)
+
+PACKAGE.asks(
+    "oracle.nod",
+    "nod",
+    (0x651BCCB0340F0EF8, 0xAF64124C8602484E, 0, 0),
+    (0, ()),
+    None,
 )

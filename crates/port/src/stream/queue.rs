@@ -259,6 +259,7 @@ impl Queue {
             reason: waiting.gap.reason,
             control: false,
             segment: waiting.segment,
+            kept: false,
         };
         self.sequence = batch.first_sequence + 1;
         self.counts.delivered += 1;
