@@ -84,7 +84,8 @@ impl Instance {
 }
 
 impl Client {
-    /// Opens an instance on the process's runtime whose service asks `host`, an instance that serves the imports.
+    /// Opens an instance on the process's runtime whose service asks `host`, an instance that serves the imports. A host that keeps a client of the one that asks it keeps both open until one of
+    /// them is closed.
     ///
     /// # Errors
     /// The runtime could not be started; `argument`: the service asks nothing.
