@@ -53,5 +53,5 @@ LD_PRELOAD=$run_time .venv/bin/python -c "
 import sys, thalweg._native as native
 sys.exit(None if native.__file__.startswith('$asan/') else f'test-sanitizers: {native.__file__} was loaded')"
 # What is freed is held back for a while, so that its use is seen: tests that watch the process grow cannot run.
-LD_PRELOAD=$run_time .venv/bin/python -m pytest --ignore=bindings/python/tests/test_leaks.py \
+LD_PRELOAD=$run_time .venv/bin/python -m pytest --ignore=bindings/python/tests/test_leaks.py --ignore=bindings/python/tests/test_soak.py \
   --deselect=bindings/python/tests/test_ending.py::test_ten_thousand_short_threads_leave_nothing
