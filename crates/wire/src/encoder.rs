@@ -228,7 +228,7 @@ impl<'a> Encoder<'a> {
 
     /// Begins a list: `{offset, length}` at `at`, room for `count` elements as the next tail, zeroed. Returns the offset of the first;
     /// `None` where there is nothing to write: no room, or no element with a size.
-    #[inline]
+    #[inline(always)]
     pub fn list(&mut self, at: u32, count: usize, size: u32, align: u32) -> Option<u32> {
         if count == 0 {
             return None;
