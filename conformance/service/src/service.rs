@@ -18,6 +18,9 @@ use thalweg::{Call, CallError, Code, StreamReader, Task};
 /// How often what waits looks whether it was cancelled. Only a service of tests may wait so.
 const LOOK: Duration = Duration::from_millis(1);
 
+/// By then a method that has nothing left to do but to return has been answered.
+const ANSWERED: Duration = Duration::from_millis(200);
+
 /// The service. Each instance counts for itself.
 #[derive(Debug, Default)]
 pub struct Echo {
@@ -417,8 +420,10 @@ impl Conformance for Echo {
     ) -> Task<Result<FutureReader<Point>, Failure>> {
         Task::new(move |call| {
             let (writer, reader) = call.future();
-            call.spawn(move |_| {
+            call.spawn(move |call| {
                 if let Some(message) = message {
+                    // Only after the answer: a panic before would end the call, and not the future.
+                    wait_until(call, clock::deadline(ANSWERED));
                     panic!("{message}");
                 }
                 drop(writer);

@@ -53,6 +53,7 @@ fn a_writer_that_is_dropped_without_a_value_is_lost() {
 fn a_writer_that_panics_says_so() {
     let client = lab::client();
     let panics = lab::later(&client, lab::PANICS).wait().unwrap();
+    lab::PANIC.store(true, Ordering::SeqCst);
     assert_eq!(panics.wait().unwrap_err().code, Code::GuestPanicked);
 }
 

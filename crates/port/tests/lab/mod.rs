@@ -39,6 +39,8 @@ pub const PANICS: u8 = 3;
 pub const NEVER: u8 = 4;
 /// `LATER` may come, and how many of `NEVER` saw that nobody waits.
 pub static SAY: AtomicBool = AtomicBool::new(false);
+/// `PANICS` may panic: not before its call was answered, or that would end.
+pub static PANIC: AtomicBool = AtomicBool::new(false);
 pub static UNWANTED: AtomicU32 = AtomicU32::new(0);
 pub const TAKE: u32 = 12;
 pub const KEPT: u32 = 13;
@@ -264,7 +266,12 @@ impl Lab {
                             }
                             writer.set("later").unwrap();
                         }
-                        PANICS => panic!("on purpose"),
+                        PANICS => {
+                            while !PANIC.load(Ordering::SeqCst) {
+                                let _ = call.check();
+                            }
+                            panic!("on purpose");
+                        }
                         _ => {
                             while writer.check().is_ok() {
                                 let _ = call.check();
