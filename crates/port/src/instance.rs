@@ -23,7 +23,7 @@ use crate::own::{Places, Roll};
 use crate::parcel::{Ending, Parcel};
 use crate::resource::Value;
 use crate::service::{Bounds, Dispatch, Package, Service};
-use crate::stream::{AllBooks, Stats, StreamCore};
+use crate::stream::{AllBooks, StreamCore};
 use crate::weight::Weight;
 
 /// Calls in a turn, so that a flood does not starve the other actors of a worker.
@@ -128,17 +128,6 @@ impl Instance {
                 batch: VecDeque::new(),
             })),
         })
-    }
-
-    /// What the streams of a method did.
-    ///
-    /// # Errors
-    /// `argument`: there is no such method.
-    pub fn stream_stats(&self, method: u32) -> Result<Stats, Failure> {
-        if self.package.methods.get(method as usize).is_none() {
-            return Err(Code::Argument.because(format!("there is no method {method}")));
-        }
-        Ok(self.books.of(method).sum())
     }
 
     /// The process's runtime, for an instance.

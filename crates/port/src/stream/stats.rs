@@ -9,7 +9,8 @@ use std::thread;
 
 use thalweg_queue::quiet::lock;
 
-use crate::code::Code;
+use crate::code::{Code, Failure};
+use crate::instance::Instance;
 use crate::own::Places;
 use crate::stream::core::{self, StreamCore};
 use crate::stream::counts::Counts;
@@ -160,5 +161,18 @@ impl StreamCore {
         let ending = self.ending.get();
         stats.faults = ending.is_some_and(|why| by_the_service(why.code)).into();
         stats
+    }
+}
+
+impl Instance {
+    /// What the streams of a method did.
+    ///
+    /// # Errors
+    /// `argument`: there is no such method.
+    pub fn stream_stats(&self, method: u32) -> Result<Stats, Failure> {
+        if self.package.methods.get(method as usize).is_none() {
+            return Err(Code::Argument.because(format!("there is no method {method}")));
+        }
+        Ok(self.books.of(method).sum())
     }
 }
