@@ -11,6 +11,7 @@
 //! | [`later`] | those that nothing here tests yet |
 //! | [`page`] | all of it as Markdown |
 
+pub mod boundary;
 pub mod channels;
 pub mod claim;
 pub mod endurance;
@@ -35,6 +36,7 @@ pub fn all() -> impl Iterator<Item = &'static Claim> {
         .iter()
         .chain(endurance::CLAIMS)
         .chain(submission::CLAIMS)
+        .chain(boundary::CLAIMS)
         .chain(runtime::CLAIMS)
 }
 

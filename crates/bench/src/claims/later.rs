@@ -19,16 +19,6 @@ pub const LATER: &[Later] = &[
         tested_by: "the streaming workloads (`gc_pause`)",
     },
     Later {
-        whose: "ThetaDataDx",
-        says: "a direct callback is 6 times as fast as the best channel; of the channels, 8,192 slots are 22 % under `std` and 256 slower than it",
-        tested_by: "the streaming workloads (`streaming_channels`)",
-    },
-    Later {
-        whose: "nim-ffi",
-        says: "flat structs win against CBOR where they are small, and meet it on blobs",
-        tested_by: "the boundary's workload `codec`",
-    },
-    Later {
         whose: "lua-resty-ffi",
         says: "faster than a Unix socket at every length, and more so the longer; responses fold into one event; almost no futex calls when busy",
         tested_by: "the nginx workloads (`echo_nginx`)",
