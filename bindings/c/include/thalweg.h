@@ -105,8 +105,9 @@ typedef struct tw_batch {
   uint64_t size; /* bytes from `base` on that readers may touch: slots and tails lie within */
 } tw_batch;
 
-#define TW_BATCH_ENDED 1u   /* the status is the stream's ending, not the wait's */
-#define TW_BATCH_CONTROL 2u /* of the control lane: never dropped, before all others; first_seq counts these alone */
+#define TW_BATCH_ENDED 1u /* the status is the stream's ending, not the wait's */
+#define TW_BATCH_CONTROL                                                                           \
+  2u /* of the control lane: never dropped, before all others; first_seq counts these alone */
 
 #define TW_GAP_CONFLATED 1u      /* overtaken by a newer one (policy latest) */
 #define TW_GAP_DROPPED_NEWEST 2u /* the stream was full (policy drop-newest) */
@@ -123,13 +124,14 @@ typedef struct tw_stats {
   uint64_t undelivered; /* records that lay in a stream that was closed */
   uint64_t occupancy;   /* records that lie in open streams now */
   uint64_t lost[8];     /* by reason: TW_GAP_* */
-  uint64_t high_water;  /* the most places that one stream had taken, in records; by whole segments */
-  uint64_t control;     /* records of the control lane that were in a batch */
-  uint64_t wakes;       /* a writer woke a reader */
-  uint64_t parks;       /* a reader asked to be woken */
-  uint64_t waits;       /* a writer found no room and waited */
-  uint64_t faults;      /* streams that ended neither regularly nor by a close */
-  uint64_t age[32];     /* segments whose first record was taken 2^i ns or more after they were begun */
+  uint64_t
+      high_water;   /* the most places that one stream had taken, in records; by whole segments */
+  uint64_t control; /* records of the control lane that were in a batch */
+  uint64_t wakes;   /* a writer woke a reader */
+  uint64_t parks;   /* a reader asked to be woken */
+  uint64_t waits;   /* a writer found no room and waited */
+  uint64_t faults;  /* streams that ended neither regularly nor by a close */
+  uint64_t age[32]; /* segments whose first record was taken 2^i ns or more after they were begun */
 } tw_stats;
 
 /* Takes a stream's records, on a thread of the service, one call at a time. `batch` is valid until it returns. The last

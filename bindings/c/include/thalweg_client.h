@@ -536,8 +536,7 @@ static inline uint32_t tw_stream_join(const tw_stream *stream, uint64_t deadline
 static inline uint32_t tw_stream_arm_fd(const tw_stream *stream, int *fd, uint32_t *ready,
                                         tw_error *error) {
   uint32_t code = stream->table->stream_fd(stream->handle, fd, error);
-  return code != TW_OK ? code
-                       : stream->table->stream_arm(stream->handle, 0, 0, ready, error);
+  return code != TW_OK ? code : stream->table->stream_arm(stream->handle, 0, 0, ready, error);
 }
 
 /* A further reader, with places, losses and numbers of its own: see stream_reader in thalweg.h. */

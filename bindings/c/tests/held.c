@@ -52,7 +52,7 @@ static void a_record_and_its_option_go_in_and_come_out(void) {
   conformance_counter right;
   conformance_pair_in pair;
   conformance_swap_result result;
-  tw_held held;
+  tw_held held = {0};
   tw_error error;
   REQUIRE_OK(conformance_counter_take(&three.reply, three.ok.items[0], &left, &error), error);
   REQUIRE_OK(conformance_counter_take(&three.reply, three.ok.items[1], &right, &error), error);

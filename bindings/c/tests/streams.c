@@ -298,7 +298,8 @@ static void the_statistics_of_a_method_outlive_its_streams(void) {
     }
   }
   memset(&earlier, 0xff, sizeof(earlier));
-  CHECK_CODE(library.table->stream_stats(other.tw.instance, (uint32_t)i, &earlier, 24, &error), TW_OK);
+  CHECK_CODE(library.table->stream_stats(other.tw.instance, (uint32_t)i, &earlier, 24, &error),
+             TW_OK);
   CHECK(earlier.streams == 3 && earlier.delivered == 3000 && earlier.undelivered == UINT64_MAX);
   CHECK_CODE(library.table->stream_stats(other.tw.instance, 9999, &stats, sizeof(stats), &error),
              TW_ARGUMENT);

@@ -67,7 +67,9 @@ bool thalweg_codec_keep_request(const struct request *from, struct request *to) 
   return to->message.data != NULL;
 }
 
-void thalweg_codec_free_request(struct request *it) { free(it->message.data); }
+void thalweg_codec_free_request(struct request *it) {
+  free(it->message.data);
+}
 
 size_t thalweg_codec_put_response(const struct response *from, char *to) {
   char *end = to;
@@ -154,4 +156,6 @@ bool thalweg_codec_keep_bytes(const struct text *from, struct text *to) {
   return to->data != NULL;
 }
 
-void thalweg_codec_free_bytes(struct text *it) { free(it->data); }
+void thalweg_codec_free_bytes(struct text *it) {
+  free(it->data);
+}
