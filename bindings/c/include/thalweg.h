@@ -106,8 +106,8 @@ typedef struct tw_batch {
 } tw_batch;
 
 #define TW_BATCH_ENDED 1u /* the status is the stream's ending, not the wait's */
-#define TW_BATCH_CONTROL                                                                           \
-  2u /* of the control lane: never dropped, before all others; first_seq counts these alone */
+/* Of the control lane: never dropped, before all others; first_seq counts these alone. */
+#define TW_BATCH_CONTROL 2u
 
 #define TW_GAP_CONFLATED 1u      /* overtaken by a newer one (policy latest) */
 #define TW_GAP_DROPPED_NEWEST 2u /* the stream was full (policy drop-newest) */

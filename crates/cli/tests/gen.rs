@@ -167,13 +167,13 @@ fn check_names_what_differs_what_is_missing_and_what_is_left_over() {
 #[test]
 fn refusal_names_the_place_and_nothing_is_written() {
     let folder = project();
-    let text = WIT.replace("-> r", "-> future<u32>");
+    let text = WIT.replace("-> r", "-> error-context");
     fs::write(folder.path().join("wit/b.wit"), text).expect("a file can be written");
     let output = thalweg(folder.path(), &["gen", "wit/b.wit"]);
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(
         stderr(&output),
-        "wit/b.wit:4:22: type `future<u32>`: futures are not supported: an `async func` is one\n"
+        "wit/b.wit:4:5: type `error-context`: error contexts are not supported: use a string, or a variant of your own\n"
     );
     assert!(!folder.path().join("generated").exists());
 }

@@ -28,6 +28,7 @@ impl Decode for String {
 
     type View<'a> = &'a str;
 
+    #[inline]
     fn check(from: &mut Checker<'_>, at: u32) -> Result<(), Malformed> {
         from.list(at, 1, 1)?;
         match std::str::from_utf8(from.bytes().tail(at)) {

@@ -14,7 +14,7 @@
 #define COMPLETIONS_AT_ONCE 64u
 #define COMPLETIONS_REAPED 256u
 /* Calls under way at most; as many lie ready before a drain. */
-#define COMPLETIONS_WINDOW UINT64_C(4096)
+#define COMPLETIONS_WINDOW UINT64_C(2048)
 
 /* A port of its own beside the client's. */
 static tw_handle completions_port(const lab_client *client) {

@@ -13,7 +13,7 @@ use super::reading::Reading;
 use crate::problem::Problem;
 
 /// Calls under way at most; as many lie ready before a drain. As in `hosts/c/completions.h`.
-const WINDOW: u64 = 4096;
+const WINDOW: u64 = 2048;
 
 /// The service, and a port for its completions.
 pub struct Calls {

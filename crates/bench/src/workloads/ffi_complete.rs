@@ -1,6 +1,6 @@
 //! `ffi_complete`: what a call costs that is one of many, until its completion is in the host's hands.
 //!
-//! - `whole`: calls that do nothing, submitted 64 at a time with up to 4,096 of them under way, and reaped by the same thread, from the first
+//! - `whole`: calls that do nothing, submitted 64 at a time with up to 2,048 of them under way, and reaped by the same thread, from the first
 //!   submission to the last completion. No peer: it is held to a rate.
 //! - `drain`: as many as lie ready already, reaped; the host's own time. The peer, `raw`, is the least that a drain can be: a
 //!   thread has put records of 32 bytes into an array, and the host reads an eventfd, copies them out 256 at a time under a lock, and looks at
@@ -114,7 +114,7 @@ fn measure(lab: &Lab, way: &Way) -> Result<Vec<Row>, Problem> {
                 ("language", host.language),
                 ("what", what),
                 ("calls", &count.to_string()),
-                ("window", "4096"),
+                ("window", "2048"),
             ],
             "ns",
             ("thalweg", ours),

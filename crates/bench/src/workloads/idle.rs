@@ -166,6 +166,7 @@ mod tests {
         assert_eq!(own(&status.replace("tw-", "my-"), OURS), None);
     }
 
+    // Of another name than the runtime's: the process's other tests have that.
     #[test]
     fn a_thread_that_polls_is_seen_and_one_that_waits_is_not() {
         let (stop, stopped) = mpsc::channel::<()>();
@@ -176,30 +177,30 @@ mod tests {
                 .unwrap()
         };
         let waiting = start(
-            "tw-waits",
+            "idle-waits",
             Box::new(move || {
                 let _ = stopped.recv();
             }),
         );
         sleep(Duration::from_millis(50));
-        let first = Switches::of(std::process::id(), OURS).unwrap();
+        let first = Switches::of(std::process::id(), "idle-").unwrap();
         sleep(Duration::from_millis(100));
-        assert_eq!(Switches::of(std::process::id(), OURS).unwrap(), first);
+        assert_eq!(Switches::of(std::process::id(), "idle-").unwrap(), first);
         assert_eq!(first.threads, 1);
 
         let (stop_polling, polling_stopped) = mpsc::channel::<()>();
         let polling = start(
-            "tw-polls",
+            "idle-polls",
             Box::new(move || {
                 let pause = Duration::from_millis(5);
                 while polling_stopped.recv_timeout(pause) == Err(mpsc::RecvTimeoutError::Timeout) {}
             }),
         );
         sleep(Duration::from_millis(50));
-        let busy = Switches::of(std::process::id(), OURS).unwrap();
+        let busy = Switches::of(std::process::id(), "idle-").unwrap();
         assert_eq!(busy.threads, 2);
         sleep(Duration::from_millis(100));
-        assert!(Switches::of(std::process::id(), OURS).unwrap().switches > busy.switches);
+        assert!(Switches::of(std::process::id(), "idle-").unwrap().switches > busy.switches);
         drop((stop, stop_polling));
         waiting.join().unwrap();
         polling.join().unwrap();

@@ -6,7 +6,7 @@
 //! | module | what it knows |
 //! | --- | --- |
 //! | [`ours`] | `flat` and `cbor` by the generated types |
-//! | [`subject`] | how one codec is measured with one value, and that it gives the value back |
+//! | [`mod@subject`] | how one codec is measured with one value, and that it gives the value back |
 
 pub mod ours;
 pub mod subject;
