@@ -1243,7 +1243,7 @@ pub struct Point {
 impl wire::Encode for Point {
     type As = Point;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         let mut words = [0; 8];
         words[0..4].copy_from_slice(&self.x.to_le_bytes());
@@ -1265,7 +1265,7 @@ impl wire::Decode for Point {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> Point {
         let words_0: [u8; 8] = from.words(at);
         Point {
@@ -1346,7 +1346,7 @@ pub struct Scalars {
 impl wire::Encode for Scalars {
     type As = Scalars;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.a_bool.encode(to, at);
         let mut words = [0; 32];
@@ -1385,7 +1385,7 @@ impl wire::Decode for Scalars {
         <char as wire::Decode>::check(from, at + 40)
     }
 
-    #[inline]
+    #[inline(always)]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> Scalars {
         let words_8: [u8; 32] = from.words(at + 8);
         let words_48: [u8; 16] = from.words(at + 48);
@@ -1600,7 +1600,7 @@ pub struct KeywordsView<'a> {
 impl wire::Encode for KeywordsView<'_> {
     type As = Keywords;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.r#type.encode(to, at);
         self.r#match.encode(to, at + 4);
@@ -1635,7 +1635,7 @@ impl wire::Encode for KeywordsView<'_> {
 impl wire::Encode for Keywords {
     type As = Keywords;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.as_view().encode(to, at);
     }
@@ -1665,7 +1665,7 @@ impl wire::Decode for Keywords {
         <Option<u8> as wire::Decode>::check(from, at + 56)
     }
 
-    #[inline]
+    #[inline(always)]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> KeywordsView<'a> {
         let words_13: [u8; 19] = from.words(at + 13);
         let words_60: [u8; 48] = from.words(at + 60);
@@ -1926,7 +1926,7 @@ pub enum ShapeView<'a> {
 impl wire::Encode for ShapeView<'_> {
     type As = Shape;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         match self {
             ShapeView::Circle(value) => {
@@ -1958,7 +1958,7 @@ impl wire::Encode for ShapeView<'_> {
 impl wire::Encode for Shape {
     type As = Shape;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.as_view().encode(to, at);
     }
@@ -1991,7 +1991,7 @@ impl wire::Decode for Shape {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> ShapeView<'a> {
         match from.u8(at) {
             0 => ShapeView::Circle(<f64 as wire::Decode>::view(from, at + 8)),
@@ -2800,7 +2800,7 @@ pub struct NestedView<'a> {
 impl wire::Encode for NestedView<'_> {
     type As = Nested;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.text.encode(to, at);
         self.bytes.encode(to, at + 8);
@@ -2820,7 +2820,7 @@ impl wire::Encode for NestedView<'_> {
 impl wire::Encode for Nested {
     type As = Nested;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.as_view().encode(to, at);
     }
@@ -2863,7 +2863,7 @@ impl wire::Decode for Nested {
         <Names as wire::Decode>::check(from, at + 84)
     }
 
-    #[inline]
+    #[inline(always)]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> NestedView<'a> {
         NestedView {
             text: <String as wire::Decode>::view(from, at),
@@ -3025,7 +3025,7 @@ pub enum FailureView<'a> {
 impl wire::Encode for FailureView<'_> {
     type As = Failure;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         match self {
             FailureView::Unknown => {}
@@ -3044,7 +3044,7 @@ impl wire::Encode for FailureView<'_> {
 impl wire::Encode for Failure {
     type As = Failure;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.as_view().encode(to, at);
     }
@@ -3071,7 +3071,7 @@ impl wire::Decode for Failure {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> FailureView<'a> {
         match from.u8(at) {
             0 => FailureView::Unknown,
@@ -3172,7 +3172,7 @@ pub struct ItemView<'a> {
 impl wire::Encode for ItemView<'_> {
     type As = Item;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.number.encode(to, at);
         self.name.encode(to, at + 8);
@@ -3184,7 +3184,7 @@ impl wire::Encode for ItemView<'_> {
 impl wire::Encode for Item {
     type As = Item;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.as_view().encode(to, at);
     }
@@ -3208,7 +3208,7 @@ impl wire::Decode for Item {
         <Option<Vec<u8>> as wire::Decode>::check(from, at + 24)
     }
 
-    #[inline]
+    #[inline(always)]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> ItemView<'a> {
         ItemView {
             number: <u64 as wire::Decode>::view(from, at),
@@ -3323,7 +3323,7 @@ pub struct FixedView<'a> {
 impl wire::Encode for FixedView<'_> {
     type As = Fixed;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.flag.encode(to, at);
         self.key.encode(to, at + 1);
@@ -3339,7 +3339,7 @@ impl wire::Encode for FixedView<'_> {
 impl wire::Encode for Fixed {
     type As = Fixed;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.as_view().encode(to, at);
     }
@@ -3372,7 +3372,7 @@ impl wire::Decode for Fixed {
         <[Point; 2] as wire::Decode>::check(from, at + 88)
     }
 
-    #[inline]
+    #[inline(always)]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> FixedView<'a> {
         FixedView {
             flag: <bool as wire::Decode>::view(from, at),
@@ -3523,7 +3523,7 @@ pub struct SampleView<'a> {
 impl wire::Encode for SampleView<'_> {
     type As = Sample;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.number.encode(to, at);
         self.at.encode(to, at + 4);
@@ -3540,7 +3540,7 @@ impl wire::Encode for SampleView<'_> {
 impl wire::Encode for Sample {
     type As = Sample;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.as_view().encode(to, at);
     }
@@ -3578,7 +3578,7 @@ impl wire::Decode for Sample {
         <Vec<Point> as wire::Decode>::check(from, at + 132)
     }
 
-    #[inline]
+    #[inline(always)]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> SampleView<'a> {
         SampleView {
             number: <u32 as wire::Decode>::view(from, at),
@@ -3713,7 +3713,7 @@ pub struct PairView<'a> {
 impl wire::Encode for PairView<'_> {
     type As = Pair;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.name.encode(to, at);
         self.left.encode(to, at + 8);
@@ -3728,7 +3728,7 @@ impl wire::Encode for PairView<'_> {
 impl wire::Encode for Pair {
     type As = Pair;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.as_view().encode(to, at);
     }
@@ -3755,7 +3755,7 @@ impl wire::Decode for Pair {
         <Option<port::Held<CounterClient>> as wire::Decode>::check(from, at + 12)
     }
 
-    #[inline]
+    #[inline(always)]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> PairView<'a> {
         PairView {
             name: <String as wire::Decode>::view(from, at),
@@ -3810,7 +3810,7 @@ pub enum MaybeCounterView<'a> {
 impl wire::Encode for MaybeCounterView<'_> {
     type As = MaybeCounter;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         match self {
             MaybeCounterView::One(value) => {
@@ -3838,7 +3838,7 @@ impl wire::Encode for MaybeCounterView<'_> {
 impl wire::Encode for MaybeCounter {
     type As = MaybeCounter;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.as_view().encode(to, at);
     }
@@ -3868,7 +3868,7 @@ impl wire::Decode for MaybeCounter {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> MaybeCounterView<'a> {
         match from.u8(at) {
             0 => MaybeCounterView::One(<port::Held<CounterClient> as wire::Decode>::view(
@@ -3991,7 +3991,7 @@ pub struct ManyParamsView<'a> {
 impl wire::Encode for ManyParamsView<'_> {
     type As = ManyParams;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         let mut words = [0; 17];
         words[0..1].copy_from_slice(&self.a.to_le_bytes());
@@ -4023,7 +4023,7 @@ impl wire::Encode for ManyParamsView<'_> {
 impl wire::Encode for ManyParams {
     type As = ManyParams;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.as_view().encode(to, at);
     }
@@ -4054,7 +4054,7 @@ impl wire::Decode for ManyParams {
         <wire::Handle as wire::Decode>::check(from, at + 72)
     }
 
-    #[inline]
+    #[inline(always)]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> ManyParamsView<'a> {
         let words_0: [u8; 17] = from.words(at);
         let words_28: [u8; 8] = from.words(at + 28);

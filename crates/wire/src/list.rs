@@ -70,6 +70,17 @@ impl<'a, T: Decode> ListView<'a, T> {
         T::owned_items(*self)
     }
 
+    /// Of a list that is encoded already.
+    fn encode_again(&self, to: &mut Encoder<'_>, at: u32) {
+        let Some(mut at) = to.list(at, self.len(), T::SIZE, T::ALIGN) else {
+            return;
+        };
+        for item in self.iter() {
+            item.encode(to, at);
+            at = at.wrapping_add(T::SIZE);
+        }
+    }
+
     /// The elements' bytes, where the list is in a message.
     #[inline]
     pub(crate) fn encoded(&self) -> Option<&'a [u8]> {
@@ -239,17 +250,12 @@ impl<T: Decode> Encode for ListView<'_, T> {
 
     #[inline]
     fn encode(&self, to: &mut Encoder<'_>, at: u32) {
+        if self.is_empty() {
+            return;
+        }
         match self.source {
             Source::Slice(items) => items.encode(to, at),
-            Source::Encoded { .. } => {
-                let Some(mut at) = to.list(at, self.len(), T::SIZE, T::ALIGN) else {
-                    return;
-                };
-                for item in self.iter() {
-                    item.encode(to, at);
-                    at = at.wrapping_add(T::SIZE);
-                }
-            }
+            Source::Encoded { .. } => self.encode_again(to, at),
         }
     }
 

@@ -66,7 +66,7 @@ pub fn stream_event(count: u64) {
     let mut stream = lab.events(count, 256).wait().expect("it cannot fail");
     let mut sum = 0;
     while let Some(batch) = stream.next_batch(256, u64::MAX).expect("nobody closes it") {
-        sum += batch.iter().map(|event| event.n0.a).sum::<u64>();
+        sum += batch.iter().map(|event| event.words[0]).sum::<u64>();
     }
     assert_eq!(sum, count * (count - 1) / 2, "every event came once");
 }

@@ -2,7 +2,7 @@
 
 use thalweg::port::StreamWriter;
 
-use crate::lab::{Eight, Event, EventView};
+use crate::lab::{Event, EventView};
 
 /// Numbers of an event's fixed part, which is 448 bytes.
 pub const WORDS: usize = 56;
@@ -22,32 +22,12 @@ pub fn words(n: u64) -> [u64; WORDS] {
     words
 }
 
-fn eight(words: &[u64; WORDS], at: usize) -> Eight {
-    Eight {
-        a: words[at],
-        b: words[at + 1],
-        c: words[at + 2],
-        d: words[at + 3],
-        e: words[at + 4],
-        f: words[at + 5],
-        g: words[at + 6],
-        h: words[at + 7],
-    }
-}
-
 /// Event number `n` as a stream takes it, with empty tails.
 #[must_use]
 #[inline]
 pub fn event(n: u64) -> EventView<'static> {
-    let words = words(n);
     EventView {
-        n0: eight(&words, 0),
-        n1: eight(&words, 8),
-        n2: eight(&words, 16),
-        n3: eight(&words, 24),
-        n4: eight(&words, 32),
-        n5: eight(&words, 40),
-        n6: eight(&words, 48),
+        words: words(n),
         rest0: n,
         rest1: n,
         rest2: n,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use thalweg_queue::clock;
 use thalweg_runtime::wait;
-use thalweg_wire::{Bytes, Decode, Encode};
+use thalweg_wire::Bytes;
 
 use crate::code::Failure;
 use crate::service::Key;
@@ -91,20 +91,15 @@ impl Queue {
 }
 
 impl StreamCore {
-    /// Writes one record of a stream that conflates.
-    pub(super) fn send_conflated<T: Encode + ?Sized>(
-        &self,
-        own: &mut Own,
-        value: &T,
-        key: Key,
-        deadline: u64,
-    ) -> Result<Sent, Failure> {
-        let segment = self.alone(value)?;
+    /// The writer has written one record of a stream that conflates, in a segment alone.
+    pub(super) fn conflate(&self, own: &mut Own, key: Key, deadline: u64) -> Result<Sent, Failure> {
+        let open = own.open.take().expect("it was written into");
+        let segment = open.segment();
+        open.seal();
         let mut bytes = Vec::new();
         {
             // SAFETY: it was sealed with one record.
-            let (slots, tails, tails_at) = unsafe { segment.read(0, 1, segment.mark().1) };
-            let slot = &slots[..<T::As as Decode>::SIZE as usize];
+            let (slot, tails, tails_at) = unsafe { segment.read(0, 1, segment.mark().1) };
             (key.0)(Bytes::batch(slot, 0, tails, tails_at), 0, &mut bytes);
         }
         loop {

@@ -174,7 +174,7 @@ impl Open {
     }
 
     /// One more record, not yet visible. `NoRoom::needed` is of tails, and `Some(0)` where a slot is wanting.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn write<T: Encode + ?Sized>(&mut self, value: &T) -> Result<(), NoRoom> {
         let segment = &*self.segment;
         if self.records == segment.slots {
@@ -201,6 +201,10 @@ impl Open {
         self.end += encoder.finish_record()?;
         self.records += 1;
         Ok(())
+    }
+
+    pub(crate) fn segment(&self) -> Arc<Segment> {
+        Arc::clone(&self.segment)
     }
 
     /// Records that were written and are not visible.

@@ -36,7 +36,7 @@ pub enum Sent {
 #[derive(Debug)]
 pub(super) struct Own {
     pub(super) number: u64,
-    open: Option<Open>,
+    pub(super) open: Option<Open>,
     /// Readers that do not get what is written there.
     pub(super) absent: Vec<Absent>,
     /// Records that it gave and that are not in the stream's books yet.
@@ -114,6 +114,9 @@ impl StreamCore {
     }
 
     /// Writes one record. The reader sees it once there are `batch` that it has not seen.
+    ///
+    /// The record is written at one place, and nothing that is not inlined is given it: so the compiler makes it where it is written, not
+    /// in memory of its own to be copied from there.
     #[inline]
     pub(super) fn send<T: Encode + ?Sized>(
         &self,
@@ -123,17 +126,30 @@ impl StreamCore {
         deadline: u64,
     ) -> Result<Sent, Failure> {
         self.check_open()?;
-        if let Some(open) = &mut own.open
-            && open.write(value).is_ok()
-        {
-            own.published += 1;
-            if open.pending() >= batch {
-                open.commit();
-                self.tell();
+        let mut tails = None;
+        loop {
+            let needed = match &mut own.open {
+                Some(open) => match open.write(value) {
+                    Ok(()) => break,
+                    Err(NoRoom { needed }) => needed,
+                },
+                None => Some(0),
+            };
+            if !self.make_room(own, needed, &mut tails, deadline)? {
+                return Ok(Sent::Dropped);
             }
-            return Ok(Sent::Written);
         }
-        self.send_slowly(own, value, batch, deadline)
+        if tails.is_some() {
+            return self.written_in_new_room(own, batch, deadline);
+        }
+        own.published += 1;
+        if let Some(open) = &mut own.open
+            && open.pending() >= batch
+        {
+            open.commit();
+            self.tell();
+        }
+        Ok(Sent::Written)
     }
 
     /// What was written is seen.
@@ -147,13 +163,11 @@ impl StreamCore {
     }
 
     /// A record that has a segment alone, sealed.
-    pub(super) fn alone<T: Encode + ?Sized>(&self, value: &T) -> Result<Arc<Segment>, Failure> {
+    fn alone<T: Encode + ?Sized>(&self, value: &T) -> Result<Arc<Segment>, Failure> {
         self.check_open()?;
         let mut tails = 0;
         loop {
-            let (mut open, segment) = Segment::new(self.stride, 1, tails)
-                .map(Open::new)
-                .ok_or_else(no_memory)?;
+            let (mut open, segment) = self.lone(tails)?;
             match open.write(value) {
                 Ok(()) => {
                     open.seal();
@@ -207,42 +221,47 @@ impl StreamCore {
         });
     }
 
-    /// The open segment is full, or there is none.
+    /// The open segment is full, or there is none: `needed` is what the record takes of tails. The next one has room for `tails`, which is `None` before. False: the record
+    /// is dropped.
     #[cold]
     #[inline(never)]
-    fn send_slowly<T: Encode + ?Sized>(
+    fn make_room(
         &self,
         own: &mut Own,
-        value: &T,
-        batch: u32,
+        needed: Option<u32>,
+        tails: &mut Option<u32>,
         deadline: u64,
-    ) -> Result<Sent, Failure> {
-        if let Policy::Conflate(key) = self.options.policy {
-            return self.send_conflated(own, value, key, deadline);
+    ) -> Result<bool, Failure> {
+        let needed = needed
+            .filter(|needed| *needed <= LARGEST_RECORD)
+            .ok_or_else(too_large)?;
+        let first = tails.is_none();
+        // With what may be between the tails so that each is aligned.
+        let room = tails.unwrap_or_else(|| self.tails());
+        let room = if needed > 0 {
+            room.max(needed.saturating_add(8))
+        } else {
+            room
+        };
+        *tails = Some(room);
+        if let Policy::Conflate(_) = self.options.policy {
+            own.open = Some(self.lone(room)?.0);
+            return Ok(true);
         }
-        if self.telling.load(Ordering::Relaxed) & (DIRECT | MANY) != 0 {
+        if first && self.telling.load(Ordering::Relaxed) & (DIRECT | MANY) != 0 {
             // What is full is so of what nobody was told of.
             self.commit(own);
         }
-        let mut tails = self.tails();
         loop {
-            if let Some(open) = &mut own.open {
-                match open.write(value) {
-                    Ok(()) => break,
-                    Err(NoRoom { needed }) => {
-                        let needed = needed
-                            .filter(|needed| *needed <= LARGEST_RECORD)
-                            .ok_or_else(too_large)?;
-                        tails = tails.max(needed.saturating_add(8));
-                    }
+            match self.next_segment(own, room, deadline)? {
+                Place::Here(open) => {
+                    own.open = Some(open);
+                    return Ok(true);
                 }
-            }
-            match self.next_segment(own, tails, deadline)? {
-                Place::Here(open) => own.open = Some(open),
                 Place::Dropped(reason) => {
                     own.published += 1;
                     own.gap.add(Gap::new(1, reason));
-                    return Ok(Sent::Dropped);
+                    return Ok(false);
                 }
                 Place::Wait => {
                     // What was sealed may be what the reader waits for.
@@ -251,19 +270,43 @@ impl StreamCore {
                 }
             }
         }
-        own.published += 1;
-        if self.options.policy == Policy::Latest {
-            // One record is all that such a segment has.
-            self.settle(&mut lock(&self.queue), own);
-            self.tell_surely();
-        } else if let Some(open) = &mut own.open {
-            if open.pending() >= batch {
-                open.commit();
+    }
+
+    /// A record was written for which there was made room.
+    #[cold]
+    #[inline(never)]
+    fn written_in_new_room(
+        &self,
+        own: &mut Own,
+        batch: u32,
+        deadline: u64,
+    ) -> Result<Sent, Failure> {
+        match self.options.policy {
+            Policy::Conflate(key) => return self.conflate(own, key, deadline),
+            Policy::Latest => {
+                // One record is all that such a segment has.
+                own.published += 1;
+                self.settle(&mut lock(&self.queue), own);
             }
-            // Also what is in the segment before.
-            self.tell_surely();
+            _ => {
+                own.published += 1;
+                if let Some(open) = &mut own.open
+                    && open.pending() >= batch
+                {
+                    open.commit();
+                }
+            }
         }
+        // Also of what is in the segment before.
+        self.tell_surely();
         Ok(Sent::Written)
+    }
+
+    /// A segment for one record, that is in no queue.
+    fn lone(&self, tails: u32) -> Result<(Open, Arc<Segment>), Failure> {
+        Segment::new(self.stride, 1, tails)
+            .map(Open::new)
+            .ok_or_else(no_memory)
     }
 
     pub(super) fn wait(&self, deadline: u64) -> Result<(), Failure> {

@@ -131,7 +131,7 @@ pub struct RequestView<'a> {
 impl wire::Encode for RequestView<'_> {
     type As = Request;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.message.encode(to, at);
         self.delay_ms.encode(to, at + 8);
@@ -141,7 +141,7 @@ impl wire::Encode for RequestView<'_> {
 impl wire::Encode for Request {
     type As = Request;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.as_view().encode(to, at);
     }
@@ -160,7 +160,7 @@ impl wire::Decode for Request {
         <String as wire::Decode>::check(from, at)
     }
 
-    #[inline]
+    #[inline(always)]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> RequestView<'a> {
         RequestView {
             message: <String as wire::Decode>::view(from, at),
@@ -235,7 +235,7 @@ pub struct ResponseView<'a> {
 impl wire::Encode for ResponseView<'_> {
     type As = Response;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.message.encode(to, at);
         self.name.encode(to, at + 8);
@@ -245,7 +245,7 @@ impl wire::Encode for ResponseView<'_> {
 impl wire::Encode for Response {
     type As = Response;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.as_view().encode(to, at);
     }
@@ -265,7 +265,7 @@ impl wire::Decode for Response {
         <String as wire::Decode>::check(from, at + 8)
     }
 
-    #[inline]
+    #[inline(always)]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> ResponseView<'a> {
         ResponseView {
             message: <String as wire::Decode>::view(from, at),
@@ -348,7 +348,7 @@ pub struct ComplexRequestView<'a> {
 impl wire::Encode for ComplexRequestView<'_> {
     type As = ComplexRequest;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.messages.encode(to, at);
         self.tags.encode(to, at + 8);
@@ -360,7 +360,7 @@ impl wire::Encode for ComplexRequestView<'_> {
 impl wire::Encode for ComplexRequest {
     type As = ComplexRequest;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.as_view().encode(to, at);
     }
@@ -386,7 +386,7 @@ impl wire::Decode for ComplexRequest {
         <Option<i64> as wire::Decode>::check(from, at + 32)
     }
 
-    #[inline]
+    #[inline(always)]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> ComplexRequestView<'a> {
         ComplexRequestView {
             messages: <Vec<Request> as wire::Decode>::view(from, at),
@@ -481,7 +481,7 @@ pub struct ComplexResponseView<'a> {
 impl wire::Encode for ComplexResponseView<'_> {
     type As = ComplexResponse;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.summary.encode(to, at);
         self.item_count.encode(to, at + 8);
@@ -492,7 +492,7 @@ impl wire::Encode for ComplexResponseView<'_> {
 impl wire::Encode for ComplexResponse {
     type As = ComplexResponse;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.as_view().encode(to, at);
     }
@@ -513,7 +513,7 @@ impl wire::Decode for ComplexResponse {
         <bool as wire::Decode>::check(from, at + 16)
     }
 
-    #[inline]
+    #[inline(always)]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> ComplexResponseView<'a> {
         ComplexResponseView {
             summary: <String as wire::Decode>::view(from, at),
@@ -587,7 +587,7 @@ pub struct Tick {
 impl wire::Encode for Tick {
     type As = Tick;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         let mut words = [0; 16];
         words[0..4].copy_from_slice(&self.number.to_le_bytes());
@@ -609,7 +609,7 @@ impl wire::Decode for Tick {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> Tick {
         let words_0: [u8; 16] = from.words(at);
         Tick {
@@ -672,7 +672,7 @@ pub enum TimerError {
 impl wire::Encode for TimerError {
     type As = TimerError;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         match self {
             TimerError::NoName => {}
@@ -703,7 +703,7 @@ impl wire::Decode for TimerError {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> TimerError {
         match from.u8(at) {
             0 => TimerError::NoName,

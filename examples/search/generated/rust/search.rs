@@ -151,7 +151,7 @@ pub struct OptionsView<'a> {
 impl wire::Encode for OptionsView<'_> {
     type As = Options;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.fixed.encode(to, at);
         self.ignore_case.encode(to, at + 1);
@@ -164,7 +164,7 @@ impl wire::Encode for OptionsView<'_> {
 impl wire::Encode for Options {
     type As = Options;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.as_view().encode(to, at);
     }
@@ -190,7 +190,7 @@ impl wire::Decode for Options {
         <Vec<String> as wire::Decode>::check(from, at + 4)
     }
 
-    #[inline]
+    #[inline(always)]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> OptionsView<'a> {
         OptionsView {
             fixed: <bool as wire::Decode>::view(from, at),
@@ -309,7 +309,7 @@ pub struct MatchView<'a> {
 impl wire::Encode for MatchView<'_> {
     type As = Match;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.path.encode(to, at);
         let mut words = [0; 16];
@@ -326,7 +326,7 @@ impl wire::Encode for MatchView<'_> {
 impl wire::Encode for Match {
     type As = Match;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.as_view().encode(to, at);
     }
@@ -353,7 +353,7 @@ impl wire::Decode for Match {
         <bool as wire::Decode>::check(from, at + 56)
     }
 
-    #[inline]
+    #[inline(always)]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> MatchView<'a> {
         let words_8: [u8; 16] = from.words(at + 8);
         MatchView {
@@ -481,7 +481,7 @@ pub struct ProgressView<'a> {
 impl wire::Encode for ProgressView<'_> {
     type As = Progress;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         let mut words = [0; 32];
         words[0..8].copy_from_slice(&self.files.to_le_bytes());
@@ -496,7 +496,7 @@ impl wire::Encode for ProgressView<'_> {
 impl wire::Encode for Progress {
     type As = Progress;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.as_view().encode(to, at);
     }
@@ -518,7 +518,7 @@ impl wire::Decode for Progress {
         <Option<String> as wire::Decode>::check(from, at + 32)
     }
 
-    #[inline]
+    #[inline(always)]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> ProgressView<'a> {
         let words_0: [u8; 32] = from.words(at);
         ProgressView {
@@ -622,7 +622,7 @@ pub enum SearchErrorView<'a> {
 impl wire::Encode for SearchErrorView<'_> {
     type As = SearchError;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         match self {
             SearchErrorView::Pattern(value) => {
@@ -643,7 +643,7 @@ impl wire::Encode for SearchErrorView<'_> {
 impl wire::Encode for SearchError {
     type As = SearchError;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.as_view().encode(to, at);
     }
@@ -668,7 +668,7 @@ impl wire::Decode for SearchError {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> SearchErrorView<'a> {
         match from.u8(at) {
             0 => SearchErrorView::Pattern(<String as wire::Decode>::view(from, at + 4)),

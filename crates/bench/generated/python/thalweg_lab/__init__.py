@@ -3,15 +3,7 @@
 
 from .aio import AsyncLab
 from .client import Lab
-from .types import (
-    BytesPayload,
-    ComplexRequest,
-    EchoRequest,
-    EchoResponse,
-    Eight,
-    Event,
-    Match,
-)
+from .types import BytesPayload, ComplexRequest, EchoRequest, EchoResponse, Event, Match
 from .views import EventView, MatchView
 
 __all__ = [
@@ -20,7 +12,6 @@ __all__ = [
     "ComplexRequest",
     "EchoRequest",
     "EchoResponse",
-    "Eight",
     "Event",
     "EventView",
     "Lab",

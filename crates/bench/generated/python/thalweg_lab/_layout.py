@@ -3,15 +3,7 @@
 
 from thalweg import layout
 
-from .types import (
-    BytesPayload,
-    ComplexRequest,
-    EchoRequest,
-    EchoResponse,
-    Eight,
-    Event,
-    Match,
-)
+from .types import BytesPayload, ComplexRequest, EchoRequest, EchoResponse, Event, Match
 
 MATCH = layout.record(
     Match,
@@ -25,30 +17,11 @@ MATCH = layout.record(
     ("text_bytes", 44, layout.option(layout.BYTES, 12, 4, 4)),
     ("cut", 56, layout.BOOL),
 )
-EIGHT = layout.record(
-    Eight,
-    64,
-    8,
-    ("a", 0, layout.U64),
-    ("b", 8, layout.U64),
-    ("c", 16, layout.U64),
-    ("d", 24, layout.U64),
-    ("e", 32, layout.U64),
-    ("f", 40, layout.U64),
-    ("g", 48, layout.U64),
-    ("h", 56, layout.U64),
-)
 EVENT = layout.record(
     Event,
     488,
     8,
-    ("n0", 0, EIGHT),
-    ("n1", 64, EIGHT),
-    ("n2", 128, EIGHT),
-    ("n3", 192, EIGHT),
-    ("n4", 256, EIGHT),
-    ("n5", 320, EIGHT),
-    ("n6", 384, EIGHT),
+    ("words", 0, layout.array_of(layout.U64, 56)),
     ("rest0", 448, layout.U64),
     ("rest1", 456, layout.U64),
     ("rest2", 464, layout.U64),

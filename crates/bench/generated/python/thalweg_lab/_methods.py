@@ -6,7 +6,7 @@ from thalweg import layout
 from . import _layout
 from .views import EventView, MatchView
 
-PACKAGE = layout.Package("thalweg:lab", "0.1.0", 0x8FA04CA67440DB2A)
+PACKAGE = layout.Package("thalweg:lab", "0.1.0", 0xDA2D7BFADCCBB9C4)
 
 NOP = PACKAGE.method(
     "lab.nop",
@@ -32,7 +32,7 @@ GENERATE = PACKAGE.stream_method(
 
 EVENTS = PACKAGE.stream_method(
     "lab.events",
-    (0x4F4395A6E2A20856, 0x8468BB7333CAB117, 0, 0x833800D0EE10520D),
+    (0x4F4395A6E2A20856, 0x26DE68C9DC8573CA, 0, 0xAFEA62F75D7A5CE6),
     (16, (("count", 0, layout.U64), ("batch", 8, layout.U32))),
     _layout.EVENT,
     EventView,

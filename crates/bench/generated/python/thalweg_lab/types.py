@@ -29,31 +29,11 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
-class Eight:
-    """Eight numbers of an event."""
-
-    a: int
-    b: int
-    c: int
-    d: int
-    e: int
-    f: int
-    g: int
-    h: int
-
-
-@dataclass(frozen=True, slots=True)
 class Event:
     """An event of a market's feed: 488 bytes in a slot, as in the benchmark that the lab repeats."""
 
-    n0: Eight
+    words: list[int]
     """The event itself, 448 bytes. The first is its number, the second its kind."""
-    n1: Eight
-    n2: Eight
-    n3: Eight
-    n4: Eight
-    n5: Eight
-    n6: Eight
     rest0: int
     """What the two tails take more where they are on the heap."""
     rest1: int

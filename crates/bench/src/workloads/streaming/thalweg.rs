@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use thalweg_lab::LabService;
-use thalweg_lab::events::event;
+use thalweg_lab::events::{WORDS, event};
 use thalweg_lab::lab::LabClient;
 
 use super::event::Seen;
@@ -40,7 +40,8 @@ impl Streams {
         while let Some(batch) = stream.next_batch(batch, u64::MAX).map_err(failed)? {
             for event in batch.iter() {
                 let tails = event.detail.len() + event.payload.len();
-                seen.add(event.n0.a, event.n0.b, event.n6.h, tails);
+                let words = &event.words;
+                seen.add(words[0], words[1], words[WORDS - 1], tails);
             }
         }
         Ok((began.elapsed(), seen))

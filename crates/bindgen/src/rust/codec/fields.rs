@@ -357,7 +357,7 @@ fn encode_impl(out: &mut String, who: &str, name: &str, body: &str, handles: &st
             impl wire::Encode for {who} {{
                 type As = {name};
 
-                #[inline]
+                #[inline(always)]
                 fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {{
                     {body}
                 }}
@@ -402,7 +402,7 @@ fn functions(
             "#[inline]
             {check}
 
-            #[inline]
+            #[inline(always)]
             fn view<'a>(from: wire::Bytes<'a>, at: u32) -> {of_a} {{
                 {read}
             }}

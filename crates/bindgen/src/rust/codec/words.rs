@@ -1,7 +1,7 @@
 //! Numbers that stand side by side in a record: they are written in one go, and read in one go.
 //!
 //! One by one each would be a place to be found and checked. Of an array whose length is known nothing is left to check. A record of 61 numbers
-//! goes through a stream in 296 instructions in place of 2,673.
+//! went through a stream in 296 instructions in place of 2,673.
 
 use super::super::names::snake;
 use super::super::types::{self, owned};
