@@ -149,7 +149,8 @@ impl Client {
         let instance = self.instance();
         let layouts = &instance.package.methods[method as usize];
         let (deadline, _) = self.until()?;
-        let args = message::encode(params, layouts.params, ARGUMENTS.take())
+        let mut args = ARGUMENTS.take();
+        message::encode_into(params, layouts.params, &mut args)
             .map_err(|error| Code::Argument.because(format!("the arguments: {error}")))?;
         let ended = instance.call_inline(method, &args, deadline);
         if args.capacity() <= SPARE_BYTES {

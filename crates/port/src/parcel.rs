@@ -98,9 +98,9 @@ impl Ending {
 
     /// It ends with `value`, in the memory of the arguments.
     pub(crate) fn answer<T: Encode + ?Sized>(&mut self, code: Code, layout: u64, value: &T) {
-        match message::encode(value, layout, std::mem::take(&mut self.data)) {
-            Ok(data) => {
-                (self.code, self.data) = (code, data);
+        match message::encode_into(value, layout, &mut self.data) {
+            Ok(()) => {
+                self.code = code;
                 self.message.clear();
                 if <T::As as Decode>::HOLDS {
                     value.handles(true);

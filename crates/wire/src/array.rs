@@ -5,7 +5,7 @@ use crate::{Bytes, Checker, Decode, Encode, Encoder, Malformed, Shape};
 impl<T: Encode, const N: usize> Encode for [T; N] {
     type As = [T::As; N];
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut Encoder<'_>, at: u32) {
         T::encode_items(self, to, at);
     }

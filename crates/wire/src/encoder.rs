@@ -29,7 +29,7 @@ pub struct Encoder<'a> {
 
 #[derive(Debug)]
 enum Tails<'a> {
-    Grows(Vec<u8>),
+    Grows(&'a mut Vec<u8>),
     Fixed(&'a mut [u8]),
 }
 
@@ -59,12 +59,8 @@ impl<'a> Encoder<'a> {
     /// A message that grows: header, room for `handles` handles, a root of `root_size` zero bytes. `buffer` is emptied and its memory used.
     ///
     /// The root stands at [`message::root`](crate::message::root)`(handles)`.
-    pub fn message(
-        layout: u64,
-        handles: u32,
-        root_size: u32,
-        mut buffer: Vec<u8>,
-    ) -> Encoder<'static> {
+    #[inline(always)]
+    pub fn message(layout: u64, handles: u32, root_size: u32, buffer: &'a mut Vec<u8>) -> Self {
         let root = crate::message::root(handles);
         let next = u64::from(root) + u64::from(root_size);
         buffer.clear();
@@ -89,7 +85,7 @@ impl<'a> Encoder<'a> {
     /// after the end of the slot. Offsets count from a byte that is aligned to 8.
     ///
     /// Precondition: `slot` is as long as the record's `SIZE`.
-    #[inline]
+    #[inline(always)]
     pub fn fixed(slot: &'a mut [u8], slot_at: u32, tails: &'a mut [u8], tails_at: u32) -> Self {
         slot.fill(0);
         let limit = (u64::from(tails_at) + tails.len() as u64).min(u64::from(MAX_SIZE));
@@ -107,7 +103,7 @@ impl<'a> Encoder<'a> {
     }
 
     /// Something found no room. Writing may go on: it only counts then.
-    #[inline]
+    #[inline(always)]
     pub fn overflowed(&self) -> bool {
         self.impossible || self.next > self.limit
     }
@@ -116,49 +112,38 @@ impl<'a> Encoder<'a> {
     ///
     /// # Errors
     /// It found no room; slot and tail area hold nothing of use.
-    #[inline]
+    #[inline(always)]
     pub fn finish_record(self) -> Result<u32, NoRoom> {
         let used = self.next - u64::from(self.tails_at);
         if self.overflowed() {
-            Err(self.no_room(used))
+            Err(no_room(self.impossible, self.next, used))
         } else {
             Ok(used as u32)
         }
     }
 
-    /// Ends a message.
+    /// Ends a message, which is all that the buffer holds.
     ///
     /// # Errors
-    /// It is larger than [`MAX_SIZE`].
-    pub fn finish_message(self) -> Result<Vec<u8>, NoRoom> {
+    /// It is larger than [`MAX_SIZE`]; the buffer holds nothing of use.
+    #[inline(always)]
+    pub fn finish_message(self) -> Result<(), NoRoom> {
         debug_assert_eq!(
             self.handles_used, self.handles,
             "the table of handles has holes"
         );
         if self.overflowed() {
-            return Err(self.no_room(self.next));
+            return Err(no_room(self.impossible, self.next, self.next));
         }
-        let Tails::Grows(mut bytes) = self.tails else {
+        let Tails::Grows(bytes) = self.tails else {
             return Err(NoRoom { needed: None });
         };
         bytes[0..4].copy_from_slice(&(self.next as u32).to_le_bytes());
-        Ok(bytes)
-    }
-
-    #[cold]
-    fn no_room(&self, needed: u64) -> NoRoom {
-        let possible = !self.impossible && self.next <= u64::from(MAX_SIZE);
-        NoRoom {
-            needed: if possible {
-                u32::try_from(needed).ok()
-            } else {
-                None
-            },
-        }
+        Ok(())
     }
 
     /// The bytes from `at`, if they are inside.
-    #[inline]
+    #[inline(always)]
     fn place(&mut self, at: u32, size: usize) -> Option<&mut [u8]> {
         // The slot first, and by its own length alone: where the compiler knows that, as in a stream, nothing is left of the check. What
         // lies in the tails is past the slot's end.
@@ -175,7 +160,7 @@ impl<'a> Encoder<'a> {
     }
 
     /// Writes these bytes at `at`: numbers that stand side by side.
-    #[inline]
+    #[inline(always)]
     pub fn words<const N: usize>(&mut self, at: u32, bytes: [u8; N]) {
         match self.place(at, N) {
             Some(place) => place.copy_from_slice(&bytes),
@@ -184,31 +169,31 @@ impl<'a> Encoder<'a> {
     }
 
     /// Writes a byte at `at`.
-    #[inline]
+    #[inline(always)]
     pub fn u8(&mut self, at: u32, value: u8) {
         self.words(at, value.to_le_bytes());
     }
 
     /// Writes two bytes at `at`.
-    #[inline]
+    #[inline(always)]
     pub fn u16(&mut self, at: u32, value: u16) {
         self.words(at, value.to_le_bytes());
     }
 
     /// Writes four bytes at `at`.
-    #[inline]
+    #[inline(always)]
     pub fn u32(&mut self, at: u32, value: u32) {
         self.words(at, value.to_le_bytes());
     }
 
     /// Writes eight bytes at `at`.
-    #[inline]
+    #[inline(always)]
     pub fn u64(&mut self, at: u32, value: u64) {
         self.words(at, value.to_le_bytes());
     }
 
     /// Writes a string or `list<u8>`: `{offset, length}` at `at`, the bytes as the next tail.
-    #[inline]
+    #[inline(always)]
     pub fn bytes(&mut self, at: u32, bytes: &[u8]) {
         if bytes.is_empty() {
             return;
@@ -220,8 +205,16 @@ impl<'a> Encoder<'a> {
         }
         let start = offset as usize - self.tails_at as usize;
         match &mut self.tails {
-            Tails::Grows(tails) => tails.extend_from_slice(bytes),
-            Tails::Fixed(tails) => tails[start..start + bytes.len()].copy_from_slice(bytes),
+            Tails::Grows(tails) if bytes.len() <= PIECE => tails.extend_from_slice(bytes),
+            Tails::Grows(tails) => extend(tails, bytes),
+            Tails::Fixed(tails) => {
+                let place = &mut tails[start..start + bytes.len()];
+                if bytes.len() <= PIECE {
+                    place.copy_from_slice(bytes);
+                } else {
+                    copy(place, bytes);
+                }
+            }
         }
         self.u64(at, offset | (bytes.len() as u64) << 32);
     }
@@ -278,5 +271,39 @@ impl<'a> Encoder<'a> {
         }
         self.u64(crate::message::HEADER + 8 * index, handle.0);
         self.u32(at, index);
+    }
+}
+
+/// More is copied in pieces of so many bytes.
+///
+/// A C library's `memcpy` leaves long copies to the processor (`rep movsb`). Some processors take 20 times as long where the target lies up to 31
+/// bytes after the source, multiples of 4,096 aside, and so it is between two large blocks of an allocator: of one the text, of the other
+/// the message, in which the text comes after a header. 64 KiB took 31 us in place of 1.4 (AMD EPYC, glibc 2.36). In pieces it is as fast as the fastest
+/// wherever they lie.
+const PIECE: usize = 2048;
+
+#[cold]
+#[inline(never)]
+fn copy(to: &mut [u8], from: &[u8]) {
+    for (to, from) in to.chunks_mut(PIECE).zip(from.chunks(PIECE)) {
+        to.copy_from_slice(from);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn extend(to: &mut Vec<u8>, from: &[u8]) {
+    to.reserve(from.len());
+    for piece in from.chunks(PIECE) {
+        to.extend_from_slice(piece);
+    }
+}
+
+/// It takes values: a reference to the encoder would keep all of it in memory.
+#[cold]
+fn no_room(impossible: bool, next: u64, needed: u64) -> NoRoom {
+    let possible = !impossible && next <= u64::from(MAX_SIZE);
+    NoRoom {
+        needed: possible.then(|| u32::try_from(needed).ok()).flatten(),
     }
 }

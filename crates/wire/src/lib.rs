@@ -113,6 +113,18 @@ pub trait Encode {
             at = at.wrapping_add(<Self::As as Decode>::SIZE);
         }
     }
+
+    /// Writes the list of `items`: `{offset, length}` at `at`, they as the next tail.
+    #[inline(always)]
+    fn encode_list(items: &[Self], to: &mut Encoder<'_>, at: u32)
+    where
+        Self: Sized,
+    {
+        let (size, align) = (<Self::As as Decode>::SIZE, <Self::As as Decode>::ALIGN);
+        if let Some(first) = to.list(at, items.len(), size, align) {
+            Self::encode_items(items, to, first);
+        }
+    }
 }
 
 /// A type with a flat layout: how large it is, how it is checked, how it is read.
@@ -170,7 +182,7 @@ pub trait Decode: Encode<As = Self> + Sized + 'static {
 impl<T: Encode + ?Sized> Encode for &T {
     type As = T::As;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut Encoder<'_>, at: u32) {
         T::encode(self, to, at);
     }

@@ -220,11 +220,9 @@ impl<T: Decode> DoubleEndedIterator for ListIter<'_, T> {
 impl<T: Encode> Encode for [T] {
     type As = Vec<T::As>;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut Encoder<'_>, at: u32) {
-        if let Some(first) = to.list(at, self.len(), T::As::SIZE, T::As::ALIGN) {
-            T::encode_items(self, to, first);
-        }
+        T::encode_list(self, to, at);
     }
 
     fn handles(&self, given: bool) -> u32 {
@@ -235,7 +233,7 @@ impl<T: Encode> Encode for [T] {
 impl<T: Encode> Encode for Vec<T> {
     type As = Vec<T::As>;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut Encoder<'_>, at: u32) {
         self.as_slice().encode(to, at);
     }
@@ -248,7 +246,7 @@ impl<T: Encode> Encode for Vec<T> {
 impl<T: Decode> Encode for ListView<'_, T> {
     type As = Vec<T>;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut Encoder<'_>, at: u32) {
         if self.is_empty() {
             return;

@@ -19,15 +19,17 @@ pub const fn root(handles: u32) -> u32 {
     HEADER + 8 * handles
 }
 
-/// Writes `value` as a message whose header carries the low half of `layout`, the hash of its type. `buffer` is emptied and its memory used.
+/// Writes `value` as a message whose header carries the low half of `layout`, the hash of its type, into `buffer`, which is emptied and whose memory is
+/// used.
 ///
 /// # Errors
-/// It is larger than [`MAX_SIZE`].
-pub fn encode<T: Encode + ?Sized>(
+/// It is larger than [`MAX_SIZE`]; `buffer` holds nothing of use.
+#[inline(always)]
+pub fn encode_into<T: Encode + ?Sized>(
     value: &T,
     layout: u64,
-    buffer: Vec<u8>,
-) -> Result<Vec<u8>, NoRoom> {
+    buffer: &mut Vec<u8>,
+) -> Result<(), NoRoom> {
     let handles = match <T::As as Decode>::HOLDS {
         true => value.handles(false),
         false => 0,
@@ -35,6 +37,19 @@ pub fn encode<T: Encode + ?Sized>(
     let mut encoder = Encoder::message(layout, handles, <T::As as Decode>::SIZE, buffer);
     value.encode(&mut encoder, root(handles));
     encoder.finish_message()
+}
+
+/// The same where the buffer is handed over and back.
+///
+/// # Errors
+/// It is larger than [`MAX_SIZE`]; the buffer is gone.
+pub fn encode<T: Encode + ?Sized>(
+    value: &T,
+    layout: u64,
+    mut buffer: Vec<u8>,
+) -> Result<Vec<u8>, NoRoom> {
+    encode_into(value, layout, &mut buffer)?;
+    Ok(buffer)
 }
 
 /// A message whose header and table of handles are in order. Its root is not looked at before [`view`](Message::view).

@@ -10,7 +10,7 @@ const fn payload<T: Decode>() -> u32 {
 impl<T: Encode> Encode for Option<T> {
     type As = Option<T::As>;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut Encoder<'_>, at: u32) {
         if let Some(value) = self {
             to.u8(at, 1);

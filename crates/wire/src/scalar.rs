@@ -8,7 +8,7 @@ macro_rules! number {
         impl Encode for $type {
             type As = $type;
 
-            #[inline]
+            #[inline(always)]
             fn encode(&self, to: &mut Encoder<'_>, at: u32) {
                 to.$read(at, <$word>::from_le_bytes(self.to_le_bytes()));
             }
@@ -95,7 +95,7 @@ number!(f64, "f64", 8, u64, u64);
 impl Encode for u8 {
     type As = u8;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut Encoder<'_>, at: u32) {
         to.u8(at, *self);
     }
@@ -105,6 +105,12 @@ impl Encode for u8 {
         if let Some(place) = to.items::<1>(at, items.len()) {
             place.copy_from_slice(items);
         }
+    }
+
+    /// What is copied whole needs no zeros first.
+    #[inline(always)]
+    fn encode_list(items: &[u8], to: &mut Encoder<'_>, at: u32) {
+        to.bytes(at, items);
     }
 }
 
@@ -154,7 +160,7 @@ impl Decode for u8 {
 impl Encode for bool {
     type As = bool;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut Encoder<'_>, at: u32) {
         to.u8(at, u8::from(*self));
     }
@@ -195,7 +201,7 @@ impl Decode for bool {
 impl Encode for char {
     type As = char;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut Encoder<'_>, at: u32) {
         to.u32(at, u32::from(*self));
     }

@@ -5,7 +5,7 @@ use crate::{Bytes, Checker, Decode, Encode, Encoder, Malformed, Rule, Shape};
 impl Encode for str {
     type As = String;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut Encoder<'_>, at: u32) {
         to.bytes(at, self.as_bytes());
     }
@@ -14,7 +14,7 @@ impl Encode for str {
 impl Encode for String {
     type As = String;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut Encoder<'_>, at: u32) {
         to.bytes(at, self.as_bytes());
     }

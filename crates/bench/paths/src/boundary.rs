@@ -32,7 +32,7 @@ pub fn encode_match(count: u64) {
     let mut buffer = Vec::new();
     for n in 0..count {
         let found = view(&contents.get(n));
-        buffer = message::encode(black_box(&found), Match::HASH, buffer).expect("it is small");
+        message::encode_into(black_box(&found), Match::HASH, &mut buffer).expect("it is small");
         black_box(&buffer);
     }
 }

@@ -44,8 +44,7 @@ impl<V: Ours> Codec<V> for Flat {
     }
 
     fn encode(own: &V::Generated, buffer: &mut Vec<u8>) -> usize {
-        let used = std::mem::take(buffer);
-        *buffer = message::encode(own, V::Generated::HASH, used).expect("it is small");
+        message::encode_into(own, V::Generated::HASH, buffer).expect("it is small");
         buffer.len()
     }
 

@@ -6,9 +6,9 @@ use crate::cbor::{Reader, Refused, Rule};
 use crate::describe::{Field, Kind, Number, Type};
 use crate::{Encoder, MAX_SIZE, MAX_UNSIZED};
 
-struct Walk<'a> {
+struct Walk<'a, 'm> {
     from: Reader<'a>,
-    to: Encoder<'static>,
+    to: Encoder<'m>,
     /// Where the next tail begins, and where the message must end: looked at before there is memory for a tail.
     next: u64,
     limit: u64,
@@ -31,18 +31,20 @@ pub(super) fn all(
     if fixed > limit {
         return Err(Untranslated::Limit);
     }
+    let mut message = Vec::new();
     let mut walk = Walk {
         from: Reader::new(bytes),
         next: fixed,
         limit,
-        to: Encoder::message(ty.hash(), 0, ty.size, Vec::new()),
+        to: Encoder::message(ty.hash(), 0, ty.size, &mut message),
     };
     walk.value(ty, root)?;
     walk.from.finish()?;
-    walk.to.finish_message().map_err(|_| Untranslated::Limit)
+    walk.to.finish_message().map_err(|_| Untranslated::Limit)?;
+    Ok(message)
 }
 
-impl<'a> Walk<'a> {
+impl<'a> Walk<'a, '_> {
     /// Takes room for a tail.
     fn take(&mut self, count: usize, size: u32, align: u32) -> Result<(), Untranslated> {
         if count == 0 || size == 0 {
