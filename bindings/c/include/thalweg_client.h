@@ -479,6 +479,16 @@ typedef struct tw_stream {
   tw_handle handle;
 } tw_stream;
 
+/* Whether a batch has the records that the caller was built for, of `size` bytes. */
+static inline uint32_t tw_batch_check(const tw_batch *batch, uint32_t size, tw_error *error) {
+  if (batch->stride < size) {
+    return tw_fail(error, TW_VERSION,
+                   "built for records of %" PRIu32 " bytes, the stream's have %" PRIu32, size,
+                   batch->stride);
+  }
+  return TW_OK;
+}
+
 /* Records that lie ready, at most `max`: see stream_acquire in thalweg.h. `size` is the record's. */
 static inline uint32_t tw_stream_acquire(const tw_stream *stream, uint32_t max,
                                          uint64_t deadline_ns, uint32_t size, tw_batch *batch,
@@ -486,11 +496,11 @@ static inline uint32_t tw_stream_acquire(const tw_stream *stream, uint32_t max,
   uint32_t code;
   memset(batch, 0, sizeof(*batch));
   code = stream->table->stream_acquire(stream->handle, max, deadline_ns, batch, error);
-  if (code == TW_OK && batch->stride < size) {
-    stream->table->stream_release(stream->handle, batch->count, NULL);
-    return tw_fail(error, TW_VERSION,
-                   "built for records of %" PRIu32 " bytes, the stream's have %" PRIu32, size,
-                   batch->stride);
+  if (code == TW_OK) {
+    code = tw_batch_check(batch, size, error);
+    if (code != TW_OK) {
+      stream->table->stream_release(stream->handle, batch->count, NULL);
+    }
   }
   return code;
 }
@@ -516,19 +526,6 @@ static inline uint32_t tw_stream_release(const tw_stream *stream, uint32_t count
 static inline uint32_t tw_stream_arm(const tw_stream *stream, const tw_client *client,
                                      uint64_t token, uint32_t *ready, tw_error *error) {
   return stream->table->stream_arm(stream->handle, client->port, token, ready, error);
-}
-
-/* Gives the records to `callback`, on threads of the service: see stream_subscribe in thalweg.h. `ctx` is the stream's where
- * TW_OK is returned, and else the caller's still. */
-static inline uint32_t tw_stream_subscribe(const tw_stream *stream, tw_stream_callback callback,
-                                           void *ctx, tw_drop_ctx drop_ctx, tw_error *error) {
-  return stream->table->stream_subscribe(stream->handle, callback, ctx, drop_ctx, 0, error);
-}
-
-/* Waits until the callback is over: its last call has returned, and drop_ctx. */
-static inline uint32_t tw_stream_join(const tw_stream *stream, uint64_t deadline_ns,
-                                      tw_error *error) {
-  return stream->table->stream_join(stream->handle, deadline_ns, error);
 }
 
 /* A file descriptor that becomes readable as soon as acquire would not wait; where it would not now, `*ready` is 1 and
@@ -566,5 +563,7 @@ static inline uint32_t tw_stream_close(tw_stream *stream, tw_error *error) {
 static inline const void *tw_batch_at(const tw_batch *batch, uint32_t index) {
   return batch->slots + (size_t)index * batch->stride;
 }
+
+#include "thalweg_subscribe.h"
 
 #endif

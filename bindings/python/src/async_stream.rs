@@ -12,6 +12,7 @@ use crate::gil::GilCell;
 use crate::loop_port::LoopPort;
 use crate::raw_type;
 use crate::reader::{Acquired, Reader};
+use crate::stats::{self, StreamStats};
 use crate::stream::{BATCH, Buffer, check_max};
 
 /// Records that a reader takes before others on the loop get a turn, although more are there: a batch of the usual
@@ -123,10 +124,32 @@ impl AsyncStream {
         self.reader.handle.is_closed()
     }
 
-    /// Records lost so far: overtaken by newer ones, where the stream's policy is `latest`.
+    /// Records lost so far, as the stream's policy has it.
     #[getter]
     fn lost(&self, py: Python<'_>) -> u64 {
         self.reader.lost(py)
+    }
+
+    /// Why the last of them were lost: `TW_GAP_*`; 0 where none were.
+    #[getter]
+    fn gap_reason(&self, py: Python<'_>) -> u32 {
+        self.reader.gap_reason(py)
+    }
+
+    /// Was the object that iterating gave last a record of the control lane?
+    #[getter]
+    fn control(&self) -> bool {
+        self.buffer.is_control()
+    }
+
+    /// A further reader, for another task: it begins with what is written from now on.
+    fn tee(&self, py: Python<'_>) -> PyResult<Self> {
+        self.reader.tee(py).map(Self::new)
+    }
+
+    /// What all streams of this one's method and client did.
+    fn stats(&self, py: Python<'_>) -> PyResult<StreamStats> {
+        stats::of(py, &self.reader.handle)
     }
 
     fn __aenter__<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pyo3::exceptions::{PyIndexError, PyOverflowError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyType};
-use thalweg_capi::abi::TwBatch;
+use thalweg_capi::abi::{TW_BATCH_CONTROL, TwBatch};
 
 use crate::decode::{Decoder, Undecodable};
 use crate::gil::GilCell;
@@ -72,6 +72,11 @@ impl Batch {
     /// How many records.
     pub fn count(&self) -> u32 {
         self.raw.count
+    }
+
+    /// Is it of the control lane?
+    pub fn is_control(&self) -> bool {
+        self.raw.flags & TW_BATCH_CONTROL != 0
     }
 
     /// May it be read?
@@ -219,6 +224,12 @@ impl Batch {
     #[getter]
     fn gap_reason(&self) -> u32 {
         self.raw.gap_reason
+    }
+
+    /// Is it of the control lane: never dropped, before all others, with numbers of its own?
+    #[getter]
+    fn control(&self) -> bool {
+        self.is_control()
     }
 
     fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {

@@ -9,7 +9,7 @@
 //! | one process, one interpreter | `fork`, `interpreter`, `gil` |
 //! | from values to messages and back | `describe`, `kind`, `encode`, `decode`, `message`, `results`, `cbor` |
 //! | calls | `package`, `method`, `completion`; sync: `thread_port`; asyncio: `loop_port`, `pending_call`, `awaitable` |
-//! | streams | `reader`, `batch`, `view`, `columns`, `arrow`, `arrow_data`; sync: `stream`; asyncio: `async_stream` |
+//! | streams | `reader`, `batch`, `stats`, `view`, `columns`, `arrow`, `arrow_data`; sync: `stream`; asyncio: `async_stream` |
 
 mod arrow;
 mod arrow_data;
@@ -41,6 +41,7 @@ mod raw_type;
 mod reader;
 mod resource;
 mod results;
+mod stats;
 mod stream;
 mod thread_port;
 mod view;
@@ -68,5 +69,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<stream::Stream>()?;
     module.add_class::<async_stream::AsyncStream>()?;
     module.add_class::<batch::Batch>()?;
+    module.add_class::<stats::StreamStats>()?;
     Ok(())
 }

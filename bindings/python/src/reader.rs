@@ -42,6 +42,8 @@ pub struct Reader {
     /// A thread or a task waits in here.
     reading: GilCell<bool>,
     lost: GilCell<u64>,
+    /// Why the last of them were.
+    gap_reason: GilCell<u32>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -87,7 +89,27 @@ impl Reader {
             after_pins: GilCell::new(AfterPins::Nothing),
             reading: GilCell::new(false),
             lost: GilCell::new(0),
+            gap_reason: GilCell::new(0),
         }
+    }
+
+    /// A further reader of the same stream.
+    ///
+    /// # Errors
+    /// `thalweg.Closed` where it is closed.
+    pub fn tee(&self, py: Python<'_>) -> PyResult<Self> {
+        let stream = self.handle.number(py)?;
+        let (mut reader, mut error) = (0, errors::blank());
+        let library = self.handle.library;
+        // SAFETY: both pointers are ours.
+        let code =
+            unsafe { (library.table.stream_reader)(stream, &raw mut reader, &raw mut error) };
+        if code != TW_OK {
+            return Err(errors::from_table(py, code, &error));
+        }
+        let owned = Owned::new(library, reader, "the stream");
+        let (element, view) = (Arc::clone(&self.element), self.view.clone());
+        Ok(Self::new(owned, &self.name, element, view))
     }
 
     /// Is `serial` the open batch?
@@ -98,6 +120,18 @@ impl Reader {
     /// Records that were lost so far.
     pub fn lost(&self, py: Python<'_>) -> u64 {
         self.lost.get(py)
+    }
+
+    /// Why the last of them were: `TW_GAP_*`; 0 where none were.
+    pub fn gap_reason(&self, py: Python<'_>) -> u32 {
+        self.gap_reason.get(py)
+    }
+
+    fn count_lost(&self, py: Python<'_>, batch: &TwBatch) {
+        if batch.lost_before > 0 {
+            self.lost.set(py, self.lost.get(py) + batch.lost_before);
+            self.gap_reason.set(py, batch.gap_reason);
+        }
     }
 
     /// One reader at a time, from here to [`Self::end`].
@@ -177,6 +211,7 @@ impl Reader {
                 }
                 _ if self.handle.is_closed() => Ok(Acquired::End),
                 _ => {
+                    self.count_lost(py, &batch);
                     self.close(py);
                     if code == TW_CLOSED {
                         Ok(Acquired::End)
@@ -197,7 +232,7 @@ impl Reader {
         }
         self.open.set(py, serial);
         self.count.set(py, batch.count);
-        self.lost.set(py, self.lost.get(py) + batch.lost_before);
+        self.count_lost(py, &batch);
         Acquired::Batch(batch, serial)
     }
 

@@ -1,7 +1,8 @@
 //! A stream as sync code reads it: object by object, or batch by batch. Waiting releases the GIL.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -12,6 +13,7 @@ use crate::batch::Batch;
 use crate::method::deadline;
 use crate::raw_type;
 use crate::reader::{Acquired, Reader};
+use crate::stats::{self, StreamStats};
 
 /// Records that iterating object by object takes at once. Large enough that a crossing costs little per record, small
 /// enough that the objects stay in a cache.
@@ -19,15 +21,16 @@ pub const BATCH: u32 = 256;
 
 /// Objects that were made of a batch and not handed out yet. Locked with the GIL held and never across code of Python.
 #[derive(Default)]
-pub struct Buffer(Mutex<VecDeque<Py<PyAny>>>);
+pub struct Buffer {
+    objects: Mutex<VecDeque<Py<PyAny>>>,
+    /// They are of the control lane: they come from one batch, which is of one kind.
+    control: AtomicBool,
+}
 
 impl Buffer {
     /// The next object.
     pub fn pop(&self) -> Option<Py<PyAny>> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .pop_front()
+        self.objects().pop_front()
     }
 
     /// Makes objects of a whole batch and releases it.
@@ -35,17 +38,24 @@ impl Buffer {
         let objects = batch.all_objects(py);
         batch.reader.release(py, batch.serial());
         let objects = objects?.into_iter().map(Bound::unbind);
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .extend(objects);
+        self.objects().extend(objects);
+        self.control.store(batch.is_control(), Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Is what was handed out last of the control lane?
+    pub fn is_control(&self) -> bool {
+        self.control.load(Ordering::Relaxed)
     }
 
     /// Drops what is left.
     pub fn clear(&self) {
-        let left = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let left = std::mem::take(&mut *self.objects());
         drop(left);
+    }
+
+    fn objects(&self) -> MutexGuard<'_, VecDeque<Py<PyAny>>> {
+        self.objects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -135,10 +145,32 @@ impl Stream {
         self.reader.handle.is_closed()
     }
 
-    /// Records lost so far: overtaken by newer ones, where the stream's policy is `latest`.
+    /// Records lost so far, as the stream's policy has it.
     #[getter]
     fn lost(&self, py: Python<'_>) -> u64 {
         self.reader.lost(py)
+    }
+
+    /// Why the last of them were lost: `TW_GAP_*`; 0 where none were.
+    #[getter]
+    fn gap_reason(&self, py: Python<'_>) -> u32 {
+        self.reader.gap_reason(py)
+    }
+
+    /// Was the object that iterating gave last a record of the control lane?
+    #[getter]
+    fn control(&self) -> bool {
+        self.buffer.is_control()
+    }
+
+    /// A further reader, for another thread: it begins with what is written from now on.
+    fn tee(&self, py: Python<'_>) -> PyResult<Self> {
+        self.reader.tee(py).map(Self::new)
+    }
+
+    /// What all streams of this one's method and client did.
+    fn stats(&self, py: Python<'_>) -> PyResult<StreamStats> {
+        stats::of(py, &self.reader.handle)
     }
 
     fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {

@@ -9,7 +9,7 @@
 
 #define CONFORMANCE_PACKAGE "thalweg:conformance"
 #define CONFORMANCE_VERSION "0.1.0"
-#define CONFORMANCE_LAYOUT UINT64_C(0x0caebe1ea2965259)
+#define CONFORMANCE_LAYOUT UINT64_C(0x156860244dbc5196)
 
 /* Methods by number: tw_submission.method. */
 enum {
@@ -100,7 +100,14 @@ enum {
   CONFORMANCE_METHOD_LATER = 84,
   CONFORMANCE_METHOD_NEVER_COMES = 85,
   CONFORMANCE_METHOD_SCALE_NEW = 86,
-  CONFORMANCE_METHOD_SCALE_APPLY = 87
+  CONFORMANCE_METHOD_SCALE_APPLY = 87,
+  CONFORMANCE_METHOD_TICKS = 88,
+  CONFORMANCE_METHOD_TICK = 89,
+  CONFORMANCE_METHOD_MARK = 90,
+  CONFORMANCE_METHOD_END_TICKS = 91,
+  CONFORMANCE_METHOD_DROPS_NEWEST = 92,
+  CONFORMANCE_METHOD_DROPS_OLDEST = 93,
+  CONFORMANCE_METHOD_REFUSES = 94
 };
 
 /* ---- Types ----------------------------------------------------------------------------------- */
@@ -1957,9 +1964,37 @@ static inline const tw_expected *conformance_expected(void) {
        UINT64_C(0xc5262531c7b530f8), UINT64_C(0x90e2c2e2269ea6ab),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
        0, 0, NULL},
+      {"conformance.ticks",
+       UINT64_C(0x651bccb0340f0ef8), UINT64_C(0x9a7c28153b5d3c3a),
+       UINT64_C(0x0000000000000000), UINT64_C(0x4d35d3193e8d66f2),
+       0, 0, NULL},
+      {"conformance.tick",
+       UINT64_C(0x5544a970f8b8f1cf), UINT64_C(0x4d2bdf193e8526d1),
+       UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
+       0, 0, NULL},
+      {"conformance.mark",
+       UINT64_C(0xd6cc6ff2c681525a), UINT64_C(0x4d2bdf193e8526d1),
+       UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
+       0, 0, NULL},
+      {"conformance.end-ticks",
+       UINT64_C(0x651bccb0340f0ef8), UINT64_C(0xaf64124c8602484e),
+       UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
+       0, 0, NULL},
+      {"conformance.drops-newest",
+       UINT64_C(0x3bc93270ea6e6686), UINT64_C(0x9a7c28153b5d3c3a),
+       UINT64_C(0x0000000000000000), UINT64_C(0x4d35d3193e8d66f2),
+       0, 0, NULL},
+      {"conformance.drops-oldest",
+       UINT64_C(0x3bc93270ea6e6686), UINT64_C(0x9a7c28153b5d3c3a),
+       UINT64_C(0x0000000000000000), UINT64_C(0x4d35d3193e8d66f2),
+       0, 0, NULL},
+      {"conformance.refuses",
+       UINT64_C(0x3bc93270ea6e6686), UINT64_C(0x9a7c28153b5d3c3a),
+       UINT64_C(0x0000000000000000), UINT64_C(0x4d35d3193e8d66f2),
+       0, 0, NULL},
   };
   static const tw_expected expected = {CONFORMANCE_PACKAGE, CONFORMANCE_VERSION,
-    CONFORMANCE_LAYOUT, methods, 88};
+    CONFORMANCE_LAYOUT, methods, 95};
   return &expected;
 }
 
@@ -2094,6 +2129,38 @@ static inline uint32_t conformance_u64_stream_arm(const conformance_u64_stream *
   return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
 }
 
+/* Takes a stream's records, on threads of the service, one call at a time: see tw_stream_callback in thalweg.h. `batch` is valid until it returns.
+ * The last call has `ending` and no records. Any other result than 0 closes the stream. It must not wait. */
+typedef uint32_t (*conformance_u64_stream_callback)(void *ctx, const conformance_u64_batch *batch,
+                                                    const tw_error *ending);
+
+/* What the core calls. */
+static inline uint32_t conformance_u64_stream_deliver(void *ctx, const tw_batch *batch,
+                                                      const tw_error *ending) {
+  const tw_subscriber *to = (const tw_subscriber *)ctx;
+  conformance_u64_stream_callback callback = (conformance_u64_stream_callback)to->callback;
+  tw_error other;
+  conformance_u64_batch typed;
+  typed.tw = *batch;
+  if (!ending && tw_batch_check(batch, 8, &other) != TW_OK) {
+    typed.tw.count = 0;
+    typed.tw.flags = TW_BATCH_ENDED;
+    callback(to->ctx, &typed, &other);
+    return 1;
+  }
+  return callback(to->ctx, &typed, ending);
+}
+
+/* Gives the records to `callback`, and not to a reader. TW_OK: `drop_ctx`, which may be NULL, is called once, last, whatever happens; else it never is.
+ * tw_stream_join waits for that. */
+static inline uint32_t conformance_u64_stream_subscribe(const conformance_u64_stream *stream,
+                                                        conformance_u64_stream_callback callback,
+                                                        void *ctx, tw_drop_ctx drop_ctx,
+                                                        tw_error *error) {
+  return tw_stream_deliver(&stream->tw, callback ? conformance_u64_stream_deliver : NULL,
+                           (void (*)(void))callback, ctx, drop_ctx, error);
+}
+
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
 static inline uint32_t conformance_u64_stream_close(conformance_u64_stream *stream,
                                                     tw_error *error) {
@@ -2146,6 +2213,39 @@ static inline uint32_t conformance_item_stream_arm(const conformance_item_stream
                                                    uint64_t token, uint32_t *ready,
                                                    tw_error *error) {
   return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
+}
+
+/* Takes a stream's records, on threads of the service, one call at a time: see tw_stream_callback in thalweg.h. `batch` is valid until it returns.
+ * The last call has `ending` and no records. Any other result than 0 closes the stream. It must not wait. */
+typedef uint32_t (*conformance_item_stream_callback)(void *ctx,
+                                                     const conformance_item_batch *batch,
+                                                     const tw_error *ending);
+
+/* What the core calls. */
+static inline uint32_t conformance_item_stream_deliver(void *ctx, const tw_batch *batch,
+                                                       const tw_error *ending) {
+  const tw_subscriber *to = (const tw_subscriber *)ctx;
+  conformance_item_stream_callback callback = (conformance_item_stream_callback)to->callback;
+  tw_error other;
+  conformance_item_batch typed;
+  typed.tw = *batch;
+  if (!ending && tw_batch_check(batch, 40, &other) != TW_OK) {
+    typed.tw.count = 0;
+    typed.tw.flags = TW_BATCH_ENDED;
+    callback(to->ctx, &typed, &other);
+    return 1;
+  }
+  return callback(to->ctx, &typed, ending);
+}
+
+/* Gives the records to `callback`, and not to a reader. TW_OK: `drop_ctx`, which may be NULL, is called once, last, whatever happens; else it never is.
+ * tw_stream_join waits for that. */
+static inline uint32_t conformance_item_stream_subscribe(const conformance_item_stream *stream,
+                                                         conformance_item_stream_callback callback,
+                                                         void *ctx, tw_drop_ctx drop_ctx,
+                                                         tw_error *error) {
+  return tw_stream_deliver(&stream->tw, callback ? conformance_item_stream_deliver : NULL,
+                           (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
@@ -2202,6 +2302,37 @@ static inline uint32_t conformance_sample_stream_arm(const conformance_sample_st
   return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
 }
 
+/* Takes a stream's records, on threads of the service, one call at a time: see tw_stream_callback in thalweg.h. `batch` is valid until it returns.
+ * The last call has `ending` and no records. Any other result than 0 closes the stream. It must not wait. */
+typedef uint32_t (*conformance_sample_stream_callback)(void *ctx,
+                                                       const conformance_sample_batch *batch,
+                                                       const tw_error *ending);
+
+/* What the core calls. */
+static inline uint32_t conformance_sample_stream_deliver(void *ctx, const tw_batch *batch,
+                                                         const tw_error *ending) {
+  const tw_subscriber *to = (const tw_subscriber *)ctx;
+  conformance_sample_stream_callback callback = (conformance_sample_stream_callback)to->callback;
+  tw_error other;
+  conformance_sample_batch typed;
+  typed.tw = *batch;
+  if (!ending && tw_batch_check(batch, 144, &other) != TW_OK) {
+    typed.tw.count = 0;
+    typed.tw.flags = TW_BATCH_ENDED;
+    callback(to->ctx, &typed, &other);
+    return 1;
+  }
+  return callback(to->ctx, &typed, ending);
+}
+
+/* Gives the records to `callback`, and not to a reader. TW_OK: `drop_ctx`, which may be NULL, is called once, last, whatever happens; else it never is.
+ * tw_stream_join waits for that. */
+static inline uint32_t conformance_sample_stream_subscribe(const conformance_sample_stream *stream,
+                                                           conformance_sample_stream_callback callback, void *ctx, tw_drop_ctx drop_ctx, tw_error *error) {
+  return tw_stream_deliver(&stream->tw, callback ? conformance_sample_stream_deliver : NULL,
+                           (void (*)(void))callback, ctx, drop_ctx, error);
+}
+
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
 static inline uint32_t conformance_sample_stream_close(conformance_sample_stream *stream,
                                                        tw_error *error) {
@@ -2254,6 +2385,37 @@ static inline uint32_t conformance_shape_stream_arm(const conformance_shape_stre
                                                     uint64_t token, uint32_t *ready,
                                                     tw_error *error) {
   return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
+}
+
+/* Takes a stream's records, on threads of the service, one call at a time: see tw_stream_callback in thalweg.h. `batch` is valid until it returns.
+ * The last call has `ending` and no records. Any other result than 0 closes the stream. It must not wait. */
+typedef uint32_t (*conformance_shape_stream_callback)(void *ctx,
+                                                      const conformance_shape_batch *batch,
+                                                      const tw_error *ending);
+
+/* What the core calls. */
+static inline uint32_t conformance_shape_stream_deliver(void *ctx, const tw_batch *batch,
+                                                        const tw_error *ending) {
+  const tw_subscriber *to = (const tw_subscriber *)ctx;
+  conformance_shape_stream_callback callback = (conformance_shape_stream_callback)to->callback;
+  tw_error other;
+  conformance_shape_batch typed;
+  typed.tw = *batch;
+  if (!ending && tw_batch_check(batch, 24, &other) != TW_OK) {
+    typed.tw.count = 0;
+    typed.tw.flags = TW_BATCH_ENDED;
+    callback(to->ctx, &typed, &other);
+    return 1;
+  }
+  return callback(to->ctx, &typed, ending);
+}
+
+/* Gives the records to `callback`, and not to a reader. TW_OK: `drop_ctx`, which may be NULL, is called once, last, whatever happens; else it never is.
+ * tw_stream_join waits for that. */
+static inline uint32_t conformance_shape_stream_subscribe(const conformance_shape_stream *stream,
+                                                          conformance_shape_stream_callback callback, void *ctx, tw_drop_ctx drop_ctx, tw_error *error) {
+  return tw_stream_deliver(&stream->tw, callback ? conformance_shape_stream_deliver : NULL,
+                           (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
@@ -10742,6 +10904,576 @@ static inline uint32_t conformance_scale_apply(const conformance_client *client,
   }
   tw_writer_free(&writer);
   return code == TW_OK ? conformance_scale_apply_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.ticks ----------------------------------------------------------------------- */
+
+/* ticks: func() -> stream<u64>
+ *
+ * Numbers that come when `tick` and `mark` are called, until `end-ticks`.
+ *
+ * Where its reader is slow, the writer waits; it holds 8192 records. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_ticks_result {
+  tw_reply reply;
+  conformance_u64_stream ok; /* where TW_OK; yours to close */
+} conformance_ticks_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_ticks_prepare(const conformance_client *client,
+                                                 tw_writer *writer, tw_submission *submission,
+                                                 tw_error *error) {
+  tw_writer_begin(writer, UINT64_C(0x651bccb0340f0ef8), 0, 0);
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_TICKS, "conformance_ticks", submission,
+                    error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_ticks_submit(const conformance_client *client,
+                                                uint64_t deadline_ns, uint64_t token,
+                                                tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_ticks_prepare(client, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_ticks_read(const conformance_client *client,
+                                              tw_completion *completion,
+                                              conformance_ticks_result *result, tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x9a7c28153b5d3c3a), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_ticks", error);
+    }
+    result->ok.tw.table = client->tw.table;
+    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_ticks(const conformance_client *client, uint64_t deadline_ns,
+                                         conformance_ticks_result *result, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_ticks_prepare(client, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_ticks_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.tick ------------------------------------------------------------------------ */
+
+/* tick: func(count: u32) -> u32
+ *
+ * Sends each stream of `ticks` its next `count` numbers, which begin at 0, and says how many streams read. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_tick_result {
+  tw_reply reply;
+  uint32_t ok; /* where TW_OK */
+} conformance_tick_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_tick_prepare(const conformance_client *client, uint32_t count,
+                                                tw_writer *writer, tw_submission *submission,
+                                                tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x5544a970f8b8f1cf), 0, 4);
+  tw_put(writer, root, &count, sizeof(count));
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_TICK, "conformance_tick", submission,
+                    error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_tick_submit(const conformance_client *client, uint32_t count,
+                                               uint64_t deadline_ns, uint64_t token,
+                                               tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_tick_prepare(client, count, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_tick_read(const conformance_client *client,
+                                             tw_completion *completion,
+                                             conformance_tick_result *result, tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x4d2bdf193e8526d1), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_tick", error);
+    }
+    result->ok = *root;
+    tw_reply_release(&result->reply);
+    return TW_OK;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_tick(const conformance_client *client, uint32_t count,
+                                        uint64_t deadline_ns, conformance_tick_result *result,
+                                        tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_tick_prepare(client, count, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_tick_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.mark ------------------------------------------------------------------------ */
+
+/* mark: func(number: u64) -> u32
+ *
+ * Sends each stream of `ticks` this number on its control lane. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_mark_result {
+  tw_reply reply;
+  uint32_t ok; /* where TW_OK */
+} conformance_mark_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_mark_prepare(const conformance_client *client, uint64_t number,
+                                                tw_writer *writer, tw_submission *submission,
+                                                tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0xd6cc6ff2c681525a), 0, 8);
+  tw_put(writer, root, &number, sizeof(number));
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_MARK, "conformance_mark", submission,
+                    error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_mark_submit(const conformance_client *client, uint64_t number,
+                                               uint64_t deadline_ns, uint64_t token,
+                                               tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_mark_prepare(client, number, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_mark_read(const conformance_client *client,
+                                             tw_completion *completion,
+                                             conformance_mark_result *result, tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x4d2bdf193e8526d1), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_mark", error);
+    }
+    result->ok = *root;
+    tw_reply_release(&result->reply);
+    return TW_OK;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_mark(const conformance_client *client, uint64_t number,
+                                        uint64_t deadline_ns, conformance_mark_result *result,
+                                        tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_mark_prepare(client, number, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_mark_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.end-ticks ------------------------------------------------------------------- */
+
+/* end-ticks: func()
+ *
+ * Every stream of `ticks` ends. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_end_ticks_result {
+  tw_reply reply;
+} conformance_end_ticks_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_end_ticks_prepare(const conformance_client *client,
+                                                     tw_writer *writer, tw_submission *submission,
+                                                     tw_error *error) {
+  tw_writer_begin(writer, UINT64_C(0x651bccb0340f0ef8), 0, 0);
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_END_TICKS, "conformance_end_ticks",
+                    submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_end_ticks_submit(const conformance_client *client,
+                                                    uint64_t deadline_ns, uint64_t token,
+                                                    tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_end_ticks_prepare(client, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_end_ticks_read(const conformance_client *client,
+                                                  tw_completion *completion,
+                                                  conformance_end_ticks_result *result,
+                                                  tw_error *error) {
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    tw_reply_release(&result->reply);
+    return TW_OK;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_end_ticks(const conformance_client *client,
+                                             uint64_t deadline_ns,
+                                             conformance_end_ticks_result *result,
+                                             tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_end_ticks_prepare(client, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_end_ticks_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.drops-newest ---------------------------------------------------------------- */
+
+/* drops-newest: func(count: u64) -> stream<u64>
+ *
+ * The numbers from 0 on, `count` of them, all written before anybody reads. A full stream drops its newest.
+ *
+ * Where its reader is slow, new records are dropped and counted; it holds 64. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_drops_newest_result {
+  tw_reply reply;
+  conformance_u64_stream ok; /* where TW_OK; yours to close */
+} conformance_drops_newest_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_drops_newest_prepare(const conformance_client *client,
+                                                        uint64_t count, tw_writer *writer,
+                                                        tw_submission *submission,
+                                                        tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x3bc93270ea6e6686), 0, 8);
+  tw_put(writer, root, &count, sizeof(count));
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_DROPS_NEWEST,
+                    "conformance_drops_newest", submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_drops_newest_submit(const conformance_client *client,
+                                                       uint64_t count, uint64_t deadline_ns,
+                                                       uint64_t token, tw_handle *call,
+                                                       tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_drops_newest_prepare(client, count, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_drops_newest_read(const conformance_client *client,
+                                                     tw_completion *completion,
+                                                     conformance_drops_newest_result *result,
+                                                     tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x9a7c28153b5d3c3a), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_drops_newest", error);
+    }
+    result->ok.tw.table = client->tw.table;
+    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_drops_newest(const conformance_client *client, uint64_t count,
+                                                uint64_t deadline_ns,
+                                                conformance_drops_newest_result *result,
+                                                tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_drops_newest_prepare(client, count, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_drops_newest_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.drops-oldest ---------------------------------------------------------------- */
+
+/* drops-oldest: func(count: u64) -> stream<u64>
+ *
+ * The same; a full stream drops its oldest.
+ *
+ * Where its reader is slow, the oldest records are dropped and counted; it holds 64. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_drops_oldest_result {
+  tw_reply reply;
+  conformance_u64_stream ok; /* where TW_OK; yours to close */
+} conformance_drops_oldest_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_drops_oldest_prepare(const conformance_client *client,
+                                                        uint64_t count, tw_writer *writer,
+                                                        tw_submission *submission,
+                                                        tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x3bc93270ea6e6686), 0, 8);
+  tw_put(writer, root, &count, sizeof(count));
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_DROPS_OLDEST,
+                    "conformance_drops_oldest", submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_drops_oldest_submit(const conformance_client *client,
+                                                       uint64_t count, uint64_t deadline_ns,
+                                                       uint64_t token, tw_handle *call,
+                                                       tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_drops_oldest_prepare(client, count, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_drops_oldest_read(const conformance_client *client,
+                                                     tw_completion *completion,
+                                                     conformance_drops_oldest_result *result,
+                                                     tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x9a7c28153b5d3c3a), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_drops_oldest", error);
+    }
+    result->ok.tw.table = client->tw.table;
+    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_drops_oldest(const conformance_client *client, uint64_t count,
+                                                uint64_t deadline_ns,
+                                                conformance_drops_oldest_result *result,
+                                                tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_drops_oldest_prepare(client, count, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_drops_oldest_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.refuses --------------------------------------------------------------------- */
+
+/* refuses: func(count: u64) -> stream<u64>
+ *
+ * The same; a full stream refuses, and the service throws away what was refused and says so.
+ *
+ * Where its reader is slow, the writer is refused; it holds 64 records. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_refuses_result {
+  tw_reply reply;
+  conformance_u64_stream ok; /* where TW_OK; yours to close */
+} conformance_refuses_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_refuses_prepare(const conformance_client *client,
+                                                   uint64_t count, tw_writer *writer,
+                                                   tw_submission *submission, tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x3bc93270ea6e6686), 0, 8);
+  tw_put(writer, root, &count, sizeof(count));
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_REFUSES, "conformance_refuses",
+                    submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_refuses_submit(const conformance_client *client, uint64_t count,
+                                                  uint64_t deadline_ns, uint64_t token,
+                                                  tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_refuses_prepare(client, count, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_refuses_read(const conformance_client *client,
+                                                tw_completion *completion,
+                                                conformance_refuses_result *result,
+                                                tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x9a7c28153b5d3c3a), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_refuses", error);
+    }
+    result->ok.tw.table = client->tw.table;
+    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_refuses(const conformance_client *client, uint64_t count,
+                                           uint64_t deadline_ns,
+                                           conformance_refuses_result *result, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_refuses_prepare(client, count, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_refuses_read(client, &completion, result, error) : code;
 }
 
 /* ---- What the service asks of its host ------------------------------------------------------- */

@@ -28,7 +28,7 @@ use thalweg::wire::{self, Decode as _};
 pub const PACKAGE: port::Package = port::Package {
     name: "thalweg:conformance",
     version: "0.1.0",
-    layout: 0x0cae_be1e_a296_5259,
+    layout: 0x1568_6024_4dbc_5196,
     methods: &[
         port::Method {
             name: "conformance.echo-bool",
@@ -1191,6 +1191,95 @@ pub const PACKAGE: port::Package = port::Package {
                 "record{self:borrow<scale>,",
                 "counter:borrow<counter>}\nown<counter>\n\n"
             ),
+        },
+        port::Method {
+            name: "conformance.ticks",
+            params: 0x651b_ccb0_340f_0ef8,
+            ok: 0x9a7c_2815_3b5d_3c3a,
+            error: 0,
+            element: 0x4d35_d319_3e8d_66f2,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: Some(port::StreamOptions {
+                policy: port::Policy::Block,
+                capacity: 8192,
+            }),
+            description: "record{}\nstream<u64>\n\nu64",
+        },
+        port::Method {
+            name: "conformance.tick",
+            params: 0x5544_a970_f8b8_f1cf,
+            ok: 0x4d2b_df19_3e85_26d1,
+            error: 0,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{count:u32}\nu32\n\n",
+        },
+        port::Method {
+            name: "conformance.mark",
+            params: 0xd6cc_6ff2_c681_525a,
+            ok: 0x4d2b_df19_3e85_26d1,
+            error: 0,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{number:u64}\nu32\n\n",
+        },
+        port::Method {
+            name: "conformance.end-ticks",
+            params: 0x651b_ccb0_340f_0ef8,
+            ok: 0xaf64_124c_8602_484e,
+            error: 0,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{}\n_\n\n",
+        },
+        port::Method {
+            name: "conformance.drops-newest",
+            params: 0x3bc9_3270_ea6e_6686,
+            ok: 0x9a7c_2815_3b5d_3c3a,
+            error: 0,
+            element: 0x4d35_d319_3e8d_66f2,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: Some(port::StreamOptions {
+                policy: port::Policy::DropNewest,
+                capacity: 64,
+            }),
+            description: "record{count:u64}\nstream<u64>\n\nu64",
+        },
+        port::Method {
+            name: "conformance.drops-oldest",
+            params: 0x3bc9_3270_ea6e_6686,
+            ok: 0x9a7c_2815_3b5d_3c3a,
+            error: 0,
+            element: 0x4d35_d319_3e8d_66f2,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: Some(port::StreamOptions {
+                policy: port::Policy::DropOldest,
+                capacity: 64,
+            }),
+            description: "record{count:u64}\nstream<u64>\n\nu64",
+        },
+        port::Method {
+            name: "conformance.refuses",
+            params: 0x3bc9_3270_ea6e_6686,
+            ok: 0x9a7c_2815_3b5d_3c3a,
+            error: 0,
+            element: 0x4d35_d319_3e8d_66f2,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: Some(port::StreamOptions {
+                policy: port::Policy::Fail,
+                capacity: 64,
+            }),
+            description: "record{count:u64}\nstream<u64>\n\nu64",
         },
     ],
     imports: &[
@@ -4472,6 +4561,35 @@ pub trait Conformance: Sized + Send + 'static {
 
     /// Multiplies by `by`.
     fn scale(&mut self, call: &port::Call, by: u64) -> Self::Scale;
+
+    /// Numbers that come when `tick` and `mark` are called, until `end-ticks`.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
+    fn ticks(&mut self, call: &port::Call) -> port::StreamReader<u64>;
+
+    /// Sends each stream of `ticks` its next `count` numbers, which begin at 0, and says how many streams read.
+    fn tick(&mut self, call: &port::Call, count: u32) -> u32;
+
+    /// Sends each stream of `ticks` this number on its control lane.
+    fn mark(&mut self, call: &port::Call, number: u64) -> u32;
+
+    /// Every stream of `ticks` ends.
+    fn end_ticks(&mut self, call: &port::Call);
+
+    /// The numbers from 0 on, `count` of them, all written before anybody reads. A full stream drops its newest.
+    ///
+    /// Where its reader is slow, new records are dropped and counted; it holds 64.
+    fn drops_newest(&mut self, call: &port::Call, count: u64) -> port::StreamReader<u64>;
+
+    /// The same; a full stream drops its oldest.
+    ///
+    /// Where its reader is slow, the oldest records are dropped and counted; it holds 64.
+    fn drops_oldest(&mut self, call: &port::Call, count: u64) -> port::StreamReader<u64>;
+
+    /// The same; a full stream refuses, and the service throws away what was refused and says so.
+    ///
+    /// Where its reader is slow, the writer is refused; it holds 64 records.
+    fn refuses(&mut self, call: &port::Call, count: u64) -> port::StreamReader<u64>;
 }
 
 /// A number that is kept.
@@ -4607,6 +4725,13 @@ impl<S: Conformance> port::Service for ConformanceServer<S> {
             85 => self.serve_never_comes(incoming),
             86 => self.serve_scale(incoming),
             87 => self.serve_scale_method_apply(incoming),
+            88 => self.serve_ticks(incoming),
+            89 => self.serve_tick(incoming),
+            90 => self.serve_mark(incoming),
+            91 => self.serve_end_ticks(incoming),
+            92 => self.serve_drops_newest(incoming),
+            93 => self.serve_drops_oldest(incoming),
+            94 => self.serve_refuses(incoming),
             other => unreachable!("the core passes on methods of the package alone, not {other}"),
         }
     }
@@ -5490,6 +5615,69 @@ impl<S: Conformance> ConformanceServer<S> {
         let result = self_.apply(incoming.call(), counter);
         incoming.reply_own::<S::Counter>(result)
     }
+
+    fn serve_ticks(&mut self, incoming: port::Incoming) {
+        match incoming.params::<()>() {
+            Ok(()) => {}
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.ticks(incoming.call());
+        incoming.reply_stream(result)
+    }
+
+    fn serve_tick(&mut self, incoming: port::Incoming) {
+        let (count,) = match incoming.params::<(u32,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.tick(incoming.call(), count);
+        incoming.reply(&result)
+    }
+
+    fn serve_mark(&mut self, incoming: port::Incoming) {
+        let (number,) = match incoming.params::<(u64,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.mark(incoming.call(), number);
+        incoming.reply(&result)
+    }
+
+    fn serve_end_ticks(&mut self, incoming: port::Incoming) {
+        match incoming.params::<()>() {
+            Ok(()) => {}
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        self.0.end_ticks(incoming.call());
+        incoming.reply(&());
+    }
+
+    fn serve_drops_newest(&mut self, incoming: port::Incoming) {
+        let (count,) = match incoming.params::<(u64,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.drops_newest(incoming.call(), count);
+        incoming.reply_stream(result)
+    }
+
+    fn serve_drops_oldest(&mut self, incoming: port::Incoming) {
+        let (count,) = match incoming.params::<(u64,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.drops_oldest(incoming.call(), count);
+        incoming.reply_stream(result)
+    }
+
+    fn serve_refuses(&mut self, incoming: port::Incoming) {
+        let (count,) = match incoming.params::<(u64,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.refuses(incoming.call(), count);
+        incoming.reply_stream(result)
+    }
 }
 
 /// The functions of `conformance` that run on the caller's thread: `Conformance::Inline`.
@@ -6242,6 +6430,60 @@ impl ConformanceClient {
     pub fn scale(&self, by: u64) -> port::Pending<ScaleClient, port::NoError> {
         self.client
             .call(86, &(by,), |reply| reply.own().map(ScaleClient::new))
+    }
+
+    /// Numbers that come when `tick` and `mark` are called, until `end-ticks`.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
+    pub fn ticks(&self) -> port::Pending<port::StreamReader<u64>, port::NoError> {
+        self.client.call(88, &(), |reply| reply.stream::<u64>())
+    }
+
+    /// Sends each stream of `ticks` its next `count` numbers, which begin at 0, and says how many streams read.
+    pub fn tick(&self, count: u32) -> port::Pending<u32, port::NoError> {
+        self.client
+            .call(89, &(count,), |reply| reply.value::<u32>())
+    }
+
+    /// Sends each stream of `ticks` this number on its control lane.
+    pub fn mark(&self, number: u64) -> port::Pending<u32, port::NoError> {
+        self.client
+            .call(90, &(number,), |reply| reply.value::<u32>())
+    }
+
+    /// Every stream of `ticks` ends.
+    pub fn end_ticks(&self) -> port::Pending<(), port::NoError> {
+        self.client.call(91, &(), |reply| reply.value::<()>())
+    }
+
+    /// The numbers from 0 on, `count` of them, all written before anybody reads. A full stream drops its newest.
+    ///
+    /// Where its reader is slow, new records are dropped and counted; it holds 64.
+    pub fn drops_newest(
+        &self,
+        count: u64,
+    ) -> port::Pending<port::StreamReader<u64>, port::NoError> {
+        self.client
+            .call(92, &(count,), |reply| reply.stream::<u64>())
+    }
+
+    /// The same; a full stream drops its oldest.
+    ///
+    /// Where its reader is slow, the oldest records are dropped and counted; it holds 64.
+    pub fn drops_oldest(
+        &self,
+        count: u64,
+    ) -> port::Pending<port::StreamReader<u64>, port::NoError> {
+        self.client
+            .call(93, &(count,), |reply| reply.stream::<u64>())
+    }
+
+    /// The same; a full stream refuses, and the service throws away what was refused and says so.
+    ///
+    /// Where its reader is slow, the writer is refused; it holds 64 records.
+    pub fn refuses(&self, count: u64) -> port::Pending<port::StreamReader<u64>, port::NoError> {
+        self.client
+            .call(94, &(count,), |reply| reply.stream::<u64>())
     }
 }
 

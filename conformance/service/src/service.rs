@@ -13,7 +13,7 @@ use thalweg::port::{FutureReader, Held};
 use thalweg::queue::clock;
 use thalweg::runtime::wait;
 use thalweg::wire::{Decode, Encode};
-use thalweg::{Call, CallError, Code, StreamReader, Task};
+use thalweg::{Call, CallError, Code, StreamReader, StreamWriter, Task};
 
 /// How often what waits looks whether it was cancelled. Only a service of tests may wait so.
 const LOOK: Duration = Duration::from_millis(1);
@@ -26,7 +26,12 @@ const ANSWERED: Duration = Duration::from_millis(200);
 pub struct Echo {
     counters: Arc<AtomicU32>,
     running: Arc<AtomicU32>,
+    ticking: Vec<Ticking>,
 }
+
+/// A stream of `ticks`, and its next number.
+#[derive(Debug)]
+struct Ticking(StreamWriter<u64>, u64);
 
 /// One more for as long as it lives.
 struct Running(Arc<AtomicU32>);
@@ -57,6 +62,19 @@ fn stream_of<T: Encode<As = T> + Decode>(
             }
         }
     });
+    reader
+}
+
+/// Nobody can have closed it yet.
+fn send_all(writer: &StreamWriter<u64>, count: u64) {
+    let sent = (0..count).try_for_each(|number| writer.send(&number).map(drop));
+    sent.expect("a stream that nobody closed");
+}
+
+/// A stream into which `write` writes before anybody can read.
+fn written(call: &Call, write: impl FnOnce(&StreamWriter<u64>)) -> StreamReader<u64> {
+    let (writer, reader) = call.stream();
+    write(&writer);
     reader
 }
 
@@ -139,6 +157,13 @@ impl ConformanceInline for Here {
 
     fn panic_here(&self, message: String) -> u32 {
         panic!("{message}")
+    }
+}
+
+impl Echo {
+    /// How many streams of `ticks` there are.
+    fn reading(&self) -> u32 {
+        u32::try_from(self.ticking.len()).expect("fewer streams than handles")
     }
 }
 
@@ -437,5 +462,50 @@ impl Conformance for Echo {
             by,
             counters: Arc::clone(&self.counters),
         }
+    }
+
+    fn ticks(&mut self, call: &Call) -> StreamReader<u64> {
+        let (writer, reader) = call.stream();
+        self.ticking.push(Ticking(writer, 0));
+        reader
+    }
+
+    fn tick(&mut self, _: &Call, count: u32) -> u32 {
+        self.ticking.retain_mut(|Ticking(writer, next)| {
+            let numbers = *next..*next + u64::from(count);
+            *next = numbers.end;
+            numbers
+                .into_iter()
+                .all(|number| writer.send(&number).is_ok())
+        });
+        self.reading()
+    }
+
+    fn mark(&mut self, _: &Call, number: u64) -> u32 {
+        self.ticking
+            .retain(|Ticking(writer, _)| writer.control(&number).is_ok());
+        self.reading()
+    }
+
+    fn end_ticks(&mut self, _: &Call) {
+        self.ticking.clear();
+    }
+
+    fn drops_newest(&mut self, call: &Call, count: u64) -> StreamReader<u64> {
+        written(call, |writer| send_all(writer, count))
+    }
+
+    fn drops_oldest(&mut self, call: &Call, count: u64) -> StreamReader<u64> {
+        written(call, |writer| send_all(writer, count))
+    }
+
+    fn refuses(&mut self, call: &Call, count: u64) -> StreamReader<u64> {
+        written(call, |writer| {
+            for number in 0..count {
+                if writer.send(&number).is_err() {
+                    writer.lost(1);
+                }
+            }
+        })
     }
 }

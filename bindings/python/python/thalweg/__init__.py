@@ -24,7 +24,15 @@ from thalweg._errors import (
     WouldPark,
 )
 from thalweg._future import AsyncFuture, Future
-from thalweg._native import ABI, AsyncStream, Batch, Stream, View, __version__
+from thalweg._native import (
+    ABI,
+    AsyncStream,
+    Batch,
+    Stream,
+    StreamStats,
+    View,
+    __version__,
+)
 from thalweg._native import Resource as Held
 from thalweg._results import Err, Ok, Some
 
@@ -55,6 +63,7 @@ __all__ = [
     "Some",
     "Stale",
     "Stream",
+    "StreamStats",
     "TimedOut",
     "VersionMismatch",
     "View",

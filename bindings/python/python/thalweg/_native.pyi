@@ -87,7 +87,20 @@ class Stream(Generic[_T_co, _V_co]):
         """Was it closed, or has it ended?"""
     @property
     def lost(self) -> int:
-        """Records lost so far: overtaken by newer ones, where the policy is `latest`."""
+        """Records lost so far, as the stream's policy has it."""
+    @property
+    def gap_reason(self) -> int:
+        """Why the last of them were lost: `TW_GAP_*` of `thalweg.h`; 0 where none were."""
+    @property
+    def control(self) -> bool:
+        """Was the object that iterating gave last a record of the control lane?"""
+    def tee(self) -> Self:
+        """A further reader, with a place, losses and numbers of its own.
+
+        It begins with what is written from now on.
+        """
+    def stats(self) -> StreamStats:
+        """What all streams of this one's method did since its client was opened."""
     def __enter__(self) -> Self: ...
     def __exit__(
         self,
@@ -117,7 +130,20 @@ class AsyncStream(Generic[_T_co, _V_co]):
         """Was it closed, or has it ended?"""
     @property
     def lost(self) -> int:
-        """Records lost so far: overtaken by newer ones, where the policy is `latest`."""
+        """Records lost so far, as the stream's policy has it."""
+    @property
+    def gap_reason(self) -> int:
+        """Why the last of them were lost: `TW_GAP_*` of `thalweg.h`; 0 where none were."""
+    @property
+    def control(self) -> bool:
+        """Was the object that iterating gave last a record of the control lane?"""
+    def tee(self) -> Self:
+        """A further reader, with a place, losses and numbers of its own.
+
+        It begins with what is written from now on.
+        """
+    def stats(self) -> StreamStats:
+        """What all streams of this one's method did since its client was opened."""
     def __aenter__(self) -> Awaitable[Self]: ...
     def __aexit__(
         self,
@@ -126,6 +152,54 @@ class AsyncStream(Generic[_T_co, _V_co]):
         trace: TracebackType | None,
         /,
     ) -> Awaitable[None]: ...
+
+@final
+class StreamStats:
+    """What the streams of a client's method did since the client was opened, in records.
+
+    Once the writers are gone `published` is the sum of `delivered`, `lost`, `undelivered` and
+    `occupancy`.
+    """
+
+    @property
+    def streams(self) -> int:
+        """How many there were."""
+    @property
+    def published(self) -> int:
+        """Records that writers gave."""
+    @property
+    def delivered(self) -> int:
+        """Records that were in a batch."""
+    @property
+    def undelivered(self) -> int:
+        """Records that lay in a stream that was closed."""
+    @property
+    def occupancy(self) -> int:
+        """Records that lie in open streams now."""
+    @property
+    def lost(self) -> list[int]:
+        """Records lost, by reason: the number of `gap_reason` is the place."""
+    @property
+    def high_water(self) -> int:
+        """The most places that one stream had taken, by whole segments."""
+    @property
+    def control(self) -> int:
+        """Records of the control lane that were in a batch."""
+    @property
+    def wakes(self) -> int:
+        """How often a writer woke a reader."""
+    @property
+    def parks(self) -> int:
+        """How often a reader asked to be woken."""
+    @property
+    def waits(self) -> int:
+        """How often a writer found no room and waited."""
+    @property
+    def faults(self) -> int:
+        """Streams that ended neither regularly nor by a close."""
+    @property
+    def age(self) -> list[int]:
+        """Segments whose first record was taken 2^i ns or more after they were begun."""
 
 @final
 class Batch(Generic[_T_co, _V_co]):
@@ -174,6 +248,9 @@ class Batch(Generic[_T_co, _V_co]):
     @property
     def gap_reason(self) -> int:
         """Why they were lost: `TW_GAP_*` of `thalweg.h`; 0 where nothing was."""
+    @property
+    def control(self) -> bool:
+        """Is it of the control lane: never dropped, before all others, with numbers of its own?"""
     def __enter__(self) -> Self: ...
     def __exit__(
         self,

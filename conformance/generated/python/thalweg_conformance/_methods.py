@@ -8,7 +8,7 @@ from . import _layout
 from .types import Point
 from .views import ItemView, SampleView
 
-PACKAGE = layout.Package("thalweg:conformance", "0.1.0", 0x0CAEBE1EA2965259)
+PACKAGE = layout.Package("thalweg:conformance", "0.1.0", 0x156860244DBC5196)
 
 ECHO_BOOL = PACKAGE.method(
     "conformance.echo-bool",
@@ -733,6 +733,59 @@ SCALE_APPLY = PACKAGE.resource_method(
     "conformance.[method]scale.apply",
     (0xC5262531C7B530F8, 0x90E2C2E2269EA6AB, 0, 0),
     (8, (("self_", 0, layout.BORROW), ("counter", 4, layout.BORROW))),
+)
+
+TICKS = PACKAGE.stream_method(
+    "conformance.ticks",
+    (0x651BCCB0340F0EF8, 0x9A7C28153B5D3C3A, 0, 0x4D35D3193E8D66F2),
+    (0, ()),
+    layout.U64,
+    None,
+)
+
+TICK = PACKAGE.method(
+    "conformance.tick",
+    (0x5544A970F8B8F1CF, 0x4D2BDF193E8526D1, 0, 0),
+    (4, (("count", 0, layout.U32),)),
+    layout.U32,
+)
+
+MARK = PACKAGE.method(
+    "conformance.mark",
+    (0xD6CC6FF2C681525A, 0x4D2BDF193E8526D1, 0, 0),
+    (8, (("number", 0, layout.U64),)),
+    layout.U32,
+)
+
+END_TICKS = PACKAGE.method(
+    "conformance.end-ticks",
+    (0x651BCCB0340F0EF8, 0xAF64124C8602484E, 0, 0),
+    (0, ()),
+    None,
+)
+
+DROPS_NEWEST = PACKAGE.stream_method(
+    "conformance.drops-newest",
+    (0x3BC93270EA6E6686, 0x9A7C28153B5D3C3A, 0, 0x4D35D3193E8D66F2),
+    (8, (("count", 0, layout.U64),)),
+    layout.U64,
+    None,
+)
+
+DROPS_OLDEST = PACKAGE.stream_method(
+    "conformance.drops-oldest",
+    (0x3BC93270EA6E6686, 0x9A7C28153B5D3C3A, 0, 0x4D35D3193E8D66F2),
+    (8, (("count", 0, layout.U64),)),
+    layout.U64,
+    None,
+)
+
+REFUSES = PACKAGE.stream_method(
+    "conformance.refuses",
+    (0x3BC93270EA6E6686, 0x9A7C28153B5D3C3A, 0, 0x4D35D3193E8D66F2),
+    (8, (("count", 0, layout.U64),)),
+    layout.U64,
+    None,
 )
 
 PACKAGE.asks(

@@ -802,3 +802,62 @@ class AsyncConformance(thalweg.AsyncClient):
     async def scale(self, by: int, *, timeout: float | None = None) -> AsyncScale:
         """Multiplies by `by`."""
         return await _methods.SCALE.start_make(AsyncScale, self, timeout, by)
+
+    async def ticks(
+        self,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.AsyncStream[int, int]:
+        """Numbers that come when `tick` and `mark` are called, until `end-ticks`.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
+        return await _methods.TICKS.start(self, timeout)
+
+    async def tick(self, count: int, *, timeout: float | None = None) -> int:
+        """Sends each stream of `ticks` its next `count` numbers, which begin at 0, and says how many streams read."""
+        return await _methods.TICK.start(self, timeout, count)
+
+    async def mark(self, number: int, *, timeout: float | None = None) -> int:
+        """Sends each stream of `ticks` this number on its control lane."""
+        return await _methods.MARK.start(self, timeout, number)
+
+    async def end_ticks(self, *, timeout: float | None = None) -> None:
+        """Every stream of `ticks` ends."""
+        return await _methods.END_TICKS.start(self, timeout)
+
+    async def drops_newest(
+        self,
+        count: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.AsyncStream[int, int]:
+        """The numbers from 0 on, `count` of them, all written before anybody reads. A full stream drops its newest.
+
+        Where its reader is slow, new records are dropped and counted; it holds 64.
+        """
+        return await _methods.DROPS_NEWEST.start(self, timeout, count)
+
+    async def drops_oldest(
+        self,
+        count: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.AsyncStream[int, int]:
+        """The same; a full stream drops its oldest.
+
+        Where its reader is slow, the oldest records are dropped and counted; it holds 64.
+        """
+        return await _methods.DROPS_OLDEST.start(self, timeout, count)
+
+    async def refuses(
+        self,
+        count: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.AsyncStream[int, int]:
+        """The same; a full stream refuses, and the service throws away what was refused and says so.
+
+        Where its reader is slow, the writer is refused; it holds 64 records.
+        """
+        return await _methods.REFUSES.start(self, timeout, count)

@@ -727,3 +727,58 @@ class Conformance(thalweg.Client):
     def scale(self, by: int, *, timeout: float | None = None) -> Scale:
         """Multiplies by `by`."""
         return _methods.SCALE.make(Scale, self, timeout, by)
+
+    def ticks(self, *, timeout: float | None = None) -> thalweg.Stream[int, int]:
+        """Numbers that come when `tick` and `mark` are called, until `end-ticks`.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
+        return _methods.TICKS.call(self, timeout)
+
+    def tick(self, count: int, *, timeout: float | None = None) -> int:
+        """Sends each stream of `ticks` its next `count` numbers, which begin at 0, and says how many streams read."""
+        return _methods.TICK.call(self, timeout, count)
+
+    def mark(self, number: int, *, timeout: float | None = None) -> int:
+        """Sends each stream of `ticks` this number on its control lane."""
+        return _methods.MARK.call(self, timeout, number)
+
+    def end_ticks(self, *, timeout: float | None = None) -> None:
+        """Every stream of `ticks` ends."""
+        return _methods.END_TICKS.call(self, timeout)
+
+    def drops_newest(
+        self,
+        count: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.Stream[int, int]:
+        """The numbers from 0 on, `count` of them, all written before anybody reads. A full stream drops its newest.
+
+        Where its reader is slow, new records are dropped and counted; it holds 64.
+        """
+        return _methods.DROPS_NEWEST.call(self, timeout, count)
+
+    def drops_oldest(
+        self,
+        count: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.Stream[int, int]:
+        """The same; a full stream drops its oldest.
+
+        Where its reader is slow, the oldest records are dropped and counted; it holds 64.
+        """
+        return _methods.DROPS_OLDEST.call(self, timeout, count)
+
+    def refuses(
+        self,
+        count: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.Stream[int, int]:
+        """The same; a full stream refuses, and the service throws away what was refused and says so.
+
+        Where its reader is slow, the writer is refused; it holds 64 records.
+        """
+        return _methods.REFUSES.call(self, timeout, count)

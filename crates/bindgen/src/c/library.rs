@@ -281,6 +281,32 @@ static inline uint32_t @stream@_arm(const @stream@ *stream, const @client@ *clie
   return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
 }
 
+/* Takes a stream's records, on threads of the service, one call at a time: see tw_stream_callback in thalweg.h. `batch` is valid until it returns.
+ * The last call has `ending` and no records. Any other result than 0 closes the stream. It must not wait. */
+typedef uint32_t (*@stream@_callback)(void *ctx, const @batch@ *batch, const tw_error *ending);
+
+/* What the core calls. */
+static inline uint32_t @stream@_deliver(void *ctx, const tw_batch *batch, const tw_error *ending) {
+  const tw_subscriber *to = (const tw_subscriber *)ctx;
+  @stream@_callback callback = (@stream@_callback)to->callback;
+  tw_error other;
+  @batch@ typed;
+  typed.tw = *batch;
+  if (!ending && tw_batch_check(batch, @size@, &other) != TW_OK) {
+    typed.tw.count = 0;
+    typed.tw.flags = TW_BATCH_ENDED;
+    callback(to->ctx, &typed, &other);
+    return 1;
+  }
+  return callback(to->ctx, &typed, ending);
+}
+
+/* Gives the records to `callback`, and not to a reader. TW_OK: `drop_ctx`, which may be NULL, is called once, last, whatever happens; else it never is.
+ * tw_stream_join waits for that. */
+static inline uint32_t @stream@_subscribe(const @stream@ *stream, @stream@_callback callback, void *ctx, tw_drop_ctx drop_ctx, tw_error *error) {
+  return tw_stream_deliver(&stream->tw, callback ? @stream@_deliver : NULL, (void (*)(void))callback, ctx, drop_ctx, error);
+}
+
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
 static inline uint32_t @stream@_close(@stream@ *stream, tw_error *error) {
   return tw_stream_close(&stream->tw, error);

@@ -185,7 +185,15 @@ impl<'a> Plan<'a> {
             stream.name = names.claim(&format!("{stem}_stream"));
             stream.batch = names.claim(&format!("{stem}_batch"));
             stream.at = names.claim(&format!("{stem}_batch_at"));
-            for function in ["acquire", "release", "arm", "close"] {
+            for function in [
+                "acquire",
+                "release",
+                "arm",
+                "callback",
+                "deliver",
+                "subscribe",
+                "close",
+            ] {
                 names.claim(&format!("{stem}_stream_{function}"));
             }
         }

@@ -268,6 +268,37 @@ static inline uint32_t echo_tick_stream_arm(const echo_tick_stream *stream,
   return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
 }
 
+/* Takes a stream's records, on threads of the service, one call at a time: see tw_stream_callback in thalweg.h. `batch` is valid until it returns.
+ * The last call has `ending` and no records. Any other result than 0 closes the stream. It must not wait. */
+typedef uint32_t (*echo_tick_stream_callback)(void *ctx, const echo_tick_batch *batch,
+                                              const tw_error *ending);
+
+/* What the core calls. */
+static inline uint32_t echo_tick_stream_deliver(void *ctx, const tw_batch *batch,
+                                                const tw_error *ending) {
+  const tw_subscriber *to = (const tw_subscriber *)ctx;
+  echo_tick_stream_callback callback = (echo_tick_stream_callback)to->callback;
+  tw_error other;
+  echo_tick_batch typed;
+  typed.tw = *batch;
+  if (!ending && tw_batch_check(batch, 16, &other) != TW_OK) {
+    typed.tw.count = 0;
+    typed.tw.flags = TW_BATCH_ENDED;
+    callback(to->ctx, &typed, &other);
+    return 1;
+  }
+  return callback(to->ctx, &typed, ending);
+}
+
+/* Gives the records to `callback`, and not to a reader. TW_OK: `drop_ctx`, which may be NULL, is called once, last, whatever happens; else it never is.
+ * tw_stream_join waits for that. */
+static inline uint32_t echo_tick_stream_subscribe(const echo_tick_stream *stream,
+                                                  echo_tick_stream_callback callback, void *ctx,
+                                                  tw_drop_ctx drop_ctx, tw_error *error) {
+  return tw_stream_deliver(&stream->tw, callback ? echo_tick_stream_deliver : NULL,
+                           (void (*)(void))callback, ctx, drop_ctx, error);
+}
+
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
 static inline uint32_t echo_tick_stream_close(echo_tick_stream *stream, tw_error *error) {
   return tw_stream_close(&stream->tw, error);

@@ -345,6 +345,38 @@ static inline uint32_t search_progress_stream_arm(const search_progress_stream *
   return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
 }
 
+/* Takes a stream's records, on threads of the service, one call at a time: see tw_stream_callback in thalweg.h. `batch` is valid until it returns.
+ * The last call has `ending` and no records. Any other result than 0 closes the stream. It must not wait. */
+typedef uint32_t (*search_progress_stream_callback)(void *ctx, const search_progress_batch *batch,
+                                                    const tw_error *ending);
+
+/* What the core calls. */
+static inline uint32_t search_progress_stream_deliver(void *ctx, const tw_batch *batch,
+                                                      const tw_error *ending) {
+  const tw_subscriber *to = (const tw_subscriber *)ctx;
+  search_progress_stream_callback callback = (search_progress_stream_callback)to->callback;
+  tw_error other;
+  search_progress_batch typed;
+  typed.tw = *batch;
+  if (!ending && tw_batch_check(batch, 48, &other) != TW_OK) {
+    typed.tw.count = 0;
+    typed.tw.flags = TW_BATCH_ENDED;
+    callback(to->ctx, &typed, &other);
+    return 1;
+  }
+  return callback(to->ctx, &typed, ending);
+}
+
+/* Gives the records to `callback`, and not to a reader. TW_OK: `drop_ctx`, which may be NULL, is called once, last, whatever happens; else it never is.
+ * tw_stream_join waits for that. */
+static inline uint32_t search_progress_stream_subscribe(const search_progress_stream *stream,
+                                                        search_progress_stream_callback callback,
+                                                        void *ctx, tw_drop_ctx drop_ctx,
+                                                        tw_error *error) {
+  return tw_stream_deliver(&stream->tw, callback ? search_progress_stream_deliver : NULL,
+                           (void (*)(void))callback, ctx, drop_ctx, error);
+}
+
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
 static inline uint32_t search_progress_stream_close(search_progress_stream *stream,
                                                     tw_error *error) {
@@ -396,6 +428,38 @@ static inline uint32_t search_match_stream_arm(const search_match_stream *stream
                                                const search_client *client, uint64_t token,
                                                uint32_t *ready, tw_error *error) {
   return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
+}
+
+/* Takes a stream's records, on threads of the service, one call at a time: see tw_stream_callback in thalweg.h. `batch` is valid until it returns.
+ * The last call has `ending` and no records. Any other result than 0 closes the stream. It must not wait. */
+typedef uint32_t (*search_match_stream_callback)(void *ctx, const search_match_batch *batch,
+                                                 const tw_error *ending);
+
+/* What the core calls. */
+static inline uint32_t search_match_stream_deliver(void *ctx, const tw_batch *batch,
+                                                   const tw_error *ending) {
+  const tw_subscriber *to = (const tw_subscriber *)ctx;
+  search_match_stream_callback callback = (search_match_stream_callback)to->callback;
+  tw_error other;
+  search_match_batch typed;
+  typed.tw = *batch;
+  if (!ending && tw_batch_check(batch, 64, &other) != TW_OK) {
+    typed.tw.count = 0;
+    typed.tw.flags = TW_BATCH_ENDED;
+    callback(to->ctx, &typed, &other);
+    return 1;
+  }
+  return callback(to->ctx, &typed, ending);
+}
+
+/* Gives the records to `callback`, and not to a reader. TW_OK: `drop_ctx`, which may be NULL, is called once, last, whatever happens; else it never is.
+ * tw_stream_join waits for that. */
+static inline uint32_t search_match_stream_subscribe(const search_match_stream *stream,
+                                                     search_match_stream_callback callback,
+                                                     void *ctx, tw_drop_ctx drop_ctx,
+                                                     tw_error *error) {
+  return tw_stream_deliver(&stream->tw, callback ? search_match_stream_deliver : NULL,
+                           (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
