@@ -5,8 +5,37 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#include "values.h"
+
+static const char *scenario;
+static int failures = 0;
 static json_t *verdicts = NULL;
 static int reported_failures = 0;
+
+/* Something is not as the scenario says. */
+static inline void fail(const char *what, const char *detail) {
+  fprintf(stderr, "%s: %s: %s\n", scenario, what, detail);
+  failures++;
+}
+
+/* An ending: its code's name, or one of several, and a part of its message. */
+static inline void check_ending(const json_t *step, uint32_t code, uint32_t regular,
+                                const char *message) {
+  const json_t *wanted = json_object_get(step, "ends");
+  const char *part = json_string_value(json_object_get(step, "message"));
+  size_t i = 0;
+  if (wanted ? !is_name(wanted, tw_code_name(code)) : code != regular) {
+    while (i < json_array_size(wanted) && !is_name(json_array_get(wanted, i), tw_code_name(code))) {
+      i++;
+    }
+    if (i == json_array_size(wanted)) {
+      fail("ended otherwise", tw_code_name(code));
+    }
+  }
+  if (part && !strstr(message, part)) {
+    fail("another message", message);
+  }
+}
 
 /* NULL where the file cannot be read, which is said. */
 static inline json_t *load_scenarios(const char *path) {
@@ -19,11 +48,11 @@ static inline json_t *load_scenarios(const char *path) {
   return scenarios;
 }
 
-/* A scenario has ended, and there were `failures` in all so far. */
-static inline void report_scenario(const char *name, int failures) {
+/* The scenario has ended. */
+static inline void report_scenario(void) {
   const char *verdict = failures == reported_failures ? "ok" : "failed";
   reported_failures = failures;
-  json_array_append_new(verdicts, json_pack("{s:s, s:s}", "name", name, "verdict", verdict));
+  json_array_append_new(verdicts, json_pack("{s:s, s:s}", "name", scenario, "verdict", verdict));
 }
 
 /* Writes the report and says how it went; the program's status. */

@@ -48,6 +48,48 @@ typedef struct kept {
   tw_resource resource;
 } kept;
 
+#define MOST_KEPT 16
+
+typedef struct all_kept {
+  kept all[MOST_KEPT];
+  size_t count;
+} all_kept;
+
+static inline bool is_name(const json_t *json, const char *name) {
+  return json_is_string(json) && strcmp(json_string_value(json), name) == 0;
+}
+
+/* Closes the one of this name, or all. Stale is what was given away. */
+static inline void drop_resource(all_kept *kept, const char *name) {
+  size_t i;
+  for (i = kept->count; i-- > 0;) {
+    if (!name || strcmp(kept->all[i].name, name) == 0) {
+      tw_resource_close(&kept->all[i].resource, NULL);
+    }
+  }
+  kept->count = name ? kept->count : 0;
+}
+
+/* Under a name; one that had it before is closed. */
+static inline void keep_resource(all_kept *kept, const char *name, const tw_table *table,
+                                 tw_handle handle) {
+  size_t i = 0;
+  while (i < kept->count && strcmp(kept->all[i].name, name) != 0) {
+    i++;
+  }
+  if (i == MOST_KEPT) {
+    abort();
+  }
+  if (i == kept->count) {
+    kept->count++;
+  } else {
+    tw_resource_close(&kept->all[i].resource, NULL);
+  }
+  kept->all[i].name = name;
+  kept->all[i].resource.table = table;
+  kept->all[i].resource.handle = handle;
+}
+
 typedef struct given {
   const json_t *params;
   const kept *kept;

@@ -1,35 +1,21 @@
 """Runs `scenarios.json` with the generated package, from sync code and on asyncio."""
 
-import asyncio
 import contextlib
 import inspect
 import json
-import math
-import os
-import signal
 import time
 import typing
 from collections.abc import Iterator
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import pytest
 import thalweg
-from oracle import AsyncBook, Book
-from thalweg_conformance import AsyncConformance, Conformance, Failure, _methods
+from faces import ROOT, AsyncFace, CancelNow, Face, Seen, Step, SyncFace
+from thalweg_conformance import Failure, _methods
 from values import class_name, constant, named, raised, value
 
-ROOT = Path(__file__).parents[2]
-LIBRARIES = Path(os.environ.get("THALWEG_TEST_LIBRARIES", ROOT / "target" / "debug"))
-LIBRARY = LIBRARIES / "libthalweg_conformance.so"
 SCENARIOS = json.loads((ROOT / "conformance" / "scenarios.json").read_text())
-
-Step = dict[str, Any]
-
-
-class CancelNow(Exception):
-    """How a call ends that the caller cancelled."""
-
 
 ENDINGS: dict[str, tuple[type[Exception], ...]] = {
     "error": (thalweg.ServiceError,),
@@ -38,74 +24,26 @@ ENDINGS: dict[str, tuple[type[Exception], ...]] = {
 }
 
 
-class SyncFace:
-    """The client for sync code: a signal handler that raises is how a call is cancelled."""
-
-    def __init__(self) -> None:
-        self.client: Any = Conformance.open(LIBRARY, host=Book())
-
-    def call(self, method: Any, arguments: list[Any], step: Step) -> Any:
-        def handler(number: int, frame: object) -> None:
-            raise CancelNow
-
-        before = signal.signal(signal.SIGALRM, handler)
-        signal.setitimer(signal.ITIMER_REAL, step.get("cancel_after_ms", 0) / 1000)
-        try:
-            return method(*arguments, timeout=step.get("timeout_ms", math.inf) / 1000)
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before)
-
-    def read(self, stream: Any, into: list[Any], take: int) -> None:
-        for element in stream:
-            into.append(element)
-            if len(into) == take:
-                break
-
-    def close(self) -> None:
-        self.client.close()
-
-
-class AsyncFace:
-    """The client for asyncio: to cancel a call is to cancel its task."""
-
-    def __init__(self) -> None:
-        self.loop = asyncio.new_event_loop()
-        self.client: Any = AsyncConformance.open(LIBRARY, host=AsyncBook())
-
-    def call(self, method: Any, arguments: list[Any], step: Step) -> Any:
-        seconds = step.get("timeout_ms", math.inf) / 1000
-        task = self.loop.create_task(method(*arguments, timeout=seconds))
-        if "cancel_after_ms" in step:
-            self.loop.call_later(step["cancel_after_ms"] / 1000, task.cancel)
-        try:
-            return self.loop.run_until_complete(task)
-        except asyncio.CancelledError:
-            raise CancelNow from None
-
-    def read(self, stream: Any, into: list[Any], take: int) -> None:
-        async def read() -> None:
-            async for element in stream:
-                into.append(element)
-                if len(into) == take:
-                    break
-
-        self.loop.run_until_complete(read())
-
-    def close(self) -> None:
-        self.client.close()
-        self.loop.close()
-
-
-Face = SyncFace | AsyncFace
-
-
 def run(face: Face, kept: dict[str, Any], step: Step) -> None:
     """One step, again and again where it says `within_ms`."""
     if "drop" in step:
         kept.pop(step["drop"]).close()
     elif "close" in step:
         face.client.close()
+    elif "open" in step:
+        face.client.close()
+        face.open()
+    elif "repeat" in step:
+        for one in step["steps"] * step["repeat"]:
+            run(face, kept, one)
+    elif "start" in step:
+        for _ in range(step.get("times", 1)):
+            start(face, kept, step)
+    elif "await" in step:
+        for started, begun, method in kept.pop(step["await"]):
+            finish(face, kept, begun, method, partial(face.end, started))
+    elif "call" not in step:
+        stream_step(face, kept, step)
     else:
         deadline = time.monotonic() + step.get("within_ms", 0) / 1000
         while time.monotonic() < deadline:
@@ -118,36 +56,77 @@ def run(face: Face, kept: dict[str, Any], step: Step) -> None:
 
 def call(face: Face, kept: dict[str, Any], step: Step) -> None:
     """A call, and all that is said about it."""
-    method, arguments, hints = prepare(face, kept, step)
+    method, arguments = prepare(face, kept, step)
     if "arguments" in step:
         name = constant(step["call"].rpartition("]")[2].replace(".", "-"))
         message = getattr(_methods, name).message(*arguments)
         assert message.hex() == step["arguments"]
-    stream, seen = step.get("stream"), list[Any]()
+    finish(face, kept, step, method, lambda: face.call(method, arguments, step))
+
+
+def start(face: Face, kept: dict[str, Any], step: Step) -> None:
+    """A call that is left in flight."""
+    method, arguments = prepare(face, kept, step)
+    started = (face.start(method, arguments, step), step, method)
+    kept.setdefault(step["start"], []).append(started)
+
+
+def finish(face: Face, kept: dict[str, Any], step: Step, method: Any, end: Any) -> None:
+    """What came of a call: `end` gives its result."""
     result, ended = None, None
     try:
-        result = face.call(method, arguments, step)
+        result = end()
         result = getattr(result, "stream", result)
-        if stream is not None:
-            face.read(result, seen, stream.get("take", -1))
-            if "take" in stream:
-                result.close()
     except Exception as error:
         # Without its frames, which would keep it, and with it what it holds.
         ended = error.with_traceback(None)
-    check_ending(step if stream is None else stream, ended)
+    hint = typing.get_type_hints(method)["return"]
+    if "stream" in step and ended is None:
+        read(face, result, typing.get_args(hint)[0], step["stream"])
+        return
+    check_ending(step.get("stream", step), ended)
     if "bind" in step:
         kept[step["bind"]] = result
     if "ok" in step:
-        assert repr(result) == repr(value(hints["return"], step["ok"]))
-    if stream is not None:
-        element = typing.get_args(hints["return"])[0]
-        lost = result.lost if result is not None else 0
-        check_elements(stream, seen, lost, element)
+        assert repr(result) == repr(value(hint, step["ok"]))
+
+
+def read(face: Face, stream: Any, hint: Any, expected: Step) -> None:
+    """Reads a stream, and all that is said about it."""
+    seen, ended = Seen(expected.get("take", -1)), None
+    try:
+        face.read(stream, seen)
+        if "take" in expected:
+            stream.close()
+    except Exception as error:
+        ended = error.with_traceback(None)
+    check_ending(expected, ended)
+    for key, came in (("elements", seen.all), ("controls", seen.controls)):
+        if key in expected:
+            assert came == [value(hint, item) for item in expected[key]]
+    count, lost = len(seen.all), stream.lost
+    assert count == expected.get("count", count)
+    assert count + lost == expected.get("total", count + lost)
+    assert stream.gap_reason == expected.get("gap", stream.gap_reason)
+    for key, place in (("first", 0), ("last", -1)):
+        assert key not in expected or seen.all[place] == value(hint, expected[key])
+
+
+def stream_step(face: Face, kept: dict[str, Any], step: Step) -> None:
+    """A step about a stream that is kept: of numbers. There are no callbacks: what comes is read later."""
+    if "read" in step:
+        read(face, kept.pop(step["read"]), int, step["stream"])
+    elif "tee" in step:
+        kept[step["bind"]] = kept[step["tee"]].tee()
+    elif "stats" in step:
+        stats = kept[step["stats"]].stats()
+        for key in step.keys() - {"stats"}:
+            came = getattr(stats, key)
+            assert (sum(came) if key == "lost" else came) == step[key], key
 
 
 def prepare(face: Face, kept: dict[str, Any], step: Step) -> Any:
-    """The method, its arguments, and its hints."""
+    """The method and its arguments."""
     kind, _, name = step["call"].rpartition("]")
     given, target = step.get("params", []), face.client
     if kind == "[method":
@@ -160,29 +139,24 @@ def prepare(face: Face, kept: dict[str, Any], step: Step) -> Any:
         inspect.signature(method).parameters, given, strict=False
     ):
         arguments.append(value(hints[parameter], named(kept, item)))
-    return method, arguments, hints
+    return method, arguments
 
 
 def check_ending(expected: Step, ended: Exception | None) -> None:
-    name = expected.get("ends", "error" if "error" in expected else "ok")
-    if name == "ok":
+    names = expected.get("ends", "error" if "error" in expected else "ok")
+    names = names if isinstance(names, list) else [names]
+    if ended is None or names == ["ok"]:
         if ended is not None:
             raise ended
+        assert "ok" in names
         return
-    classes = ENDINGS.get(name) or getattr(thalweg, class_name(name))
+    classes = tuple[type[Exception], ...]()
+    for name in set(names) - {"ok"}:
+        classes += ENDINGS.get(name) or (getattr(thalweg, class_name(name)),)
     assert isinstance(ended, classes)
     assert expected.get("message", "") in str(ended)
     if expected.get("error") is not None:
         assert repr(ended) == repr(raised(Failure, expected["error"]))
-
-
-def check_elements(stream: Step, seen: list[Any], lost: int, hint: Any) -> None:
-    if "elements" in stream:
-        assert seen == [value(hint, item) for item in stream["elements"]]
-    assert len(seen) == stream.get("count", len(seen))
-    assert len(seen) + lost == stream.get("total", len(seen) + lost)
-    for key, place in (("first", 0), ("last", -1)):
-        assert key not in stream or seen[place] == value(hint, stream[key])
 
 
 @pytest.fixture(params=[SyncFace, AsyncFace], ids=["sync", "asyncio"])

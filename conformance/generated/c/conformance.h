@@ -9,7 +9,7 @@
 
 #define CONFORMANCE_PACKAGE "thalweg:conformance"
 #define CONFORMANCE_VERSION "0.1.0"
-#define CONFORMANCE_LAYOUT UINT64_C(0x156860244dbc5196)
+#define CONFORMANCE_LAYOUT UINT64_C(0x227c109e3e51db66)
 
 /* Methods by number: tw_submission.method. */
 enum {
@@ -107,7 +107,8 @@ enum {
   CONFORMANCE_METHOD_END_TICKS = 91,
   CONFORMANCE_METHOD_DROPS_NEWEST = 92,
   CONFORMANCE_METHOD_DROPS_OLDEST = 93,
-  CONFORMANCE_METHOD_REFUSES = 94
+  CONFORMANCE_METHOD_REFUSES = 94,
+  CONFORMANCE_METHOD_WAITING = 95
 };
 
 /* ---- Types ----------------------------------------------------------------------------------- */
@@ -1992,9 +1993,13 @@ static inline const tw_expected *conformance_expected(void) {
        UINT64_C(0x3bc93270ea6e6686), UINT64_C(0x9a7c28153b5d3c3a),
        UINT64_C(0x0000000000000000), UINT64_C(0x4d35d3193e8d66f2),
        0, 0, NULL},
+      {"conformance.waiting",
+       UINT64_C(0x651bccb0340f0ef8), UINT64_C(0x4d2bdf193e8526d1),
+       UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
+       0, 0, NULL},
   };
   static const tw_expected expected = {CONFORMANCE_PACKAGE, CONFORMANCE_VERSION,
-    CONFORMANCE_LAYOUT, methods, 95};
+    CONFORMANCE_LAYOUT, methods, 96};
   return &expected;
 }
 
@@ -11474,6 +11479,86 @@ static inline uint32_t conformance_refuses(const conformance_client *client, uin
   }
   tw_writer_free(&writer);
   return code == TW_OK ? conformance_refuses_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.waiting --------------------------------------------------------------------- */
+
+/* waiting: func() -> u32
+ *
+ * How many calls of `never` are under way. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_waiting_result {
+  tw_reply reply;
+  uint32_t ok; /* where TW_OK */
+} conformance_waiting_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_waiting_prepare(const conformance_client *client,
+                                                   tw_writer *writer, tw_submission *submission,
+                                                   tw_error *error) {
+  tw_writer_begin(writer, UINT64_C(0x651bccb0340f0ef8), 0, 0);
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_WAITING, "conformance_waiting",
+                    submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_waiting_submit(const conformance_client *client,
+                                                  uint64_t deadline_ns, uint64_t token,
+                                                  tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_waiting_prepare(client, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_waiting_read(const conformance_client *client,
+                                                tw_completion *completion,
+                                                conformance_waiting_result *result,
+                                                tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x4d2bdf193e8526d1), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_waiting", error);
+    }
+    result->ok = *root;
+    tw_reply_release(&result->reply);
+    return TW_OK;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_waiting(const conformance_client *client, uint64_t deadline_ns,
+                                           conformance_waiting_result *result, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_waiting_prepare(client, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_waiting_read(client, &completion, result, error) : code;
 }
 
 /* ---- What the service asks of its host ------------------------------------------------------- */

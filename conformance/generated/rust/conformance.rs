@@ -28,7 +28,7 @@ use thalweg::wire::{self, Decode as _};
 pub const PACKAGE: port::Package = port::Package {
     name: "thalweg:conformance",
     version: "0.1.0",
-    layout: 0x1568_6024_4dbc_5196,
+    layout: 0x227c_109e_3e51_db66,
     methods: &[
         port::Method {
             name: "conformance.echo-bool",
@@ -1280,6 +1280,17 @@ pub const PACKAGE: port::Package = port::Package {
                 capacity: 64,
             }),
             description: "record{count:u64}\nstream<u64>\n\nu64",
+        },
+        port::Method {
+            name: "conformance.waiting",
+            params: 0x651b_ccb0_340f_0ef8,
+            ok: 0x4d2b_df19_3e85_26d1,
+            error: 0,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{}\nu32\n\n",
         },
     ],
     imports: &[
@@ -4590,6 +4601,9 @@ pub trait Conformance: Sized + Send + 'static {
     ///
     /// Where its reader is slow, the writer is refused; it holds 64 records.
     fn refuses(&mut self, call: &port::Call, count: u64) -> port::StreamReader<u64>;
+
+    /// How many calls of `never` are under way.
+    fn waiting(&mut self, call: &port::Call) -> u32;
 }
 
 /// A number that is kept.
@@ -4732,6 +4746,7 @@ impl<S: Conformance> port::Service for ConformanceServer<S> {
             92 => self.serve_drops_newest(incoming),
             93 => self.serve_drops_oldest(incoming),
             94 => self.serve_refuses(incoming),
+            95 => self.serve_waiting(incoming),
             other => unreachable!("the core passes on methods of the package alone, not {other}"),
         }
     }
@@ -5678,6 +5693,15 @@ impl<S: Conformance> ConformanceServer<S> {
         let result = self.0.refuses(incoming.call(), count);
         incoming.reply_stream(result)
     }
+
+    fn serve_waiting(&mut self, incoming: port::Incoming) {
+        match incoming.params::<()>() {
+            Ok(()) => {}
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.waiting(incoming.call());
+        incoming.reply(&result)
+    }
 }
 
 /// The functions of `conformance` that run on the caller's thread: `Conformance::Inline`.
@@ -6484,6 +6508,11 @@ impl ConformanceClient {
     pub fn refuses(&self, count: u64) -> port::Pending<port::StreamReader<u64>, port::NoError> {
         self.client
             .call(94, &(count,), |reply| reply.stream::<u64>())
+    }
+
+    /// How many calls of `never` are under way.
+    pub fn waiting(&self) -> port::Pending<u32, port::NoError> {
+        self.client.call(95, &(), |reply| reply.value::<u32>())
     }
 }
 

@@ -26,6 +26,7 @@ const ANSWERED: Duration = Duration::from_millis(200);
 pub struct Echo {
     counters: Arc<AtomicU32>,
     running: Arc<AtomicU32>,
+    waiting: Arc<AtomicU32>,
     ticking: Vec<Ticking>,
 }
 
@@ -302,7 +303,11 @@ impl Conformance for Echo {
     }
 
     fn never(&mut self, _: &Call) -> Task<()> {
-        Task::new(|call| wait_until(call, u64::MAX))
+        let waiting = Running::new(&self.waiting);
+        Task::new(move |call| {
+            let _waiting = waiting;
+            wait_until(call, u64::MAX);
+        })
     }
 
     fn sleep(&mut self, _: &Call, milliseconds: u32) -> Task<u32> {
@@ -507,5 +512,9 @@ impl Conformance for Echo {
                 }
             }
         })
+    }
+
+    fn waiting(&mut self, _: &Call) -> u32 {
+        self.waiting.load(Ordering::Relaxed)
     }
 }

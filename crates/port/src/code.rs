@@ -137,3 +137,8 @@ impl fmt::Display for Failure {
 }
 
 impl std::error::Error for Failure {}
+
+/// How what a closed client had under way ends.
+pub(crate) fn client_closed() -> Failure {
+    Code::Cancelled.because("the client was closed")
+}

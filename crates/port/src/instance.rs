@@ -13,7 +13,7 @@ use thalweg_queue::quiet::lock;
 use thalweg_runtime::{Handle, Run, wait};
 
 use crate::call::{Call, CallCore, CallRef, To, caught, is_past};
-use crate::code::{Code, Failure};
+use crate::code::{self, Code, Failure};
 use crate::handles::{self, Object};
 use crate::host::HostPlace;
 use crate::incoming::Incoming;
@@ -338,12 +338,21 @@ impl Instance {
         lock(&self.streams).push(stream);
     }
 
+    /// Of a client that is closed. Again and beside another is harmless.
+    fn end_streams(&self) {
+        let streams = lock(&self.streams).all();
+        streams
+            .iter()
+            .for_each(|stream| stream.end(code::client_closed()));
+    }
+
     /// Ends its calls and streams as cancelled, and drops the service, on its actor.
     pub fn close(self: &Arc<Self>) {
         if self.is_forked() || !self.life.close() {
             return;
         }
-        let why = || Code::Cancelled.because("the client was closed");
+        // Before a writer hears that it is to stop: a stream whose last writer went first would have ended well.
+        self.end_streams();
         let spare = std::mem::take(&mut *lock(&self.spare.0));
         for (calls, _) in spare {
             calls.retire();
@@ -354,13 +363,11 @@ impl Instance {
         };
         for call in calls.iter().filter_map(Weak::upgrade) {
             if let Some(call) = CallRef::enter_any(&call) {
-                call.stop(why());
+                call.stop(code::client_closed());
             }
         }
-        let streams = std::mem::take(&mut *lock(&self.streams));
-        for stream in streams.all() {
-            stream.end(why());
-        }
+        // Those of a call that was answered meanwhile.
+        self.end_streams();
         drop(self.host.replace(None));
         self.incarnation.fetch_add(1, Ordering::AcqRel);
         // Without a call there was no service.
@@ -376,7 +383,7 @@ impl Instance {
         let call = &parcel.call().core;
         if self.life.is_closed() {
             // It came in beside the close.
-            call.stop(Code::Cancelled.because("the client was closed"));
+            call.stop(code::client_closed());
         }
         if call.has_ended() {
             return;
@@ -483,6 +490,8 @@ impl Run for Instance {
                 }
             }
             if seat.batch.is_empty() && self.life.is_closed() {
+                // Who closes may not have come so far.
+                self.end_streams();
                 drop_quietly(seat.service.take());
             }
             while let Some(parcel) = seat.batch.pop_front() {

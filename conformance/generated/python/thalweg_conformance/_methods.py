@@ -8,7 +8,7 @@ from . import _layout
 from .types import Point
 from .views import ItemView, SampleView
 
-PACKAGE = layout.Package("thalweg:conformance", "0.1.0", 0x156860244DBC5196)
+PACKAGE = layout.Package("thalweg:conformance", "0.1.0", 0x227C109E3E51DB66)
 
 ECHO_BOOL = PACKAGE.method(
     "conformance.echo-bool",
@@ -786,6 +786,13 @@ REFUSES = PACKAGE.stream_method(
     (8, (("count", 0, layout.U64),)),
     layout.U64,
     None,
+)
+
+WAITING = PACKAGE.method(
+    "conformance.waiting",
+    (0x651BCCB0340F0EF8, 0x4D2BDF193E8526D1, 0, 0),
+    (0, ()),
+    layout.U32,
 )
 
 PACKAGE.asks(

@@ -861,3 +861,7 @@ class AsyncConformance(thalweg.AsyncClient):
         Where its reader is slow, the writer is refused; it holds 64 records.
         """
         return await _methods.REFUSES.start(self, timeout, count)
+
+    async def waiting(self, *, timeout: float | None = None) -> int:
+        """How many calls of `never` are under way."""
+        return await _methods.WAITING.start(self, timeout)

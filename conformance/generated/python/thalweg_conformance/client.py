@@ -782,3 +782,7 @@ class Conformance(thalweg.Client):
         Where its reader is slow, the writer is refused; it holds 64 records.
         """
         return _methods.REFUSES.call(self, timeout, count)
+
+    def waiting(self, *, timeout: float | None = None) -> int:
+        """How many calls of `never` are under way."""
+        return _methods.WAITING.call(self, timeout)

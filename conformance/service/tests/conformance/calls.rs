@@ -1,7 +1,9 @@
 //! The functions by their names, with the types that the scenarios leave to the language.
 
+use crate::Runner;
+use crate::endings::{Called, Verdict, check_bytes, ended, expect, finish};
+use crate::streams::read;
 use crate::values::{Json, same};
-use crate::{Runner, Verdict, check_bytes, ended, expect, finish, read};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::time::Duration;
@@ -16,12 +18,12 @@ macro_rules! echoes {
             let $v = <$ty>::read(&$step["params"][0]);
             let method = method($name);
             check_bytes($step, "arguments", &(&$v,), PACKAGE.methods[method].params)?;
-            return finish($step, method, $client.$function($given), |came| compare($step, method, came));
+            return finish($step, method, $client.$function($given), move |_, came| compare($step, method, came));
         })*
     };
 }
 
-fn compare<T: Json + Encode>(step: &Value, method: usize, came: T) -> Verdict {
+fn compare<T: Json + Encode>(step: &'static Value, method: usize, came: T) -> Verdict {
     expect(
         "ok",
         came.show(),
@@ -36,7 +38,7 @@ fn keep<R>(kept: &mut HashMap<String, R>, name: &str, made: R) -> Verdict {
 }
 
 /// The name of the resource that is parameter `i`.
-fn resource(step: &Value, i: usize) -> &str {
+fn resource(step: &'static Value, i: usize) -> &'static str {
     step["params"][i]["resource"]
         .as_str()
         .expect("a resource's name")
@@ -61,7 +63,7 @@ impl Runner {
     }
 
     /// Makes the call of one step.
-    pub(crate) fn call(&mut self, step: &Value) -> Verdict {
+    pub(crate) fn call(&mut self, step: &'static Value) -> Result<Called, String> {
         let name = step["call"].as_str().expect("a function's name");
         let timeout = step["timeout_ms"]
             .as_u64()
@@ -96,7 +98,7 @@ impl Runner {
         match name {
             "several" => {
                 let (a, b, l, o) = <(u8, String, Vec<u16>, Option<Point>)>::read(&step["params"]);
-                finish(step, method, c.several(a, &b, &l, o), |came| {
+                finish(step, method, c.several(a, &b, &l, o), move |_, came| {
                     compare(step, method, came)
                 })
             }
@@ -119,35 +121,42 @@ impl Runner {
                     counter(12),
                     Json::read(at(13)),
                 );
-                finish(step, method, sum, |came| compare(step, method, came))
+                finish(step, method, sum, move |_, came| {
+                    compare(step, method, came)
+                })
             }
             "later" => {
                 let milliseconds = u32::read(&step["params"][0]);
                 let text = String::read(&step["params"][1]);
-                finish(step, method, c.later(milliseconds, &text), |future| {
-                    read(step, future.into_stream())
-                })
+                finish(
+                    step,
+                    method,
+                    c.later(milliseconds, &text),
+                    move |_, future| read(step, future.into_stream()),
+                )
             }
             "never-comes" => {
                 let message = Option::<String>::read(&step["params"][0]);
-                finish(step, method, c.never_comes(&message), |future| {
+                finish(step, method, c.never_comes(&message), move |_, future| {
                     read(step, future.into_stream())
                 })
             }
             "give-counters" => {
                 let count = u32::read(&step["params"][1]);
-                finish(step, method, c.give_counters(number(0), count), |_| Ok(()))
+                finish(step, method, c.give_counters(number(0), count), |_, _| {
+                    Ok(())
+                })
             }
             "total" => {
                 let given = step["params"][0].as_array().expect("a list");
                 let given: Vec<_> = given.iter().map(|json| self.held(json)).collect();
-                finish(step, method, c.total(&given), |came| {
+                finish(step, method, c.total(&given), move |_, came| {
                     compare(step, method, came)
                 })
             }
             "first-of" => {
                 let given = step["params"][0].get("some").map(|json| self.held(json));
-                finish(step, method, c.first_of(&given), |came| {
+                finish(step, method, c.first_of(&given), move |_, came| {
                     compare(step, method, came)
                 })
             }
@@ -158,98 +167,145 @@ impl Runner {
                     left: self.held(&pair["left"]),
                     right: pair["right"].get("some").map(|json| self.held(json)),
                 };
-                finish(step, method, c.swap(&pair), |_| Ok(()))
+                finish(step, method, c.swap(&pair), |_, _| Ok(()))
             }
             "refuse" => {
                 let several = step["params"][0]["value"].as_array();
                 let given = several.map_or(MaybeCounter::No, |list| {
                     MaybeCounter::Several(list.iter().map(|json| self.held(json)).collect())
                 });
-                finish(step, method, c.refuse(&given), |()| Ok(()))
+                finish(step, method, c.refuse(&given), |_, ()| Ok(()))
             }
-            "[constructor]scale" => finish(step, method, c.scale(number(0)), |made| {
-                keep(&mut self.scales, bind, made)
-            }),
-            "[method]scale.apply" => {
-                let product = self.scales[resource(step, 0)].apply(counter(1));
-                finish(step, method, product, |made| {
-                    keep(&mut self.counters, bind, made)
+            "[constructor]scale" => {
+                finish(step, method, c.scale(number(0)), move |runner, made| {
+                    keep(&mut runner.scales, bind, made)
                 })
             }
-            "nothing" => finish(step, method, c.nothing(), |came| {
+            "[method]scale.apply" => {
+                let product = self.scales[resource(step, 0)].apply(counter(1));
+                finish(step, method, product, move |runner, made| {
+                    keep(&mut runner.counters, bind, made)
+                })
+            }
+            "nothing" => finish(step, method, c.nothing(), move |_, came| {
                 compare(step, method, came)
             }),
-            "count" => finish(step, method, c.count(number(0), number(1)), |stream| {
+            "count" => finish(
+                step,
+                method,
+                c.count(number(0), number(1)),
+                move |runner, stream| runner.take(step, stream),
+            ),
+            "items" => finish(step, method, c.items(number(0)), move |_, stream| {
                 read(step, stream)
             }),
-            "items" => finish(step, method, c.items(number(0)), |stream| {
-                read(step, stream)
+            "latest" => finish(step, method, c.latest(number(0)), move |runner, stream| {
+                runner.take(step, stream)
             }),
-            "latest" => finish(step, method, c.latest(number(0)), |stream| {
-                read(step, stream)
+            "breaks" => finish(step, method, c.breaks(number(0)), move |runner, stream| {
+                runner.take(step, stream)
             }),
-            "breaks" => finish(step, method, c.breaks(number(0)), |stream| {
-                read(step, stream)
+            "endless" => finish(step, method, c.endless(), move |runner, stream| {
+                runner.take(step, stream)
             }),
-            "endless" => finish(step, method, c.endless(), |stream| read(step, stream)),
-            "running" => finish(step, method, c.running(), |came| {
+            "ticks" => finish(step, method, c.ticks(), move |runner, stream| {
+                runner.take(step, stream)
+            }),
+            "drops-newest" => finish(
+                step,
+                method,
+                c.drops_newest(number(0)),
+                move |runner, stream| runner.take(step, stream),
+            ),
+            "drops-oldest" => finish(
+                step,
+                method,
+                c.drops_oldest(number(0)),
+                move |runner, stream| runner.take(step, stream),
+            ),
+            "refuses" => finish(step, method, c.refuses(number(0)), move |runner, stream| {
+                runner.take(step, stream)
+            }),
+            "tick" => {
+                let count = u32::read(&step["params"][0]);
+                finish(step, method, c.tick(count), move |_, came| {
+                    compare(step, method, came)
+                })
+            }
+            "mark" => finish(step, method, c.mark(number(0)), move |_, came| {
                 compare(step, method, came)
             }),
-            "counters" => finish(step, method, c.counters(), |came| {
+            "end-ticks" => finish(step, method, c.end_ticks(), move |_, came| {
                 compare(step, method, came)
             }),
-            "fail" => finish(step, method, c.fail(&failure()), |came| {
+            "waiting" => finish(step, method, c.waiting(), move |_, came| {
                 compare(step, method, came)
             }),
-            "fail-later" => finish(step, method, c.fail_later(&failure()), |came| {
+            "running" => finish(step, method, c.running(), move |_, came| {
+                compare(step, method, came)
+            }),
+            "counters" => finish(step, method, c.counters(), move |_, came| {
+                compare(step, method, came)
+            }),
+            "fail" => finish(step, method, c.fail(&failure()), move |_, came| {
+                compare(step, method, came)
+            }),
+            "fail-later" => finish(step, method, c.fail_later(&failure()), move |_, came| {
                 compare(step, method, came)
             }),
             "fail-bare" => {
                 let fails = bool::read(&step["params"][0]);
-                finish(step, method, c.fail_bare(fails), |came| {
+                finish(step, method, c.fail_bare(fails), move |_, came| {
                     compare(step, method, came)
                 })
             }
-            "panic" => finish(step, method, c.panic(&text()), |came| {
+            "panic" => finish(step, method, c.panic(&text()), move |_, came| {
                 compare(step, method, came)
             }),
-            "panic-later" => finish(step, method, c.panic_later(&text()), |came| {
+            "panic-later" => finish(step, method, c.panic_later(&text()), move |_, came| {
                 compare(step, method, came)
             }),
-            "never" => finish(step, method, c.never(), |came| compare(step, method, came)),
+            "never" => finish(step, method, c.never(), move |_, came| {
+                compare(step, method, came)
+            }),
             "sleep" => {
                 let ms = u32::read(&step["params"][0]);
-                finish(step, method, c.sleep(ms), |came| {
+                finish(step, method, c.sleep(ms), move |_, came| {
                     compare(step, method, came)
                 })
             }
             "[constructor]counter" => {
                 let start = number(0);
-                finish(step, method, c.counter(start), |made| {
-                    keep(&mut self.counters, bind, made)
+                finish(step, method, c.counter(start), move |runner, made| {
+                    keep(&mut runner.counters, bind, made)
                 })
             }
-            "[method]counter.add" => finish(step, method, counter(0).add(number(1)), |came| {
-                compare(step, method, came)
-            }),
-            "[method]counter.value" => finish(step, method, counter(0).value(), |came| {
+            "[method]counter.add" => {
+                finish(step, method, counter(0).add(number(1)), move |_, came| {
+                    compare(step, method, came)
+                })
+            }
+            "[method]counter.value" => finish(step, method, counter(0).value(), move |_, came| {
                 compare(step, method, came)
             }),
             "[method]counter.value-later" => {
-                finish(step, method, counter(0).value_later(), |came| {
+                finish(step, method, counter(0).value_later(), move |_, came| {
                     compare(step, method, came)
                 })
             }
             "[method]counter.steps" => {
                 let count = u32::read(&step["params"][1]);
-                finish(step, method, counter(0).steps(count), |stream| {
-                    read(step, stream)
-                })
+                finish(
+                    step,
+                    method,
+                    counter(0).steps(count),
+                    move |runner, stream| runner.take(step, stream),
+                )
             }
             "[static]counter.sum" => {
                 let sum = c.counter_sum(counter(0), counter(1));
-                finish(step, method, sum, |made| {
-                    keep(&mut self.counters, bind, made)
+                finish(step, method, sum, move |runner, made| {
+                    keep(&mut runner.counters, bind, made)
                 })
             }
             "[static]counter.finish" => {
@@ -257,42 +313,44 @@ impl Runner {
                     .counters
                     .remove(resource(step, 0))
                     .expect("a counter of this name");
-                finish(step, method, c.counter_finish(given), |came| {
+                finish(step, method, c.counter_finish(given), move |_, came| {
                     compare(step, method, came)
                 })
             }
             "[constructor]even" => {
                 let value = u32::read(&step["params"][0]);
-                finish(step, method, c.even(value), |made| {
-                    keep(&mut self.evens, bind, made)
+                finish(step, method, c.even(value), move |runner, made| {
+                    keep(&mut runner.evens, bind, made)
                 })
             }
             "[method]even.half" => {
                 let half = self.evens[resource(step, 0)].half();
-                finish(step, method, half, |came| compare(step, method, came))
-            }
-            "twice" => {
-                let value = u32::read(&step["params"][0]);
-                ended(step, method, c.twice(value), |came| {
+                finish(step, method, half, move |_, came| {
                     compare(step, method, came)
                 })
             }
-            "ask" => finish(step, method, c.ask(number(0)), |came| {
+            "twice" => {
+                let value = u32::read(&step["params"][0]);
+                ended(step, method, c.twice(value), move |_, came| {
+                    compare(step, method, came)
+                })
+            }
+            "ask" => finish(step, method, c.ask(number(0)), move |_, came| {
                 compare(step, method, came)
             }),
-            "ask-later" => finish(step, method, c.ask_later(number(0)), |came| {
+            "ask-later" => finish(step, method, c.ask_later(number(0)), move |_, came| {
                 compare(step, method, came)
             }),
             "tell" => {
                 let (words, at) = <(Vec<String>, Option<u32>)>::read(&step["params"]);
-                finish(step, method, c.tell(&words, at), |came| {
+                finish(step, method, c.tell(&words, at), move |_, came| {
                     compare(step, method, came)
                 })
             }
-            "fail-here" => ended(step, method, c.fail_here(&failure()), |came| {
+            "fail-here" => ended(step, method, c.fail_here(&failure()), move |_, came| {
                 compare(step, method, came)
             }),
-            "panic-here" => ended(step, method, c.panic_here(&text()), |came| {
+            "panic-here" => ended(step, method, c.panic_here(&text()), move |_, came| {
                 compare(step, method, came)
             }),
             other => Err(format!("the runner does not know {other}")),

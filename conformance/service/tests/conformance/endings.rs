@@ -1,0 +1,105 @@
+//! How a call ended, against what its step says.
+
+use crate::Runner;
+use crate::values::{Json, same, unhex};
+use serde_json::Value;
+use std::time::Duration;
+use thalweg::port::{CallError, Pending};
+use thalweg::wire::{Decode, Encode, message};
+use thalweg_conformance::conformance::PACKAGE;
+
+/// Nothing, or what is not as it should be.
+pub(crate) type Verdict = Result<(), String>;
+
+pub(crate) fn expect(what: &str, came: impl std::fmt::Debug, is_right: bool) -> Verdict {
+    if is_right {
+        Ok(())
+    } else {
+        Err(format!("{what}: {came:?}"))
+    }
+}
+
+/// A call that was made: waits for its end, and looks whether it is as its step says.
+pub(crate) type Called = Box<dyn FnOnce(&mut Runner) -> Verdict>;
+
+/// The encoded form of `value`, against the file's.
+pub(crate) fn check_bytes<T: Encode + ?Sized>(
+    step: &Value,
+    key: &str,
+    value: &T,
+    layout: u64,
+) -> Verdict {
+    let Some(hex) = step[key].as_str() else {
+        return Ok(());
+    };
+    let bytes = message::encode(value, layout, Vec::new()).map_err(|error| error.to_string())?;
+    expect(key, &bytes, bytes == unhex(hex))
+}
+
+/// A call that was made. `ok` looks at what came.
+pub(crate) fn finish<T: 'static, E: Json + Decode>(
+    step: &'static Value,
+    method: usize,
+    pending: Pending<T, E>,
+    ok: impl FnOnce(&mut Runner, T) -> Verdict + 'static,
+) -> Result<Called, String> {
+    Ok(Box::new(move |runner| {
+        if let Some(ms) = step["cancel_after_ms"].as_u64() {
+            std::thread::sleep(Duration::from_millis(ms));
+            pending.cancel();
+        }
+        compare(runner, step, method, pending.wait(), ok)
+    }))
+}
+
+/// The same of one that has ended.
+pub(crate) fn ended<T: 'static, E: Json + Decode>(
+    step: &'static Value,
+    method: usize,
+    result: Result<T, CallError<E>>,
+    ok: impl FnOnce(&mut Runner, T) -> Verdict + 'static,
+) -> Result<Called, String> {
+    Ok(Box::new(move |runner| {
+        compare(runner, step, method, result, ok)
+    }))
+}
+
+/// Whether a step may end so: it has one ending or a list of them, and `ok` where it has none.
+pub(crate) fn ends(step: &Value, name: &str) -> bool {
+    match &step["ends"] {
+        Value::Array(several) => several.iter().any(|one| one == name),
+        one => one.as_str().unwrap_or("ok") == name,
+    }
+}
+
+fn compare<T, E: Json + Encode>(
+    runner: &mut Runner,
+    step: &Value,
+    method: usize,
+    result: Result<T, CallError<E>>,
+    ok: impl FnOnce(&mut Runner, T) -> Verdict,
+) -> Verdict {
+    match result {
+        Ok(value) => {
+            expect("ended", "ok", ends(step, "ok"))?;
+            ok(runner, value)
+        }
+        Err(CallError::Service(error)) => {
+            expect("ended", "error", ends(step, "error"))?;
+            let right = step
+                .get("error")
+                .is_none_or(|expected| same(&error, expected));
+            expect("error", error.show(), right)?;
+            check_bytes(step, "reply", &error, PACKAGE.methods[method].error)
+        }
+        Err(CallError::Ended(failure)) => {
+            expect("ended", &failure, ends(step, failure.code.name()))?;
+            let message = step["message"].as_str().unwrap_or_default();
+            expect(
+                "message",
+                &failure.message,
+                failure.message.contains(message),
+            )
+        }
+    }
+}
