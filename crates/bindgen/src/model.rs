@@ -301,6 +301,11 @@ pub enum Policy {
     Fail,
 }
 
+/// A stream or a future. As a parameter the caller writes it and the service reads it.
+pub fn is_sent_up(ty: &Type) -> bool {
+    matches!(ty.kind, TypeKind::Stream(_) | TypeKind::Future(_))
+}
+
 /// A value of the type can have resources in it.
 pub fn holds(types: &[TypeDef], ty: &Type) -> bool {
     let inner = |ty: &Type| holds(types, ty);

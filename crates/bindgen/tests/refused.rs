@@ -90,15 +90,16 @@ fn fixed_length_list_that_is_too_large_or_nothing() {
 }
 
 #[test]
-fn future_inside_a_type_or_as_a_parameter() {
-    let reason = "a future may only be the whole result of a function, or its ok side";
+fn future_inside_a_type() {
+    let reason =
+        "a future may only be a parameter, or the whole result of a function, or its ok side";
     assert_eq!(
         refusal("  f: func() -> option<future>;"),
         format!("b.wit:3:23: type `future`: {reason}")
     );
     assert_eq!(
-        refusal("  f: func(x: future<u32>);"),
-        format!("b.wit:3:11: type `future<u32>`: {reason}")
+        refusal("  f: func(x: list<future<u32>>);"),
+        format!("b.wit:3:19: type `future<u32>`: {reason}")
     );
 }
 
@@ -116,15 +117,33 @@ fn borrowed_resource_inside_a_type() {
 }
 
 #[test]
-fn stream_inside_a_type_or_as_a_parameter() {
-    let reason = "a stream may only be the whole result of a function, or its ok side";
+fn stream_inside_a_type() {
+    let reason =
+        "a stream may only be a parameter, or the whole result of a function, or its ok side";
     assert_eq!(
         refusal("  f: func() -> list<stream<u8>>;"),
         format!("b.wit:3:21: type `stream<u8>`: {reason}")
     );
     assert_eq!(
-        refusal("  f: func(s: stream<u8>);"),
-        format!("b.wit:3:11: type `stream<u8>`: {reason}")
+        refusal("  f: func(s: option<stream<u8>>);"),
+        format!("b.wit:3:21: type `stream<u8>`: {reason}")
+    );
+}
+
+#[test]
+fn stream_among_many_parameters() {
+    let many: String = (0..12).map(|i| format!("p{i}: u8, ")).collect();
+    assert_eq!(
+        refusal(&format!("  f: func({many}s: stream<u8>);")),
+        "b.wit:3:109: type `stream<u8>`: a function with more than 12 parameters has no stream among them"
+    );
+}
+
+#[test]
+fn stream_of_resources_as_a_parameter() {
+    assert_eq!(
+        refusal("  resource r;\n  f: func(s: stream<r>);"),
+        "b.wit:4:14: type `r`: a record of a stream, and a future's value, cannot have resources in them"
     );
 }
 
@@ -156,7 +175,7 @@ fn alias_of_a_resource_or_a_stream() {
     );
     assert_eq!(
         refusal("  type s = stream<u8>;\n  f: func() -> s;"),
-        "b.wit:3:8: type `stream<u8>`: a stream may only be the whole result of a function, or its ok side"
+        "b.wit:3:8: type `stream<u8>`: a stream may only be a parameter, or the whole result of a function, or its ok side"
     );
 }
 
@@ -373,7 +392,7 @@ fn text_that_is_not_wit() {
 fn column_is_counted_in_characters() {
     assert_eq!(
         refusal("  /* äöü */ f: func() -> list<future>;"),
-        "b.wit:3:31: type `future`: a future may only be the whole result of a function, or its ok side"
+        "b.wit:3:31: type `future`: a future may only be a parameter, or the whole result of a function, or its ok side"
     );
 }
 

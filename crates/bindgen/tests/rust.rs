@@ -122,3 +122,15 @@ fn package_without_types_imports_nothing_that_it_does_not_use() {
         output[0].contents
     );
 }
+
+#[test]
+fn streams_that_are_parameters() {
+    let wit = "f: func(n: u8, s: stream<u64>, t: future<string>);\ng: func(s: stream);";
+    let output = emit(wit).unwrap_or_else(|refused| panic!("{refused}"));
+    let text = &output[0].contents;
+    let contains = |wanted: &str| assert!(text.contains(wanted), "{wanted} in {text}");
+    contains("n: u8, s: port::Upstream<u64>, t: port::UpFuture<String>");
+    contains("incoming.params::<(u8, port::Upstream<u64>, port::Upstream<String>)>()");
+    contains("&(n, s, t.as_stream())");
+    contains("s: port::Upstream<()>");
+}

@@ -13,7 +13,6 @@ use std::task::{Wake, Waker};
 use thalweg_queue::clock;
 use thalweg_queue::quiet::lock;
 use thalweg_runtime::{TimerKey, wait};
-use thalweg_wire::Decode;
 
 use crate::code::{Code, Failure};
 use crate::completion::Port;
@@ -24,8 +23,7 @@ use crate::nested;
 use crate::own::Roll;
 use crate::parcel::{Completed, Ending, Kind, Parcel, close_handles};
 use crate::pending::Slot;
-use crate::service::StreamOptions;
-use crate::stream::{StreamCore, StreamReader, StreamWriter};
+use crate::stream::Ends;
 
 /// Where a completion is to go.
 #[derive(Clone, Copy)]
@@ -58,7 +56,7 @@ pub(crate) struct State {
     timer: Option<TimerKey>,
     /// Why the service should stop working on it.
     pub(crate) stopped: Option<Failure>,
-    streams: Roll<StreamCore>,
+    streams: Roll<dyn Ends>,
     /// The calls that were made for this one.
     pub(crate) nested: Vec<u64>,
     /// The call for which a service asks this of its host; 0: it does not.
@@ -293,6 +291,17 @@ impl CallCore {
         };
         if let Some(key) = timer {
             self.instance.runtime.timers().cancel(key);
+        }
+    }
+
+    /// A stream is the call's, and ends with it.
+    pub(crate) fn adopt_stream(&self, stream: &Arc<dyn Ends>) {
+        self.streamed.store(true, Ordering::Release);
+        lock(&self.state).streams.push(stream);
+        self.instance.watch(stream);
+        // A call that was stopped meanwhile did not see the new stream.
+        if let Err(why) = self.check_stopped() {
+            stream.end(why);
         }
     }
 
@@ -550,33 +559,6 @@ impl Call {
     /// How many actors can run at a time.
     pub fn workers(&self) -> usize {
         self.core.instance.runtime.workers()
-    }
-
-    /// A stream with the options of this method, to write to and to return. It ends when the last writer is dropped, with
-    /// the call's deadline, or when the call is stopped.
-    pub fn stream<T: Decode>(&self) -> (StreamWriter<T>, StreamReader<T>) {
-        let core = self.core.core();
-        let method = core.instance.package.methods.get(core.method() as usize);
-        self.stream_with(method.and_then(|m| m.stream).unwrap_or_default())
-    }
-
-    pub(crate) fn stream_with<T: Decode>(
-        &self,
-        options: StreamOptions,
-    ) -> (StreamWriter<T>, StreamReader<T>) {
-        let core = self.core.core();
-        let stream = StreamCore::new(core, T::SIZE, T::ALIGN, options);
-        core.streamed.store(true, Ordering::Release);
-        lock(&core.state).streams.push(&stream);
-        core.instance.watch(&stream);
-        // A call that was stopped meanwhile did not see the new stream.
-        if let Err(why) = core.check_stopped() {
-            stream.end(why);
-        }
-        (
-            StreamWriter::new(Arc::clone(&stream)),
-            StreamReader::new(stream),
-        )
     }
 }
 

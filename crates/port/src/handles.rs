@@ -13,7 +13,7 @@ use crate::code::{Code, Failure};
 use crate::completion::Port;
 use crate::instance::Instance;
 use crate::resource::Resource;
-use crate::stream::{Kept, StreamCore};
+use crate::stream::{Kept, StreamCore, UpCore};
 
 /// What a handle can name.
 #[derive(Clone)]
@@ -30,6 +30,10 @@ pub enum Object {
     Resource(Resource),
     /// The memory of a batch.
     Kept(Arc<Kept>),
+    /// The end of a stream of the caller's that a service is to read.
+    Upstream(Arc<UpCore>),
+    /// The end of it that the caller writes.
+    UpWriter(Arc<UpCore>),
 }
 
 impl std::fmt::Debug for Object {
@@ -48,6 +52,8 @@ impl Object {
             Self::Stream(_) => "a stream",
             Self::Resource(_) => "a resource",
             Self::Kept(_) => "a kept batch",
+            Self::Upstream(_) => "a stream for a service",
+            Self::UpWriter(_) => "a stream's writer",
         }
     }
 }
@@ -287,6 +293,8 @@ pub fn close_handle(handle: u64) -> Result<(), Failure> {
         Object::Stream(stream) => stream.close(),
         Object::Resource(resource) => drop(resource),
         Object::Kept(kept) => drop(kept),
+        Object::Upstream(stream) => stream.close(),
+        Object::UpWriter(stream) => stream.abandon(),
     }
     Ok(())
 }

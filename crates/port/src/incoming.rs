@@ -8,10 +8,10 @@ use thalweg_wire::{Decode, Encode, Handle, Malformed, message};
 use crate::call::{Call, CallCore};
 use crate::code::{Code, Failure};
 use crate::handles::{self, Object};
-use crate::parcel::Parcel;
+use crate::parcel::{Parcel, close_unread};
 use crate::resource::{self, Resource};
 use crate::service::Method;
-use crate::stream::StreamReader;
+use crate::stream::{Ends, StreamReader, Upstream};
 use crate::task::{State, Task};
 
 /// Why a call is lost that was dropped.
@@ -89,6 +89,18 @@ impl Incoming {
         resource::own(&self.core().instance, handle).map_err(Refusal)
     }
 
+    /// A stream that is a parameter; it is the call's from now on.
+    ///
+    /// # Errors
+    /// `stale`; `argument`: it is something else, or has other elements.
+    pub fn upstream<T: Decode>(&self, stream: Upstream<T>) -> Result<Upstream<T>, Refusal> {
+        let (stream, core) = stream.look_up().map_err(Refusal)?;
+        core.belongs_to(self.core());
+        let ends: Arc<dyn Ends> = core;
+        self.core().adopt_stream(&ends);
+        Ok(stream)
+    }
+
     /// Ends the call, with what `fill` puts into its parcel.
     fn end(mut self, fill: impl FnOnce(&mut Parcel)) {
         if let Some(mut parcel) = self.parcel.take() {
@@ -103,6 +115,7 @@ impl Incoming {
 
     /// Ends the call without the service.
     pub fn refuse(self, refusal: Refusal) {
+        close_unread(&self.parcel().data);
         self.fail(refusal.0);
     }
 
@@ -167,6 +180,7 @@ impl Drop for Incoming {
         if let Some(mut parcel) = self.parcel.take()
             && !std::thread::panicking()
         {
+            close_unread(&parcel.data);
             parcel.fail(Code::GuestLost.because(UNANSWERED));
             parcel.deliver();
         }

@@ -20,10 +20,10 @@ use crate::incoming::Incoming;
 use crate::inline::Inline;
 use crate::life::Life;
 use crate::own::{Places, Roll};
-use crate::parcel::{Ending, Parcel};
+use crate::parcel::{Ending, Parcel, close_unread};
 use crate::resource::Value;
 use crate::service::{Bounds, Dispatch, Package, Service};
-use crate::stream::{AllBooks, StreamCore};
+use crate::stream::{AllBooks, Ends};
 use crate::weight::Weight;
 
 /// Calls in a turn, so that a flood does not starve the other actors of a worker.
@@ -73,7 +73,7 @@ pub struct Instance {
     /// The service panicked: the next call finds a fresh one.
     replaced: AtomicBool,
     incarnation: AtomicU64,
-    streams: Mutex<Roll<StreamCore>>,
+    streams: Mutex<Roll<dyn Ends>>,
     /// Who answers what the service asks.
     pub(crate) host: HostPlace,
     /// What serves inline methods, once one was called.
@@ -203,6 +203,7 @@ impl Instance {
         let noted = note(&core);
         let parcel = Parcel::new(ending, Call { core });
         if is_past(deadline) {
+            close_unread(&parcel.data);
             let core = &parcel.call().core;
             core.stop(Code::TimedOut.because("the deadline had passed when the call was made"));
         } else {
@@ -334,7 +335,7 @@ impl Instance {
     }
 
     /// Streams that end when the instance is closed.
-    pub(crate) fn watch(&self, stream: &Arc<StreamCore>) {
+    pub(crate) fn watch(&self, stream: &Arc<dyn Ends>) {
         lock(&self.streams).push(stream);
     }
 
@@ -386,6 +387,7 @@ impl Instance {
             call.stop(code::client_closed());
         }
         if call.has_ended() {
+            close_unread(&parcel.data);
             return;
         }
         let method = call.method();

@@ -53,13 +53,13 @@ impl<T> Places<T> {
 
 /// A list of what may be gone, which is forgotten as often as the list has doubled: an entry costs the same however many there are.
 #[derive(Debug)]
-pub(crate) struct Roll<T> {
+pub(crate) struct Roll<T: ?Sized> {
     entries: Vec<Weak<T>>,
     /// As long it is looked through.
     due: usize,
 }
 
-impl<T> Default for Roll<T> {
+impl<T: ?Sized> Default for Roll<T> {
     fn default() -> Self {
         Self {
             entries: Vec::new(),
@@ -68,7 +68,7 @@ impl<T> Default for Roll<T> {
     }
 }
 
-impl<T> Roll<T> {
+impl<T: ?Sized> Roll<T> {
     pub(crate) fn push(&mut self, entry: &Arc<T>) {
         if self.entries.len() >= self.due {
             self.entries.retain(|entry| entry.strong_count() > 0);

@@ -10,7 +10,7 @@ use thalweg_wire::{Decode, Encode, message};
 
 use crate::call::Call;
 use crate::code::{Code, Failure};
-use crate::handles;
+use crate::handles::{self, Object};
 
 /// Bytes of a message whose memory is kept for the next one.
 pub(crate) const SPARE_BYTES: usize = 512;
@@ -232,6 +232,19 @@ impl Deref for Completed {
 impl DerefMut for Completed {
     fn deref_mut(&mut self) -> &mut Ending {
         &mut self.0
+    }
+}
+
+/// Closes the streams in arguments that nobody read: their writers would wait for ever.
+#[cold]
+pub(crate) fn close_unread(args: &[u8]) {
+    if let Ok(message) = message::open_any(args) {
+        for handle in message.handles() {
+            if matches!(handles::find(handle.0), Ok(Object::Upstream(_))) {
+                // Who closed it meanwhile did the same.
+                let _ = handles::close_handle(handle.0);
+            }
+        }
     }
 }
 

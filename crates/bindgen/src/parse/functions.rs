@@ -1,10 +1,11 @@
 //! Functions, constructors and methods.
 
-use super::types::Types;
+use super::types::{MAX_TUPLE, Types};
 use crate::Refused;
 use crate::hash::Texts;
 use crate::model::{
     Function, FunctionKind, FunctionOptions, Policy, ResourceId, StreamOptions, Type, TypeKind,
+    is_sent_up,
 };
 
 /// What a stream gets where the `.thalweg.toml` says nothing.
@@ -38,13 +39,11 @@ pub fn convert(
         .map(|p| (p.name.clone(), String::new(), p.ty, p.span))
         .collect();
     let params = types.fields(params, Types::outermost)?;
-    for (field, param) in params.iter().zip(&function.params) {
-        let what = match field.ty.kind {
-            TypeKind::Stream(_) => "stream",
-            TypeKind::Future(_) => "future",
-            _ => continue,
-        };
-        let reason = format!("a {what} may only be the whole result of a function, or its ok side");
+    if let Some((_, param)) = (params.iter().zip(&function.params))
+        .find(|(field, _)| is_sent_up(&field.ty) && params.len() > MAX_TUPLE)
+    {
+        let reason =
+            format!("a function with more than {MAX_TUPLE} parameters has no stream among them");
         return Err(sources.refused(param.span, types.construct(&param.ty), &reason));
     }
     let params_layout = types.record_layout(function.params.iter().map(|param| &param.ty));

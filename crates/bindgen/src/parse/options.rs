@@ -1,6 +1,6 @@
 //! What the options of a function mean, once their place and their value were checked.
 
-use crate::model::{Bounds, Function, Type, TypeDef, TypeKind, holds};
+use crate::model::{Bounds, Function, Type, TypeDef, holds, is_sent_up};
 use toml_edit::Item;
 
 /// Most calls that may wait for one instance.
@@ -68,13 +68,15 @@ fn check_inline(types: &[TypeDef], function: &Function) -> Result<(), String> {
 /// # Errors
 /// What else it takes or gives.
 pub fn check_values(types: &[TypeDef], what: &str, function: &Function) -> Result<(), String> {
-    let is_handle = |ty: &Type| {
-        holds(types, ty) || matches!(ty.kind, TypeKind::Stream(_) | TypeKind::Future(_))
-    };
+    let is_handle = |ty: &Type| holds(types, ty) || is_sent_up(ty);
     for field in &function.params {
         if is_handle(&field.ty) {
+            let is = match is_sent_up(&field.ty) {
+                true => "sent up",
+                false => "a resource of the service's",
+            };
             return Err(format!(
-                "{what} takes values alone, and `{}` is a resource of the service's",
+                "{what} takes values alone, and `{}` is {is}",
                 field.name
             ));
         }

@@ -11,7 +11,7 @@ use thalweg_wire::MAX_DEPTH;
 use wit_parser::{Handle, InterfaceId, Resolve, SizeAlign, Span, TypeOwner};
 
 /// Most fields of a tuple: the Rust standard library's traits for tuples end there.
-const MAX_TUPLE: usize = 12;
+pub const MAX_TUPLE: usize = 12;
 
 /// Most bytes of a list of a fixed length. It lies in place, and in Rust a value lies on the stack of an actor.
 const MAX_ARRAY: u64 = 65_536;
@@ -397,13 +397,13 @@ impl<'a> Types<'a> {
             wit_parser::TypeDefKind::Future(_) => {
                 return refuse(
                     self,
-                    "a future may only be the whole result of a function, or its ok side",
+                    "a future may only be a parameter, or the whole result of a function, or its ok side",
                 );
             }
             wit_parser::TypeDefKind::Stream(_) => {
                 return refuse(
                     self,
-                    "a stream may only be the whole result of a function, or its ok side",
+                    "a stream may only be a parameter, or the whole result of a function, or its ok side",
                 );
             }
             wit_parser::TypeDefKind::Handle(_) if def.name.is_some() => {

@@ -132,7 +132,8 @@ pub(super) fn method(
             let ty = match field.ty.kind {
                 TypeKind::Own(id) => format!("{}Client", camel(&package.resources[id.0].name)),
                 TypeKind::Borrow(id) => format!("&{}Client", camel(&package.resources[id.0].name)),
-                _ => types::param(package, &field.ty),
+                _ => types::sent_up(package, &field.ty)
+                    .unwrap_or_else(|| types::param(package, &field.ty)),
             };
             format!(", {}: {ty}", param(&field.name))
         })
@@ -142,6 +143,7 @@ pub(super) fn method(
         match field.ty.kind {
             TypeKind::Own(_) => format!("{name}.own.into_handle()"),
             TypeKind::Borrow(_) => format!("{name}.own.handle()"),
+            TypeKind::Future(_) => format!("{name}.as_stream()"),
             _ => name,
         }
     });

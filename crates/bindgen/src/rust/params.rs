@@ -69,6 +69,9 @@ pub fn read_as(package: &Package, function: &Function) -> String {
     }
     types::tuple(function.params.iter().map(|field| match field.ty.kind {
         TypeKind::Own(_) | TypeKind::Borrow(_) => "wire::Handle".to_owned(),
+        TypeKind::Stream(ref item) | TypeKind::Future(ref item) => {
+            format!("port::Upstream<{}>", types::element(package, item))
+        }
         _ => owned(package, &field.ty),
     }))
 }

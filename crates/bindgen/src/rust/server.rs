@@ -2,7 +2,7 @@
 
 use super::names::{camel, in_service, param, snake};
 use super::{inline, line, params};
-use crate::model::{Field, Function, FunctionKind, Package, Type, TypeKind};
+use crate::model::{Field, Function, FunctionKind, Package, Type, TypeKind, is_sent_up};
 
 /// The server: reads parameters, calls the trait, writes results. `constant` is what it offers.
 pub fn server(out: &mut String, package: &Package, constant: &str) {
@@ -152,6 +152,7 @@ pub(super) fn read_params(out: &mut String, package: &Package, function: &Functi
             }};"
         ),
     );
+    read_streams(out, function);
     let mut handles: Vec<_> = fields
         .iter()
         .filter(|field| resource_type(package, field).is_some())
@@ -172,6 +173,26 @@ pub(super) fn read_params(out: &mut String, package: &Package, function: &Functi
             &format!(
                 "let {name} = match incoming.{word}::<{resource}>({name}) {{
                     Ok(resource) => resource,
+                    Err(refusal) => return incoming.refuse(refusal),
+                }};"
+            ),
+        );
+    }
+}
+
+/// The streams among the parameters, looked up.
+fn read_streams(out: &mut String, function: &Function) {
+    for field in function.params.iter().filter(|field| is_sent_up(&field.ty)) {
+        let name = param(&field.name);
+        let future = match field.ty.kind {
+            TypeKind::Future(_) => "port::UpFuture::from(stream)",
+            _ => "stream",
+        };
+        line(
+            out,
+            &format!(
+                "let {name} = match incoming.upstream({name}) {{
+                    Ok(stream) => {future},
                     Err(refusal) => return incoming.refuse(refusal),
                 }};"
             ),

@@ -1,7 +1,7 @@
 //! The traits to implement.
 
 use super::names::{camel, in_service, param, snake};
-use super::types::owned;
+use super::types::{self, owned};
 use super::{docs, inline, line};
 use crate::model::{Function, FunctionKind, Package, ResourceId, Type, TypeKind};
 use std::collections::BTreeSet;
@@ -180,7 +180,7 @@ fn served(package: &Package, function: &Function, ty: &Type) -> String {
         TypeKind::Own(id) | TypeKind::Borrow(id) => {
             format!("std::sync::Arc<{}>", resource(package, function, id))
         }
-        _ => owned(package, ty),
+        _ => types::sent_up(package, ty).unwrap_or_else(|| owned(package, ty)),
     }
 }
 

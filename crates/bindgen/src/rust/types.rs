@@ -36,6 +36,15 @@ pub fn owned(package: &Package, ty: &Type) -> String {
     }
 }
 
+/// A stream or a future that is a parameter, on both sides; `None`: it is neither.
+pub fn sent_up(package: &Package, ty: &Type) -> Option<String> {
+    match &ty.kind {
+        TypeKind::Stream(item) => Some(format!("port::Upstream<{}>", element(package, item))),
+        TypeKind::Future(item) => Some(format!("port::UpFuture<{}>", element(package, item))),
+        _ => None,
+    }
+}
+
 /// What a stream carries; `()` where it carries nothing but that it comes.
 pub fn element(package: &Package, item: &Option<Box<Type>>) -> String {
     item.as_ref()

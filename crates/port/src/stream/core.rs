@@ -12,6 +12,7 @@ use crate::service::{Policy, StreamOptions};
 use crate::stream::counts::{Counts, Reason};
 use crate::stream::queue::Queue;
 use crate::stream::stats::Books;
+use crate::stream::upstream::Ends;
 use crate::stream::waking::{DIRECT, FENCED, LIGHTLY};
 
 /// Most records in a segment, and bytes of tails for each: a path and a line of text.
@@ -213,6 +214,12 @@ impl StreamCore {
             .set(Code::Cancelled.because("the reader has closed the stream"));
         self.leave_the_others();
         self.close_direct();
+    }
+}
+
+impl Ends for StreamCore {
+    fn end(&self, why: Failure) {
+        self.end(why);
     }
 }
 

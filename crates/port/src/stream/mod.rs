@@ -32,6 +32,8 @@
 //!     than `CONTROLS` waits. It has no part in rule 7.
 //! 11. A further reader is a stream without writers of its own, `tee`: who begins a segment enters it in each reader's queue. So overflow, gaps and numbers are
 //!     each reader's own.
+//!
+//! What a caller sends up is another thing: `upstream`.
 
 mod conflate;
 mod core;
@@ -47,6 +49,8 @@ mod sending;
 mod stats;
 mod subscription;
 mod tee;
+mod up;
+mod upstream;
 mod waking;
 mod writer;
 
@@ -61,4 +65,7 @@ pub use sending::Sent;
 pub(crate) use stats::AllBooks;
 pub use stats::Stats;
 pub use subscription::{Event, Records, Subscription};
+pub use up::{UpFuture, UpFutureWriter, Upstream, UpstreamView, UpstreamWriter};
+pub(crate) use upstream::Ends;
+pub use upstream::UpCore;
 pub use writer::{StreamWriter, WriteBatch};

@@ -21,7 +21,7 @@ use crate::stream::waking::{DIRECT, MANY};
 const CONTROLS: usize = 64;
 
 /// A record may be this large, and no larger.
-const LARGEST_RECORD: u32 = 64 << 20;
+pub(super) const LARGEST_RECORD: u32 = 64 << 20;
 
 /// What became of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

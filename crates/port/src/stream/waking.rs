@@ -50,6 +50,20 @@ impl Drop for Announce {
     }
 }
 
+/// What tells `port` once. It takes a place there.
+///
+/// # Errors
+/// `overloaded`, `closed`: the port takes no more.
+pub(super) fn announcing(port: &Arc<Port>, token: u64, handle: u64) -> Result<Waker, Failure> {
+    port.reserve()?;
+    Ok(Waker::from(Arc::new(Announce {
+        port: Arc::clone(port),
+        token,
+        handle,
+        announced: AtomicBool::new(false),
+    })))
+}
+
 impl Wake for Announce {
     fn wake(self: Arc<Self>) {
         // The slot holds one completion.
@@ -208,13 +222,7 @@ impl StreamCore {
         if self.has_something_to_read()? {
             return Ok(true);
         }
-        port.reserve()?;
-        let announce = Waker::from(Arc::new(Announce {
-            port: Arc::clone(port),
-            token,
-            handle,
-            announced: AtomicBool::new(false),
-        }));
+        let announce = announcing(port, token, handle)?;
         Ok(self.arm_or_linger(announce))
     }
 

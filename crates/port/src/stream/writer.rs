@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use thalweg_wire::{Decode, Encode};
 
+use crate::call::Call;
 use crate::code::Failure;
-use crate::stream::StreamCore;
+use crate::service::StreamOptions;
 use crate::stream::sending::{Own, Sent};
+use crate::stream::{Ends, StreamCore, StreamReader};
 
 /// Writes records into a stream. Each clone writes into segments of its own, in which order is kept; the stream ends regularly when the
 /// last writer is dropped.
@@ -173,5 +175,29 @@ impl<T> Clone for StreamWriter<T> {
 impl<T> Drop for StreamWriter<T> {
     fn drop(&mut self) {
         self.core.remove_writer(self.own.get_mut());
+    }
+}
+
+impl Call {
+    /// A stream with the options of this method, to write to and to return. It ends when the last writer is dropped, with
+    /// the call's deadline, or when the call is stopped.
+    pub fn stream<T: Decode>(&self) -> (StreamWriter<T>, StreamReader<T>) {
+        let core = self.core.core();
+        let method = core.instance.package.methods.get(core.method() as usize);
+        self.stream_with(method.and_then(|m| m.stream).unwrap_or_default())
+    }
+
+    pub(crate) fn stream_with<T: Decode>(
+        &self,
+        options: StreamOptions,
+    ) -> (StreamWriter<T>, StreamReader<T>) {
+        let core = self.core.core();
+        let stream = StreamCore::new(core, T::SIZE, T::ALIGN, options);
+        let ends: Arc<dyn Ends> = Arc::clone(&stream) as _;
+        core.adopt_stream(&ends);
+        (
+            StreamWriter::new(Arc::clone(&stream)),
+            StreamReader::new(stream),
+        )
     }
 }

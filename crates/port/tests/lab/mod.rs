@@ -11,7 +11,7 @@ use std::time::Duration;
 use thalweg_port::{
     Bounds, Call, Client, Code, Failure, FutureReader, Held, Incoming, Method, MethodOptions,
     NoError, Own, Package, Pending, Policy, ResourceClient, Service, StreamOptions, StreamReader,
-    StreamWriter, Task,
+    StreamWriter, Task, UpFuture, Upstream,
 };
 use thalweg_queue::Parker;
 use thalweg_runtime::native;
@@ -90,8 +90,21 @@ const PACKAGE: Package = Package {
         method::<(Vec<Handle>, u64), u64>("lab.take", None),
         method::<(), u64>("lab.kept", None),
         method::<(u8,), Handle>("lab.later", None),
+        method::<(Handle, u8), (u64, u64)>("lab.sum", None),
+        method::<(Handle,), String>("lab.await", None),
     ],
 };
+
+/// What `sum` reads.
+pub type Element = (u64, Vec<u8>);
+pub const SUM: u32 = 15;
+pub const AWAIT: u32 = 16;
+/// How much of it: all; not before `READ`; three; all, but it panics at the third.
+pub const ALL: u8 = 0;
+pub const HELD: u8 = 1;
+pub const THREE: u8 = 2;
+pub const PANICKING: u8 = 3;
+pub static READ: AtomicBool = AtomicBool::new(false);
 
 #[derive(Debug, Default)]
 pub struct Lab {
@@ -282,10 +295,53 @@ impl Lab {
                 }
                 incoming.reply_stream(reader.into_stream());
             }
+            SUM => {
+                let (incoming, (numbers, how)) = params::<(Upstream<Element>, u8)>(incoming)?;
+                let numbers = match incoming.upstream(numbers) {
+                    Ok(numbers) => numbers,
+                    Err(refusal) => return Err(Box::new((incoming, refusal))),
+                };
+                let task = Task::new(move |call: &Call| sum(call, numbers, how));
+                incoming.run(task, |incoming, result| match result {
+                    Ok(sum) => incoming.reply(&sum),
+                    Err(why) => incoming.reply_error(&format!("{:?}", why.code)),
+                });
+            }
+            AWAIT => {
+                let (incoming, (text,)) = params::<(Upstream<String>,)>(incoming)?;
+                let text = match incoming.upstream(text) {
+                    Ok(text) => UpFuture::from(text),
+                    Err(refusal) => return Err(Box::new((incoming, refusal))),
+                };
+                incoming.run(
+                    Task::new(|_: &Call| text.wait()),
+                    |incoming, text| match text {
+                        Ok(text) => incoming.reply(&text),
+                        Err(why) => incoming.reply_error(&format!("{:?}", why.code)),
+                    },
+                );
+            }
             other => unreachable!("method {other} is not in the package"),
         }
         Ok(())
     }
+}
+
+/// How many elements there were, and the sum of their numbers.
+fn sum(call: &Call, numbers: Upstream<Element>, how: u8) -> Result<(u64, u64), Failure> {
+    while how == HELD && !READ.load(Ordering::SeqCst) {
+        call.check()?;
+    }
+    let (mut count, mut sum) = (0, 0);
+    for element in numbers {
+        sum += element?.0;
+        count += 1;
+        assert!(how != PANICKING || count < 3, "while it reads, on purpose");
+        if how == THREE && count == 3 {
+            break;
+        }
+    }
+    Ok((count, sum))
 }
 
 fn generate(writer: &StreamWriter<Record>, w: u64, count: u64, how: u8) {
@@ -361,6 +417,14 @@ pub fn kept(client: &Client) -> u64 {
 
 pub fn later(client: &Client, how: u8) -> Pending<FutureReader<String>, NoError> {
     client.call(14, &(how,), |reply| reply.stream().map(FutureReader::from))
+}
+
+pub fn sum_up(client: &Client, numbers: Upstream<Element>, how: u8) -> Pending<(u64, u64), String> {
+    client.call(SUM, &(numbers, how), |reply| reply.value())
+}
+
+pub fn wait_for(client: &Client, text: &UpFuture<String>) -> Pending<String, String> {
+    client.call(AWAIT, &(text.as_stream(),), |reply| reply.value())
 }
 
 pub fn add(client: &Client, counter: Handle, by: u64) -> Pending<u64, NoError> {

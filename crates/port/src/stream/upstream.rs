@@ -1,0 +1,319 @@
+//! What a caller sends up: a stream, or a future, that is a parameter. A queue of messages, one for each element.
+//!
+//! 1. It is bounded: 256 elements, and 1 MiB of their messages. A larger one waits until it can be there alone.
+//! 2. It ends once, with the first ending. What was sent before is still read, unless the reader is gone.
+//! 3. The writer ends it. Dropped without that, it is `cancelled`: half a stream is not taken for a whole one.
+//! 4. It ends with the call that it is a parameter of: at its deadline, when it is stopped, with a panic. A call that has
+//!    a result does not end it: an actor of the service may read on.
+//! 5. An element that is no value of its type ends it as `argument`, for both.
+//! 6. The reader wakes writers when half of the room is there, so that they do not go to sleep for each element.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::task::{Context, Poll, Waker};
+
+use thalweg_queue::quiet::lock;
+use thalweg_runtime::{Woke, wait};
+use thalweg_wire::{Decode, message};
+
+use crate::call::CallCore;
+use crate::code::{Code, Failure, would_park};
+use crate::completion::Port;
+use crate::stream::sending::LARGEST_RECORD;
+use crate::stream::waking::announcing;
+
+/// Rule 1. As many as a segment has, and as many bytes as a batch of large ones.
+const ELEMENTS: usize = 256;
+const BYTES: usize = 1 << 20;
+
+/// What is ended with a call, or with its client.
+pub(crate) trait Ends: Send + Sync {
+    fn end(&self, why: Failure);
+}
+
+/// What is sent up, whatever its elements are.
+#[derive(Debug)]
+pub struct UpCore {
+    layout: u64,
+    /// It has one element and ends with it.
+    is_future: bool,
+    state: Mutex<State>,
+    /// Whose parameter it is, once that was read.
+    call: OnceLock<Arc<CallCore>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    elements: VecDeque<Vec<u8>>,
+    bytes: usize,
+    ending: Option<Failure>,
+    reader: Option<Waker>,
+    writers: Vec<Waker>,
+    /// Who asked to be told of room, one at a time.
+    announce: Option<Waker>,
+    /// Bytes of the element for which there was no room.
+    refused: usize,
+}
+
+impl State {
+    /// Rule 1.
+    fn fits(&self, size: usize) -> bool {
+        self.elements.is_empty() || (self.elements.len() < ELEMENTS && self.bytes + size <= BYTES)
+    }
+
+    /// Who waits for room.
+    fn waiting(&mut self) -> Vec<Waker> {
+        let mut waiting = std::mem::take(&mut self.writers);
+        waiting.extend(self.announce.take());
+        waiting
+    }
+}
+
+impl UpCore {
+    /// For elements of this layout. `is_future`: for one.
+    pub fn new(layout: u64, is_future: bool) -> Arc<Self> {
+        Arc::new(Self {
+            layout,
+            is_future,
+            state: Mutex::default(),
+            call: OnceLock::new(),
+        })
+    }
+
+    pub(crate) fn layout(&self) -> u64 {
+        self.layout
+    }
+
+    /// Rule 4.
+    pub(crate) fn belongs_to(&self, call: &Arc<CallCore>) {
+        // It is taken out of the table once.
+        let _ = self.call.set(Arc::clone(call));
+    }
+
+    /// Sends one element, a message, and waits for room until `deadline` ([`clock`](thalweg_queue::clock); 0: not at all).
+    ///
+    /// # Errors
+    /// `argument`: it is of another layout, or larger than 64 MiB. `would_park` and `timed_out`: there is no room. `interrupted`. How it ended, if
+    /// it has: `closed` where the service reads no more.
+    pub fn send(&self, element: &[u8], deadline: u64) -> Result<(), Failure> {
+        message::open(element, self.layout)
+            .map_err(|error| Code::Argument.because(format!("the element: {error}")))?;
+        self.send_message(element, deadline)
+    }
+
+    pub(super) fn send_message(&self, element: &[u8], deadline: u64) -> Result<(), Failure> {
+        if element.len() > LARGEST_RECORD as usize {
+            let why = format!("an element is larger than {LARGEST_RECORD} bytes");
+            return Err(Code::Argument.because(why));
+        }
+        loop {
+            let reader = {
+                let mut state = lock(&self.state);
+                if let Some(why) = &state.ending {
+                    return Err(why.clone());
+                }
+                if state.fits(element.len()) {
+                    state.bytes += element.len();
+                    state.elements.push_back(element.to_vec());
+                    if self.is_future {
+                        state.ending = Some(ended());
+                    }
+                    Some(state.reader.take())
+                } else if deadline == 0 || !wait::may_park() {
+                    state.refused = element.len();
+                    return Err(match deadline {
+                        0 => Code::WouldPark.because("there is no room"),
+                        _ => would_park(),
+                    });
+                } else {
+                    state.writers.push(wait::waker());
+                    None
+                }
+            };
+            match reader {
+                Some(reader) => {
+                    reader.into_iter().for_each(Waker::wake);
+                    return Ok(());
+                }
+                None => parked(wait::park(Some(deadline)), || {
+                    Code::TimedOut.because("there was no room until the deadline")
+                })?,
+            }
+        }
+    }
+
+    /// Nothing more comes.
+    ///
+    /// # Errors
+    /// How it ended, if it has: `closed` where the service reads no more.
+    pub fn finish(&self) -> Result<(), Failure> {
+        let reader = {
+            let mut state = lock(&self.state);
+            match &state.ending {
+                // With its value.
+                Some(why) if self.is_future && *why == ended() => return Ok(()),
+                Some(why) => return Err(why.clone()),
+                None if self.is_future => state.ending = Some(unfinished()),
+                None => state.ending = Some(ended()),
+            }
+            state.reader.take()
+        };
+        reader.into_iter().for_each(Waker::wake);
+        Ok(())
+    }
+
+    /// The writer is gone: rule 3.
+    pub fn abandon(&self) {
+        self.end(unfinished());
+    }
+
+    /// The reader is gone.
+    pub fn close(&self) {
+        self.end_now(
+            Code::Closed.because("the service has closed the stream"),
+            true,
+        );
+    }
+
+    pub(super) fn end_now(&self, why: Failure, drops: bool) {
+        let (dropped, reader, waiting) = {
+            let mut state = lock(&self.state);
+            state.ending.get_or_insert(why);
+            let mut dropped = VecDeque::new();
+            if drops {
+                state.bytes = 0;
+                dropped = std::mem::take(&mut state.elements);
+            }
+            (dropped, state.reader.take(), state.waiting())
+        };
+        drop(dropped);
+        reader.into_iter().chain(waiting).for_each(Waker::wake);
+    }
+
+    /// The next element, if there is one; `None`: nothing more comes.
+    ///
+    /// # Errors
+    /// How else it ended. `would_park`: there is none yet.
+    fn try_take(&self, waker: Option<Waker>) -> Result<Option<Vec<u8>>, Failure> {
+        let (element, waiting) = {
+            let mut state = lock(&self.state);
+            match state.elements.pop_front() {
+                Some(element) => {
+                    state.bytes -= element.len();
+                    // Rule 6.
+                    let half = state.elements.len() <= ELEMENTS / 2 && state.bytes <= BYTES / 2;
+                    let waiting = if half { state.waiting() } else { Vec::new() };
+                    (element, waiting)
+                }
+                None => match &state.ending {
+                    Some(why) if *why == ended() => return Ok(None),
+                    Some(why) => return Err(why.clone()),
+                    None => {
+                        state.reader = waker;
+                        return Err(Code::WouldPark.because("nothing there yet"));
+                    }
+                },
+            }
+        };
+        waiting.into_iter().for_each(Waker::wake);
+        Ok(Some(element))
+    }
+
+    /// The same, read.
+    pub(super) fn try_read<T: Decode>(&self, waker: Option<Waker>) -> Result<Option<T>, Failure> {
+        let Some(element) = self.try_take(waker)? else {
+            return Ok(None);
+        };
+        let read = message::open(&element, self.layout).and_then(|message| message.owned::<T>());
+        read.map(Some).map_err(|error| {
+            let why = Code::Argument.because(format!("an element is malformed: {error}"));
+            self.end_malformed(why.clone());
+            why
+        })
+    }
+
+    /// Rule 5. Also where the writer has ended it.
+    fn end_malformed(&self, why: Failure) {
+        lock(&self.state).ending = Some(why.clone());
+        self.end_now(why, true);
+    }
+
+    pub(super) fn read<T: Decode>(&self, deadline: u64) -> Result<Option<T>, Failure> {
+        loop {
+            let may_park = deadline != 0 && wait::may_park();
+            match self.try_read(may_park.then(wait::waker)) {
+                Err(why) if why.code == Code::WouldPark && may_park => {
+                    parked(wait::park(Some(deadline)), || {
+                        Code::TimedOut.because("nothing came until the deadline")
+                    })?;
+                }
+                result => return result,
+            }
+        }
+    }
+
+    /// Has `waker` woken when there is room. `true`: there is now, or it has ended, and nothing was asked.
+    fn ask_for_room(&self, waker: Waker) -> bool {
+        let before = {
+            let mut state = lock(&self.state);
+            if state.ending.is_some() || state.fits(state.refused) {
+                return true;
+            }
+            state.announce.replace(waker)
+        };
+        // Without the lock: it may give back a place of a port.
+        drop(before);
+        false
+    }
+
+    pub(super) fn poll_room(&self, context: &Context<'_>) -> Poll<Result<(), Failure>> {
+        if !self.ask_for_room(context.waker().clone()) {
+            return Poll::Pending;
+        }
+        Poll::Ready(match &lock(&self.state).ending {
+            Some(why) => Err(why.clone()),
+            None => Ok(()),
+        })
+    }
+
+    /// Has a [`StreamReady`](crate::Kind::StreamReady) come to `port` when there is room for what was refused last, or it has ended. `true`: so it is now, and nothing
+    /// was armed.
+    ///
+    /// # Errors
+    /// `overloaded`, `closed`: the port takes no more.
+    pub fn announce(&self, port: &Arc<Port>, token: u64, handle: u64) -> Result<bool, Failure> {
+        Ok(self.ask_for_room(announcing(port, token, handle)?))
+    }
+}
+
+impl Ends for UpCore {
+    fn end(&self, why: Failure) {
+        self.end_now(why, false);
+    }
+}
+
+impl Drop for UpCore {
+    fn drop(&mut self) {
+        if let Some(call) = self.call.get() {
+            call.forget_timer_if_done();
+        }
+    }
+}
+
+/// Regularly.
+fn ended() -> Failure {
+    Code::Closed.because("the stream has ended")
+}
+
+fn unfinished() -> Failure {
+    Code::Cancelled.because("the caller dropped it without ending it")
+}
+
+fn parked(woke: Woke, late: impl FnOnce() -> Failure) -> Result<(), Failure> {
+    match woke {
+        Woke::Woken => Ok(()),
+        Woke::TimedOut => Err(late()),
+        Woke::Interrupted => Err(Code::Interrupted.because("a signal arrived")),
+        Woke::Stopping => Err(Code::ShutDown.because("the runtime stops")),
+    }
+}

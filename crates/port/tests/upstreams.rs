@@ -1,0 +1,259 @@
+//! Streams and futures that are parameters: the caller writes, the service reads.
+
+mod lab;
+
+use std::sync::atomic::Ordering;
+
+use thalweg_port::stream::UpCore;
+use thalweg_port::{CallError, Code, Object, Port, UpFuture, Upstream, UpstreamWriter, insert};
+use thalweg_queue::clock;
+use thalweg_wire::{Decode, Handle, message};
+
+type Writer = UpstreamWriter<lab::Element>;
+
+fn pair() -> (Writer, Upstream<lab::Element>) {
+    Upstream::pair().unwrap()
+}
+
+fn element(number: u64) -> lab::Element {
+    (number, Vec::new())
+}
+
+/// What the service says that its stream ended with.
+fn said<T: std::fmt::Debug>(result: Result<T, CallError<String>>) -> String {
+    match result.unwrap_err() {
+        CallError::Service(said) => said,
+        CallError::Ended(why) => panic!("{why}"),
+    }
+}
+
+fn ended<T: std::fmt::Debug>(result: Result<T, CallError<String>>) -> Code {
+    match result.unwrap_err() {
+        CallError::Service(said) => panic!("{said}"),
+        CallError::Ended(why) => why.code,
+    }
+}
+
+/// Sends until that is refused.
+fn refused(writer: &Writer) -> Code {
+    loop {
+        if let Err(why) = writer.send(&element(1)) {
+            return why.code;
+        }
+    }
+}
+
+#[test]
+fn as_many_as_are_sent_are_read_in_order() {
+    let client = lab::client();
+    let (writer, numbers) = pair();
+    let sum = lab::sum_up(&client, numbers, lab::ALL);
+    let count = if cfg!(miri) { 600 } else { 100_000 };
+    for number in 0..count {
+        writer.send(&element(number)).unwrap();
+    }
+    writer.end().unwrap();
+    assert_eq!(sum.wait().unwrap(), (count, count * (count - 1) / 2));
+}
+
+#[test]
+fn what_was_sent_before_the_call_is_read() {
+    let client = lab::client();
+    let (writer, numbers) = pair();
+    (1..=3).for_each(|number| writer.send(&element(number)).unwrap());
+    writer.end().unwrap();
+    let sum = lab::sum_up(&client, numbers, lab::ALL);
+    assert_eq!(sum.wait().unwrap(), (3, 6));
+}
+
+#[test]
+fn a_service_that_has_enough_ends_it() {
+    let client = lab::client();
+    let (writer, numbers) = pair();
+    let sum = lab::sum_up(&client, numbers, lab::THREE);
+    assert_eq!(refused(&writer), Code::Closed);
+    assert_eq!(sum.wait().unwrap(), (3, 3));
+    assert_eq!(writer.end().unwrap_err().code, Code::Closed);
+}
+
+#[test]
+fn elements_that_nobody_reads_are_bounded_by_count_and_bytes() {
+    let client = lab::client();
+    let (many, numbers) = pair();
+    let first = lab::sum_up(&client, numbers, lab::HELD);
+    let (large, numbers) = pair();
+    let second = lab::sum_up(&client, numbers, lab::HELD);
+    let fill = |writer: &Writer, element: &lab::Element| {
+        (0..100_000)
+            .take_while(|_| writer.send_until(element, 0).is_ok())
+            .count()
+    };
+    assert_eq!(fill(&many, &element(1)), 256);
+    let heavy = (1u64, vec![0u8; 300 << 10]);
+    assert_eq!(fill(&large, &heavy), 3);
+    // What is larger than the bound waits until it is alone.
+    let huge = (1u64, vec![0u8; 2 << 20]);
+    assert_eq!(
+        large.send_until(&huge, 0).unwrap_err().code,
+        Code::WouldPark
+    );
+    let soon = clock::now() + 1;
+    assert_eq!(
+        large.send_until(&huge, soon).unwrap_err().code,
+        Code::TimedOut
+    );
+    lab::READ.store(true, Ordering::SeqCst);
+    large.send(&huge).unwrap();
+    large.end().unwrap();
+    many.end().unwrap();
+    assert_eq!(first.wait().unwrap().0, 256);
+    assert_eq!(second.wait().unwrap().0, 4);
+}
+
+#[test]
+fn a_writer_that_is_dropped_has_not_ended_it() {
+    let client = lab::client();
+    let (writer, numbers) = pair();
+    let sum = lab::sum_up(&client, numbers, lab::ALL);
+    writer.send(&element(1)).unwrap();
+    drop(writer);
+    assert_eq!(said(sum.wait()), "Cancelled");
+}
+
+#[test]
+fn a_service_that_panics_ends_it() {
+    let client = lab::client();
+    let (writer, numbers) = pair();
+    let sum = lab::sum_up(&client, numbers, lab::PANICKING);
+    assert_eq!(refused(&writer), Code::GuestPanicked);
+    assert_eq!(ended(sum.wait()), Code::GuestPanicked);
+}
+
+#[test]
+fn a_client_that_is_closed_ends_it() {
+    let client = lab::client();
+    let (writer, numbers) = pair();
+    let sum = lab::sum_up(&client, numbers, lab::ALL);
+    writer.send(&element(1)).unwrap();
+    client.close();
+    assert_eq!(ended(sum.wait()), Code::Cancelled);
+    let why = refused(&writer);
+    assert!(matches!(why, Code::Cancelled | Code::Closed), "{why:?}");
+}
+
+#[test]
+fn a_call_that_was_never_served_ends_it() {
+    let client = lab::client();
+    let busy = lab::until_stopped(&client);
+    let late = client.with_timeout(std::time::Duration::from_nanos(1));
+    let (writer, numbers) = pair();
+    let sum = lab::sum_up(&late, numbers, lab::ALL);
+    assert_eq!(ended(sum.wait()), Code::TimedOut);
+    drop(busy);
+    let why = refused(&writer);
+    assert!(matches!(why, Code::TimedOut | Code::Closed), "{why:?}");
+}
+
+#[test]
+fn a_deadline_ends_it_after_the_call() {
+    let client = lab::client();
+    let late = client.with_timeout(std::time::Duration::from_millis(20));
+    let (writer, numbers) = pair();
+    let sum = lab::sum_up(&late, numbers, lab::ALL);
+    assert_eq!(ended(sum.wait()), Code::TimedOut);
+    let why = refused(&writer);
+    assert!(matches!(why, Code::TimedOut | Code::Closed), "{why:?}");
+}
+
+#[test]
+fn a_malformed_element_ends_it_for_both() {
+    let client = lab::client();
+    let core = UpCore::new(lab::Element::HASH, false);
+    let handle = insert(Object::Upstream(std::sync::Arc::clone(&core))).unwrap();
+    let sum =
+        client.call::<_, (u64, u64), String>(lab::SUM, &(Handle(handle), lab::ALL), |reply| {
+            reply.value()
+        });
+    // The list is said to be longer than the message.
+    let mut bad = message::encode(&(1u64, vec![7u8]), lab::Element::HASH, Vec::new()).unwrap();
+    let at = message::HEADER as usize + 12;
+    bad[at..at + 4].copy_from_slice(&1_000_u32.to_le_bytes());
+    let other = message::encode(&1u64, u64::HASH, Vec::new()).unwrap();
+    let why = core.send(&other, 0).unwrap_err();
+    assert_eq!(
+        why.code,
+        Code::Argument,
+        "another layout is refused at once"
+    );
+    core.send(&bad, u64::MAX).unwrap();
+    assert_eq!(said(sum.wait()), "Argument");
+    assert_eq!(core.send(&bad, u64::MAX).unwrap_err().code, Code::Argument);
+}
+
+#[test]
+fn a_stream_of_other_elements_and_what_is_no_stream_are_refused() {
+    let client = lab::client();
+    let call = |handle: u64| {
+        let sum =
+            client.call::<_, (u64, u64), String>(lab::SUM, &(Handle(handle), lab::ALL), |reply| {
+                reply.value()
+            });
+        ended(sum.wait())
+    };
+    let core = UpCore::new(u64::HASH, false);
+    let handle = insert(Object::Upstream(std::sync::Arc::clone(&core))).unwrap();
+    assert_eq!(call(handle), Code::Argument);
+    assert!(core.finish().is_err(), "nobody will read it");
+    assert_eq!(call(handle), Code::Stale);
+    let port = insert(Object::Port(Port::open(4).unwrap())).unwrap();
+    assert_eq!(call(port), Code::Argument);
+    assert!(thalweg_port::find(port).is_ok(), "it was not closed");
+}
+
+#[test]
+fn room_is_announced_when_there_is_some() {
+    let client = lab::client();
+    let core = UpCore::new(u64::HASH, false);
+    let port = Port::open(4).unwrap();
+    let one = message::encode(&1u64, u64::HASH, Vec::new()).unwrap();
+    while core.send(&one, 0).is_ok() {}
+    assert!(!core.announce(&port, 1, 2).unwrap());
+    assert!(
+        !core.announce(&port, 3, 2).unwrap(),
+        "in place of the first"
+    );
+    core.close();
+    let told: Vec<_> = port.reap().unwrap().map(|told| told.token).collect();
+    assert_eq!(told, [3]);
+    assert!(core.announce(&port, 4, 2).unwrap());
+    drop(client);
+}
+
+#[test]
+fn a_future_is_said_once_or_never() {
+    let client = lab::client();
+    let (writer, text) = UpFuture::pair().unwrap();
+    let first = lab::wait_for(&client, &text);
+    writer.set("said").unwrap();
+    assert_eq!(first.wait().unwrap(), "said");
+    let (writer, text) = UpFuture::<String>::pair().unwrap();
+    let second = lab::wait_for(&client, &text);
+    drop(writer);
+    assert_eq!(said(second.wait()), "Cancelled");
+}
+
+#[test]
+fn it_is_read_by_an_executor() {
+    let (writer, text) = UpFuture::<String>::pair().unwrap();
+    let says = std::thread::spawn(move || writer.set("said").unwrap());
+    assert_eq!(lab::block_on(text).unwrap(), "said");
+    says.join().unwrap();
+    let (writer, mut numbers) = pair();
+    while writer.send_until(&element(1), 0).is_ok() {}
+    let reads = std::thread::spawn(move || (numbers.by_ref().take(200).count(), numbers));
+    lab::block_on(std::future::poll_fn(|context| writer.poll_room(context))).unwrap();
+    let (count, numbers) = reads.join().unwrap();
+    assert_eq!(count, 200);
+    drop(numbers);
+    assert_eq!(refused(&writer), Code::Closed);
+}
