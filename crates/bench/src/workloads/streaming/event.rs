@@ -3,6 +3,7 @@
 use std::ffi::CString;
 
 use thalweg_lab::events::{WORDS, words};
+use thalweg_lab::lab::EventView;
 
 use crate::problem::Problem;
 
@@ -68,6 +69,14 @@ impl Seen {
         let words = &event.fixed.words;
         let tails = event.detail.as_ref().map_or(0, |d| d.as_bytes().len())
             + event.payload.as_ref().map_or(0, Vec::len);
+        self.add(words[0], words[1], words[WORDS - 1], tails);
+    }
+
+    /// One more, as a stream of ours gives it.
+    #[inline]
+    pub fn add_view(&mut self, event: &EventView<'_>) {
+        let tails = event.detail.len() + event.payload.len();
+        let words = &event.words;
         self.add(words[0], words[1], words[WORDS - 1], tails);
     }
 

@@ -3,7 +3,8 @@
 //! A public benchmark of a market-data client, with its five rows as they are: 100,000 events with empty tails through std's
 //! unbounded channel, crossbeam's with 256, 1,024 and 8,192 places, and no channel at all. Against each of them stands a stream of
 //! ours, written and read one event at a time, 16 and 256. All but the last of theirs are between two threads. Two rows are ours: rings of
-//! 8,192 places that are written and read in place, as many events at a time as our stream.
+//! 8,192 places that are written and read in place, as many events at a time as our stream. The rows with `tier=direct` are our stream without a hand-off:
+//! a callback takes the events on the thread that writes them, as `direct_callback` does.
 //!
 //! The metrics `.._of_means` are the original's arithmetic: each sample is the mean of its events, and median and 99th
 //! percentile are taken over ten such means. They say nothing of single events.
@@ -66,6 +67,11 @@ const BATCHES: [u32; 3] = [1, 16, 256];
 const ONE_BY_ONE: Target = Target::Ratio(0.6);
 /// 256 at a time, of a callback on the producer's own thread.
 const IN_BATCHES: Target = Target::Ratio(1.3);
+/// Our callback on the producer's own thread, of one that nothing stands before.
+const SUBSCRIBED: Target = Target::Ratio(1.05);
+
+/// Events at a time that our callback is given.
+const SUBSCRIBED_BATCHES: [u32; 2] = [1, 256];
 
 /// A peer; where `batch` is what it knows of, in batches of as many.
 fn peer(name: &str, count: u64, batch: u32) -> Result<(Duration, Seen), Problem> {
@@ -107,7 +113,7 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
             batches.iter().map(move |batch| (*name, *batch))
         })
         .collect();
-    let sides_count = BATCHES.len() + theirs.len();
+    let sides_count = BATCHES.len() + SUBSCRIBED_BATCHES.len() + theirs.len();
     lab.begin(WORKLOAD.name, sides_count * (plan.warm_up + plan.rounds));
     let expected = Seen::expected(EVENTS);
     let mean = &|subject: &str, (elapsed, seen): (Duration, Seen)| {
@@ -120,13 +126,19 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
             mean("thalweg", streams.read(EVENTS, batch)?)
         }));
     }
+    for batch in SUBSCRIBED_BATCHES {
+        sides.push(Side::new(move || {
+            mean("thalweg", streams.subscribe(EVENTS, batch)?)
+        }));
+    }
     for &(name, batch) in &theirs {
         sides.push(Side::new(move || mean(name, peer(name, EVENTS, batch)?)));
     }
     let taken = interleave(&mut sides, plan, || lab.step())?;
     drop(sides);
 
-    let (ours, of_theirs) = taken.split_at(BATCHES.len());
+    let (ours, others) = taken.split_at(BATCHES.len());
+    let (subscribed, of_theirs) = others.split_at(SUBSCRIBED_BATCHES.len());
     let mut rows = Vec::new();
     for (batch, ours) in BATCHES.iter().zip(ours) {
         let mut of_batch: Vec<Row> = theirs
@@ -141,6 +153,13 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
             _ => {}
         }
         rows.extend(of_batch);
+    }
+    let direct = theirs.iter().position(|(name, _)| *name == DIRECT);
+    let direct = &of_theirs[direct.expect("it is one of them")];
+    for (batch, ours) in SUBSCRIBED_BATCHES.iter().zip(subscribed) {
+        let mut row = row(*batch, ours, DIRECT, direct);
+        row.params.insert("tier".to_owned(), "direct".to_owned());
+        rows.push(row.held_to(&SUBSCRIBED, lab.refusal()));
     }
     Ok(rows)
 }
@@ -201,6 +220,10 @@ mod tests {
             let (_, seen) = streams.read(1_000, batch).unwrap();
             seen.check(&expected, "thalweg").unwrap();
             streams.verify(1_000, batch).unwrap();
+        }
+        for batch in SUBSCRIBED_BATCHES {
+            let (_, seen) = streams.subscribe(1_000, batch).unwrap();
+            seen.check(&expected, "thalweg").unwrap();
         }
     }
 

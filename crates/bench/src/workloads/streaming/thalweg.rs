@@ -1,9 +1,12 @@
-//! A stream of ours: the producer is an actor of a service, the consumer reads in place.
+//! A stream of ours: the producer is an actor of a service, the consumer reads in place, or is called by the producer.
 
+use std::ops::ControlFlow::Continue;
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use thalweg::port::Event as Delivered;
 use thalweg_lab::LabService;
-use thalweg_lab::events::{WORDS, event};
+use thalweg_lab::events::event;
 use thalweg_lab::lab::LabClient;
 
 use super::event::Seen;
@@ -38,13 +41,41 @@ impl Streams {
         let began = Instant::now();
         let mut stream = self.lab.events(count, batch).wait().map_err(failed)?;
         while let Some(batch) = stream.next_batch(batch, u64::MAX).map_err(failed)? {
-            for event in batch.iter() {
-                let tails = event.detail.len() + event.payload.len();
-                let words = &event.words;
-                seen.add(words[0], words[1], words[WORDS - 1], tails);
-            }
+            batch.iter().for_each(|event| seen.add_view(&event));
         }
         Ok((began.elapsed(), seen))
+    }
+
+    /// Has a callback take `count` events on the thread that writes them, `batch` at a time. Timed from the call that returns the stream until the
+    /// callback was told of the end.
+    ///
+    /// # Errors
+    /// The stream ended in another way than regularly.
+    pub fn subscribe(&self, count: u64, batch: u32) -> Result<(Duration, Seen), Problem> {
+        let (told, ended) = mpsc::sync_channel(1);
+        let mut seen = Seen::default();
+        let began = Instant::now();
+        let stream = self.lab.events(count, batch).wait().map_err(failed)?;
+        let subscription = stream.subscribe(move |event| {
+            match event {
+                Delivered::Records(records) => {
+                    records.iter().for_each(|event| seen.add_view(&event));
+                }
+                Delivered::Ended { how, lost, .. } => {
+                    let how = how.map_err(failed).and_then(|()| match lost {
+                        0 => Ok(seen),
+                        _ => Err(failed(format!("{lost} events were lost"))),
+                    });
+                    // Whoever waits for it is there: it is below.
+                    let _ = told.send((began.elapsed(), how));
+                }
+            }
+            Continue(())
+        });
+        let subscription = subscription.map_err(failed)?;
+        let (elapsed, seen) = ended.recv().map_err(failed)?;
+        subscription.join(u64::MAX).map_err(failed)?;
+        Ok((elapsed, seen?))
     }
 
     /// Compares every field of `count` events, which are written `batch` at a time.
