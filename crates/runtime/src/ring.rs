@@ -74,8 +74,8 @@ impl<T> Ring<T> {
         None
     }
 
-    /// The owner of `into`, which is empty: moves half of what is here there, but for one that is returned.
-    pub(crate) fn steal(&self, into: &Self) -> Option<*mut T> {
+    /// The owner of `into`, which is empty: takes half of what is here and no more than `most`, returns one of that, and puts the rest there.
+    pub(crate) fn steal(&self, into: &Self, most: u32) -> Option<*mut T> {
         let to = into.tail.load(Ordering::Relaxed);
         loop {
             let head = self.head.load(Ordering::Acquire);
@@ -88,7 +88,7 @@ impl<T> Ring<T> {
                 // `head` moved between the two loads.
                 continue;
             }
-            let count = there - there / 2;
+            let count = (there - there / 2).min(most);
             let first = self.slot(head).load(Ordering::Relaxed);
             for nth in 1..count {
                 let job = self.slot(head.wrapping_add(nth)).load(Ordering::Relaxed);

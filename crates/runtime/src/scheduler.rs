@@ -69,9 +69,9 @@ impl Seat {
         unsafe { Task::from_raw(job) }
     }
 
-    /// Another worker: half of the ring, of which one comes back and the rest is put into `ring`; or what was left here.
-    pub(crate) fn steal_into(&self, ring: &Ring<Header>) -> Option<Task> {
-        match self.ring.steal(ring) {
+    /// Another worker: half of the ring and no more than `most`, of which one comes back and the rest is put into `ring`; or what was left here.
+    pub(crate) fn steal_into(&self, ring: &Ring<Header>, most: u32) -> Option<Task> {
+        match self.ring.steal(ring, most) {
             // SAFETY: as above.
             Some(job) => unsafe { Task::from_raw(job) },
             None => self.placed.pop(),

@@ -68,7 +68,8 @@ fn switched_off_there_is_no_thread() {
     runtime::init(Config::exact(1).stall(LIMIT))
         .unwrap()
         .run(|| wait_until(|| threads("tw-watcher").len() == 1));
-    assert_eq!(threads("tw-watcher").len(), 0, "it outlives its runtime");
+    // A thread that was joined may be listed a moment longer.
+    wait_until(|| threads("tw-watcher").is_empty());
 }
 
 fn action() -> libc::sigaction {

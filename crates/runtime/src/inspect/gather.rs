@@ -7,42 +7,20 @@ use thalweg_queue::{Quiet, clock, oneshot};
 
 use super::info::{ActorInfo, ActorList, ActorState, Silent};
 use crate::scheduler::Scheduler;
-use crate::worker;
+use crate::worker::{self, Worker};
 
 pub(super) fn gather(scheduler: &Arc<Scheduler>, patience: Duration) -> ActorList {
     let deadline = clock::deadline(patience);
-    // Rule 3 of the module.
+    // Rule 1 of `moved`.
     let watching = scheduler.moved.watch();
     let mut actors = waiting(scheduler);
-    let here = worker::current().filter(|here| Arc::ptr_eq(&here.scheduler, scheduler));
-    let mut asked = Vec::new();
-    for (index, seat) in scheduler.seats.iter().enumerate() {
-        let is_here = here.is_some_and(|here| here.index() == index);
-        if is_here || index >= scheduler.started() {
-            continue;
-        }
-        let (answer, answered) = oneshot::channel();
-        seat.ask(move |worker| {
-            // Who asked may have lost patience.
-            let _ = answer.send(worker.list());
-        });
-        asked.push((index, answered));
-    }
-    if let Some(here) = here {
-        let _quiet = Quiet::begin();
-        actors.extend(here.list());
-    }
-    let mut silent = Vec::new();
-    for (index, mut answered) in asked {
-        let left = Duration::from_nanos(deadline.saturating_sub(clock::now()));
-        match answered.recv_timeout(left) {
-            Ok(list) => actors.extend(list),
-            // It has left, and its actors have ended.
-            Err(_) if scheduler.is_stopping() => {}
-            Err(_) => silent.push(Silent {
-                worker: index,
-                kept_by: scheduler.seats[index].pulse.actor(),
-            }),
+    let (lists, mut silent) = ask_all(scheduler, deadline, |worker| worker.list());
+    actors.extend(lists.into_iter().flatten());
+    // Rule 3 of `moved`.
+    let (_, silent_now) = ask_all(scheduler, deadline, |_| ());
+    for one in silent_now {
+        if silent.iter().all(|before| before.worker != one.worker) {
+            silent.push(one);
         }
     }
     actors.extend(watching.moved());
@@ -54,6 +32,47 @@ pub(super) fn gather(scheduler: &Arc<Scheduler>, patience: Duration) -> ActorLis
         silent,
         has_resting: scheduler.register.is_some(),
     }
+}
+
+/// Has each worker answer between two of its turns, until `deadline`. The answers, and who did not.
+fn ask_all<T: Send + 'static>(
+    scheduler: &Arc<Scheduler>,
+    deadline: u64,
+    request: fn(&Worker) -> T,
+) -> (Vec<T>, Vec<Silent>) {
+    let here = worker::current().filter(|here| Arc::ptr_eq(&here.scheduler, scheduler));
+    let mut asked = Vec::new();
+    for (index, seat) in scheduler.seats.iter().enumerate() {
+        let is_here = here.is_some_and(|here| here.index() == index);
+        if is_here || index >= scheduler.started() {
+            continue;
+        }
+        let (answer, answered) = oneshot::channel();
+        seat.ask(move |worker| {
+            // Who asked may have lost patience.
+            let _ = answer.send(request(worker));
+        });
+        asked.push((index, answered));
+    }
+    let mut answers = Vec::new();
+    if let Some(here) = here {
+        let _quiet = Quiet::begin();
+        answers.push(request(here));
+    }
+    let mut silent = Vec::new();
+    for (index, mut answered) in asked {
+        let left = Duration::from_nanos(deadline.saturating_sub(clock::now()));
+        match answered.recv_timeout(left) {
+            Ok(answer) => answers.push(answer),
+            // It has left, and its actors have ended.
+            Err(_) if scheduler.is_stopping() => {}
+            Err(_) => silent.push(Silent {
+                worker: index,
+                kept_by: scheduler.seats[index].pulse.actor(),
+            }),
+        }
+    }
+    (answers, silent)
 }
 
 /// What waits for a worker in queues that all see.

@@ -2,9 +2,12 @@
 //!
 //! 1. Who makes a list says so before it asks anybody.
 //! 2. A worker that takes what others had, from their ring or from where all may put it, notes it here if a list is made. One that has answered knows, since
-//!    it was asked after; one that has not answers with what it took. So what was listed by nobody is here, whoever had it and has it.
+//!    it was asked after; one that has not answers with what it took. While it knows it takes one job at a time and notes that before anybody else can
+//!    take it.
 //!    Who puts a job where all see it notes it under that place's lock: a list that had looked there before is told, also where the job's worker answers after.
-//! 3. What is here may be listed elsewhere too, and may have ended: a list is no older than when it was begun.
+//! 3. A job that nobody listed went from one who had not answered to one who had, who may not have noted it yet when the former answers. So all are asked
+//!    again when all have answered, and what is here is read when they have answered that: between two turns no worker has anything in its hand.
+//! 4. What is here may be listed elsewhere too, and may have ended: a list is no older than when it was begun.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};

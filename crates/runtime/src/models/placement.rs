@@ -49,7 +49,7 @@ impl Model {
             .or_else(|| self.scheduler.take_injected())
             .or_else(|| {
                 others
-                    .filter_map(|other| seats[other].steal_into(&mine.ring))
+                    .filter_map(|other| seats[other].steal_into(&mine.ring, u32::MAX))
                     .next()
             })
     }

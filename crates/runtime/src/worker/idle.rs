@@ -90,10 +90,13 @@ impl Worker {
             if victim == self.index {
                 continue;
             }
-            if let Some(task) = seats[victim].steal_into(mine) {
+            // `inspect::moved`'s rule 2.
+            let watched = self.scheduler.moved.is_watched();
+            let most = if watched { 1 } else { u32::MAX };
+            if let Some(task) = seats[victim].steal_into(mine, most) {
                 self.pulse.counts.steals.add(1);
-                if self.scheduler.moved.is_watched() {
-                    self.note_stolen(task);
+                if watched {
+                    self.scheduler.moved.note(task);
                 }
                 self.slot.set(Some(task));
                 return true;

@@ -84,19 +84,6 @@ impl Worker {
         }
     }
 
-    /// What was just stolen: this one, and what is in the ring. Others are told of that after.
-    #[cold]
-    pub(super) fn note_stolen(&self, task: Task) {
-        let moved = &self.scheduler.moved;
-        moved.note(task);
-        let taken: Vec<_> = std::iter::from_fn(|| self.seat().take_own()).collect();
-        for task in taken {
-            moved.note(task);
-            let put = self.seat().ring.push(task.into_raw());
-            debug_assert!(put.is_ok(), "nobody else puts anything in");
-        }
-    }
-
     fn info(&self, task: Task, fiber: &Fiber) -> ActorInfo {
         let header = task.header();
         let state = match header.phase.get() {
