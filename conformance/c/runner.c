@@ -7,7 +7,6 @@
 
 #define METHODS (sizeof(methods) / sizeof(methods[0]))
 
-static tw_client client;
 static all_kept kept_resources;
 
 /* Submits, cancels where it is told to, and waits for the completion, unless it is to be left in flight. */
@@ -51,7 +50,7 @@ static bool compare(const json_t *step, const method *method, uint32_t code,
     if (name) {
       keep_stream(name, method, came);
     } else if (stream) {
-      const seen seen = read_stream(stream, method, came);
+      const seen seen = read_stream(&client, stream, method, came);
       check_stream(&seen);
     }
     if (!name) {

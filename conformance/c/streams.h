@@ -36,6 +36,7 @@ typedef struct kept_stream {
   tw_error ending;
 } kept_stream;
 
+static tw_client client;
 static kept_stream kept_streams[MOST_STREAMS];
 
 static inline kept_stream *stream_named(const char *name) {
@@ -124,14 +125,16 @@ static inline bool agrees(const seen *seen) {
 }
 
 /* Reads what a stream gives, as the step says. */
-static inline seen read_stream(const json_t *wanted, const method *method, tw_stream stream) {
+static inline seen read_stream(const tw_client *reader, const json_t *wanted, const method *method,
+                               tw_stream stream) {
   seen seen = {method, wanted, number(wanted, "take", UINT64_MAX), 0, 0, 0, 0, 0, false, false, ""};
   tw_error error = {0, 0, ""};
   tw_batch batch;
   while (seen.count < seen.most) {
     const uint64_t left = seen.most - seen.count;
     const uint32_t most = left < 256 ? (uint32_t)left : 256;
-    seen.code = tw_stream_acquire(&stream, most, TW_FOREVER, method->element_size, &batch, &error);
+    seen.code = tw_stream_acquire_serving(&stream, reader, most, TW_FOREVER, method->element_size,
+                                          &batch, &error);
     if (seen.code != TW_OK) {
       saw_loss(&seen, &batch);
       memcpy(seen.message, error.message, sizeof(seen.message));
@@ -231,7 +234,7 @@ static inline void stream_step(const json_t *step) {
   } else if (i == 0) {
     const json_t *wanted = json_object_get(step, "stream");
     const seen seen = kept->subscribed ? read_subscribed(wanted, kept)
-                                       : read_stream(wanted, kept->method, kept->stream);
+                                       : read_stream(&client, wanted, kept->method, kept->stream);
     check_stream(&seen);
     drop_stream(kept);
   } else if (i == 1) {

@@ -354,7 +354,8 @@ static inline uint32_t tw_call(const tw_client *client, tw_submission *submissio
       tw_host_serve(client->host, out);
       continue;
     }
-    foreign = true;
+    /* A left-over of tw_stream_acquire_serving, with TW_SERVING_TOKEN. */
+    foreign = foreign || out->kind != TW_STREAM_READY || out->token != UINT64_MAX;
     table->release(out);
   }
   if (foreign) {
@@ -564,6 +565,6 @@ static inline const void *tw_batch_at(const tw_batch *batch, uint32_t index) {
   return batch->slots + (size_t)index * batch->stride;
 }
 
-#include "thalweg_subscribe.h"
+#include "thalweg_stream.h"
 
 #endif

@@ -111,6 +111,50 @@ static void a_host_answers_while_its_thread_waits_for_the_call(void) {
   close_client(&client);
 }
 
+static void a_host_answers_while_its_thread_waits_for_a_stream(void) {
+  conformance_client client = open_client(4);
+  seen what;
+  conformance_oracle oracle = oracle_of(&what);
+  conformance_looked_up_result result;
+  conformance_ticks_result quiet;
+  conformance_string_batch batch;
+  conformance_u64_batch numbers;
+  conformance_tick_result ticked;
+  tw_error error;
+  uint64_t read = 0;
+  uint32_t code;
+  memset(&what, 0, sizeof(what));
+  REQUIRE_OK(conformance_client_host(&client, &oracle, &error), error);
+  REQUIRE_OK(conformance_looked_up(&client, 40, TW_FOREVER, &result, &error), error);
+  tw_reply_release(&result.reply);
+  while ((code = conformance_string_stream_acquire_serving(&result.ok, &client, 8, TW_FOREVER,
+                                                           &batch, &error)) == TW_OK) {
+    uint32_t i;
+    for (i = 0; i < batch.tw.count; i++, read++) {
+      tw_text text = tw_text_view(batch.tw.base, *conformance_string_batch_at(&batch, i));
+      CHECK(tw_text_equal(text, tw_text_of("even")));
+    }
+    CHECK_CODE(conformance_string_stream_release(&result.ok, batch.tw.count, &error), TW_OK);
+  }
+  CHECK_CODE(code, TW_CLOSED);
+  CHECK(read == 40 && what.looks == 40);
+  CHECK_CODE(conformance_string_stream_close(&result.ok, &error), TW_OK);
+  /* A wait that ended by its deadline leaves the port as it was for calls and for the next wait. */
+  REQUIRE_OK(conformance_ticks(&client, TW_FOREVER, &quiet, &error), error);
+  tw_reply_release(&quiet.reply);
+  code = conformance_u64_stream_acquire_serving(&quiet.ok, &client, 8, 1, &numbers, &error);
+  CHECK_CODE(code, TW_TIMED_OUT);
+  REQUIRE_OK(conformance_tick(&client, 3, TW_FOREVER, &ticked, &error), error);
+  tw_reply_release(&ticked.reply);
+  check_ask(&client, 2, TW_OK);
+  code =
+      conformance_u64_stream_acquire_serving(&quiet.ok, &client, 8, TW_FOREVER, &numbers, &error);
+  CHECK_CODE(code, TW_OK);
+  CHECK(numbers.tw.count == 3);
+  CHECK_CODE(conformance_u64_stream_close(&quiet.ok, &error), TW_OK);
+  close_client(&client);
+}
+
 static void a_function_of_the_host_that_calls_its_client_would_park(void) {
   conformance_client client = open_client(4);
   seen what;
@@ -198,6 +242,7 @@ static void an_answer_to_nothing_and_one_that_is_nothing_are_refused(void) {
 int main(int argc, char **argv) {
   open_library(argc, argv);
   RUN(a_host_answers_while_its_thread_waits_for_the_call);
+  RUN(a_host_answers_while_its_thread_waits_for_a_stream);
   RUN(a_function_of_the_host_that_calls_its_client_would_park);
   RUN(what_is_kept_is_answered_later_and_what_is_late_is_stale);
   RUN(without_a_host_or_without_its_function_the_service_is_told_so);

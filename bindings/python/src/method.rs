@@ -272,7 +272,9 @@ impl Method {
             Outcome::Stream { element, view } => {
                 let stream = self.take_handle(py, &mut completion)?;
                 let owned = Owned::new(library, stream, "the stream");
-                let reader = Reader::new(owned, &self.name, Arc::clone(element), view.clone());
+                let (element, view) = (Arc::clone(element), view.clone());
+                let serves = client.get().host(py).is_some();
+                let reader = Reader::new(owned, &self.name, element, view, serves);
                 Ok(match face {
                     Face::Sync => Bound::new(py, Stream::new(reader))?.into_any(),
                     Face::Async => Bound::new(py, AsyncStream::new(reader))?.into_any(),

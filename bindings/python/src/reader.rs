@@ -20,6 +20,7 @@ use crate::errors;
 use crate::gil::GilCell;
 use crate::handle::Owned;
 use crate::kind::Kind;
+use crate::thread_port::ThreadPort;
 
 /// A stream's reader.
 pub struct Reader {
@@ -31,6 +32,8 @@ pub struct Reader {
     pub element: Arc<Kind>,
     /// The class of views of a record; `None`: batches give values.
     pub view: Option<Arc<Py<PyType>>>,
+    /// Its client has a host: who waits for it answers what the service asks.
+    serves: bool,
     /// The open batch; 0: there is none.
     open: GilCell<u64>,
     /// Its records.
@@ -70,14 +73,16 @@ pub struct Pin<'a, 'py> {
 }
 
 impl Reader {
-    /// A reader of `handle`, a stream of `element` that `name` returned.
+    /// A reader of `handle`, a stream of `element` that `name` returned; `serves`: its client has a host.
     pub fn new(
         handle: Owned,
         name: &str,
         element: Arc<Kind>,
         view: Option<Arc<Py<PyType>>>,
+        serves: bool,
     ) -> Self {
         Self {
+            serves,
             handle,
             name: name.to_owned(),
             element,
@@ -109,7 +114,7 @@ impl Reader {
         }
         let owned = Owned::new(library, reader, "the stream");
         let (element, view) = (Arc::clone(&self.element), self.view.clone());
-        Ok(Self::new(owned, &self.name, element, view))
+        Ok(Self::new(owned, &self.name, element, view, self.serves))
     }
 
     /// Is `serial` the open batch?
@@ -185,6 +190,16 @@ impl Reader {
             ));
         }
         let table = self.handle.library.table;
+        if self.serves && deadline_ns != 0 {
+            let port = ThreadPort::of(py, self.handle.library)?;
+            if let Err(raised) = port.wait_for_stream(py, self, deadline_ns) {
+                if self.handle.is_closed() {
+                    return Ok(Acquired::End);
+                }
+                self.close(py);
+                return Err(raised);
+            }
+        }
         loop {
             if deadline_ns != 0
                 && let Err(raised) = py.check_signals()

@@ -11,6 +11,7 @@ use thalweg_capi::abi::{TW_FOREVER, TW_INTERRUPTED, TW_OK, TW_TIMED_OUT, TwHandl
 
 use crate::completion::Completion;
 use crate::library::Library;
+use crate::reader::Reader;
 use crate::{errors, fork, host};
 
 /// Calls of one thread that may be unreaped at once: the waiting ones, and cancelled ones until they are reaped.
@@ -91,10 +92,14 @@ impl ThreadPort {
         };
         submit(py, self.library, self.port, &mut submission)?;
         self.waiting.borrow_mut().push(token);
-        let ended = self.wait(py, token);
-        self.waiting
-            .borrow_mut()
-            .retain(|waiting| *waiting != token);
+        let ended = loop {
+            match self.wait(py, token, TW_FOREVER) {
+                Ok(None) => {}
+                Ok(Some(completion)) => break Ok(completion),
+                Err(raised) => break Err(raised),
+            }
+        };
+        self.forget(token);
         if ended.is_err() {
             // SAFETY: a stale call is an error of the table, and its words are of no use here.
             unsafe { (self.library.table.cancel)(submission.call, std::ptr::null_mut()) };
@@ -102,19 +107,51 @@ impl ThreadPort {
         ended
     }
 
-    fn wait(&self, py: Python<'_>, token: u64) -> PyResult<Completion> {
+    /// Waits until `reader` has something, or until `deadline_ns`, with the GIL released; what a service asks meanwhile is
+    /// answered.
+    ///
+    /// # Errors
+    /// What a signal handler raised, or a host's function that raised no `Exception`; how the stream's handle is no good.
+    pub fn wait_for_stream(
+        &self,
+        py: Python<'_>,
+        reader: &Reader,
+        deadline_ns: u64,
+    ) -> PyResult<()> {
+        let token = self.last_token.get() + 1;
+        self.last_token.set(token);
+        // What comes for it later, after this one has gone, is nobody's and released.
+        if reader.arm(py, self.port, token)? {
+            return Ok(());
+        }
+        self.waiting.borrow_mut().push(token);
+        let ended = self.wait(py, token, deadline_ns);
+        self.forget(token);
+        ended.map(drop)
+    }
+
+    fn forget(&self, token: u64) {
+        self.waiting
+            .borrow_mut()
+            .retain(|waiting| *waiting != token);
+    }
+
+    /// The completion of `token`; `None` at the deadline.
+    fn wait(&self, py: Python<'_>, token: u64, deadline_ns: u64) -> PyResult<Option<Completion>> {
         loop {
             // A signal that came before the GIL is released would be seen only when the call has ended.
             py.check_signals()?;
             let mut error = errors::blank();
             let (table, port) = (self.library.table, self.port);
             // SAFETY: the port is this thread's and open; `error` is ours.
-            let code = py.detach(|| unsafe { (table.port_wait)(port, TW_FOREVER, &raw mut error) });
+            let code =
+                py.detach(|| unsafe { (table.port_wait)(port, deadline_ns, &raw mut error) });
             match code {
                 TW_OK | TW_INTERRUPTED | TW_TIMED_OUT => {}
                 _ => return Err(errors::from_table(py, code, &error)),
             }
-            if let Some(completion) = self.reap(py, token)? {
+            let completion = self.reap(py, token)?;
+            if completion.is_some() || code == TW_TIMED_OUT {
                 return Ok(completion);
             }
         }

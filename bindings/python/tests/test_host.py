@@ -75,6 +75,80 @@ def code_of(raised: pytest.ExceptionInfo[thalweg.ServiceError]) -> int:
     return code
 
 
+def test_who_waits_for_a_stream_answers(conformance_library: str) -> None:
+    book = Book()
+    with Conformance.open(conformance_library, host=book) as client:
+        wanted = [f"number {2 * key}" for key in range(300)]
+        assert list(client.looked_up(300)) == wanted
+        assert book.threads == {threading.get_ident()}
+        stream = client.looked_up(300)
+        got = [text for batch in stream.batches(7) for text in batch.objects()]
+        assert got == wanted
+        # A second reader of the same thread, and a call between.
+        further = client.looked_up(3)
+        assert next(further) == "number 0"
+        assert client.ask(2) == "number 2"
+        assert list(further) == ["number 2", "number 4"]
+
+
+def test_a_wait_for_a_stream_with_a_host_has_its_ends(conformance_library: str) -> None:
+    with Conformance.open(conformance_library, host=Book()) as client:
+        quiet = client.ticks()
+        with pytest.raises(thalweg.TimedOut):
+            next(quiet.batches(timeout=0.01))
+        client.tick(2)
+        batches = quiet.batches(timeout=0.01)
+        assert next(batches).objects() == [0, 1]
+        # What the wait before had armed is nobody's.
+        with pytest.raises(thalweg.TimedOut):
+            next(batches)
+        assert client.ask(2) == "number 2"
+        closer = threading.Timer(0.05, quiet.close)
+        closer.start()
+        assert list(quiet) == []
+        closer.join()
+        with pytest.raises(thalweg.TimedOut):
+            list(client.endless(timeout=0.05))
+        broken = client.ticks()
+        threading.Timer(0.05, client.close).start()
+        with pytest.raises(thalweg.Cancelled):
+            list(broken)
+
+
+class Stop(BaseException):
+    """Not an exception that a host's function may raise: it ends the wait."""
+
+
+def test_what_stops_a_wait_stops_its_stream(conformance_library: str) -> None:
+    class Stopping(Book):
+        stops = False
+
+        def look_up(self, key: int) -> str:
+            if self.stops:
+                raise Stop
+            return super().look_up(key)
+
+    book = Stopping()
+    with Conformance.open(conformance_library, host=book) as client:
+        stream = client.looked_up(100_000)
+        book.stops = True
+        with pytest.raises(Stop):
+            list(stream)
+        assert stream.closed
+
+
+def test_an_asyncio_reader_answers_too(conformance_library: str) -> None:
+    async def run() -> None:
+        async with AsyncConformance.open(
+            conformance_library, host=AsyncBook()
+        ) as client:
+            stream = await client.looked_up(20)
+            got = [text async for text in stream]
+            assert got == [f"number {2 * key}" for key in range(20)]
+
+    asyncio.run(run())
+
+
 def test_the_host_answers_on_the_thread_that_waits(conformance_library: str) -> None:
     book = Book()
     with Conformance.open(conformance_library, host=book) as client:

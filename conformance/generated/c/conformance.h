@@ -9,7 +9,7 @@
 
 #define CONFORMANCE_PACKAGE "thalweg:conformance"
 #define CONFORMANCE_VERSION "0.1.0"
-#define CONFORMANCE_LAYOUT UINT64_C(0x227c109e3e51db66)
+#define CONFORMANCE_LAYOUT UINT64_C(0x74787db5fbddb923)
 
 /* Methods by number: tw_submission.method. */
 enum {
@@ -108,7 +108,8 @@ enum {
   CONFORMANCE_METHOD_DROPS_NEWEST = 92,
   CONFORMANCE_METHOD_DROPS_OLDEST = 93,
   CONFORMANCE_METHOD_REFUSES = 94,
-  CONFORMANCE_METHOD_WAITING = 95
+  CONFORMANCE_METHOD_WAITING = 95,
+  CONFORMANCE_METHOD_LOOKED_UP = 96
 };
 
 /* ---- Types ----------------------------------------------------------------------------------- */
@@ -1997,9 +1998,13 @@ static inline const tw_expected *conformance_expected(void) {
        UINT64_C(0x651bccb0340f0ef8), UINT64_C(0x4d2bdf193e8526d1),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
        0, 0, NULL},
+      {"conformance.looked-up",
+       UINT64_C(0x3bc93270ea6e6686), UINT64_C(0x99487982526f8a40),
+       UINT64_C(0x0000000000000000), UINT64_C(0x704be0d8faaffc58),
+       0, 0, NULL},
   };
   static const tw_expected expected = {CONFORMANCE_PACKAGE, CONFORMANCE_VERSION,
-    CONFORMANCE_LAYOUT, methods, 96};
+    CONFORMANCE_LAYOUT, methods, 97};
   return &expected;
 }
 
@@ -2121,6 +2126,16 @@ static inline uint32_t conformance_u64_stream_acquire(const conformance_u64_stre
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 8, &batch->tw, error);
 }
 
+/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+static inline uint32_t conformance_u64_stream_acquire_serving(const conformance_u64_stream *stream,
+                                                              const conformance_client *client,
+                                                              uint32_t max, uint64_t deadline_ns,
+                                                              conformance_u64_batch *batch,
+                                                              tw_error *error) {
+  return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 8, &batch->tw,
+                                   error);
+}
+
 /* Gives back the first `count` records of the open batch; all of them close it. */
 static inline uint32_t conformance_u64_stream_release(const conformance_u64_stream *stream,
                                                       uint32_t count, tw_error *error) {
@@ -2204,6 +2219,12 @@ static inline uint32_t conformance_item_stream_acquire(const conformance_item_st
                                                        conformance_item_batch *batch,
                                                        tw_error *error) {
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 40, &batch->tw, error);
+}
+
+/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+static inline uint32_t conformance_item_stream_acquire_serving(const conformance_item_stream *stream, const conformance_client *client, uint32_t max, uint64_t deadline_ns, conformance_item_batch *batch, tw_error *error) {
+  return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 40, &batch->tw,
+                                   error);
 }
 
 /* Gives back the first `count` records of the open batch; all of them close it. */
@@ -2293,6 +2314,12 @@ static inline uint32_t conformance_sample_stream_acquire(const conformance_sampl
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 144, &batch->tw, error);
 }
 
+/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+static inline uint32_t conformance_sample_stream_acquire_serving(const conformance_sample_stream *stream, const conformance_client *client, uint32_t max, uint64_t deadline_ns, conformance_sample_batch *batch, tw_error *error) {
+  return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 144, &batch->tw,
+                                   error);
+}
+
 /* Gives back the first `count` records of the open batch; all of them close it. */
 static inline uint32_t conformance_sample_stream_release(const conformance_sample_stream *stream,
                                                          uint32_t count, tw_error *error) {
@@ -2376,6 +2403,12 @@ static inline uint32_t conformance_shape_stream_acquire(const conformance_shape_
                                                         conformance_shape_batch *batch,
                                                         tw_error *error) {
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 24, &batch->tw, error);
+}
+
+/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+static inline uint32_t conformance_shape_stream_acquire_serving(const conformance_shape_stream *stream, const conformance_client *client, uint32_t max, uint64_t deadline_ns, conformance_shape_batch *batch, tw_error *error) {
+  return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 24, &batch->tw,
+                                   error);
 }
 
 /* Gives back the first `count` records of the open batch; all of them close it. */
@@ -2480,6 +2513,98 @@ static inline uint32_t conformance_point_future_wait(const conformance_point_fut
 static inline uint32_t conformance_point_future_close(conformance_point_future *future,
                                                       tw_error *error) {
   return tw_stream_close(&future->tw, error);
+}
+
+/* A stream of `tw_slice`. One thread at a time reads it:
+ *
+ *   while ((code = conformance_string_stream_acquire(&stream, 256, TW_FOREVER, &batch, &error)) == TW_OK) {
+ *     for (i = 0; i < batch.tw.count; i++) {
+ *       const tw_slice *record = conformance_string_batch_at(&batch, i);
+ *       ...
+ *     }
+ *     conformance_string_stream_release(&stream, batch.tw.count, &error);
+ *   }
+ *   if (code == TW_CLOSED) everything was read; else `error` says how it ended
+ *   conformance_string_stream_close(&stream, &error);
+ */
+typedef struct conformance_string_stream {
+  tw_stream tw;
+} conformance_string_stream;
+
+/* Records in place: `tw.count` of them, valid until released. */
+typedef struct conformance_string_batch {
+  tw_batch tw;
+} conformance_string_batch;
+
+/* Record `index` of a batch, from 0. The base of its accessors is `batch->tw.base`. */
+static inline const tw_slice *conformance_string_batch_at(const conformance_string_batch *batch,
+                                                          uint32_t index) {
+  return (const tw_slice *)tw_batch_at(&batch->tw, index);
+}
+
+/* Waits for records, at most `max`: TW_OK with at least one. TW_CLOSED: the end, all were read. */
+static inline uint32_t conformance_string_stream_acquire(const conformance_string_stream *stream,
+                                                         uint32_t max, uint64_t deadline_ns,
+                                                         conformance_string_batch *batch,
+                                                         tw_error *error) {
+  return tw_stream_acquire(&stream->tw, max, deadline_ns, 8, &batch->tw, error);
+}
+
+/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+static inline uint32_t conformance_string_stream_acquire_serving(const conformance_string_stream *stream, const conformance_client *client, uint32_t max, uint64_t deadline_ns, conformance_string_batch *batch, tw_error *error) {
+  return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 8, &batch->tw,
+                                   error);
+}
+
+/* Gives back the first `count` records of the open batch; all of them close it. */
+static inline uint32_t conformance_string_stream_release(const conformance_string_stream *stream,
+                                                         uint32_t count, tw_error *error) {
+  return tw_stream_release(&stream->tw, count, error);
+}
+
+/* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
+static inline uint32_t conformance_string_stream_arm(const conformance_string_stream *stream,
+                                                     const conformance_client *client,
+                                                     uint64_t token, uint32_t *ready,
+                                                     tw_error *error) {
+  return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
+}
+
+/* Takes a stream's records, on threads of the service, one call at a time: see tw_stream_callback in thalweg.h. `batch` is valid until it returns.
+ * The last call has `ending` and no records. Any other result than 0 closes the stream. It must not wait. */
+typedef uint32_t (*conformance_string_stream_callback)(void *ctx,
+                                                       const conformance_string_batch *batch,
+                                                       const tw_error *ending);
+
+/* What the core calls. */
+static inline uint32_t conformance_string_stream_deliver(void *ctx, const tw_batch *batch,
+                                                         const tw_error *ending) {
+  const tw_subscriber *to = (const tw_subscriber *)ctx;
+  conformance_string_stream_callback callback = (conformance_string_stream_callback)to->callback;
+  tw_error other;
+  conformance_string_batch typed;
+  typed.tw = *batch;
+  if (!ending && tw_batch_check(batch, 8, &other) != TW_OK) {
+    typed.tw.count = 0;
+    typed.tw.flags = TW_BATCH_ENDED;
+    callback(to->ctx, &typed, &other);
+    return 1;
+  }
+  return callback(to->ctx, &typed, ending);
+}
+
+/* Gives the records to `callback`, and not to a reader. TW_OK: `drop_ctx`, which may be NULL, is called once, last, whatever happens; else it never is.
+ * tw_stream_join waits for that. */
+static inline uint32_t conformance_string_stream_subscribe(const conformance_string_stream *stream,
+                                                           conformance_string_stream_callback callback, void *ctx, tw_drop_ctx drop_ctx, tw_error *error) {
+  return tw_stream_deliver(&stream->tw, callback ? conformance_string_stream_deliver : NULL,
+                           (void (*)(void))callback, ctx, drop_ctx, error);
+}
+
+/* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
+static inline uint32_t conformance_string_stream_close(conformance_string_stream *stream,
+                                                       tw_error *error) {
+  return tw_stream_close(&stream->tw, error);
 }
 
 /* ---- Writing and checking messages: what the calls below are made of ------------------------- */
@@ -11559,6 +11684,91 @@ static inline uint32_t conformance_waiting(const conformance_client *client, uin
   }
   tw_writer_free(&writer);
   return code == TW_OK ? conformance_waiting_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.looked-up ------------------------------------------------------------------- */
+
+/* looked-up: func(count: u64) -> stream<string>
+ *
+ * What the host's oracle says of the even keys from 0 on, `count` of them: each is looked up when the one before was sent.
+ *
+ * Where its reader is slow, the writer waits; it holds 8192 records. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_looked_up_result {
+  tw_reply reply;
+  conformance_string_stream ok; /* where TW_OK; yours to close */
+} conformance_looked_up_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_looked_up_prepare(const conformance_client *client,
+                                                     uint64_t count, tw_writer *writer,
+                                                     tw_submission *submission, tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x3bc93270ea6e6686), 0, 8);
+  tw_put(writer, root, &count, sizeof(count));
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_LOOKED_UP, "conformance_looked_up",
+                    submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_looked_up_submit(const conformance_client *client,
+                                                    uint64_t count, uint64_t deadline_ns,
+                                                    uint64_t token, tw_handle *call,
+                                                    tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_looked_up_prepare(client, count, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_looked_up_read(const conformance_client *client,
+                                                  tw_completion *completion,
+                                                  conformance_looked_up_result *result,
+                                                  tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x99487982526f8a40), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_looked_up", error);
+    }
+    result->ok.tw.table = client->tw.table;
+    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_looked_up(const conformance_client *client, uint64_t count,
+                                             uint64_t deadline_ns,
+                                             conformance_looked_up_result *result,
+                                             tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_looked_up_prepare(client, count, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_looked_up_read(client, &completion, result, error) : code;
 }
 
 /* ---- What the service asks of its host ------------------------------------------------------- */

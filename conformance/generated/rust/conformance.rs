@@ -28,7 +28,7 @@ use thalweg::wire::{self, Decode as _};
 pub const PACKAGE: port::Package = port::Package {
     name: "thalweg:conformance",
     version: "0.1.0",
-    layout: 0x227c_109e_3e51_db66,
+    layout: 0x7478_7db5_fbdd_b923,
     methods: &[
         port::Method {
             name: "conformance.echo-bool",
@@ -1291,6 +1291,20 @@ pub const PACKAGE: port::Package = port::Package {
             options: port::MethodOptions::NONE,
             stream: None,
             description: "record{}\nu32\n\n",
+        },
+        port::Method {
+            name: "conformance.looked-up",
+            params: 0x3bc9_3270_ea6e_6686,
+            ok: 0x9948_7982_526f_8a40,
+            error: 0,
+            element: 0x704b_e0d8_faaf_fc58,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: Some(port::StreamOptions {
+                policy: port::Policy::Block,
+                capacity: 8192,
+            }),
+            description: "record{count:u64}\nstream<string>\n\nstring",
         },
     ],
     imports: &[
@@ -4604,6 +4618,11 @@ pub trait Conformance: Sized + Send + 'static {
 
     /// How many calls of `never` are under way.
     fn waiting(&mut self, call: &port::Call) -> u32;
+
+    /// What the host's oracle says of the even keys from 0 on, `count` of them: each is looked up when the one before was sent.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
+    fn looked_up(&mut self, call: &port::Call, count: u64) -> port::StreamReader<String>;
 }
 
 /// A number that is kept.
@@ -4747,6 +4766,7 @@ impl<S: Conformance> port::Service for ConformanceServer<S> {
             93 => self.serve_drops_oldest(incoming),
             94 => self.serve_refuses(incoming),
             95 => self.serve_waiting(incoming),
+            96 => self.serve_looked_up(incoming),
             other => unreachable!("the core passes on methods of the package alone, not {other}"),
         }
     }
@@ -5702,6 +5722,15 @@ impl<S: Conformance> ConformanceServer<S> {
         let result = self.0.waiting(incoming.call());
         incoming.reply(&result)
     }
+
+    fn serve_looked_up(&mut self, incoming: port::Incoming) {
+        let (count,) = match incoming.params::<(u64,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.looked_up(incoming.call(), count);
+        incoming.reply_stream(result)
+    }
 }
 
 /// The functions of `conformance` that run on the caller's thread: `Conformance::Inline`.
@@ -6513,6 +6542,17 @@ impl ConformanceClient {
     /// How many calls of `never` are under way.
     pub fn waiting(&self) -> port::Pending<u32, port::NoError> {
         self.client.call(95, &(), |reply| reply.value::<u32>())
+    }
+
+    /// What the host's oracle says of the even keys from 0 on, `count` of them: each is looked up when the one before was sent.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
+    pub fn looked_up(
+        &self,
+        count: u64,
+    ) -> port::Pending<port::StreamReader<String>, port::NoError> {
+        self.client
+            .call(96, &(count,), |reply| reply.stream::<String>())
     }
 }
 

@@ -517,4 +517,18 @@ impl Conformance for Echo {
     fn waiting(&mut self, _: &Call) -> u32 {
         self.waiting.load(Ordering::Relaxed)
     }
+
+    fn looked_up(&mut self, call: &Call, count: u64) -> StreamReader<String> {
+        let (writer, reader) = call.stream();
+        call.spawn(move |call| {
+            for key in 0..count {
+                let said = OracleHost::of(call).look_up(2 * key).wait();
+                let text = said.unwrap_or_else(|why| format!("{why:?}"));
+                if writer.send(&text).is_err() {
+                    return;
+                }
+            }
+        });
+        reader
+    }
 }

@@ -8,7 +8,7 @@ from . import _layout
 from .types import Point
 from .views import ItemView, SampleView
 
-PACKAGE = layout.Package("thalweg:conformance", "0.1.0", 0x227C109E3E51DB66)
+PACKAGE = layout.Package("thalweg:conformance", "0.1.0", 0x74787DB5FBDDB923)
 
 ECHO_BOOL = PACKAGE.method(
     "conformance.echo-bool",
@@ -793,6 +793,14 @@ WAITING = PACKAGE.method(
     (0x651BCCB0340F0EF8, 0x4D2BDF193E8526D1, 0, 0),
     (0, ()),
     layout.U32,
+)
+
+LOOKED_UP = PACKAGE.stream_method(
+    "conformance.looked-up",
+    (0x3BC93270EA6E6686, 0x99487982526F8A40, 0, 0x704BE0D8FAAFFC58),
+    (8, (("count", 0, layout.U64),)),
+    layout.STRING,
+    None,
 )
 
 PACKAGE.asks(

@@ -865,3 +865,15 @@ class AsyncConformance(thalweg.AsyncClient):
     async def waiting(self, *, timeout: float | None = None) -> int:
         """How many calls of `never` are under way."""
         return await _methods.WAITING.start(self, timeout)
+
+    async def looked_up(
+        self,
+        count: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.AsyncStream[str, str]:
+        """What the host's oracle says of the even keys from 0 on, `count` of them: each is looked up when the one before was sent.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
+        return await _methods.LOOKED_UP.start(self, timeout, count)

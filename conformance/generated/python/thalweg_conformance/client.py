@@ -786,3 +786,15 @@ class Conformance(thalweg.Client):
     def waiting(self, *, timeout: float | None = None) -> int:
         """How many calls of `never` are under way."""
         return _methods.WAITING.call(self, timeout)
+
+    def looked_up(
+        self,
+        count: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.Stream[str, str]:
+        """What the host's oracle says of the even keys from 0 on, `count` of them: each is looked up when the one before was sent.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
+        return _methods.LOOKED_UP.call(self, timeout, count)

@@ -241,6 +241,9 @@ impl Runner {
             "waiting" => finish(step, method, c.waiting(), move |_, came| {
                 compare(step, method, came)
             }),
+            "looked-up" => finish(step, method, c.looked_up(number(0)), move |_, stream| {
+                read(step, stream)
+            }),
             "running" => finish(step, method, c.running(), move |_, came| {
                 compare(step, method, came)
             }),

@@ -357,6 +357,15 @@ static inline uint32_t lab_match_stream_acquire(const lab_match_stream *stream, 
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 64, &batch->tw, error);
 }
 
+/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+static inline uint32_t lab_match_stream_acquire_serving(const lab_match_stream *stream,
+                                                        const lab_client *client, uint32_t max,
+                                                        uint64_t deadline_ns,
+                                                        lab_match_batch *batch, tw_error *error) {
+  return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 64, &batch->tw,
+                                   error);
+}
+
 /* Gives back the first `count` records of the open batch; all of them close it. */
 static inline uint32_t lab_match_stream_release(const lab_match_stream *stream, uint32_t count,
                                                 tw_error *error) {
@@ -437,6 +446,15 @@ static inline uint32_t lab_event_stream_acquire(const lab_event_stream *stream, 
                                                 uint64_t deadline_ns, lab_event_batch *batch,
                                                 tw_error *error) {
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 488, &batch->tw, error);
+}
+
+/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+static inline uint32_t lab_event_stream_acquire_serving(const lab_event_stream *stream,
+                                                        const lab_client *client, uint32_t max,
+                                                        uint64_t deadline_ns,
+                                                        lab_event_batch *batch, tw_error *error) {
+  return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 488, &batch->tw,
+                                   error);
 }
 
 /* Gives back the first `count` records of the open batch; all of them close it. */

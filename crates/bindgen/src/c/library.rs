@@ -271,6 +271,11 @@ static inline uint32_t @stream@_acquire(const @stream@ *stream, uint32_t max, ui
   return tw_stream_acquire(&stream->tw, max, deadline_ns, @size@, &batch->tw, error);
 }
 
+/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+static inline uint32_t @stream@_acquire_serving(const @stream@ *stream, const @client@ *client, uint32_t max, uint64_t deadline_ns, @batch@ *batch, tw_error *error) {
+  return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, @size@, &batch->tw, error);
+}
+
 /* Gives back the first `count` records of the open batch; all of them close it. */
 static inline uint32_t @stream@_release(const @stream@ *stream, uint32_t count, tw_error *error) {
   return tw_stream_release(&stream->tw, count, error);

@@ -187,6 +187,7 @@ impl<'a> Plan<'a> {
             stream.at = names.claim(&format!("{stem}_batch_at"));
             for function in [
                 "acquire",
+                "acquire_serving",
                 "release",
                 "arm",
                 "callback",

@@ -255,6 +255,15 @@ static inline uint32_t echo_tick_stream_acquire(const echo_tick_stream *stream, 
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 16, &batch->tw, error);
 }
 
+/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+static inline uint32_t echo_tick_stream_acquire_serving(const echo_tick_stream *stream,
+                                                        const echo_client *client, uint32_t max,
+                                                        uint64_t deadline_ns,
+                                                        echo_tick_batch *batch, tw_error *error) {
+  return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 16, &batch->tw,
+                                   error);
+}
+
 /* Gives back the first `count` records of the open batch; all of them close it. */
 static inline uint32_t echo_tick_stream_release(const echo_tick_stream *stream, uint32_t count,
                                                 tw_error *error) {

@@ -332,6 +332,16 @@ static inline uint32_t search_progress_stream_acquire(const search_progress_stre
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 48, &batch->tw, error);
 }
 
+/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+static inline uint32_t search_progress_stream_acquire_serving(const search_progress_stream *stream,
+                                                              const search_client *client,
+                                                              uint32_t max, uint64_t deadline_ns,
+                                                              search_progress_batch *batch,
+                                                              tw_error *error) {
+  return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 48, &batch->tw,
+                                   error);
+}
+
 /* Gives back the first `count` records of the open batch; all of them close it. */
 static inline uint32_t search_progress_stream_release(const search_progress_stream *stream,
                                                       uint32_t count, tw_error *error) {
@@ -415,6 +425,16 @@ static inline uint32_t search_match_stream_acquire(const search_match_stream *st
                                                    uint64_t deadline_ns, search_match_batch *batch,
                                                    tw_error *error) {
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 64, &batch->tw, error);
+}
+
+/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+static inline uint32_t search_match_stream_acquire_serving(const search_match_stream *stream,
+                                                           const search_client *client,
+                                                           uint32_t max, uint64_t deadline_ns,
+                                                           search_match_batch *batch,
+                                                           tw_error *error) {
+  return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 64, &batch->tw,
+                                   error);
 }
 
 /* Gives back the first `count` records of the open batch; all of them close it. */
