@@ -289,6 +289,21 @@ typedef struct tw_table {
    * kept more than once. TW_ARGUMENT where no batch is open. */
   uint32_t (*stream_keep)(tw_handle stream, tw_handle *kept, tw_error *error);
   uint32_t (*kept_drop)(tw_handle kept, tw_error *error);
+
+  /* A stream, or a future, for a parameter of a method, by its number from 0, `self` among them: what the caller writes, and
+   * what goes into the call's message as the parameter's handle. *reader is the service's once the call was submitted; before, and
+   * where it was refused, it is the caller's to stream_close. *writer is the caller's to stream_close, which a service that
+   * reads takes for TW_CANCELLED where stream_end was not called. TW_ARGUMENT: the parameter is no stream. */
+  uint32_t (*stream_new)(tw_handle client, uint32_t method, uint32_t parameter, tw_handle *writer,
+                         tw_handle *reader, tw_error *error);
+  /* Sends one element, a message of the element's layout, and waits for room until `deadline_ns` (0: not at all, and TW_WOULD_PARK;
+   * stream_arm with the writer then tells of room): 256 elements, or 1 MiB of them, may wait to be read. A future has
+   * one. Else how the stream ended: TW_CLOSED where the service reads no more. TW_ARGUMENT, and the stream stays: another
+   * layout. Any thread, also before the call was submitted. */
+  uint32_t (*stream_send)(tw_handle writer, const uint8_t *element, uint64_t element_size,
+                          uint64_t deadline_ns, tw_error *error);
+  /* Nothing more comes. */
+  uint32_t (*stream_end)(tw_handle writer, tw_error *error);
 } tw_table;
 
 /* The one symbol of a library. Never NULL; `abi` is what the caller was built with. */

@@ -341,6 +341,9 @@ static void a_null_pointer_is_refused_by_every_function(void) {
   CHECK_CODE(table->stream_stats(0, 0, NULL, 0, NULL), TW_ARGUMENT);
   CHECK_CODE(table->stream_keep(0, NULL, NULL), TW_ARGUMENT);
   CHECK_CODE(table->kept_drop(0, NULL), TW_ARGUMENT);
+  CHECK_CODE(table->stream_new(client.tw.instance, 0, 0, NULL, NULL, NULL), TW_ARGUMENT);
+  CHECK_CODE(table->stream_send(0, NULL, 0, 0, NULL), TW_ARGUMENT);
+  CHECK_CODE(table->stream_end(0, NULL), TW_ARGUMENT);
   CHECK_CODE(conformance_u64_stream_close(&stream.ok, &error), TW_OK);
   close_client(&client);
 }

@@ -10,6 +10,7 @@ mod hosts;
 mod library;
 mod ports;
 mod streams;
+mod upstreams;
 
 pub use library::{Export, Library};
 

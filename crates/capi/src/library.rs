@@ -11,7 +11,7 @@ use crate::abi::{
     TwTable,
 };
 use crate::error::{argument, enter, out};
-use crate::{codec, hosts, ports, streams};
+use crate::{codec, hosts, ports, streams, upstreams};
 
 /// What [`export!`](crate::export) implements.
 pub trait Export: 'static {
@@ -117,6 +117,9 @@ impl Library {
                 stream_stats: streams::stats,
                 stream_keep: streams::keep,
                 kept_drop: streams::kept_drop,
+                stream_new: upstreams::new,
+                stream_send: upstreams::send,
+                stream_end: upstreams::end,
             }
         })
     }

@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
 use thalweg_port::stream::{Delivered, OpenBatch, StreamCore};
-use thalweg_port::{Failure, Object, Reason, Stats, find, insert, native, remove};
+use thalweg_port::{Failure, Object, Reason, Stats, close_handle, find, insert, native, remove};
 
 use crate::abi::{
     TW_BATCH_CONTROL, TW_BATCH_ENDED, TW_GAP_CONFLATED, TW_GAP_DROPPED_NEWEST,
@@ -116,10 +116,18 @@ pub(crate) unsafe extern "C" fn arm(
     unsafe {
         enter(error, || {
             let ready = out(ready, "ready")?;
-            let core = find_stream(stream)?;
-            *ready = match port {
-                0 => core.arm_fd()?,
-                port => core.announce(&find_port(port)?, token, stream)?,
+            *ready = match (find(stream)?, port) {
+                (Object::Stream(core), 0) => core.arm_fd()?,
+                (Object::Stream(core), port) => core.announce(&find_port(port)?, token, stream)?,
+                (Object::UpWriter(_), 0) => {
+                    return Err(argument(
+                        "a stream's writer has no file descriptor: name a port",
+                    ));
+                }
+                (Object::UpWriter(core), port) => {
+                    core.announce(&find_port(port)?, token, stream)?
+                }
+                (other, _) => return Err(wrong(stream, &other, "a stream")),
             }
             .into();
             Ok(())
@@ -130,11 +138,14 @@ pub(crate) unsafe extern "C" fn arm(
 pub(crate) unsafe extern "C" fn close(stream: TwHandle, error: *mut TwError) -> u32 {
     // SAFETY: see `acquire`.
     unsafe {
-        enter(error, || {
-            let core = find_stream(stream)?;
-            remove(stream)?;
-            core.close_and_wait();
-            Ok(())
+        enter(error, || match find(stream)? {
+            Object::Stream(core) => {
+                remove(stream)?;
+                core.close_and_wait();
+                Ok(())
+            }
+            Object::Upstream(_) | Object::UpWriter(_) => close_handle(stream),
+            other => Err(wrong(stream, &other, "a stream")),
         })
     }
 }

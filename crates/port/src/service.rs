@@ -1,6 +1,6 @@
 //! What a service says of itself, and the seam to generated code.
 
-use thalweg_wire::Bytes;
+use thalweg_wire::{Bytes, Shape};
 
 use crate::incoming::Incoming;
 use crate::inline::Inline;
@@ -44,6 +44,35 @@ pub struct Method {
     /// The texts that the four hashes are of, a line each, empty where there is none: what
     /// [`Type::parse`](thalweg_wire::describe::Type::parse) reads.
     pub description: &'static str,
+}
+
+impl Method {
+    /// Of a parameter that is a stream or a future: the hash of its element's layout, and whether it is a future. By its number, `self`
+    /// among them.
+    pub fn sent_up(&self, parameter: u32) -> Option<(u64, bool)> {
+        let params = self.description.lines().next()?;
+        let params = params.strip_prefix("record{")?.strip_suffix('}')?;
+        let (mut depth, mut number) = (0, 0);
+        let mut parameters = params.split(|letter| {
+            match letter {
+                '<' | '{' | '(' => depth += 1,
+                '>' | '}' | ')' => depth -= 1,
+                ',' if depth == 0 => return true,
+                _ => {}
+            }
+            false
+        });
+        let parameter = parameters.find(|_| {
+            number += 1;
+            number > parameter
+        })?;
+        let (_, ty) = parameter.split_once(':')?;
+        let (ty, is_future) = match ty.strip_prefix("stream<") {
+            Some(element) => (element, false),
+            None => (ty.strip_prefix("future<")?, true),
+        };
+        Some((Shape::hash_of(ty.strip_suffix('>')?), is_future))
+    }
 }
 
 /// What a policy file says of a method.

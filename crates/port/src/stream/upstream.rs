@@ -19,6 +19,7 @@ use thalweg_wire::{Decode, message};
 use crate::call::CallCore;
 use crate::code::{Code, Failure, would_park};
 use crate::completion::Port;
+use crate::instance::Instance;
 use crate::stream::sending::LARGEST_RECORD;
 use crate::stream::waking::announcing;
 
@@ -283,6 +284,28 @@ impl UpCore {
     /// `overloaded`, `closed`: the port takes no more.
     pub fn announce(&self, port: &Arc<Port>, token: u64, handle: u64) -> Result<bool, Failure> {
         Ok(self.ask_for_room(announcing(port, token, handle)?))
+    }
+}
+
+impl Instance {
+    /// A stream or a future for a parameter of a method, by their numbers. It ends with the client.
+    ///
+    /// # Errors
+    /// `argument`: there is no such method, or its parameter is no stream. `closed`, `forked`.
+    pub fn upstream(&self, method: u32, parameter: u32) -> Result<Arc<UpCore>, Failure> {
+        self.admit(method)?;
+        let method = &self.package.methods[method as usize];
+        let (layout, is_future) = method.sent_up(parameter).ok_or_else(|| {
+            let name = method.name;
+            Code::Argument.because(format!("parameter {parameter} of {name} is no stream"))
+        })?;
+        let stream = UpCore::new(layout, is_future);
+        let ends: Arc<dyn Ends> = Arc::clone(&stream) as _;
+        self.watch(&ends);
+        // One that closed before has not seen it.
+        self.check_open()
+            .inspect_err(|why| stream.end(why.clone()))?;
+        Ok(stream)
     }
 }
 
