@@ -8,14 +8,22 @@
 
 #define LAB_PACKAGE "thalweg:lab"
 #define LAB_VERSION "0.1.0"
-#define LAB_LAYOUT UINT64_C(0xda2d7bfadccbb9c4)
+#define LAB_LAYOUT UINT64_C(0xdaa7574b6ba69107)
 
 /* Methods by number: tw_submission.method. */
 enum {
   LAB_METHOD_NOP = 0,
   LAB_METHOD_NOP_ASYNC = 1,
   LAB_METHOD_GENERATE = 2,
-  LAB_METHOD_EVENTS = 3
+  LAB_METHOD_EVENTS = 3,
+  LAB_METHOD_TICKS = 4,
+  LAB_METHOD_HEARTBEAT = 5,
+  LAB_METHOD_PULSES = 6,
+  LAB_METHOD_FEED = 7,
+  LAB_METHOD_PARITY = 8,
+  LAB_METHOD_PAYLOAD = 9,
+  LAB_METHOD_PARITIES = 10,
+  LAB_METHOD_PAYLOADS = 11
 };
 
 /* ---- Types ----------------------------------------------------------------------------------- */
@@ -60,17 +68,37 @@ TW_OFFSET(lab_match, path_bytes, 32);
 TW_OFFSET(lab_match, text_bytes, 44);
 TW_OFFSET(lab_match, cut, 56);
 
-/* `list<u64, 56>` */
-typedef struct lab_list56_u64 {
-  uint64_t items[56];
-} lab_list56_u64;
-TW_SIZE(lab_list56_u64, 448);
-TW_OFFSET(lab_list56_u64, items, 0);
+/* Eight numbers of an event. */
+typedef struct lab_eight {
+  uint64_t a;
+  uint64_t b;
+  uint64_t c;
+  uint64_t d;
+  uint64_t e;
+  uint64_t f;
+  uint64_t g;
+  uint64_t h;
+} lab_eight;
+TW_SIZE(lab_eight, 64);
+TW_OFFSET(lab_eight, a, 0);
+TW_OFFSET(lab_eight, b, 8);
+TW_OFFSET(lab_eight, c, 16);
+TW_OFFSET(lab_eight, d, 24);
+TW_OFFSET(lab_eight, e, 32);
+TW_OFFSET(lab_eight, f, 40);
+TW_OFFSET(lab_eight, g, 48);
+TW_OFFSET(lab_eight, h, 56);
 
 /* An event of a market's feed: 488 bytes in a slot, as in the benchmark that the lab repeats. */
 typedef struct lab_event {
   /* The event itself, 448 bytes. The first is its number, the second its kind. */
-  lab_list56_u64 words;
+  lab_eight n0;
+  lab_eight n1;
+  lab_eight n2;
+  lab_eight n3;
+  lab_eight n4;
+  lab_eight n5;
+  lab_eight n6;
   /* What the two tails take more where they are on the heap. */
   uint64_t rest0;
   uint64_t rest1;
@@ -81,12 +109,60 @@ typedef struct lab_event {
   tw_slice payload;
 } lab_event;
 TW_SIZE(lab_event, 488);
-TW_OFFSET(lab_event, words, 0);
+TW_OFFSET(lab_event, n0, 0);
+TW_OFFSET(lab_event, n1, 64);
+TW_OFFSET(lab_event, n2, 128);
+TW_OFFSET(lab_event, n3, 192);
+TW_OFFSET(lab_event, n4, 256);
+TW_OFFSET(lab_event, n5, 320);
+TW_OFFSET(lab_event, n6, 384);
 TW_OFFSET(lab_event, rest0, 448);
 TW_OFFSET(lab_event, rest1, 456);
 TW_OFFSET(lab_event, rest2, 464);
 TW_OFFSET(lab_event, detail, 472);
 TW_OFFSET(lab_event, payload, 480);
+
+/* A market's state: 64 bytes, all of them numbers. */
+typedef struct lab_tick {
+  uint64_t number;
+  /* When it was written, in nanoseconds of the monotonic clock; 0 where nobody asked. */
+  uint64_t at;
+  uint64_t bid;
+  uint64_t ask;
+  uint64_t bid_size;
+  uint64_t ask_size;
+  uint64_t last;
+  uint64_t volume;
+} lab_tick;
+TW_SIZE(lab_tick, 64);
+TW_OFFSET(lab_tick, number, 0);
+TW_OFFSET(lab_tick, at, 8);
+TW_OFFSET(lab_tick, bid, 16);
+TW_OFFSET(lab_tick, ask, 24);
+TW_OFFSET(lab_tick, bid_size, 32);
+TW_OFFSET(lab_tick, ask_size, 40);
+TW_OFFSET(lab_tick, last, 48);
+TW_OFFSET(lab_tick, volume, 56);
+
+/* The least of an event: 16 bytes. */
+typedef struct lab_pulse {
+  uint64_t number;
+  uint64_t kind;
+} lab_pulse;
+TW_SIZE(lab_pulse, 16);
+TW_OFFSET(lab_pulse, number, 0);
+TW_OFFSET(lab_pulse, kind, 8);
+
+/* What `parity` takes. */
+typedef struct lab_scalars {
+  int64_t a;
+  int64_t b;
+  double x;
+} lab_scalars;
+TW_SIZE(lab_scalars, 24);
+TW_OFFSET(lab_scalars, a, 0);
+TW_OFFSET(lab_scalars, b, 8);
+TW_OFFSET(lab_scalars, x, 16);
 
 /* A text and a number: what comes back is asked for by it. */
 typedef struct lab_echo_request {
@@ -286,11 +362,43 @@ static inline const tw_expected *lab_expected(void) {
        UINT64_C(0x0000000000000000), UINT64_C(0xc2bc292635916f6c),
        0, 0, NULL},
       {"lab.events",
-       UINT64_C(0x4f4395a6e2a20856), UINT64_C(0x26de68c9dc8573ca),
-       UINT64_C(0x0000000000000000), UINT64_C(0xafea62f75d7a5ce6),
+       UINT64_C(0x4f4395a6e2a20856), UINT64_C(0x8468bb7333cab117),
+       UINT64_C(0x0000000000000000), UINT64_C(0x833800d0ee10520d),
+       0, 0, NULL},
+      {"lab.ticks",
+       UINT64_C(0x4f4395a6e2a20856), UINT64_C(0xf218bdb5de96d54e),
+       UINT64_C(0x0000000000000000), UINT64_C(0xafd5cf084a580546),
+       0, 0, NULL},
+      {"lab.heartbeat",
+       UINT64_C(0x861d028daf47f4ab), UINT64_C(0xf218bdb5de96d54e),
+       UINT64_C(0x0000000000000000), UINT64_C(0xafd5cf084a580546),
+       0, 0, NULL},
+      {"lab.pulses",
+       UINT64_C(0x4f4395a6e2a20856), UINT64_C(0xe3eef521d5312605),
+       UINT64_C(0x0000000000000000), UINT64_C(0x1a0a16b4ca96e05f),
+       0, 0, NULL},
+      {"lab.feed",
+       UINT64_C(0x3993ff546fa25e97), UINT64_C(0x8468bb7333cab117),
+       UINT64_C(0x0000000000000000), UINT64_C(0x833800d0ee10520d),
+       0, 0, NULL},
+      {"lab.parity",
+       UINT64_C(0x35f6e4610a1a0a97), UINT64_C(0xcd2fd49bc6b014bd),
+       UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
+       0, 0, NULL},
+      {"lab.payload",
+       UINT64_C(0x587c313435deb21b), UINT64_C(0xcd2fd49bc6b014bd),
+       UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
+       0, 0, NULL},
+      {"lab.parities",
+       UINT64_C(0x3bc93270ea6e6686), UINT64_C(0x0c837def2aa813e1),
+       UINT64_C(0x0000000000000000), UINT64_C(0x35f6e4610a1a0a97),
+       0, 0, NULL},
+      {"lab.payloads",
+       UINT64_C(0x4154656799c1deab), UINT64_C(0x44e25f94654ac679),
+       UINT64_C(0x0000000000000000), UINT64_C(0x587c313435deb21b),
        0, 0, NULL},
   };
-  static const tw_expected expected = {LAB_PACKAGE, LAB_VERSION, LAB_LAYOUT, methods, 4};
+  static const tw_expected expected = {LAB_PACKAGE, LAB_VERSION, LAB_LAYOUT, methods, 12};
   return &expected;
 }
 
@@ -357,15 +465,6 @@ static inline uint32_t lab_match_stream_acquire(const lab_match_stream *stream, 
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 64, &batch->tw, error);
 }
 
-/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
-static inline uint32_t lab_match_stream_acquire_serving(const lab_match_stream *stream,
-                                                        const lab_client *client, uint32_t max,
-                                                        uint64_t deadline_ns,
-                                                        lab_match_batch *batch, tw_error *error) {
-  return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 64, &batch->tw,
-                                   error);
-}
-
 /* Gives back the first `count` records of the open batch; all of them close it. */
 static inline uint32_t lab_match_stream_release(const lab_match_stream *stream, uint32_t count,
                                                 tw_error *error) {
@@ -377,37 +476,6 @@ static inline uint32_t lab_match_stream_arm(const lab_match_stream *stream,
                                             const lab_client *client, uint64_t token,
                                             uint32_t *ready, tw_error *error) {
   return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
-}
-
-/* Takes a stream's records, on threads of the service, one call at a time: see tw_stream_callback in thalweg.h. `batch` is valid until it returns.
- * The last call has `ending` and no records. Any other result than 0 closes the stream. It must not wait. */
-typedef uint32_t (*lab_match_stream_callback)(void *ctx, const lab_match_batch *batch,
-                                              const tw_error *ending);
-
-/* What the core calls. */
-static inline uint32_t lab_match_stream_deliver(void *ctx, const tw_batch *batch,
-                                                const tw_error *ending) {
-  const tw_subscriber *to = (const tw_subscriber *)ctx;
-  lab_match_stream_callback callback = (lab_match_stream_callback)to->callback;
-  tw_error other;
-  lab_match_batch typed;
-  typed.tw = *batch;
-  if (!ending && tw_batch_check(batch, 64, &other) != TW_OK) {
-    typed.tw.count = 0;
-    typed.tw.flags = TW_BATCH_ENDED;
-    callback(to->ctx, &typed, &other);
-    return 1;
-  }
-  return callback(to->ctx, &typed, ending);
-}
-
-/* Gives the records to `callback`, and not to a reader. TW_OK: `drop_ctx`, which may be NULL, is called once, last, whatever happens; else it never is.
- * tw_stream_join waits for that. */
-static inline uint32_t lab_match_stream_subscribe(const lab_match_stream *stream,
-                                                  lab_match_stream_callback callback, void *ctx,
-                                                  tw_drop_ctx drop_ctx, tw_error *error) {
-  return tw_stream_deliver(&stream->tw, callback ? lab_match_stream_deliver : NULL,
-                           (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
@@ -448,15 +516,6 @@ static inline uint32_t lab_event_stream_acquire(const lab_event_stream *stream, 
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 488, &batch->tw, error);
 }
 
-/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
-static inline uint32_t lab_event_stream_acquire_serving(const lab_event_stream *stream,
-                                                        const lab_client *client, uint32_t max,
-                                                        uint64_t deadline_ns,
-                                                        lab_event_batch *batch, tw_error *error) {
-  return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 488, &batch->tw,
-                                   error);
-}
-
 /* Gives back the first `count` records of the open batch; all of them close it. */
 static inline uint32_t lab_event_stream_release(const lab_event_stream *stream, uint32_t count,
                                                 tw_error *error) {
@@ -470,39 +529,214 @@ static inline uint32_t lab_event_stream_arm(const lab_event_stream *stream,
   return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
 }
 
-/* Takes a stream's records, on threads of the service, one call at a time: see tw_stream_callback in thalweg.h. `batch` is valid until it returns.
- * The last call has `ending` and no records. Any other result than 0 closes the stream. It must not wait. */
-typedef uint32_t (*lab_event_stream_callback)(void *ctx, const lab_event_batch *batch,
-                                              const tw_error *ending);
-
-/* What the core calls. */
-static inline uint32_t lab_event_stream_deliver(void *ctx, const tw_batch *batch,
-                                                const tw_error *ending) {
-  const tw_subscriber *to = (const tw_subscriber *)ctx;
-  lab_event_stream_callback callback = (lab_event_stream_callback)to->callback;
-  tw_error other;
-  lab_event_batch typed;
-  typed.tw = *batch;
-  if (!ending && tw_batch_check(batch, 488, &other) != TW_OK) {
-    typed.tw.count = 0;
-    typed.tw.flags = TW_BATCH_ENDED;
-    callback(to->ctx, &typed, &other);
-    return 1;
-  }
-  return callback(to->ctx, &typed, ending);
+/* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
+static inline uint32_t lab_event_stream_close(lab_event_stream *stream, tw_error *error) {
+  return tw_stream_close(&stream->tw, error);
 }
 
-/* Gives the records to `callback`, and not to a reader. TW_OK: `drop_ctx`, which may be NULL, is called once, last, whatever happens; else it never is.
- * tw_stream_join waits for that. */
-static inline uint32_t lab_event_stream_subscribe(const lab_event_stream *stream,
-                                                  lab_event_stream_callback callback, void *ctx,
-                                                  tw_drop_ctx drop_ctx, tw_error *error) {
-  return tw_stream_deliver(&stream->tw, callback ? lab_event_stream_deliver : NULL,
-                           (void (*)(void))callback, ctx, drop_ctx, error);
+/* A stream of `lab_tick`. One thread at a time reads it:
+ *
+ *   while ((code = lab_tick_stream_acquire(&stream, 256, TW_FOREVER, &batch, &error)) == TW_OK) {
+ *     for (i = 0; i < batch.tw.count; i++) {
+ *       const lab_tick *record = lab_tick_batch_at(&batch, i);
+ *       ...
+ *     }
+ *     lab_tick_stream_release(&stream, batch.tw.count, &error);
+ *   }
+ *   if (code == TW_CLOSED) everything was read; else `error` says how it ended
+ *   lab_tick_stream_close(&stream, &error);
+ */
+typedef struct lab_tick_stream {
+  tw_stream tw;
+} lab_tick_stream;
+
+/* Records in place: `tw.count` of them, valid until released. */
+typedef struct lab_tick_batch {
+  tw_batch tw;
+} lab_tick_batch;
+
+/* Record `index` of a batch, from 0. The base of its accessors is `batch->tw.base`. */
+static inline const lab_tick *lab_tick_batch_at(const lab_tick_batch *batch, uint32_t index) {
+  return (const lab_tick *)tw_batch_at(&batch->tw, index);
+}
+
+/* Waits for records, at most `max`: TW_OK with at least one. TW_CLOSED: the end, all were read. */
+static inline uint32_t lab_tick_stream_acquire(const lab_tick_stream *stream, uint32_t max,
+                                               uint64_t deadline_ns, lab_tick_batch *batch,
+                                               tw_error *error) {
+  return tw_stream_acquire(&stream->tw, max, deadline_ns, 64, &batch->tw, error);
+}
+
+/* Gives back the first `count` records of the open batch; all of them close it. */
+static inline uint32_t lab_tick_stream_release(const lab_tick_stream *stream, uint32_t count,
+                                               tw_error *error) {
+  return tw_stream_release(&stream->tw, count, error);
+}
+
+/* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
+static inline uint32_t lab_tick_stream_arm(const lab_tick_stream *stream, const lab_client *client,
+                                           uint64_t token, uint32_t *ready, tw_error *error) {
+  return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
-static inline uint32_t lab_event_stream_close(lab_event_stream *stream, tw_error *error) {
+static inline uint32_t lab_tick_stream_close(lab_tick_stream *stream, tw_error *error) {
+  return tw_stream_close(&stream->tw, error);
+}
+
+/* A stream of `lab_pulse`. One thread at a time reads it:
+ *
+ *   while ((code = lab_pulse_stream_acquire(&stream, 256, TW_FOREVER, &batch, &error)) == TW_OK) {
+ *     for (i = 0; i < batch.tw.count; i++) {
+ *       const lab_pulse *record = lab_pulse_batch_at(&batch, i);
+ *       ...
+ *     }
+ *     lab_pulse_stream_release(&stream, batch.tw.count, &error);
+ *   }
+ *   if (code == TW_CLOSED) everything was read; else `error` says how it ended
+ *   lab_pulse_stream_close(&stream, &error);
+ */
+typedef struct lab_pulse_stream {
+  tw_stream tw;
+} lab_pulse_stream;
+
+/* Records in place: `tw.count` of them, valid until released. */
+typedef struct lab_pulse_batch {
+  tw_batch tw;
+} lab_pulse_batch;
+
+/* Record `index` of a batch, from 0. The base of its accessors is `batch->tw.base`. */
+static inline const lab_pulse *lab_pulse_batch_at(const lab_pulse_batch *batch, uint32_t index) {
+  return (const lab_pulse *)tw_batch_at(&batch->tw, index);
+}
+
+/* Waits for records, at most `max`: TW_OK with at least one. TW_CLOSED: the end, all were read. */
+static inline uint32_t lab_pulse_stream_acquire(const lab_pulse_stream *stream, uint32_t max,
+                                                uint64_t deadline_ns, lab_pulse_batch *batch,
+                                                tw_error *error) {
+  return tw_stream_acquire(&stream->tw, max, deadline_ns, 16, &batch->tw, error);
+}
+
+/* Gives back the first `count` records of the open batch; all of them close it. */
+static inline uint32_t lab_pulse_stream_release(const lab_pulse_stream *stream, uint32_t count,
+                                                tw_error *error) {
+  return tw_stream_release(&stream->tw, count, error);
+}
+
+/* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
+static inline uint32_t lab_pulse_stream_arm(const lab_pulse_stream *stream,
+                                            const lab_client *client, uint64_t token,
+                                            uint32_t *ready, tw_error *error) {
+  return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
+}
+
+/* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
+static inline uint32_t lab_pulse_stream_close(lab_pulse_stream *stream, tw_error *error) {
+  return tw_stream_close(&stream->tw, error);
+}
+
+/* A stream of `lab_scalars`. One thread at a time reads it:
+ *
+ *   while ((code = lab_scalars_stream_acquire(&stream, 256, TW_FOREVER, &batch, &error)) == TW_OK) {
+ *     for (i = 0; i < batch.tw.count; i++) {
+ *       const lab_scalars *record = lab_scalars_batch_at(&batch, i);
+ *       ...
+ *     }
+ *     lab_scalars_stream_release(&stream, batch.tw.count, &error);
+ *   }
+ *   if (code == TW_CLOSED) everything was read; else `error` says how it ended
+ *   lab_scalars_stream_close(&stream, &error);
+ */
+typedef struct lab_scalars_stream {
+  tw_stream tw;
+} lab_scalars_stream;
+
+/* Records in place: `tw.count` of them, valid until released. */
+typedef struct lab_scalars_batch {
+  tw_batch tw;
+} lab_scalars_batch;
+
+/* Record `index` of a batch, from 0. The base of its accessors is `batch->tw.base`. */
+static inline const lab_scalars *lab_scalars_batch_at(const lab_scalars_batch *batch,
+                                                      uint32_t index) {
+  return (const lab_scalars *)tw_batch_at(&batch->tw, index);
+}
+
+/* Waits for records, at most `max`: TW_OK with at least one. TW_CLOSED: the end, all were read. */
+static inline uint32_t lab_scalars_stream_acquire(const lab_scalars_stream *stream, uint32_t max,
+                                                  uint64_t deadline_ns, lab_scalars_batch *batch,
+                                                  tw_error *error) {
+  return tw_stream_acquire(&stream->tw, max, deadline_ns, 24, &batch->tw, error);
+}
+
+/* Gives back the first `count` records of the open batch; all of them close it. */
+static inline uint32_t lab_scalars_stream_release(const lab_scalars_stream *stream, uint32_t count,
+                                                  tw_error *error) {
+  return tw_stream_release(&stream->tw, count, error);
+}
+
+/* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
+static inline uint32_t lab_scalars_stream_arm(const lab_scalars_stream *stream,
+                                              const lab_client *client, uint64_t token,
+                                              uint32_t *ready, tw_error *error) {
+  return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
+}
+
+/* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
+static inline uint32_t lab_scalars_stream_close(lab_scalars_stream *stream, tw_error *error) {
+  return tw_stream_close(&stream->tw, error);
+}
+
+/* A stream of `lab_bytes_payload`. One thread at a time reads it:
+ *
+ *   while ((code = lab_bytes_payload_stream_acquire(&stream, 256, TW_FOREVER, &batch, &error)) == TW_OK) {
+ *     for (i = 0; i < batch.tw.count; i++) {
+ *       const lab_bytes_payload *record = lab_bytes_payload_batch_at(&batch, i);
+ *       ...
+ *     }
+ *     lab_bytes_payload_stream_release(&stream, batch.tw.count, &error);
+ *   }
+ *   if (code == TW_CLOSED) everything was read; else `error` says how it ended
+ *   lab_bytes_payload_stream_close(&stream, &error);
+ */
+typedef struct lab_bytes_payload_stream {
+  tw_stream tw;
+} lab_bytes_payload_stream;
+
+/* Records in place: `tw.count` of them, valid until released. */
+typedef struct lab_bytes_payload_batch {
+  tw_batch tw;
+} lab_bytes_payload_batch;
+
+/* Record `index` of a batch, from 0. The base of its accessors is `batch->tw.base`. */
+static inline const lab_bytes_payload *lab_bytes_payload_batch_at(const lab_bytes_payload_batch *batch, uint32_t index) {
+  return (const lab_bytes_payload *)tw_batch_at(&batch->tw, index);
+}
+
+/* Waits for records, at most `max`: TW_OK with at least one. TW_CLOSED: the end, all were read. */
+static inline uint32_t lab_bytes_payload_stream_acquire(const lab_bytes_payload_stream *stream,
+                                                        uint32_t max, uint64_t deadline_ns,
+                                                        lab_bytes_payload_batch *batch,
+                                                        tw_error *error) {
+  return tw_stream_acquire(&stream->tw, max, deadline_ns, 8, &batch->tw, error);
+}
+
+/* Gives back the first `count` records of the open batch; all of them close it. */
+static inline uint32_t lab_bytes_payload_stream_release(const lab_bytes_payload_stream *stream,
+                                                        uint32_t count, tw_error *error) {
+  return tw_stream_release(&stream->tw, count, error);
+}
+
+/* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
+static inline uint32_t lab_bytes_payload_stream_arm(const lab_bytes_payload_stream *stream,
+                                                    const lab_client *client, uint64_t token,
+                                                    uint32_t *ready, tw_error *error) {
+  return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
+}
+
+/* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
+static inline uint32_t lab_bytes_payload_stream_close(lab_bytes_payload_stream *stream,
+                                                      tw_error *error) {
   return tw_stream_close(&stream->tw, error);
 }
 
@@ -771,7 +1005,7 @@ static inline uint32_t lab_events_read(const lab_client *client, tw_completion *
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
     const uint32_t *root = (const uint32_t *)tw_reply_root(
-        &result->reply, reader, UINT64_C(0x26de68c9dc8573ca), 4);
+        &result->reply, reader, UINT64_C(0x8468bb7333cab117), 4);
     if (!root) {
       return tw_reply_malformed(&result->reply, "lab_events", error);
     }
@@ -796,6 +1030,656 @@ static inline uint32_t lab_events(const lab_client *client, uint64_t count, uint
   }
   tw_writer_free(&writer);
   return code == TW_OK ? lab_events_read(client, &completion, result, error) : code;
+}
+
+/* ---- lab.ticks ------------------------------------------------------------------------------- */
+
+/* ticks: func(count: u64, batch: u32) -> stream<tick>
+ *
+ * Ticks number 0 to `count - 1`, written `batch` at a time.
+ *
+ * Where its reader is slow, the writer waits; it holds 8192 records. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct lab_ticks_result {
+  tw_reply reply;
+  lab_tick_stream ok; /* where TW_OK; yours to close */
+} lab_ticks_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t lab_ticks_prepare(const lab_client *client, uint64_t count, uint32_t batch,
+                                         tw_writer *writer, tw_submission *submission,
+                                         tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x4f4395a6e2a20856), 0, 16);
+  tw_put(writer, root, &count, sizeof(count));
+  tw_put(writer, root + 8, &batch, sizeof(batch));
+  return tw_prepare(&client->tw, writer, LAB_METHOD_TICKS, "lab_ticks", submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t lab_ticks_submit(const lab_client *client, uint64_t count, uint32_t batch,
+                                        uint64_t deadline_ns, uint64_t token, tw_handle *call,
+                                        tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = lab_ticks_prepare(client, count, batch, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t lab_ticks_read(const lab_client *client, tw_completion *completion,
+                                      lab_ticks_result *result, tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0xf218bdb5de96d54e), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "lab_ticks", error);
+    }
+    result->ok.tw.table = client->tw.table;
+    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t lab_ticks(const lab_client *client, uint64_t count, uint32_t batch,
+                                 uint64_t deadline_ns, lab_ticks_result *result, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = lab_ticks_prepare(client, count, batch, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? lab_ticks_read(client, &completion, result, error) : code;
+}
+
+/* ---- lab.heartbeat --------------------------------------------------------------------------- */
+
+/* heartbeat: func(count: u64, period-us: u64) -> stream<tick>
+ *
+ * A tick each `period-us` microseconds, `count` of them, with the time of each.
+ *
+ * Where its reader is slow, the writer waits; it holds 8192 records. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct lab_heartbeat_result {
+  tw_reply reply;
+  lab_tick_stream ok; /* where TW_OK; yours to close */
+} lab_heartbeat_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t lab_heartbeat_prepare(const lab_client *client, uint64_t count,
+                                             uint64_t period_us, tw_writer *writer,
+                                             tw_submission *submission, tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x861d028daf47f4ab), 0, 16);
+  tw_put(writer, root, &count, sizeof(count));
+  tw_put(writer, root + 8, &period_us, sizeof(period_us));
+  return tw_prepare(&client->tw, writer, LAB_METHOD_HEARTBEAT, "lab_heartbeat", submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t lab_heartbeat_submit(const lab_client *client, uint64_t count,
+                                            uint64_t period_us, uint64_t deadline_ns,
+                                            uint64_t token, tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = lab_heartbeat_prepare(client, count, period_us, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t lab_heartbeat_read(const lab_client *client, tw_completion *completion,
+                                          lab_heartbeat_result *result, tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0xf218bdb5de96d54e), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "lab_heartbeat", error);
+    }
+    result->ok.tw.table = client->tw.table;
+    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t lab_heartbeat(const lab_client *client, uint64_t count, uint64_t period_us,
+                                     uint64_t deadline_ns, lab_heartbeat_result *result,
+                                     tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = lab_heartbeat_prepare(client, count, period_us, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? lab_heartbeat_read(client, &completion, result, error) : code;
+}
+
+/* ---- lab.pulses ------------------------------------------------------------------------------ */
+
+/* pulses: func(count: u64, batch: u32) -> stream<pulse>
+ *
+ * Pulses number 0 to `count - 1`, written `batch` at a time.
+ *
+ * Where its reader is slow, the writer waits; it holds 8192 records. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct lab_pulses_result {
+  tw_reply reply;
+  lab_pulse_stream ok; /* where TW_OK; yours to close */
+} lab_pulses_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t lab_pulses_prepare(const lab_client *client, uint64_t count, uint32_t batch,
+                                          tw_writer *writer, tw_submission *submission,
+                                          tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x4f4395a6e2a20856), 0, 16);
+  tw_put(writer, root, &count, sizeof(count));
+  tw_put(writer, root + 8, &batch, sizeof(batch));
+  return tw_prepare(&client->tw, writer, LAB_METHOD_PULSES, "lab_pulses", submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t lab_pulses_submit(const lab_client *client, uint64_t count, uint32_t batch,
+                                         uint64_t deadline_ns, uint64_t token, tw_handle *call,
+                                         tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = lab_pulses_prepare(client, count, batch, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t lab_pulses_read(const lab_client *client, tw_completion *completion,
+                                       lab_pulses_result *result, tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0xe3eef521d5312605), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "lab_pulses", error);
+    }
+    result->ok.tw.table = client->tw.table;
+    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t lab_pulses(const lab_client *client, uint64_t count, uint32_t batch,
+                                  uint64_t deadline_ns, lab_pulses_result *result,
+                                  tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = lab_pulses_prepare(client, count, batch, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? lab_pulses_read(client, &completion, result, error) : code;
+}
+
+/* ---- lab.feed -------------------------------------------------------------------------------- */
+
+/* feed: func(count: u64, batch: u32, writers: u32, tails: u32, per-s: u64) -> stream<event>
+ *
+ * Events number 0 to `count - 1` by so many `writers`, of which each writes its share in order, `batch` at a time. Both tails together have `tails` bytes.
+ * Where `per-s` is not 0, so many are written a second by each writer, and `rest0` is when.
+ *
+ * Where its reader is slow, the writer waits; it holds 8192 records. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct lab_feed_result {
+  tw_reply reply;
+  lab_event_stream ok; /* where TW_OK; yours to close */
+} lab_feed_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t lab_feed_prepare(const lab_client *client, uint64_t count, uint32_t batch,
+                                        uint32_t writers, uint32_t tails, uint64_t per_s,
+                                        tw_writer *writer, tw_submission *submission,
+                                        tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x3993ff546fa25e97), 0, 32);
+  tw_put(writer, root, &count, sizeof(count));
+  tw_put(writer, root + 8, &batch, sizeof(batch));
+  tw_put(writer, root + 12, &writers, sizeof(writers));
+  tw_put(writer, root + 16, &tails, sizeof(tails));
+  tw_put(writer, root + 24, &per_s, sizeof(per_s));
+  return tw_prepare(&client->tw, writer, LAB_METHOD_FEED, "lab_feed", submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t lab_feed_submit(const lab_client *client, uint64_t count, uint32_t batch,
+                                       uint32_t writers, uint32_t tails, uint64_t per_s,
+                                       uint64_t deadline_ns, uint64_t token, tw_handle *call,
+                                       tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = lab_feed_prepare(client, count, batch, writers, tails, per_s, &writer,
+                                   &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t lab_feed_read(const lab_client *client, tw_completion *completion,
+                                     lab_feed_result *result, tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x8468bb7333cab117), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "lab_feed", error);
+    }
+    result->ok.tw.table = client->tw.table;
+    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t lab_feed(const lab_client *client, uint64_t count, uint32_t batch,
+                                uint32_t writers, uint32_t tails, uint64_t per_s,
+                                uint64_t deadline_ns, lab_feed_result *result, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = lab_feed_prepare(client, count, batch, writers, tails, per_s, &writer,
+                                   &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? lab_feed_read(client, &completion, result, error) : code;
+}
+
+/* ---- lab.parity ------------------------------------------------------------------------------ */
+
+/* parity: func(a: s64, b: s64, x: f64) -> bool
+ *
+ * Whether `a + b + x` is even. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct lab_parity_result {
+  tw_reply reply;
+  bool ok; /* where TW_OK */
+} lab_parity_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t lab_parity_prepare(const lab_client *client, int64_t a, int64_t b, double x,
+                                          tw_writer *writer, tw_submission *submission,
+                                          tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x35f6e4610a1a0a97), 0, 24);
+  tw_put(writer, root, &a, sizeof(a));
+  tw_put(writer, root + 8, &b, sizeof(b));
+  tw_put(writer, root + 16, &x, sizeof(x));
+  return tw_prepare(&client->tw, writer, LAB_METHOD_PARITY, "lab_parity", submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t lab_parity_submit(const lab_client *client, int64_t a, int64_t b, double x,
+                                         uint64_t deadline_ns, uint64_t token, tw_handle *call,
+                                         tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = lab_parity_prepare(client, a, b, x, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t lab_parity_read(const lab_client *client, tw_completion *completion,
+                                       lab_parity_result *result, tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const bool *root = (const bool *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0xcd2fd49bc6b014bd), 1);
+    if (!root || !(tw_check_bool(root))) {
+      return tw_reply_malformed(&result->reply, "lab_parity", error);
+    }
+    result->ok = *root;
+    tw_reply_release(&result->reply);
+    return TW_OK;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t lab_parity(const lab_client *client, int64_t a, int64_t b, double x,
+                                  uint64_t deadline_ns, lab_parity_result *result,
+                                  tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = lab_parity_prepare(client, a, b, x, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? lab_parity_read(client, &completion, result, error) : code;
+}
+
+/* ---- lab.payload ----------------------------------------------------------------------------- */
+
+/* payload: func(data: list<u8>) -> bool
+ *
+ * Whether the first byte is even and the last one is the same. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct lab_payload_result {
+  tw_reply reply;
+  bool ok; /* where TW_OK */
+} lab_payload_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t lab_payload_prepare(const lab_client *client, tw_bytes data,
+                                           tw_writer *writer, tw_submission *submission,
+                                           tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x587c313435deb21b), 0, 8);
+  tw_put_bytes(writer, root, data);
+  return tw_prepare(&client->tw, writer, LAB_METHOD_PAYLOAD, "lab_payload", submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t lab_payload_submit(const lab_client *client, tw_bytes data,
+                                          uint64_t deadline_ns, uint64_t token, tw_handle *call,
+                                          tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = lab_payload_prepare(client, data, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t lab_payload_read(const lab_client *client, tw_completion *completion,
+                                        lab_payload_result *result, tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const bool *root = (const bool *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0xcd2fd49bc6b014bd), 1);
+    if (!root || !(tw_check_bool(root))) {
+      return tw_reply_malformed(&result->reply, "lab_payload", error);
+    }
+    result->ok = *root;
+    tw_reply_release(&result->reply);
+    return TW_OK;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t lab_payload(const lab_client *client, tw_bytes data, uint64_t deadline_ns,
+                                   lab_payload_result *result, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = lab_payload_prepare(client, data, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? lab_payload_read(client, &completion, result, error) : code;
+}
+
+/* ---- lab.parities ---------------------------------------------------------------------------- */
+
+/* parities: func(count: u64) -> stream<scalars>
+ *
+ * What `parity` is asked for, number 0 to `count - 1`.
+ *
+ * Where its reader is slow, the writer waits; it holds 8192 records. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct lab_parities_result {
+  tw_reply reply;
+  lab_scalars_stream ok; /* where TW_OK; yours to close */
+} lab_parities_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t lab_parities_prepare(const lab_client *client, uint64_t count,
+                                            tw_writer *writer, tw_submission *submission,
+                                            tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x3bc93270ea6e6686), 0, 8);
+  tw_put(writer, root, &count, sizeof(count));
+  return tw_prepare(&client->tw, writer, LAB_METHOD_PARITIES, "lab_parities", submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t lab_parities_submit(const lab_client *client, uint64_t count,
+                                           uint64_t deadline_ns, uint64_t token, tw_handle *call,
+                                           tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = lab_parities_prepare(client, count, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t lab_parities_read(const lab_client *client, tw_completion *completion,
+                                         lab_parities_result *result, tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x0c837def2aa813e1), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "lab_parities", error);
+    }
+    result->ok.tw.table = client->tw.table;
+    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t lab_parities(const lab_client *client, uint64_t count, uint64_t deadline_ns,
+                                    lab_parities_result *result, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = lab_parities_prepare(client, count, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? lab_parities_read(client, &completion, result, error) : code;
+}
+
+/* ---- lab.payloads ---------------------------------------------------------------------------- */
+
+/* payloads: func(count: u64, size: u32) -> stream<bytes-payload>
+ *
+ * What `payload` is asked for, of `size` bytes each, number 0 to `count - 1`.
+ *
+ * Where its reader is slow, the writer waits; it holds 8192 records. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct lab_payloads_result {
+  tw_reply reply;
+  lab_bytes_payload_stream ok; /* where TW_OK; yours to close */
+} lab_payloads_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t lab_payloads_prepare(const lab_client *client, uint64_t count,
+                                            uint32_t size, tw_writer *writer,
+                                            tw_submission *submission, tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x4154656799c1deab), 0, 16);
+  tw_put(writer, root, &count, sizeof(count));
+  tw_put(writer, root + 8, &size, sizeof(size));
+  return tw_prepare(&client->tw, writer, LAB_METHOD_PAYLOADS, "lab_payloads", submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t lab_payloads_submit(const lab_client *client, uint64_t count, uint32_t size,
+                                           uint64_t deadline_ns, uint64_t token, tw_handle *call,
+                                           tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = lab_payloads_prepare(client, count, size, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t lab_payloads_read(const lab_client *client, tw_completion *completion,
+                                         lab_payloads_result *result, tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x44e25f94654ac679), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "lab_payloads", error);
+    }
+    result->ok.tw.table = client->tw.table;
+    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t lab_payloads(const lab_client *client, uint64_t count, uint32_t size,
+                                    uint64_t deadline_ns, lab_payloads_result *result,
+                                    tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = lab_payloads_prepare(client, count, size, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? lab_payloads_read(client, &completion, result, error) : code;
 }
 
 #endif

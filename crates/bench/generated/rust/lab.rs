@@ -27,7 +27,7 @@ use thalweg::wire::{self, Decode as _};
 pub const PACKAGE: port::Package = port::Package {
     name: "thalweg:lab",
     version: "0.1.0",
-    layout: 0xda2d_7bfa_dccb_b9c4,
+    layout: 0xdaa7_574b_6ba6_9107,
     methods: &[
         port::Method {
             name: "lab.nop",
@@ -74,9 +74,9 @@ pub const PACKAGE: port::Package = port::Package {
         port::Method {
             name: "lab.events",
             params: 0x4f43_95a6_e2a2_0856,
-            ok: 0x26de_68c9_dc85_73ca,
+            ok: 0x8468_bb73_33ca_b117,
             error: 0,
-            element: 0xafea_62f7_5d7a_5ce6,
+            element: 0x8338_00d0_ee10_520d,
             is_async: false,
             options: port::MethodOptions::NONE,
             stream: Some(port::StreamOptions {
@@ -84,10 +84,168 @@ pub const PACKAGE: port::Package = port::Package {
                 capacity: 8192,
             }),
             description: concat!(
-                "record{count:u64,batch:u32}\nstream<record{words:list<u64,56>,",
-                "rest0:u64,rest1:u64,rest2:u64,detail:string,",
-                "payload:list<u8>}>\n\nrecord{words:list<u64,56>,rest0:u64,",
-                "rest1:u64,rest2:u64,detail:string,payload:list<u8>}"
+                "record{count:u64,batch:u32}\nstream<record{n0:record{a:u64,b:u64,",
+                "c:u64,d:u64,e:u64,f:u64,g:u64,h:u64},n1:record{a:u64,b:u64,",
+                "c:u64,d:u64,e:u64,f:u64,g:u64,h:u64},n2:record{a:u64,b:u64,",
+                "c:u64,d:u64,e:u64,f:u64,g:u64,h:u64},n3:record{a:u64,b:u64,",
+                "c:u64,d:u64,e:u64,f:u64,g:u64,h:u64},n4:record{a:u64,b:u64,",
+                "c:u64,d:u64,e:u64,f:u64,g:u64,h:u64},n5:record{a:u64,b:u64,",
+                "c:u64,d:u64,e:u64,f:u64,g:u64,h:u64},n6:record{a:u64,b:u64,",
+                "c:u64,d:u64,e:u64,f:u64,g:u64,h:u64},rest0:u64,rest1:u64,",
+                "rest2:u64,detail:string,",
+                "payload:list<u8>}>\n\nrecord{n0:record{a:u64,b:u64,c:u64,d:u64,",
+                "e:u64,f:u64,g:u64,h:u64},n1:record{a:u64,b:u64,c:u64,d:u64,",
+                "e:u64,f:u64,g:u64,h:u64},n2:record{a:u64,b:u64,c:u64,d:u64,",
+                "e:u64,f:u64,g:u64,h:u64},n3:record{a:u64,b:u64,c:u64,d:u64,",
+                "e:u64,f:u64,g:u64,h:u64},n4:record{a:u64,b:u64,c:u64,d:u64,",
+                "e:u64,f:u64,g:u64,h:u64},n5:record{a:u64,b:u64,c:u64,d:u64,",
+                "e:u64,f:u64,g:u64,h:u64},n6:record{a:u64,b:u64,c:u64,d:u64,",
+                "e:u64,f:u64,g:u64,h:u64},rest0:u64,rest1:u64,rest2:u64,",
+                "detail:string,payload:list<u8>}"
+            ),
+        },
+        port::Method {
+            name: "lab.ticks",
+            params: 0x4f43_95a6_e2a2_0856,
+            ok: 0xf218_bdb5_de96_d54e,
+            error: 0,
+            element: 0xafd5_cf08_4a58_0546,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: Some(port::StreamOptions {
+                policy: port::Policy::Block,
+                capacity: 8192,
+            }),
+            description: concat!(
+                "record{count:u64,batch:u32}\nstream<record{number:u64,at:u64,",
+                "bid:u64,ask:u64,bid-size:u64,ask-size:u64,last:u64,",
+                "volume:u64}>\n\nrecord{number:u64,at:u64,bid:u64,ask:u64,",
+                "bid-size:u64,ask-size:u64,last:u64,volume:u64}"
+            ),
+        },
+        port::Method {
+            name: "lab.heartbeat",
+            params: 0x861d_028d_af47_f4ab,
+            ok: 0xf218_bdb5_de96_d54e,
+            error: 0,
+            element: 0xafd5_cf08_4a58_0546,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: Some(port::StreamOptions {
+                policy: port::Policy::Block,
+                capacity: 8192,
+            }),
+            description: concat!(
+                "record{count:u64,period-us:u64}\nstream<record{number:u64,at:u64,",
+                "bid:u64,ask:u64,bid-size:u64,ask-size:u64,last:u64,",
+                "volume:u64}>\n\nrecord{number:u64,at:u64,bid:u64,ask:u64,",
+                "bid-size:u64,ask-size:u64,last:u64,volume:u64}"
+            ),
+        },
+        port::Method {
+            name: "lab.pulses",
+            params: 0x4f43_95a6_e2a2_0856,
+            ok: 0xe3ee_f521_d531_2605,
+            error: 0,
+            element: 0x1a0a_16b4_ca96_e05f,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: Some(port::StreamOptions {
+                policy: port::Policy::Block,
+                capacity: 8192,
+            }),
+            description: concat!(
+                "record{count:u64,batch:u32}\nstream<record{number:u64,",
+                "kind:u64}>\n\nrecord{number:u64,kind:u64}"
+            ),
+        },
+        port::Method {
+            name: "lab.feed",
+            params: 0x3993_ff54_6fa2_5e97,
+            ok: 0x8468_bb73_33ca_b117,
+            error: 0,
+            element: 0x8338_00d0_ee10_520d,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: Some(port::StreamOptions {
+                policy: port::Policy::Block,
+                capacity: 8192,
+            }),
+            description: concat!(
+                "record{count:u64,batch:u32,writers:u32,tails:u32,",
+                "per-s:u64}\nstream<record{n0:record{a:u64,b:u64,c:u64,d:u64,",
+                "e:u64,f:u64,g:u64,h:u64},n1:record{a:u64,b:u64,c:u64,d:u64,",
+                "e:u64,f:u64,g:u64,h:u64},n2:record{a:u64,b:u64,c:u64,d:u64,",
+                "e:u64,f:u64,g:u64,h:u64},n3:record{a:u64,b:u64,c:u64,d:u64,",
+                "e:u64,f:u64,g:u64,h:u64},n4:record{a:u64,b:u64,c:u64,d:u64,",
+                "e:u64,f:u64,g:u64,h:u64},n5:record{a:u64,b:u64,c:u64,d:u64,",
+                "e:u64,f:u64,g:u64,h:u64},n6:record{a:u64,b:u64,c:u64,d:u64,",
+                "e:u64,f:u64,g:u64,h:u64},rest0:u64,rest1:u64,rest2:u64,",
+                "detail:string,payload:list<u8>}>\n\nrecord{n0:record{a:u64,b:u64,",
+                "c:u64,d:u64,e:u64,f:u64,g:u64,h:u64},n1:record{a:u64,b:u64,",
+                "c:u64,d:u64,e:u64,f:u64,g:u64,h:u64},n2:record{a:u64,b:u64,",
+                "c:u64,d:u64,e:u64,f:u64,g:u64,h:u64},n3:record{a:u64,b:u64,",
+                "c:u64,d:u64,e:u64,f:u64,g:u64,h:u64},n4:record{a:u64,b:u64,",
+                "c:u64,d:u64,e:u64,f:u64,g:u64,h:u64},n5:record{a:u64,b:u64,",
+                "c:u64,d:u64,e:u64,f:u64,g:u64,h:u64},n6:record{a:u64,b:u64,",
+                "c:u64,d:u64,e:u64,f:u64,g:u64,h:u64},rest0:u64,rest1:u64,",
+                "rest2:u64,detail:string,payload:list<u8>}"
+            ),
+        },
+        port::Method {
+            name: "lab.parity",
+            params: 0x35f6_e461_0a1a_0a97,
+            ok: 0xcd2f_d49b_c6b0_14bd,
+            error: 0,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{a:s64,b:s64,x:f64}\nbool\n\n",
+        },
+        port::Method {
+            name: "lab.payload",
+            params: 0x587c_3134_35de_b21b,
+            ok: 0xcd2f_d49b_c6b0_14bd,
+            error: 0,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{data:list<u8>}\nbool\n\n",
+        },
+        port::Method {
+            name: "lab.parities",
+            params: 0x3bc9_3270_ea6e_6686,
+            ok: 0x0c83_7def_2aa8_13e1,
+            error: 0,
+            element: 0x35f6_e461_0a1a_0a97,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: Some(port::StreamOptions {
+                policy: port::Policy::Block,
+                capacity: 8192,
+            }),
+            description: concat!(
+                "record{count:u64}\nstream<record{a:s64,b:s64,",
+                "x:f64}>\n\nrecord{a:s64,b:s64,x:f64}"
+            ),
+        },
+        port::Method {
+            name: "lab.payloads",
+            params: 0x4154_6567_99c1_deab,
+            ok: 0x44e2_5f94_654a_c679,
+            error: 0,
+            element: 0x587c_3134_35de_b21b,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: Some(port::StreamOptions {
+                policy: port::Policy::Block,
+                capacity: 8192,
+            }),
+            description: concat!(
+                "record{count:u64,",
+                "size:u32}\nstream<record{data:list<u8>}>\n\nrecord{data:list<u8>}"
             ),
         },
     ],
@@ -137,7 +295,7 @@ pub struct MatchView<'a> {
 impl wire::Encode for MatchView<'_> {
     type As = Match;
 
-    #[inline(always)]
+    #[inline]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.path.encode(to, at);
         let mut words = [0; 16];
@@ -154,7 +312,7 @@ impl wire::Encode for MatchView<'_> {
 impl wire::Encode for Match {
     type As = Match;
 
-    #[inline(always)]
+    #[inline]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.as_view().encode(to, at);
     }
@@ -181,7 +339,7 @@ impl wire::Decode for Match {
         <bool as wire::Decode>::check(from, at + 56)
     }
 
-    #[inline(always)]
+    #[inline]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> MatchView<'a> {
         let words_8: [u8; 16] = from.words(at + 8);
         MatchView {
@@ -276,11 +434,161 @@ impl wire::cbor::Cbor for Match {
     }
 }
 
+/// Eight numbers of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Eight {
+    /// WIT's `a`.
+    pub a: u64,
+    /// WIT's `b`.
+    pub b: u64,
+    /// WIT's `c`.
+    pub c: u64,
+    /// WIT's `d`.
+    pub d: u64,
+    /// WIT's `e`.
+    pub e: u64,
+    /// WIT's `f`.
+    pub f: u64,
+    /// WIT's `g`.
+    pub g: u64,
+    /// WIT's `h`.
+    pub h: u64,
+}
+
+impl wire::Encode for Eight {
+    type As = Eight;
+
+    #[inline]
+    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
+        let mut words = [0; 64];
+        words[0..8].copy_from_slice(&self.a.to_le_bytes());
+        words[8..16].copy_from_slice(&self.b.to_le_bytes());
+        words[16..24].copy_from_slice(&self.c.to_le_bytes());
+        words[24..32].copy_from_slice(&self.d.to_le_bytes());
+        words[32..40].copy_from_slice(&self.e.to_le_bytes());
+        words[40..48].copy_from_slice(&self.f.to_le_bytes());
+        words[48..56].copy_from_slice(&self.g.to_le_bytes());
+        words[56..64].copy_from_slice(&self.h.to_le_bytes());
+        to.words(at, words);
+    }
+}
+
+impl wire::Decode for Eight {
+    const SIZE: u32 = 64;
+    const ALIGN: u32 = 8;
+    const SHAPE: wire::Shape =
+        wire::Shape::Text("record{a:u64,b:u64,c:u64,d:u64,e:u64,f:u64,g:u64,h:u64}");
+    const DEPTH: u32 = 1;
+
+    type View<'a> = Eight;
+
+    #[inline]
+    fn check(_: &mut wire::Checker<'_>, _: u32) -> Result<(), wire::Malformed> {
+        Ok(())
+    }
+
+    #[inline]
+    fn view<'a>(from: wire::Bytes<'a>, at: u32) -> Eight {
+        let words_0: [u8; 64] = from.words(at);
+        Eight {
+            a: u64::from_le_bytes(wire::word(&words_0, 0)),
+            b: u64::from_le_bytes(wire::word(&words_0, 8)),
+            c: u64::from_le_bytes(wire::word(&words_0, 16)),
+            d: u64::from_le_bytes(wire::word(&words_0, 24)),
+            e: u64::from_le_bytes(wire::word(&words_0, 32)),
+            f: u64::from_le_bytes(wire::word(&words_0, 40)),
+            g: u64::from_le_bytes(wire::word(&words_0, 48)),
+            h: u64::from_le_bytes(wire::word(&words_0, 56)),
+        }
+    }
+
+    fn owned(view: Eight) -> Eight {
+        view
+    }
+
+    #[inline]
+    fn as_view(&self) -> Eight {
+        *self
+    }
+}
+
+// What the generators for the other languages know this type by.
+const _: () = assert!(<Eight as wire::Decode>::HASH == 0x521f_8140_61b4_688a);
+
+impl wire::cbor::Cbor for Eight {
+    fn write(view: Eight, to: &mut wire::cbor::Writer) {
+        to.map(8);
+        to.text("a");
+        <u64 as wire::cbor::Cbor>::write(view.a, to);
+        to.text("b");
+        <u64 as wire::cbor::Cbor>::write(view.b, to);
+        to.text("c");
+        <u64 as wire::cbor::Cbor>::write(view.c, to);
+        to.text("d");
+        <u64 as wire::cbor::Cbor>::write(view.d, to);
+        to.text("e");
+        <u64 as wire::cbor::Cbor>::write(view.e, to);
+        to.text("f");
+        <u64 as wire::cbor::Cbor>::write(view.f, to);
+        to.text("g");
+        <u64 as wire::cbor::Cbor>::write(view.g, to);
+        to.text("h");
+        <u64 as wire::cbor::Cbor>::write(view.h, to);
+    }
+
+    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<Eight, wire::cbor::Refused> {
+        let mut f0 = None;
+        let mut f1 = None;
+        let mut f2 = None;
+        let mut f3 = None;
+        let mut f4 = None;
+        let mut f5 = None;
+        let mut f6 = None;
+        let mut f7 = None;
+        let mut fields = from.map()?;
+        while let Some(key) = from.key(&mut fields)? {
+            match &*key {
+                "a" => from.field(&mut f0)?,
+                "b" => from.field(&mut f1)?,
+                "c" => from.field(&mut f2)?,
+                "d" => from.field(&mut f3)?,
+                "e" => from.field(&mut f4)?,
+                "f" => from.field(&mut f5)?,
+                "g" => from.field(&mut f6)?,
+                "h" => from.field(&mut f7)?,
+                _ => return Err(from.refused(wire::cbor::Rule::Unknown)),
+            }
+        }
+        Ok(Eight {
+            a: from.required(f0)?,
+            b: from.required(f1)?,
+            c: from.required(f2)?,
+            d: from.required(f3)?,
+            e: from.required(f4)?,
+            f: from.required(f5)?,
+            g: from.required(f6)?,
+            h: from.required(f7)?,
+        })
+    }
+}
+
 /// An event of a market's feed: 488 bytes in a slot, as in the benchmark that the lab repeats.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Event {
     /// The event itself, 448 bytes. The first is its number, the second its kind.
-    pub words: [u64; 56],
+    pub n0: Eight,
+    /// WIT's `n1`.
+    pub n1: Eight,
+    /// WIT's `n2`.
+    pub n2: Eight,
+    /// WIT's `n3`.
+    pub n3: Eight,
+    /// WIT's `n4`.
+    pub n4: Eight,
+    /// WIT's `n5`.
+    pub n5: Eight,
+    /// WIT's `n6`.
+    pub n6: Eight,
     /// What the two tails take more where they are on the heap.
     pub rest0: u64,
     /// WIT's `rest1`.
@@ -297,7 +605,19 @@ pub struct Event {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EventView<'a> {
     /// The event itself, 448 bytes. The first is its number, the second its kind.
-    pub words: [u64; 56],
+    pub n0: Eight,
+    /// WIT's `n1`.
+    pub n1: Eight,
+    /// WIT's `n2`.
+    pub n2: Eight,
+    /// WIT's `n3`.
+    pub n3: Eight,
+    /// WIT's `n4`.
+    pub n4: Eight,
+    /// WIT's `n5`.
+    pub n5: Eight,
+    /// WIT's `n6`.
+    pub n6: Eight,
     /// What the two tails take more where they are on the heap.
     pub rest0: u64,
     /// WIT's `rest1`.
@@ -313,9 +633,15 @@ pub struct EventView<'a> {
 impl wire::Encode for EventView<'_> {
     type As = Event;
 
-    #[inline(always)]
+    #[inline]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
-        self.words.encode(to, at);
+        self.n0.encode(to, at);
+        self.n1.encode(to, at + 64);
+        self.n2.encode(to, at + 128);
+        self.n3.encode(to, at + 192);
+        self.n4.encode(to, at + 256);
+        self.n5.encode(to, at + 320);
+        self.n6.encode(to, at + 384);
         let mut words = [0; 24];
         words[0..8].copy_from_slice(&self.rest0.to_le_bytes());
         words[8..16].copy_from_slice(&self.rest1.to_le_bytes());
@@ -329,7 +655,7 @@ impl wire::Encode for EventView<'_> {
 impl wire::Encode for Event {
     type As = Event;
 
-    #[inline(always)]
+    #[inline]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.as_view().encode(to, at);
     }
@@ -339,8 +665,21 @@ impl wire::Decode for Event {
     const SIZE: u32 = 488;
     const ALIGN: u32 = 8;
     const SHAPE: wire::Shape = wire::Shape::Parts(&[
-        wire::Shape::Text("record{words:list<u64,56>,rest0:u64,rest1:u64,rest2:u64,"),
-        wire::Shape::Text("detail:string,payload:list<u8>}"),
+        wire::Shape::Text("record{n0:"),
+        Eight::SHAPE,
+        wire::Shape::Text(",n1:"),
+        Eight::SHAPE,
+        wire::Shape::Text(",n2:"),
+        Eight::SHAPE,
+        wire::Shape::Text(",n3:"),
+        Eight::SHAPE,
+        wire::Shape::Text(",n4:"),
+        Eight::SHAPE,
+        wire::Shape::Text(",n5:"),
+        Eight::SHAPE,
+        wire::Shape::Text(",n6:"),
+        Eight::SHAPE,
+        wire::Shape::Text(",rest0:u64,rest1:u64,rest2:u64,detail:string,payload:list<u8>}"),
     ]);
     const DEPTH: u32 = 2;
 
@@ -348,16 +687,28 @@ impl wire::Decode for Event {
 
     #[inline]
     fn check(from: &mut wire::Checker<'_>, at: u32) -> Result<(), wire::Malformed> {
-        <[u64; 56] as wire::Decode>::check(from, at)?;
+        <Eight as wire::Decode>::check(from, at)?;
+        <Eight as wire::Decode>::check(from, at + 64)?;
+        <Eight as wire::Decode>::check(from, at + 128)?;
+        <Eight as wire::Decode>::check(from, at + 192)?;
+        <Eight as wire::Decode>::check(from, at + 256)?;
+        <Eight as wire::Decode>::check(from, at + 320)?;
+        <Eight as wire::Decode>::check(from, at + 384)?;
         <String as wire::Decode>::check(from, at + 472)?;
         <Vec<u8> as wire::Decode>::check(from, at + 480)
     }
 
-    #[inline(always)]
+    #[inline]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> EventView<'a> {
         let words_448: [u8; 24] = from.words(at + 448);
         EventView {
-            words: <[u64; 56] as wire::Decode>::view(from, at),
+            n0: <Eight as wire::Decode>::view(from, at),
+            n1: <Eight as wire::Decode>::view(from, at + 64),
+            n2: <Eight as wire::Decode>::view(from, at + 128),
+            n3: <Eight as wire::Decode>::view(from, at + 192),
+            n4: <Eight as wire::Decode>::view(from, at + 256),
+            n5: <Eight as wire::Decode>::view(from, at + 320),
+            n6: <Eight as wire::Decode>::view(from, at + 384),
             rest0: u64::from_le_bytes(wire::word(&words_448, 0)),
             rest1: u64::from_le_bytes(wire::word(&words_448, 8)),
             rest2: u64::from_le_bytes(wire::word(&words_448, 16)),
@@ -368,7 +719,13 @@ impl wire::Decode for Event {
 
     fn owned(view: EventView<'_>) -> Event {
         Event {
-            words: view.words,
+            n0: view.n0,
+            n1: view.n1,
+            n2: view.n2,
+            n3: view.n3,
+            n4: view.n4,
+            n5: view.n5,
+            n6: view.n6,
             rest0: view.rest0,
             rest1: view.rest1,
             rest2: view.rest2,
@@ -380,7 +737,13 @@ impl wire::Decode for Event {
     #[inline]
     fn as_view(&self) -> EventView<'_> {
         EventView {
-            words: self.words,
+            n0: self.n0,
+            n1: self.n1,
+            n2: self.n2,
+            n3: self.n3,
+            n4: self.n4,
+            n5: self.n5,
+            n6: self.n6,
             rest0: self.rest0,
             rest1: self.rest1,
             rest2: self.rest2,
@@ -391,19 +754,31 @@ impl wire::Decode for Event {
 }
 
 // What the generators for the other languages know this type by.
-const _: () = assert!(<Event as wire::Decode>::HASH == 0xafea_62f7_5d7a_5ce6);
+const _: () = assert!(<Event as wire::Decode>::HASH == 0x8338_00d0_ee10_520d);
 
 impl wire::cbor::Cbor for Event {
     fn write(view: EventView<'_>, to: &mut wire::cbor::Writer) {
-        to.map(6);
+        to.map(12);
+        to.text("n0");
+        <Eight as wire::cbor::Cbor>::write(view.n0, to);
+        to.text("n1");
+        <Eight as wire::cbor::Cbor>::write(view.n1, to);
+        to.text("n2");
+        <Eight as wire::cbor::Cbor>::write(view.n2, to);
+        to.text("n3");
+        <Eight as wire::cbor::Cbor>::write(view.n3, to);
+        to.text("n4");
+        <Eight as wire::cbor::Cbor>::write(view.n4, to);
+        to.text("n5");
+        <Eight as wire::cbor::Cbor>::write(view.n5, to);
+        to.text("n6");
+        <Eight as wire::cbor::Cbor>::write(view.n6, to);
         to.text("rest0");
         <u64 as wire::cbor::Cbor>::write(view.rest0, to);
         to.text("rest1");
         <u64 as wire::cbor::Cbor>::write(view.rest1, to);
         to.text("rest2");
         <u64 as wire::cbor::Cbor>::write(view.rest2, to);
-        to.text("words");
-        <[u64; 56] as wire::cbor::Cbor>::write(view.words, to);
         to.text("detail");
         <String as wire::cbor::Cbor>::write(view.detail, to);
         to.text("payload");
@@ -417,25 +792,358 @@ impl wire::cbor::Cbor for Event {
         let mut f3 = None;
         let mut f4 = None;
         let mut f5 = None;
+        let mut f6 = None;
+        let mut f7 = None;
+        let mut f8 = None;
+        let mut f9 = None;
+        let mut f10 = None;
+        let mut f11 = None;
         let mut fields = from.map()?;
         while let Some(key) = from.key(&mut fields)? {
             match &*key {
-                "words" => from.field(&mut f0)?,
-                "rest0" => from.field(&mut f1)?,
-                "rest1" => from.field(&mut f2)?,
-                "rest2" => from.field(&mut f3)?,
-                "detail" => from.field(&mut f4)?,
-                "payload" => from.field(&mut f5)?,
+                "n0" => from.field(&mut f0)?,
+                "n1" => from.field(&mut f1)?,
+                "n2" => from.field(&mut f2)?,
+                "n3" => from.field(&mut f3)?,
+                "n4" => from.field(&mut f4)?,
+                "n5" => from.field(&mut f5)?,
+                "n6" => from.field(&mut f6)?,
+                "rest0" => from.field(&mut f7)?,
+                "rest1" => from.field(&mut f8)?,
+                "rest2" => from.field(&mut f9)?,
+                "detail" => from.field(&mut f10)?,
+                "payload" => from.field(&mut f11)?,
                 _ => return Err(from.refused(wire::cbor::Rule::Unknown)),
             }
         }
         Ok(Event {
-            words: from.required(f0)?,
-            rest0: from.required(f1)?,
-            rest1: from.required(f2)?,
-            rest2: from.required(f3)?,
-            detail: from.required(f4)?,
-            payload: from.required(f5)?,
+            n0: from.required(f0)?,
+            n1: from.required(f1)?,
+            n2: from.required(f2)?,
+            n3: from.required(f3)?,
+            n4: from.required(f4)?,
+            n5: from.required(f5)?,
+            n6: from.required(f6)?,
+            rest0: from.required(f7)?,
+            rest1: from.required(f8)?,
+            rest2: from.required(f9)?,
+            detail: from.required(f10)?,
+            payload: from.required(f11)?,
+        })
+    }
+}
+
+/// A market's state: 64 bytes, all of them numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Tick {
+    /// WIT's `number`.
+    pub number: u64,
+    /// When it was written, in nanoseconds of the monotonic clock; 0 where nobody asked.
+    pub at: u64,
+    /// WIT's `bid`.
+    pub bid: u64,
+    /// WIT's `ask`.
+    pub ask: u64,
+    /// WIT's `bid-size`.
+    pub bid_size: u64,
+    /// WIT's `ask-size`.
+    pub ask_size: u64,
+    /// WIT's `last`.
+    pub last: u64,
+    /// WIT's `volume`.
+    pub volume: u64,
+}
+
+impl wire::Encode for Tick {
+    type As = Tick;
+
+    #[inline]
+    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
+        let mut words = [0; 64];
+        words[0..8].copy_from_slice(&self.number.to_le_bytes());
+        words[8..16].copy_from_slice(&self.at.to_le_bytes());
+        words[16..24].copy_from_slice(&self.bid.to_le_bytes());
+        words[24..32].copy_from_slice(&self.ask.to_le_bytes());
+        words[32..40].copy_from_slice(&self.bid_size.to_le_bytes());
+        words[40..48].copy_from_slice(&self.ask_size.to_le_bytes());
+        words[48..56].copy_from_slice(&self.last.to_le_bytes());
+        words[56..64].copy_from_slice(&self.volume.to_le_bytes());
+        to.words(at, words);
+    }
+}
+
+impl wire::Decode for Tick {
+    const SIZE: u32 = 64;
+    const ALIGN: u32 = 8;
+    const SHAPE: wire::Shape = wire::Shape::Parts(&[
+        wire::Shape::Text("record{number:u64,at:u64,bid:u64,ask:u64,bid-size:u64,"),
+        wire::Shape::Text("ask-size:u64,last:u64,volume:u64}"),
+    ]);
+    const DEPTH: u32 = 1;
+
+    type View<'a> = Tick;
+
+    #[inline]
+    fn check(_: &mut wire::Checker<'_>, _: u32) -> Result<(), wire::Malformed> {
+        Ok(())
+    }
+
+    #[inline]
+    fn view<'a>(from: wire::Bytes<'a>, at: u32) -> Tick {
+        let words_0: [u8; 64] = from.words(at);
+        Tick {
+            number: u64::from_le_bytes(wire::word(&words_0, 0)),
+            at: u64::from_le_bytes(wire::word(&words_0, 8)),
+            bid: u64::from_le_bytes(wire::word(&words_0, 16)),
+            ask: u64::from_le_bytes(wire::word(&words_0, 24)),
+            bid_size: u64::from_le_bytes(wire::word(&words_0, 32)),
+            ask_size: u64::from_le_bytes(wire::word(&words_0, 40)),
+            last: u64::from_le_bytes(wire::word(&words_0, 48)),
+            volume: u64::from_le_bytes(wire::word(&words_0, 56)),
+        }
+    }
+
+    fn owned(view: Tick) -> Tick {
+        view
+    }
+
+    #[inline]
+    fn as_view(&self) -> Tick {
+        *self
+    }
+}
+
+// What the generators for the other languages know this type by.
+const _: () = assert!(<Tick as wire::Decode>::HASH == 0xafd5_cf08_4a58_0546);
+
+impl wire::cbor::Cbor for Tick {
+    fn write(view: Tick, to: &mut wire::cbor::Writer) {
+        to.map(8);
+        to.text("at");
+        <u64 as wire::cbor::Cbor>::write(view.at, to);
+        to.text("ask");
+        <u64 as wire::cbor::Cbor>::write(view.ask, to);
+        to.text("bid");
+        <u64 as wire::cbor::Cbor>::write(view.bid, to);
+        to.text("last");
+        <u64 as wire::cbor::Cbor>::write(view.last, to);
+        to.text("number");
+        <u64 as wire::cbor::Cbor>::write(view.number, to);
+        to.text("volume");
+        <u64 as wire::cbor::Cbor>::write(view.volume, to);
+        to.text("ask-size");
+        <u64 as wire::cbor::Cbor>::write(view.ask_size, to);
+        to.text("bid-size");
+        <u64 as wire::cbor::Cbor>::write(view.bid_size, to);
+    }
+
+    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<Tick, wire::cbor::Refused> {
+        let mut f0 = None;
+        let mut f1 = None;
+        let mut f2 = None;
+        let mut f3 = None;
+        let mut f4 = None;
+        let mut f5 = None;
+        let mut f6 = None;
+        let mut f7 = None;
+        let mut fields = from.map()?;
+        while let Some(key) = from.key(&mut fields)? {
+            match &*key {
+                "number" => from.field(&mut f0)?,
+                "at" => from.field(&mut f1)?,
+                "bid" => from.field(&mut f2)?,
+                "ask" => from.field(&mut f3)?,
+                "bid-size" => from.field(&mut f4)?,
+                "ask-size" => from.field(&mut f5)?,
+                "last" => from.field(&mut f6)?,
+                "volume" => from.field(&mut f7)?,
+                _ => return Err(from.refused(wire::cbor::Rule::Unknown)),
+            }
+        }
+        Ok(Tick {
+            number: from.required(f0)?,
+            at: from.required(f1)?,
+            bid: from.required(f2)?,
+            ask: from.required(f3)?,
+            bid_size: from.required(f4)?,
+            ask_size: from.required(f5)?,
+            last: from.required(f6)?,
+            volume: from.required(f7)?,
+        })
+    }
+}
+
+/// The least of an event: 16 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Pulse {
+    /// WIT's `number`.
+    pub number: u64,
+    /// WIT's `kind`.
+    pub kind: u64,
+}
+
+impl wire::Encode for Pulse {
+    type As = Pulse;
+
+    #[inline]
+    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
+        let mut words = [0; 16];
+        words[0..8].copy_from_slice(&self.number.to_le_bytes());
+        words[8..16].copy_from_slice(&self.kind.to_le_bytes());
+        to.words(at, words);
+    }
+}
+
+impl wire::Decode for Pulse {
+    const SIZE: u32 = 16;
+    const ALIGN: u32 = 8;
+    const SHAPE: wire::Shape = wire::Shape::Text("record{number:u64,kind:u64}");
+    const DEPTH: u32 = 1;
+
+    type View<'a> = Pulse;
+
+    #[inline]
+    fn check(_: &mut wire::Checker<'_>, _: u32) -> Result<(), wire::Malformed> {
+        Ok(())
+    }
+
+    #[inline]
+    fn view<'a>(from: wire::Bytes<'a>, at: u32) -> Pulse {
+        let words_0: [u8; 16] = from.words(at);
+        Pulse {
+            number: u64::from_le_bytes(wire::word(&words_0, 0)),
+            kind: u64::from_le_bytes(wire::word(&words_0, 8)),
+        }
+    }
+
+    fn owned(view: Pulse) -> Pulse {
+        view
+    }
+
+    #[inline]
+    fn as_view(&self) -> Pulse {
+        *self
+    }
+}
+
+// What the generators for the other languages know this type by.
+const _: () = assert!(<Pulse as wire::Decode>::HASH == 0x1a0a_16b4_ca96_e05f);
+
+impl wire::cbor::Cbor for Pulse {
+    fn write(view: Pulse, to: &mut wire::cbor::Writer) {
+        to.map(2);
+        to.text("kind");
+        <u64 as wire::cbor::Cbor>::write(view.kind, to);
+        to.text("number");
+        <u64 as wire::cbor::Cbor>::write(view.number, to);
+    }
+
+    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<Pulse, wire::cbor::Refused> {
+        let mut f0 = None;
+        let mut f1 = None;
+        let mut fields = from.map()?;
+        while let Some(key) = from.key(&mut fields)? {
+            match &*key {
+                "number" => from.field(&mut f0)?,
+                "kind" => from.field(&mut f1)?,
+                _ => return Err(from.refused(wire::cbor::Rule::Unknown)),
+            }
+        }
+        Ok(Pulse {
+            number: from.required(f0)?,
+            kind: from.required(f1)?,
+        })
+    }
+}
+
+/// What `parity` takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scalars {
+    /// WIT's `a`.
+    pub a: i64,
+    /// WIT's `b`.
+    pub b: i64,
+    /// WIT's `x`.
+    pub x: f64,
+}
+
+impl wire::Encode for Scalars {
+    type As = Scalars;
+
+    #[inline]
+    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
+        let mut words = [0; 24];
+        words[0..8].copy_from_slice(&self.a.to_le_bytes());
+        words[8..16].copy_from_slice(&self.b.to_le_bytes());
+        words[16..24].copy_from_slice(&self.x.to_le_bytes());
+        to.words(at, words);
+    }
+}
+
+impl wire::Decode for Scalars {
+    const SIZE: u32 = 24;
+    const ALIGN: u32 = 8;
+    const SHAPE: wire::Shape = wire::Shape::Text("record{a:s64,b:s64,x:f64}");
+    const DEPTH: u32 = 1;
+
+    type View<'a> = Scalars;
+
+    #[inline]
+    fn check(_: &mut wire::Checker<'_>, _: u32) -> Result<(), wire::Malformed> {
+        Ok(())
+    }
+
+    #[inline]
+    fn view<'a>(from: wire::Bytes<'a>, at: u32) -> Scalars {
+        let words_0: [u8; 24] = from.words(at);
+        Scalars {
+            a: i64::from_le_bytes(wire::word(&words_0, 0)),
+            b: i64::from_le_bytes(wire::word(&words_0, 8)),
+            x: f64::from_le_bytes(wire::word(&words_0, 16)),
+        }
+    }
+
+    fn owned(view: Scalars) -> Scalars {
+        view
+    }
+
+    #[inline]
+    fn as_view(&self) -> Scalars {
+        *self
+    }
+}
+
+// What the generators for the other languages know this type by.
+const _: () = assert!(<Scalars as wire::Decode>::HASH == 0x35f6_e461_0a1a_0a97);
+
+impl wire::cbor::Cbor for Scalars {
+    fn write(view: Scalars, to: &mut wire::cbor::Writer) {
+        to.map(3);
+        to.text("a");
+        <i64 as wire::cbor::Cbor>::write(view.a, to);
+        to.text("b");
+        <i64 as wire::cbor::Cbor>::write(view.b, to);
+        to.text("x");
+        <f64 as wire::cbor::Cbor>::write(view.x, to);
+    }
+
+    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<Scalars, wire::cbor::Refused> {
+        let mut f0 = None;
+        let mut f1 = None;
+        let mut f2 = None;
+        let mut fields = from.map()?;
+        while let Some(key) = from.key(&mut fields)? {
+            match &*key {
+                "a" => from.field(&mut f0)?,
+                "b" => from.field(&mut f1)?,
+                "x" => from.field(&mut f2)?,
+                _ => return Err(from.refused(wire::cbor::Rule::Unknown)),
+            }
+        }
+        Ok(Scalars {
+            a: from.required(f0)?,
+            b: from.required(f1)?,
+            x: from.required(f2)?,
         })
     }
 }
@@ -461,7 +1169,7 @@ pub struct EchoRequestView<'a> {
 impl wire::Encode for EchoRequestView<'_> {
     type As = EchoRequest;
 
-    #[inline(always)]
+    #[inline]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.message.encode(to, at);
         self.delay_ms.encode(to, at + 8);
@@ -471,7 +1179,7 @@ impl wire::Encode for EchoRequestView<'_> {
 impl wire::Encode for EchoRequest {
     type As = EchoRequest;
 
-    #[inline(always)]
+    #[inline]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.as_view().encode(to, at);
     }
@@ -490,7 +1198,7 @@ impl wire::Decode for EchoRequest {
         <String as wire::Decode>::check(from, at)
     }
 
-    #[inline(always)]
+    #[inline]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> EchoRequestView<'a> {
         EchoRequestView {
             message: <String as wire::Decode>::view(from, at),
@@ -565,7 +1273,7 @@ pub struct EchoResponseView<'a> {
 impl wire::Encode for EchoResponseView<'_> {
     type As = EchoResponse;
 
-    #[inline(always)]
+    #[inline]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.echoed.encode(to, at);
         self.timer_name.encode(to, at + 8);
@@ -575,7 +1283,7 @@ impl wire::Encode for EchoResponseView<'_> {
 impl wire::Encode for EchoResponse {
     type As = EchoResponse;
 
-    #[inline(always)]
+    #[inline]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.as_view().encode(to, at);
     }
@@ -595,7 +1303,7 @@ impl wire::Decode for EchoResponse {
         <String as wire::Decode>::check(from, at + 8)
     }
 
-    #[inline(always)]
+    #[inline]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> EchoResponseView<'a> {
         EchoResponseView {
             echoed: <String as wire::Decode>::view(from, at),
@@ -678,7 +1386,7 @@ pub struct ComplexRequestView<'a> {
 impl wire::Encode for ComplexRequestView<'_> {
     type As = ComplexRequest;
 
-    #[inline(always)]
+    #[inline]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.messages.encode(to, at);
         self.tags.encode(to, at + 8);
@@ -690,7 +1398,7 @@ impl wire::Encode for ComplexRequestView<'_> {
 impl wire::Encode for ComplexRequest {
     type As = ComplexRequest;
 
-    #[inline(always)]
+    #[inline]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.as_view().encode(to, at);
     }
@@ -716,7 +1424,7 @@ impl wire::Decode for ComplexRequest {
         <Option<i64> as wire::Decode>::check(from, at + 32)
     }
 
-    #[inline(always)]
+    #[inline]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> ComplexRequestView<'a> {
         ComplexRequestView {
             messages: <Vec<EchoRequest> as wire::Decode>::view(from, at),
@@ -803,7 +1511,7 @@ pub struct BytesPayloadView<'a> {
 impl wire::Encode for BytesPayloadView<'_> {
     type As = BytesPayload;
 
-    #[inline(always)]
+    #[inline]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.data.encode(to, at);
     }
@@ -812,7 +1520,7 @@ impl wire::Encode for BytesPayloadView<'_> {
 impl wire::Encode for BytesPayload {
     type As = BytesPayload;
 
-    #[inline(always)]
+    #[inline]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.as_view().encode(to, at);
     }
@@ -831,7 +1539,7 @@ impl wire::Decode for BytesPayload {
         <Vec<u8> as wire::Decode>::check(from, at)
     }
 
-    #[inline(always)]
+    #[inline]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> BytesPayloadView<'a> {
         BytesPayloadView {
             data: <Vec<u8> as wire::Decode>::view(from, at),
@@ -897,6 +1605,61 @@ pub trait Lab: Sized + Send + 'static {
     ///
     /// Where its reader is slow, the writer waits; it holds 8192 records.
     fn events(&mut self, call: &port::Call, count: u64, batch: u32) -> port::StreamReader<Event>;
+
+    /// Ticks number 0 to `count - 1`, written `batch` at a time.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
+    fn ticks(&mut self, call: &port::Call, count: u64, batch: u32) -> port::StreamReader<Tick>;
+
+    /// A tick each `period-us` microseconds, `count` of them, with the time of each.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
+    fn heartbeat(
+        &mut self,
+        call: &port::Call,
+        count: u64,
+        period_us: u64,
+    ) -> port::StreamReader<Tick>;
+
+    /// Pulses number 0 to `count - 1`, written `batch` at a time.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
+    fn pulses(&mut self, call: &port::Call, count: u64, batch: u32) -> port::StreamReader<Pulse>;
+
+    /// Events number 0 to `count - 1` by so many `writers`, of which each writes its share in order, `batch` at a time. Both tails together have `tails` bytes.
+    /// Where `per-s` is not 0, so many are written a second by each writer, and `rest0` is when.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
+    fn feed(
+        &mut self,
+        call: &port::Call,
+        count: u64,
+        batch: u32,
+        writers: u32,
+        tails: u32,
+        per_s: u64,
+    ) -> port::StreamReader<Event>;
+
+    /// Whether `a + b + x` is even.
+    fn parity(&mut self, call: &port::Call, a: i64, b: i64, x: f64) -> bool;
+
+    /// Whether the first byte is even and the last one is the same.
+    fn payload(&mut self, call: &port::Call, data: Vec<u8>) -> bool;
+
+    /// What `parity` is asked for, number 0 to `count - 1`.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
+    fn parities(&mut self, call: &port::Call, count: u64) -> port::StreamReader<Scalars>;
+
+    /// What `payload` is asked for, of `size` bytes each, number 0 to `count - 1`.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
+    fn payloads(
+        &mut self,
+        call: &port::Call,
+        count: u64,
+        size: u32,
+    ) -> port::StreamReader<BytesPayload>;
 }
 
 /// Serves what implements [`Lab`]: what a library exports and a client starts.
@@ -919,6 +1682,14 @@ impl<S: Lab> port::Service for LabServer<S> {
             1 => self.serve_nop_async(incoming),
             2 => self.serve_generate(incoming),
             3 => self.serve_events(incoming),
+            4 => self.serve_ticks(incoming),
+            5 => self.serve_heartbeat(incoming),
+            6 => self.serve_pulses(incoming),
+            7 => self.serve_feed(incoming),
+            8 => self.serve_parity(incoming),
+            9 => self.serve_payload(incoming),
+            10 => self.serve_parities(incoming),
+            11 => self.serve_payloads(incoming),
             other => unreachable!("the core passes on methods of the package alone, not {other}"),
         }
     }
@@ -958,6 +1729,81 @@ impl<S: Lab> LabServer<S> {
             Err(refusal) => return incoming.refuse(refusal),
         };
         let result = self.0.events(incoming.call(), count, batch);
+        incoming.reply_stream(result)
+    }
+
+    fn serve_ticks(&mut self, incoming: port::Incoming) {
+        let (count, batch) = match incoming.params::<(u64, u32)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.ticks(incoming.call(), count, batch);
+        incoming.reply_stream(result)
+    }
+
+    fn serve_heartbeat(&mut self, incoming: port::Incoming) {
+        let (count, period_us) = match incoming.params::<(u64, u64)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.heartbeat(incoming.call(), count, period_us);
+        incoming.reply_stream(result)
+    }
+
+    fn serve_pulses(&mut self, incoming: port::Incoming) {
+        let (count, batch) = match incoming.params::<(u64, u32)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.pulses(incoming.call(), count, batch);
+        incoming.reply_stream(result)
+    }
+
+    fn serve_feed(&mut self, incoming: port::Incoming) {
+        let (count, batch, writers, tails, per_s) =
+            match incoming.params::<(u64, u32, u32, u32, u64)>() {
+                Ok(params) => params,
+                Err(refusal) => return incoming.refuse(refusal),
+            };
+        let result = self
+            .0
+            .feed(incoming.call(), count, batch, writers, tails, per_s);
+        incoming.reply_stream(result)
+    }
+
+    fn serve_parity(&mut self, incoming: port::Incoming) {
+        let (a, b, x) = match incoming.params::<(i64, i64, f64)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.parity(incoming.call(), a, b, x);
+        incoming.reply(&result)
+    }
+
+    fn serve_payload(&mut self, incoming: port::Incoming) {
+        let (data,) = match incoming.params::<(Vec<u8>,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.payload(incoming.call(), data);
+        incoming.reply(&result)
+    }
+
+    fn serve_parities(&mut self, incoming: port::Incoming) {
+        let (count,) = match incoming.params::<(u64,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.parities(incoming.call(), count);
+        incoming.reply_stream(result)
+    }
+
+    fn serve_payloads(&mut self, incoming: port::Incoming) {
+        let (count, size) = match incoming.params::<(u64, u32)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.payloads(incoming.call(), count, size);
         incoming.reply_stream(result)
     }
 }
@@ -1019,5 +1865,93 @@ impl LabClient {
     ) -> port::Pending<port::StreamReader<Event>, port::NoError> {
         self.client
             .call(3, &(count, batch), |reply| reply.stream::<Event>())
+    }
+
+    /// Ticks number 0 to `count - 1`, written `batch` at a time.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
+    pub fn ticks(
+        &self,
+        count: u64,
+        batch: u32,
+    ) -> port::Pending<port::StreamReader<Tick>, port::NoError> {
+        self.client
+            .call(4, &(count, batch), |reply| reply.stream::<Tick>())
+    }
+
+    /// A tick each `period-us` microseconds, `count` of them, with the time of each.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
+    pub fn heartbeat(
+        &self,
+        count: u64,
+        period_us: u64,
+    ) -> port::Pending<port::StreamReader<Tick>, port::NoError> {
+        self.client
+            .call(5, &(count, period_us), |reply| reply.stream::<Tick>())
+    }
+
+    /// Pulses number 0 to `count - 1`, written `batch` at a time.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
+    pub fn pulses(
+        &self,
+        count: u64,
+        batch: u32,
+    ) -> port::Pending<port::StreamReader<Pulse>, port::NoError> {
+        self.client
+            .call(6, &(count, batch), |reply| reply.stream::<Pulse>())
+    }
+
+    /// Events number 0 to `count - 1` by so many `writers`, of which each writes its share in order, `batch` at a time. Both tails together have `tails` bytes.
+    /// Where `per-s` is not 0, so many are written a second by each writer, and `rest0` is when.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
+    pub fn feed(
+        &self,
+        count: u64,
+        batch: u32,
+        writers: u32,
+        tails: u32,
+        per_s: u64,
+    ) -> port::Pending<port::StreamReader<Event>, port::NoError> {
+        self.client
+            .call(7, &(count, batch, writers, tails, per_s), |reply| {
+                reply.stream::<Event>()
+            })
+    }
+
+    /// Whether `a + b + x` is even.
+    pub fn parity(&self, a: i64, b: i64, x: f64) -> port::Pending<bool, port::NoError> {
+        self.client
+            .call(8, &(a, b, x), |reply| reply.value::<bool>())
+    }
+
+    /// Whether the first byte is even and the last one is the same.
+    pub fn payload(&self, data: &[u8]) -> port::Pending<bool, port::NoError> {
+        self.client.call(9, &(data,), |reply| reply.value::<bool>())
+    }
+
+    /// What `parity` is asked for, number 0 to `count - 1`.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
+    pub fn parities(
+        &self,
+        count: u64,
+    ) -> port::Pending<port::StreamReader<Scalars>, port::NoError> {
+        self.client
+            .call(10, &(count,), |reply| reply.stream::<Scalars>())
+    }
+
+    /// What `payload` is asked for, of `size` bytes each, number 0 to `count - 1`.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
+    pub fn payloads(
+        &self,
+        count: u64,
+        size: u32,
+    ) -> port::Pending<port::StreamReader<BytesPayload>, port::NoError> {
+        self.client
+            .call(11, &(count, size), |reply| reply.stream::<BytesPayload>())
     }
 }

@@ -1,6 +1,10 @@
-//! What stands in event number `n`.
+//! What stands in event number `n`, and when it is written.
+
+use std::time::{Duration, Instant};
 
 use thalweg::port::StreamWriter;
+use thalweg::queue::clock;
+use thalweg::runtime;
 
 use crate::lab::{Event, EventView};
 
@@ -33,6 +37,91 @@ pub fn event(n: u64) -> EventView<'static> {
         rest2: n,
         detail: "",
         payload: (&[]).into(),
+    }
+}
+
+/// Bytes of the text where the tails are not empty, at most.
+pub const DETAIL: u32 = 24;
+
+/// The tails of `size` bytes together: a text, and bytes.
+#[must_use]
+pub fn tails(size: u32) -> (String, Vec<u8>) {
+    let text = size.min(DETAIL);
+    let detail = "d".repeat(text as usize);
+    (detail, vec![b'p'; (size - text) as usize])
+}
+
+/// Slower than this a writer sleeps between two events; else it looks at the clock until the next one is due.
+const SLEEPS_BELOW: u64 = 1_000;
+
+/// When the events of a writer are due, and what is written down as their time.
+///
+/// Of a writer that looks at the clock it is when the event was due: that it was late, because the one before waited, is part of
+/// the latency. Of one that sleeps it is when it woke up: what is asked there is how long the reader takes to wake up.
+#[derive(Debug)]
+pub struct Pace {
+    period: Duration,
+    due: Instant,
+    sleeps: bool,
+}
+
+impl Pace {
+    /// So many a second, from now on; `None` for 0: as fast as can be.
+    #[must_use]
+    pub fn new(per_s: u64) -> Option<Self> {
+        let period = Duration::from_nanos(1_000_000_000_u64.checked_div(per_s)?);
+        Some(Self {
+            period,
+            due: Instant::now(),
+            sleeps: per_s < SLEEPS_BELOW,
+        })
+    }
+
+    /// Waits until the next one is due, and says its time in ns of the monotonic clock. `sleep` is how the caller's kind sleeps.
+    pub fn next(&mut self, sleep: impl FnOnce(Instant)) -> u64 {
+        self.due += self.period;
+        if self.sleeps {
+            sleep(self.due);
+            return clock::now();
+        }
+        while Instant::now() < self.due {
+            std::hint::spin_loop();
+        }
+        clock::at(self.due)
+    }
+}
+
+/// What `feed` is asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Feed {
+    pub(crate) count: u64,
+    pub(crate) batch: u32,
+    pub(crate) writers: u32,
+    pub(crate) tails: u32,
+    pub(crate) per_s: u64,
+}
+
+/// Writes the events of writer number `own`: every one whose number leaves `own` as the rest.
+pub(crate) fn feed(writer: &StreamWriter<Event>, asked: Feed, own: u32) {
+    let (detail, payload) = tails(asked.tails);
+    let mut pace = Pace::new(asked.per_s);
+    let mut batch = writer.batch(asked.batch);
+    let mut n = u64::from(own);
+    while n < asked.count {
+        let at = match &mut pace {
+            Some(pace) => pace.next(runtime::sleep_until),
+            None => n,
+        };
+        let whole = EventView {
+            rest0: at,
+            detail: &detail,
+            payload: (&payload).into(),
+            ..event(n)
+        };
+        if batch.send(&whole).is_err() {
+            return;
+        }
+        n += u64::from(asked.writers);
     }
 }
 

@@ -4,6 +4,8 @@
 pub mod lab;
 
 pub mod events;
+pub mod predicates;
+pub mod ticks;
 
 mod content;
 mod library;

@@ -2,9 +2,12 @@
 
 use thalweg::port::{Call, StreamReader, StreamWriter, Task};
 
+use std::time::Duration;
+
 use crate::content::{Content, Contents};
-use crate::events;
-use crate::lab::{Event, Lab, Match, MatchView};
+use crate::events::{self, Feed};
+use crate::lab::{BytesPayload, Event, Lab, Match, MatchView, Pulse, Scalars, Tick};
+use crate::{predicates, ticks};
 
 /// It has no state.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,6 +29,69 @@ impl Lab for LabService {
     fn events(&mut self, call: &Call, count: u64, batch: u32) -> StreamReader<Event> {
         let (writer, reader) = call.stream();
         call.spawn(move |_| events::write(&writer, count, batch));
+        reader
+    }
+
+    fn ticks(&mut self, call: &Call, count: u64, batch: u32) -> StreamReader<Tick> {
+        let (writer, reader) = call.stream();
+        call.spawn(move |_| ticks::write(&writer, count, batch));
+        reader
+    }
+
+    fn heartbeat(&mut self, call: &Call, count: u64, period_us: u64) -> StreamReader<Tick> {
+        let (writer, reader) = call.stream();
+        let period = Duration::from_micros(period_us);
+        call.spawn(move |_| ticks::beat(&writer, count, period));
+        reader
+    }
+
+    fn pulses(&mut self, call: &Call, count: u64, batch: u32) -> StreamReader<Pulse> {
+        let (writer, reader) = call.stream();
+        call.spawn(move |_| ticks::write_pulses(&writer, count, batch));
+        reader
+    }
+
+    fn feed(
+        &mut self,
+        call: &Call,
+        count: u64,
+        batch: u32,
+        writers: u32,
+        tails: u32,
+        per_s: u64,
+    ) -> StreamReader<Event> {
+        let (writer, reader) = call.stream();
+        let asked = Feed {
+            count,
+            batch,
+            writers,
+            tails,
+            per_s,
+        };
+        for own in 0..writers {
+            let writer = writer.clone();
+            call.spawn(move |_| events::feed(&writer, asked, own));
+        }
+        reader
+    }
+
+    fn parity(&mut self, _: &Call, a: i64, b: i64, x: f64) -> bool {
+        predicates::parity(a, b, x)
+    }
+
+    fn payload(&mut self, _: &Call, data: Vec<u8>) -> bool {
+        predicates::payload(&data)
+    }
+
+    fn parities(&mut self, call: &Call, count: u64) -> StreamReader<Scalars> {
+        let (writer, reader) = call.stream();
+        call.spawn(move |_| predicates::write_scalars(&writer, count));
+        reader
+    }
+
+    fn payloads(&mut self, call: &Call, count: u64, size: u32) -> StreamReader<BytesPayload> {
+        let (writer, reader) = call.stream();
+        call.spawn(move |_| predicates::write_payloads(&writer, count, size));
         reader
     }
 }
@@ -85,6 +151,63 @@ mod tests {
             count += 1;
         }
         assert_eq!(count, 20_000);
+    }
+
+    #[test]
+    fn events_of_several_writers_come_whole_and_in_each_ones_order() {
+        let lab = LabClient::start(|| LabService).unwrap();
+        let mut next = [0, 1, 2, 3];
+        for event in lab.feed(2_000, 16, 4, 40, 0).wait().unwrap() {
+            let event = event.unwrap();
+            let writer = (event.n0.a % 4) as usize;
+            assert_eq!(event.n0.a, next[writer]);
+            next[writer] += 4;
+            assert_eq!(
+                (event.detail, event.payload),
+                ("d".repeat(24), vec![b'p'; 16])
+            );
+        }
+        assert_eq!(next, [2_000, 2_001, 2_002, 2_003]);
+    }
+
+    #[test]
+    fn an_event_that_is_due_says_when() {
+        let lab = LabClient::start(|| LabService).unwrap();
+        let began = thalweg::queue::clock::now();
+        for (per_s, count) in [(100_000, 100_u64), (500, 3)] {
+            let mut last = began;
+            for event in lab.feed(count, 1, 1, 0, per_s).wait().unwrap() {
+                let at = event.unwrap().rest0;
+                assert!(last < at && at <= thalweg::queue::clock::now());
+                last = at;
+            }
+        }
+        let mut last = began;
+        for beat in lab.heartbeat(3, 1_000).wait().unwrap() {
+            let at = beat.unwrap().at;
+            assert!(last < at);
+            last = at;
+        }
+    }
+
+    #[test]
+    fn what_is_asked_and_what_is_streamed_is_the_same() {
+        let lab = LabClient::start(|| LabService).unwrap();
+        for (n, asked) in (0..).zip(lab.parities(100).wait().unwrap()) {
+            let Scalars { a, b, x } = asked.unwrap();
+            assert_eq!(lab.parity(a, b, x).wait().unwrap(), n % 2 == 0);
+        }
+        for (n, asked) in (0..).zip(lab.payloads(100, 64).wait().unwrap()) {
+            let data = asked.unwrap().data;
+            assert_eq!(data.len(), 64);
+            assert_eq!(lab.payload(&data).wait().unwrap(), n % 2 == 0);
+        }
+        for (n, tick) in (0..).zip(lab.ticks(100, 16).wait().unwrap()) {
+            assert_eq!(tick.unwrap(), ticks::tick(n));
+        }
+        for (n, pulse) in (0..).zip(lab.pulses(100, 16).wait().unwrap()) {
+            assert_eq!(pulse.unwrap(), ticks::pulse(n));
+        }
     }
 
     #[test]

@@ -3,18 +3,44 @@
 
 from .aio import AsyncLab
 from .client import Lab
-from .types import BytesPayload, ComplexRequest, EchoRequest, EchoResponse, Event, Match
-from .views import EventView, MatchView
+from .types import (
+    BytesPayload,
+    ComplexRequest,
+    EchoRequest,
+    EchoResponse,
+    Eight,
+    Event,
+    Match,
+    Pulse,
+    Scalars,
+    Tick,
+)
+from .views import (
+    BytesPayloadView,
+    EventView,
+    MatchView,
+    PulseView,
+    ScalarsView,
+    TickView,
+)
 
 __all__ = [
     "AsyncLab",
     "BytesPayload",
+    "BytesPayloadView",
     "ComplexRequest",
     "EchoRequest",
     "EchoResponse",
+    "Eight",
     "Event",
     "EventView",
     "Lab",
     "Match",
     "MatchView",
+    "Pulse",
+    "PulseView",
+    "Scalars",
+    "ScalarsView",
+    "Tick",
+    "TickView",
 ]

@@ -3,7 +3,18 @@
 
 from thalweg import layout
 
-from .types import BytesPayload, ComplexRequest, EchoRequest, EchoResponse, Event, Match
+from .types import (
+    BytesPayload,
+    ComplexRequest,
+    EchoRequest,
+    EchoResponse,
+    Eight,
+    Event,
+    Match,
+    Pulse,
+    Scalars,
+    Tick,
+)
 
 MATCH = layout.record(
     Match,
@@ -17,16 +28,57 @@ MATCH = layout.record(
     ("text_bytes", 44, layout.option(layout.BYTES, 12, 4, 4)),
     ("cut", 56, layout.BOOL),
 )
+EIGHT = layout.record(
+    Eight,
+    64,
+    8,
+    ("a", 0, layout.U64),
+    ("b", 8, layout.U64),
+    ("c", 16, layout.U64),
+    ("d", 24, layout.U64),
+    ("e", 32, layout.U64),
+    ("f", 40, layout.U64),
+    ("g", 48, layout.U64),
+    ("h", 56, layout.U64),
+)
 EVENT = layout.record(
     Event,
     488,
     8,
-    ("words", 0, layout.array_of(layout.U64, 56)),
+    ("n0", 0, EIGHT),
+    ("n1", 64, EIGHT),
+    ("n2", 128, EIGHT),
+    ("n3", 192, EIGHT),
+    ("n4", 256, EIGHT),
+    ("n5", 320, EIGHT),
+    ("n6", 384, EIGHT),
     ("rest0", 448, layout.U64),
     ("rest1", 456, layout.U64),
     ("rest2", 464, layout.U64),
     ("detail", 472, layout.STRING),
     ("payload", 480, layout.BYTES),
+)
+TICK = layout.record(
+    Tick,
+    64,
+    8,
+    ("number", 0, layout.U64),
+    ("at", 8, layout.U64),
+    ("bid", 16, layout.U64),
+    ("ask", 24, layout.U64),
+    ("bid_size", 32, layout.U64),
+    ("ask_size", 40, layout.U64),
+    ("last", 48, layout.U64),
+    ("volume", 56, layout.U64),
+)
+PULSE = layout.record(Pulse, 16, 8, ("number", 0, layout.U64), ("kind", 8, layout.U64))
+SCALARS = layout.record(
+    Scalars,
+    24,
+    8,
+    ("a", 0, layout.S64),
+    ("b", 8, layout.S64),
+    ("x", 16, layout.F64),
 )
 ECHO_REQUEST = layout.record(
     EchoRequest,

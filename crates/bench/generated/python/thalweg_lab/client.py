@@ -9,8 +9,15 @@ from typing import Self
 import thalweg
 
 from . import _methods
-from .types import Event, Match
-from .views import EventView, MatchView
+from .types import BytesPayload, Event, Match, Pulse, Scalars, Tick
+from .views import (
+    BytesPayloadView,
+    EventView,
+    MatchView,
+    PulseView,
+    ScalarsView,
+    TickView,
+)
 
 
 class Lab(thalweg.Client):
@@ -63,3 +70,97 @@ class Lab(thalweg.Client):
         Where its reader is slow, the writer waits; it holds 8192 records.
         """
         return _methods.EVENTS.call(self, timeout, count, batch)
+
+    def ticks(
+        self,
+        count: int,
+        batch: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.Stream[Tick, TickView]:
+        """Ticks number 0 to `count - 1`, written `batch` at a time.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
+        return _methods.TICKS.call(self, timeout, count, batch)
+
+    def heartbeat(
+        self,
+        count: int,
+        period_us: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.Stream[Tick, TickView]:
+        """A tick each `period-us` microseconds, `count` of them, with the time of each.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
+        return _methods.HEARTBEAT.call(self, timeout, count, period_us)
+
+    def pulses(
+        self,
+        count: int,
+        batch: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.Stream[Pulse, PulseView]:
+        """Pulses number 0 to `count - 1`, written `batch` at a time.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
+        return _methods.PULSES.call(self, timeout, count, batch)
+
+    def feed(
+        self,
+        count: int,
+        batch: int,
+        writers: int,
+        tails: int,
+        per_s: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.Stream[Event, EventView]:
+        """Events number 0 to `count - 1` by so many `writers`, of which each writes its share in order, `batch` at a time. Both tails together have `tails` bytes.
+        Where `per-s` is not 0, so many are written a second by each writer, and `rest0` is when.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
+        return _methods.FEED.call(self, timeout, count, batch, writers, tails, per_s)
+
+    def parity(self, a: int, b: int, x: float, *, timeout: float | None = None) -> bool:
+        """Whether `a + b + x` is even."""
+        return _methods.PARITY.call(self, timeout, a, b, x)
+
+    def payload(
+        self,
+        data: bytes | bytearray | memoryview,
+        *,
+        timeout: float | None = None,
+    ) -> bool:
+        """Whether the first byte is even and the last one is the same."""
+        return _methods.PAYLOAD.call(self, timeout, data)
+
+    def parities(
+        self,
+        count: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.Stream[Scalars, ScalarsView]:
+        """What `parity` is asked for, number 0 to `count - 1`.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
+        return _methods.PARITIES.call(self, timeout, count)
+
+    def payloads(
+        self,
+        count: int,
+        size: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.Stream[BytesPayload, BytesPayloadView]:
+        """What `payload` is asked for, of `size` bytes each, number 0 to `count - 1`.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
+        return _methods.PAYLOADS.call(self, timeout, count, size)

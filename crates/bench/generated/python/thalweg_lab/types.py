@@ -45,6 +45,38 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
+class Tick:
+    """A market's state: 64 bytes, all of them numbers."""
+
+    number: int
+    at: int
+    """When it was written, in nanoseconds of the monotonic clock; 0 where nobody asked."""
+    bid: int
+    ask: int
+    bid_size: int
+    ask_size: int
+    last: int
+    volume: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pulse:
+    """The least of an event: 16 bytes."""
+
+    number: int
+    kind: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scalars:
+    """What `parity` takes."""
+
+    a: int
+    b: int
+    x: float
+
+
+@dataclass(frozen=True, slots=True)
 class EchoRequest:
     """A text and a number: what comes back is asked for by it."""
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import thalweg.layout
 
-from .types import Event, Match
+from . import _layout
+from .types import BytesPayload, Eight, Event, Match, Pulse, Scalars, Tick
 
 
 class MatchView(thalweg.View[Match]):
@@ -40,11 +41,14 @@ class EventView(thalweg.View[Event]):
 
     __slots__ = ()
 
-    words: thalweg.layout.Field[list[int]] = thalweg.layout.field(
-        0,
-        thalweg.layout.array_of(thalweg.layout.U64, 56),
-    )
+    n0: thalweg.layout.Field[Eight] = thalweg.layout.field(0, _layout.EIGHT)
     """The event itself, 448 bytes. The first is its number, the second its kind."""
+    n1: thalweg.layout.Field[Eight] = thalweg.layout.field(64, _layout.EIGHT)
+    n2: thalweg.layout.Field[Eight] = thalweg.layout.field(128, _layout.EIGHT)
+    n3: thalweg.layout.Field[Eight] = thalweg.layout.field(192, _layout.EIGHT)
+    n4: thalweg.layout.Field[Eight] = thalweg.layout.field(256, _layout.EIGHT)
+    n5: thalweg.layout.Field[Eight] = thalweg.layout.field(320, _layout.EIGHT)
+    n6: thalweg.layout.Field[Eight] = thalweg.layout.field(384, _layout.EIGHT)
     rest0: thalweg.layout.Field[int] = thalweg.layout.field(448, thalweg.layout.U64)
     """What the two tails take more where they are on the heap."""
     rest1: thalweg.layout.Field[int] = thalweg.layout.field(456, thalweg.layout.U64)
@@ -56,3 +60,46 @@ class EventView(thalweg.View[Event]):
         thalweg.layout.BYTES,
     )
     """Bytes, mostly none."""
+
+
+class TickView(thalweg.View[Tick]):
+    """A `Tick` in a batch. Its fields raise once that is released."""
+
+    __slots__ = ()
+
+    number: thalweg.layout.Field[int] = thalweg.layout.field(0, thalweg.layout.U64)
+    at: thalweg.layout.Field[int] = thalweg.layout.field(8, thalweg.layout.U64)
+    """When it was written, in nanoseconds of the monotonic clock; 0 where nobody asked."""
+    bid: thalweg.layout.Field[int] = thalweg.layout.field(16, thalweg.layout.U64)
+    ask: thalweg.layout.Field[int] = thalweg.layout.field(24, thalweg.layout.U64)
+    bid_size: thalweg.layout.Field[int] = thalweg.layout.field(32, thalweg.layout.U64)
+    ask_size: thalweg.layout.Field[int] = thalweg.layout.field(40, thalweg.layout.U64)
+    last: thalweg.layout.Field[int] = thalweg.layout.field(48, thalweg.layout.U64)
+    volume: thalweg.layout.Field[int] = thalweg.layout.field(56, thalweg.layout.U64)
+
+
+class PulseView(thalweg.View[Pulse]):
+    """A `Pulse` in a batch. Its fields raise once that is released."""
+
+    __slots__ = ()
+
+    number: thalweg.layout.Field[int] = thalweg.layout.field(0, thalweg.layout.U64)
+    kind: thalweg.layout.Field[int] = thalweg.layout.field(8, thalweg.layout.U64)
+
+
+class ScalarsView(thalweg.View[Scalars]):
+    """A `Scalars` in a batch. Its fields raise once that is released."""
+
+    __slots__ = ()
+
+    a: thalweg.layout.Field[int] = thalweg.layout.field(0, thalweg.layout.S64)
+    b: thalweg.layout.Field[int] = thalweg.layout.field(8, thalweg.layout.S64)
+    x: thalweg.layout.Field[float] = thalweg.layout.field(16, thalweg.layout.F64)
+
+
+class BytesPayloadView(thalweg.View[BytesPayload]):
+    """A `BytesPayload` in a batch. Its fields raise once that is released."""
+
+    __slots__ = ()
+
+    data: thalweg.layout.Field[bytes] = thalweg.layout.field(0, thalweg.layout.BYTES)
