@@ -95,6 +95,7 @@ pub static WORKLOADS: &[Workload] = &[
     ffi_flood::WORKLOAD,
     submit::ablation::WORKLOAD,
     streaming::streaming_channels::WORKLOAD,
+    streaming::streaming_events::WORKLOAD,
     runtime::spawning::CHAINED_SPAWN,
     runtime::spawning::PING_PONG_ONESHOT,
     runtime::spawning::SPAWN_STORM_BUSY,

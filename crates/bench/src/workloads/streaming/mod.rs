@@ -1,14 +1,18 @@
-//! Streams of events from one producer to one consumer.
+//! Streams of events from producers to consumers.
 //!
 //! | module | what it knows |
 //! | --- | --- |
 //! | [`streaming_channels`] | the workload: rows, bars, and the figures of the benchmark that it repeats |
+//! | [`streaming_events`] | its twin, with what each consumer checks ([`eater`]) and its subjects ([`feeds`]) |
 //! | [`event`] | the event, as channels and callbacks carry it, and what a consumer reads of it |
 //! | [`channels`], [`rings`], [`direct`], [`thalweg`] | the subjects |
 
 pub mod channels;
 pub mod direct;
+pub mod eater;
 pub mod event;
+pub mod feeds;
 pub mod rings;
 pub mod streaming_channels;
+pub mod streaming_events;
 pub mod thalweg;
