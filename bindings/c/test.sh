@@ -7,14 +7,14 @@ cd "$(dirname "$0")/../.."
 target=${CARGO_TARGET_DIR:-$PWD/target}
 build=$target/c-tests
 cc=${CC:-cc}
-include=(-Ibindings/c/include -Iexamples/search/generated/c -Iexamples/echo/generated/c -Iconformance/generated/c)
+include=(-Ibindings/c/include -Iexamples/search/generated/c -Iexamples/echo/generated/c -Iexamples/feed/generated/c -Iconformance/generated/c)
 warnings=(-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-align -Werror)
 mkdir -p "$build"
 
 # 1. Every header by itself, in each language it promises to be.
 headers() {
   local compiler header
-  for header in thalweg.h thalweg_error.h thalweg_message.h thalweg_client.h search.h echo.h conformance.h; do
+  for header in thalweg.h thalweg_error.h thalweg_message.h thalweg_client.h search.h echo.h feed.h conformance.h; do
     printf '#include "%s"\n#include "%s"\nint main(void) { return 0; }\n' "$header" "$header" >"$build/header.c"
     cp "$build/header.c" "$build/header.cpp"
     for compiler in "$cc -std=c99" "$cc -std=c11 -O2" 'clang -std=c99' 'c++ -std=c++17' 'clang++ -std=c++17'; do
@@ -104,7 +104,10 @@ example() {
   "$build/echo-c" "$target/debug/libthalweg_echo.so" | diff examples/echo/expected.txt - >&2
   if "$build/echo-c" no/such/library 2>"$build/error.txt"; then return 1; fi
   grep -q 'no/such/library' "$build/error.txt"
-  echo "example: prints what the others print"
+  "$cc" -std=c99 -g -O1 -fsanitize=address,undefined "${warnings[@]}" "${include[@]}" \
+    examples/feed/hosts/c/feed.c -o "$build/feed-c" -ldl
+  "$build/feed-c" "$target/debug/libthalweg_feed.so" | diff examples/feed/expected.txt - >&2
+  echo "examples: print what the others print"
 }
 example
 

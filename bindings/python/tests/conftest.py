@@ -27,6 +27,11 @@ def echo_library() -> str:
 
 
 @pytest.fixture(scope="session")
+def feed_library() -> str:
+    return str(LIBRARIES / "libthalweg_feed.so")
+
+
+@pytest.fixture(scope="session")
 def conformance_library() -> str:
     return str(LIBRARIES / "libthalweg_conformance.so")
 

@@ -1,14 +1,21 @@
-"""The example's program runs, and prints what it prints in every language."""
+"""The examples' programs run, and print what they print in every language."""
 
 import subprocess
 import sys
 from pathlib import Path
 
-ECHO = Path(__file__).parents[3] / "examples" / "echo"
+import pytest
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+ECHO = EXAMPLES / "echo"
+FEED = EXAMPLES / "feed"
 
 
-def run(library: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(ECHO / "hosts" / "python" / "echo.py"), library]
+def run(
+    library: str, example: Path = ECHO, *options: str
+) -> subprocess.CompletedProcess[str]:
+    program = example / "hosts" / "python" / f"{example.name}.py"
+    command = [sys.executable, str(program), library, *options]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
@@ -22,3 +29,12 @@ def test_echo_says_that_there_is_no_library() -> None:
     ran = run("no/such/library")
     assert ran.returncode == 1
     assert "no/such/library" in ran.stderr
+
+
+@pytest.mark.parametrize("options", [(), ("--asyncio",)], ids=["sync", "asyncio"])
+def test_feed_prints_what_the_others_print(
+    feed_library: str, options: tuple[str, ...]
+) -> None:
+    ran = run(feed_library, FEED, *options)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout == (FEED / "expected.txt").read_text()

@@ -76,6 +76,7 @@ fn header(package: &Package, body: &str) -> String {
         "#![allow(
             dead_code,
             missing_docs,
+            unused_imports,
             rustdoc::all,
             clippy::doc_lazy_continuation,
             clippy::enum_variant_names,

@@ -65,6 +65,7 @@ fn the_headers_compile_without_a_warning_as_c99_and_as_cpp17() {
     for wit in [
         "conformance/wit",
         "examples/echo/wit",
+        "examples/feed/wit",
         "examples/search/wit",
         "crates/bench/wit",
     ] {

@@ -6,6 +6,7 @@
 #![allow(
     dead_code,
     missing_docs,
+    unused_imports,
     rustdoc::all,
     clippy::doc_lazy_continuation,
     clippy::enum_variant_names,

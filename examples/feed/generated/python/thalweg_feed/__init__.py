@@ -1,0 +1,9 @@
+# Written by `thalweg gen` from thalweg:feed@0.1.0. Do not edit.
+"""A market's events: three streams of the same records, each with another policy for a reader that is too slow."""
+
+from .aio import AsyncFeed
+from .client import Feed
+from .types import Event, Kind, Level
+from .views import EventView
+
+__all__ = ["AsyncFeed", "Event", "EventView", "Feed", "Kind", "Level"]

@@ -1,0 +1,69 @@
+# Written by `thalweg gen` from thalweg:feed@0.1.0. Do not edit.
+"""The client of thalweg:feed@0.1.0 for asyncio."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Self
+
+import thalweg
+
+from . import _methods
+from .types import Event
+from .views import EventView
+
+
+class AsyncFeed(thalweg.AsyncClient):
+    """A market's events: three streams of the same records, each with another policy for a reader that is too slow.
+
+    A client has an instance of the service of its own. Every call takes `timeout`, in
+    seconds, and raises `thalweg.TimedOut` when it is over.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def open(cls, path: str | PathLike[str]) -> Self:
+        """Opens the library at `path` and makes a client of it.
+
+        Raises `OSError` where it cannot be loaded and `thalweg.VersionMismatch` where it does
+        not fit this package.
+        """
+        return cls._open(_methods.PACKAGE, path)
+
+    async def all(
+        self,
+        count: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.AsyncStream[Event, EventView]:
+        """Every event, `count` of them: who is too slow keeps the market waiting. For a ledger.
+
+        Where its reader is slow, the writer waits; it holds 4096 records.
+        """
+        return await _methods.ALL.start(self, timeout, count)
+
+    async def recent(
+        self,
+        count: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.AsyncStream[Event, EventView]:
+        """The same, all of them written before anybody reads: of a full stream the oldest are dropped, and the reader is told. Every thousandth event is a halt on the control lane, which nothing drops. For a
+        screen.
+
+        Where its reader is slow, the oldest records are dropped and counted; it holds 1024.
+        """
+        return await _methods.RECENT.start(self, timeout, count)
+
+    async def newest(
+        self,
+        count: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.AsyncStream[Event, EventView]:
+        """The newest event alone, all of them written before anybody reads. For who asks now and then.
+
+        Where its reader is slow, a newer record replaces the one that waits, which is counted.
+        """
+        return await _methods.NEWEST.start(self, timeout, count)

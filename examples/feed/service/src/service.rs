@@ -1,0 +1,81 @@
+//! The service: a market whose events follow from their numbers, so that every host counts the same.
+
+use thalweg::port::{Call, StreamReader, StreamWriter};
+
+use crate::feed::{Event, Feed, Kind, Level};
+
+/// Events from one halt to the next.
+const HALT_EVERY: u64 = 1_000;
+/// Every fifth event is a trade.
+const TRADE_EVERY: u64 = 5;
+/// Between two events.
+const NS: u64 = 250;
+/// In hundredths.
+const OPENING_PRICE: i64 = 10_000;
+
+/// The service. See the interface for what it does.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Market;
+
+/// One side of the book: from `best` on, each level a hundredth further away.
+fn side(best: i64, step: i64, number: u64) -> [Level; 14] {
+    std::array::from_fn(|place| Level {
+        price: best + step * place as i64,
+        size: 1 + (number + place as u64) % 50,
+    })
+}
+
+/// Event `number`.
+fn event(number: u64, kind: Kind) -> Event {
+    // A walk between 95 and 105 that looks like none.
+    let price = OPENING_PRICE - 500 + (number * 7_919 % 1_001) as i64;
+    Event {
+        number,
+        at_ns: number * NS,
+        symbol: (number % 8) as u32,
+        kind,
+        price,
+        size: 1 + number % 100,
+        bids: side(price, -1, number),
+        asks: side(price + 1, 1, number),
+    }
+}
+
+fn ordinary(number: u64) -> Event {
+    let is_trade = number.is_multiple_of(TRADE_EVERY);
+    event(number, if is_trade { Kind::Trade } else { Kind::Quote })
+}
+
+/// Until all are written, or nobody reads.
+fn write(writer: &StreamWriter<Event>, count: u64, halts: bool) {
+    for number in 0..count {
+        let halted = halts && number > 0 && number.is_multiple_of(HALT_EVERY);
+        if halted && writer.control(&event(number, Kind::Halt)).is_err() {
+            return;
+        }
+        if writer.send(&ordinary(number)).is_err() {
+            return;
+        }
+    }
+}
+
+impl Feed for Market {
+    fn all(&mut self, call: &Call, count: u64) -> StreamReader<Event> {
+        let (writer, reader) = call.stream();
+        // An actor of its own: it waits where the reader is behind, and the market is not kept.
+        call.spawn(move |_| write(&writer, count, false));
+        reader
+    }
+
+    fn recent(&mut self, call: &Call, count: u64) -> StreamReader<Event> {
+        let (writer, reader) = call.stream();
+        write(&writer, count, true);
+        reader
+    }
+
+    fn newest(&mut self, call: &Call, count: u64) -> StreamReader<Event> {
+        let (writer, reader) = call.stream();
+        write(&writer, count, false);
+        reader
+    }
+}
