@@ -19,6 +19,7 @@ mod source;
 #[cfg(test)]
 mod tests;
 mod types;
+mod upstream;
 mod write;
 
 use crate::model::Package;
@@ -45,6 +46,7 @@ pub fn emit(package: &Package) -> Result<Vec<Output>, Refused> {
         }
         out.blank();
     }
+    upstream::emit(&plan, &mut out);
     call::emit(&plan, &mut out);
     host::emit(&plan, &mut out);
     library::tail(&mut out);

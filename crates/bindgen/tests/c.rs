@@ -85,3 +85,26 @@ fn a_header_says_where_it_comes_from_and_is_the_same_each_time() {
     assert!(first.contents.starts_with(head));
     assert_eq!(first, header_of("conformance/wit"));
 }
+
+#[test]
+fn a_header_with_streams_as_parameters_compiles() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let wit = folder.path().join("up.wit");
+    let text = "package a:up@0.1.0;
+interface i {
+  record line { text: string, number: u64 }
+  variant part { none, many(list<line>) }
+  resource sink { put: func(lines: stream<line>, parts: stream<part>) -> u64; }
+  sum: async func(by: u8, numbers: stream<u64>, until: future<string>) -> result<u64, string>;
+  given: func(sinks: list<sink>, names: stream<list<u8>>);
+}
+world w { export i; }";
+    std::fs::write(&wit, text).expect("the folder can be written");
+    let package = parse(&wit).unwrap_or_else(|refused| panic!("{refused}"));
+    let outputs = c::emit(&package).unwrap_or_else(|refused| panic!("{refused}"));
+    let program = program_with(&outputs[0], folder.path());
+    compile("cc", "c99", &program).expect("a C compiler is needed to build this repository");
+    for (compiler, standard) in [("clang", "c99"), ("c++", "c++17"), ("clang++", "c++17")] {
+        compile(compiler, standard, &program);
+    }
+}

@@ -39,6 +39,15 @@ fn heading(plan: &Plan<'_>, call: &Call<'_>, out: &mut Source) {
         }
     }
     for parameter in &call.parameters {
+        if let Passed::Upstream { open, .. } = &parameter.passed {
+            let name = &parameter.name;
+            docs.push_str(&format!(
+                "\n`{name}`: made by `{open}`, for this call alone. The service has its reader once the call was submitted: \
+                 who does that with tw_table.submit sets `{name}->tw.reader` to 0."
+            ));
+        }
+    }
+    for parameter in &call.parameters {
         if held(plan, parameter).is_some() && !is_handle(parameter) {
             let name = &parameter.name;
             docs.push_str(&format!(
@@ -103,6 +112,9 @@ fn parameters(plan: &Plan<'_>, call: &Call<'_>) -> String {
             Passed::Handle { resource, .. } => {
                 format!("{} {name}, ", plan.resources[resource].name)
             }
+            Passed::Upstream { upstream, .. } => {
+                format!("{} *{name}, ", plan.upstreams[upstream].name)
+            }
             Passed::Value(form) if plan.shapes.is_struct(form) => {
                 format!("const {} *{name}, ", plan.shapes.input(form))
             }
@@ -121,18 +133,25 @@ fn arguments(call: &Call<'_>) -> String {
 }
 
 fn is_pointer(plan: &Plan<'_>, parameter: &Parameter) -> bool {
-    matches!(parameter.passed, Passed::Value(form) if plan.shapes.is_struct(form))
+    match parameter.passed {
+        Passed::Value(form) => plan.shapes.is_struct(form),
+        Passed::Upstream { .. } => true,
+        Passed::Handle { .. } => false,
+    }
 }
 
 fn is_handle(parameter: &Parameter) -> bool {
-    matches!(parameter.passed, Passed::Handle { .. })
+    matches!(
+        parameter.passed,
+        Passed::Handle { .. } | Passed::Upstream { .. }
+    )
 }
 
 /// C's number of the resources in a parameter, if it can have any.
 fn held(plan: &Plan<'_>, parameter: &Parameter) -> Option<String> {
     let name = &parameter.name;
     let form = match parameter.passed {
-        Passed::Handle { .. } => return Some("1".to_owned()),
+        Passed::Handle { .. } | Passed::Upstream { .. } => return Some("1".to_owned()),
         Passed::Value(form) => form,
     };
     if !is_pointer(plan, parameter) {
@@ -193,15 +212,16 @@ fn prepare(plan: &Plan<'_>, call: &Call<'_>, out: &mut Source) {
         };
         let name = &parameter.name;
         let line = match parameter.passed {
-            Passed::Handle { .. } if !known => {
-                format!("tw_put_held(writer, {at}, {name}.tw.handle);")
-            }
-            Passed::Handle { .. } => {
+            Passed::Handle { .. } | Passed::Upstream { .. } => {
+                let end = match parameter.passed {
+                    Passed::Upstream { .. } => "->tw.reader",
+                    _ => ".tw.handle",
+                };
                 handle += 1;
-                format!(
-                    "tw_put_handle(writer, {at}, {}, {name}.tw.handle);",
-                    handle - 1
-                )
+                match known {
+                    true => format!("tw_put_handle(writer, {at}, {}, {name}{end});", handle - 1),
+                    false => format!("tw_put_held(writer, {at}, {name}{end});"),
+                }
             }
             Passed::Value(form) if is_pointer(plan, parameter) => {
                 write::put(&plan.shapes, form, &at, &format!("*{name}"))
@@ -257,15 +277,31 @@ fn submit(plan: &Plan<'_>, call: &Call<'_>, out: &mut Source) {
     submission.token = token;
     submission.deadline_ns = deadline_ns;
     code = tw_submit(&client->tw, &submission, error);
-    if (call) {
+@given@    if (call) {
       *call = submission.call;
     }
   }
   tw_writer_free(&writer);
   return code;
 }",
-        &[("prepare", &call.prepare), ("arguments", &arguments(call))],
+        &[
+            ("prepare", &call.prepare),
+            ("arguments", &arguments(call)),
+            ("given", &given(call)),
+        ],
     );
+}
+
+/// Once it was submitted, its streams are read by the service.
+fn given(call: &Call<'_>) -> String {
+    let streams = call.parameters.iter().filter_map(|p| match p.passed {
+        Passed::Upstream { .. } => Some(format!("      {}->tw.reader = 0;\n", p.name)),
+        _ => None,
+    });
+    match streams.collect::<String>().as_str() {
+        "" => String::new(),
+        streams => format!("    if (code == TW_OK) {{\n{streams}    }}\n"),
+    }
 }
 
 fn read(plan: &Plan<'_>, call: &Call<'_>, out: &mut Source) {
@@ -407,7 +443,7 @@ fn blocking(plan: &Plan<'_>, call: &Call<'_>, out: &mut Source) {
   if (code == TW_OK) {
     submission.deadline_ns = deadline_ns;
     code = @how@(&client->tw, &submission, &completion, error);
-  }
+@given@  }
   tw_writer_free(&writer);
   return code == TW_OK ? @read@(client, &completion, result, error) : code;
 }",
@@ -415,6 +451,7 @@ fn blocking(plan: &Plan<'_>, call: &Call<'_>, out: &mut Source) {
             ("prepare", &call.prepare),
             ("arguments", &arguments(call)),
             ("how", how),
+            ("given", &given(call)),
             ("read", &call.read),
         ],
     );

@@ -66,7 +66,7 @@ fn values<'a>(call: &'a Call<'_>) -> impl Iterator<Item = (&'a Parameter, Form)>
     parameters.filter_map(|parameter| match parameter.passed {
         Passed::Value(form) => Some((parameter, form)),
         // The parser lets none through.
-        Passed::Handle { .. } => None,
+        Passed::Handle { .. } | Passed::Upstream { .. } => None,
     })
 }
 

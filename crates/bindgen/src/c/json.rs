@@ -7,6 +7,7 @@ use super::access;
 use super::plan::{Call, Outcome, Passed, Plan};
 use super::shape::{Case, Form, Label, Member, Scalar, Shape, ShapeKind, Shapes};
 use super::source::Source;
+use super::upstream::Upstream;
 
 /// The whole file.
 pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {
@@ -28,6 +29,9 @@ pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {
     }
     for stream in &plan.streams {
         element(plan, stream.element, &stream.name, out);
+    }
+    for up in &plan.upstreams {
+        sent_up(plan, up, out);
     }
     for call in &plan.calls {
         prepare(plan, call, out);
@@ -329,6 +333,40 @@ fn element(plan: &Plan<'_>, form: Form, name: &str, out: &mut Source) {
     out.blank();
 }
 
+/// All is sent before the call: a scenario has no more than there is room for. What the call does not take is gone with the client.
+fn sent_up(plan: &Plan<'_>, up: &Upstream, out: &mut Source) {
+    let (name, shapes) = (&up.name, &plan.shapes);
+    let by = if shapes.is_struct(up.element) {
+        "&"
+    } else {
+        ""
+    };
+    let declared = format!("{} element;", shapes.input(up.element));
+    let filled = |json: &str| fill(shapes, up.element, json, "element");
+    out.line(&format!(
+        "static inline void {name}_fill(const json_t *json, {name} *stream) {{"
+    ));
+    if up.is_future {
+        out.line("  const json_t *value = json_object_get(json, \"some\");");
+        out.line("  if (value) {");
+        out.line(&format!("    {declared}"));
+        out.line(&format!("    {}", filled("value")));
+        out.line(&format!("    {name}_set(stream, {by}element, NULL);"));
+        out.line("  }");
+    } else {
+        out.line("  size_t index;");
+        out.line("  for (index = 0; index < item_count(json); index++) {");
+        out.line(&format!("    {declared}"));
+        out.line(&format!("    {}", filled("item_at(json, index)")));
+        out.line(&format!("    {name}_send(stream, {by}element, 0, NULL);"));
+        out.line("  }");
+        out.line(&format!("  {name}_end(stream, NULL);"));
+    }
+    out.line("  stream->tw.table->stream_close(stream->tw.writer, NULL);");
+    out.line("}");
+    out.blank();
+}
+
 fn prepare(plan: &Plan<'_>, call: &Call<'_>, out: &mut Source) {
     out.line(&format!(
         "static inline uint32_t {}_from(const tw_client *untyped, const given *given, tw_writer *writer, tw_submission *submission, tw_error *error) {{",
@@ -340,7 +378,7 @@ fn prepare(plan: &Plan<'_>, call: &Call<'_>, out: &mut Source) {
     ));
     let values = call.parameters.iter().filter_map(|p| match p.passed {
         Passed::Value(form) => Some(form),
-        Passed::Handle { .. } => None,
+        Passed::Handle { .. } | Passed::Upstream { .. } => None,
     });
     if values.into_iter().any(|form| plan.shapes.holds(form)) {
         out.line("  given_now = given;");
@@ -355,6 +393,20 @@ fn prepare(plan: &Plan<'_>, call: &Call<'_>, out: &mut Source) {
                     "  {ty} a{place} = {{resource_of(given, {json})}};"
                 ));
                 arguments.push_str(&format!("a{place}, "));
+            }
+            Passed::Upstream { upstream, ref open } => {
+                let ty = &plan.upstreams[upstream].name;
+                out.line(&format!("  {ty} a{place};"));
+                out.line(&format!(
+                    "  uint32_t c{place} = {open}(&client, &a{place}, error);"
+                ));
+                out.line(&format!("  if (c{place} != TW_OK) {{"));
+                out.line(&format!(
+                    "    return tw_fail(error, c{place}, \"no stream\");"
+                ));
+                out.line("  }");
+                out.line(&format!("  {ty}_fill({json}, &a{place});"));
+                arguments.push_str(&format!("&a{place}, "));
             }
             Passed::Value(form) => {
                 out.line(&format!("  {} a{place};", plan.shapes.input(form)));

@@ -19,6 +19,9 @@ pub(super) fn head(plan: &Plan<'_>, out: &mut Source) {
     out.line(&format!("#define {guard}"));
     out.blank();
     out.line("#include \"thalweg_client.h\"");
+    if !plan.upstreams.is_empty() {
+        out.line("#include \"thalweg_upstream.h\"");
+    }
     out.blank();
     out.line(&format!(
         "#define {} \"{}:{}\"",

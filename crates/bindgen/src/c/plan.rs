@@ -4,6 +4,7 @@ use super::collect::{Alias, Collector, wit};
 use super::host::{Asked, Host};
 use super::names::{self, Names};
 use super::shape::{Form, Shape, ShapeKind, Shapes, Usage};
+use super::upstream::{self, Upstream};
 use crate::Refused;
 use crate::model::{Function, FunctionKind, Package, Position, Type, TypeKind};
 
@@ -14,6 +15,11 @@ pub(super) enum Passed {
     Handle {
         resource: usize,
         own: bool,
+    },
+    /// Index into [`Plan::upstreams`], and the function that makes it.
+    Upstream {
+        upstream: usize,
+        open: String,
     },
 }
 
@@ -94,6 +100,7 @@ pub(super) struct Plan<'a> {
     pub(super) aliases: Vec<Alias>,
     pub(super) resources: Vec<Resource>,
     pub(super) streams: Vec<Stream>,
+    pub(super) upstreams: Vec<Upstream>,
     pub(super) calls: Vec<Call<'a>>,
     pub(super) host: Option<Host<'a>>,
 }
@@ -114,14 +121,16 @@ impl<'a> Plan<'a> {
             names.claim(made_from_client);
         }
         let mut collector = Collector::new(package)?;
-        let mut streams = Vec::new();
+        let (mut streams, mut upstreams) = (Vec::new(), Vec::new());
         let mut calls = Vec::new();
         for function in &package.functions {
-            calls.push(call(package, &mut collector, &mut streams, function)?);
+            let up = &mut upstreams;
+            calls.push(call(package, &mut collector, &mut streams, up, function)?);
         }
         let mut asked = Vec::new();
         for function in package.host.iter().flat_map(|host| &host.functions) {
-            asked.push(call(package, &mut collector, &mut streams, function)?);
+            let up = &mut upstreams;
+            asked.push(call(package, &mut collector, &mut streams, up, function)?);
         }
         let Collector {
             mut shapes,
@@ -130,6 +139,13 @@ impl<'a> Plan<'a> {
         } = collector;
         for call in &calls {
             mark_call(&mut shapes, call, &streams);
+        }
+        for up in &upstreams {
+            let goes_in = Usage {
+                goes_in: true,
+                ..Usage::default()
+            };
+            mark(&mut shapes, up.element, goes_in);
         }
         for call in &asked {
             mark_asked(&mut shapes, call);
@@ -198,6 +214,7 @@ impl<'a> Plan<'a> {
                 names.claim(&format!("{stem}_stream_{function}"));
             }
         }
+        upstream::name(&mut upstreams, &shapes, &mut names);
         name_accessors(&mut shapes, &mut names);
         Ok(Plan {
             package,
@@ -207,6 +224,7 @@ impl<'a> Plan<'a> {
             aliases,
             resources,
             streams,
+            upstreams,
             calls,
             host,
         })
@@ -369,12 +387,18 @@ fn name_call(package: &Package, call: &mut Call<'_>, names: &mut Names) {
     call.submit = names.claim(&format!("{stem}_submit"));
     call.read = names.claim(&format!("{stem}_read"));
     call.result = names.claim(&format!("{stem}_result"));
+    for (parameter, field) in call.parameters.iter_mut().zip(&function.params) {
+        if let Passed::Upstream { open, .. } = &mut parameter.passed {
+            *open = names.claim(&format!("{stem}_{}_open", names::snake(&field.name)));
+        }
+    }
 }
 
 fn call<'a>(
     package: &'a Package,
     collector: &mut Collector<'a>,
     streams: &mut Vec<Stream>,
+    upstreams: &mut Vec<Upstream>,
     function: &'a Function,
 ) -> Result<Call<'a>, Refused> {
     let position = &function.position;
@@ -389,7 +413,10 @@ fn call<'a>(
                 resource: id.0,
                 own: false,
             },
-            _ => Passed::Value(collector.form(&field.ty, position)?),
+            _ => match upstream::passed(package, collector, upstreams, function, &field.ty)? {
+                Some(upstream) => upstream,
+                None => Passed::Value(collector.form(&field.ty, position)?),
+            },
         };
         parameters.push(Parameter {
             name: names::parameter(&field.name),

@@ -60,7 +60,10 @@ impl Source {
                 line = line.replace(&format!("@{key}@"), value);
             }
             debug_assert!(!line.contains('@'), "a key without a value in {line:?}");
-            self.line(&line);
+            match line.is_empty() {
+                true => self.blank(),
+                false => line.lines().for_each(|line| self.line(line)),
+            }
         }
         self.blank();
     }

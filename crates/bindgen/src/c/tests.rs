@@ -273,3 +273,40 @@ fn a_case_is_written_and_checked_by_its_own_payload() {
     assert!(header.contains(check), "{header}");
     assert!(header.contains("    return value->tag < 2;"), "{header}");
 }
+
+#[test]
+fn a_stream_that_is_a_parameter_has_a_writer() {
+    let mut builder = Builder::new("up");
+    let text = builder.ty(TypeKind::String);
+    let number = builder.ty(TypeKind::U64);
+    let line = builder.define_record("line", vec![("text", text), ("number", number.clone())]);
+    let lines = builder.ty(TypeKind::Stream(Some(Box::new(line))));
+    let later = builder.ty(TypeKind::Future(Some(Box::new(number))));
+    let params = vec![("lines", lines), ("until", later)];
+    builder.function("take", params, None);
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let header = words(&builder.header());
+    let contains = |wanted: &str| assert!(header.contains(wanted), "{wanted} in {header}");
+    contains("up_take(const up_client *client, up_line_upstream *lines, up_u64_upfuture *until, ");
+    contains(
+        "static inline uint32_t up_line_upstream_send(const up_line_upstream *stream, const up_line_in *element, uint64_t deadline_ns",
+    );
+    contains("tw_writer_begin(writer, UINT64_C(0x");
+    contains(
+        "static inline uint32_t up_u64_upfuture_set(const up_u64_upfuture *future, uint64_t element, tw_error *error)",
+    );
+    contains("tw_upstream_open(&client->tw, UP_METHOD_TAKE, 1, &stream->tw, error)");
+    contains("tw_put_handle(writer, root + 4, 1, until->tw.reader);");
+    contains("lines->tw.reader = 0;");
+}
+
+#[test]
+fn a_stream_without_elements_is_refused_as_a_parameter() {
+    let mut builder = Builder::new("bad");
+    let stream = builder.ty(TypeKind::Stream(None));
+    builder.function("take", vec![("ticks", stream)], None);
+    assert_eq!(
+        builder.refusal(),
+        (100, "type `stream` in `bad.take`".to_owned())
+    );
+}

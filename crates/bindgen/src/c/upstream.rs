@@ -1,0 +1,198 @@
+//! Streams and futures that are parameters: what the caller writes.
+
+use super::call::hash;
+use super::collect::Collector;
+use super::names::Names;
+use super::plan::{Passed, Plan};
+use super::shape::{Form, Shapes};
+use super::source::Source;
+use super::write;
+use crate::Refused;
+use crate::hash::{Texts, of_text};
+use crate::model::{Function, Package, Type, TypeKind};
+
+/// One per type of element.
+pub(super) struct Upstream {
+    pub(super) element: Form,
+    /// `search_match_upstream`: the functions add `_send` and so on.
+    pub(super) name: String,
+    /// It has one element: a future.
+    pub(super) is_future: bool,
+    size: u32,
+    hash: u64,
+}
+
+/// The parameter's, where it is one.
+pub(super) fn passed(
+    package: &Package,
+    collector: &mut Collector<'_>,
+    all: &mut Vec<Upstream>,
+    function: &Function,
+    ty: &Type,
+) -> Result<Option<Passed>, Refused> {
+    let (element, is_future) = match &ty.kind {
+        TypeKind::Stream(element) => (element, false),
+        TypeKind::Future(element) => (element, true),
+        _ => return Ok(None),
+    };
+    let Some(element) = element else {
+        let what = if is_future { "future" } else { "stream" };
+        return Err(Refused {
+            position: function.position.clone(),
+            construct: format!("type `{what}` in `{}`", function.full_name),
+            reason: "without elements it has no form in C yet; give it an element".to_owned(),
+        });
+    };
+    let form = collector.form(element, &function.position)?;
+    let texts = Texts {
+        types: &package.types,
+        resources: &package.resources,
+    };
+    let known = |up: &Upstream| up.element == form && up.is_future == is_future;
+    let upstream = all.iter().position(known).unwrap_or_else(|| {
+        all.push(Upstream {
+            element: form,
+            name: String::new(),
+            is_future,
+            size: element.size,
+            hash: of_text(&texts.of_type(element)),
+        });
+        all.len() - 1
+    });
+    Ok(Some(Passed::Upstream {
+        upstream,
+        open: String::new(),
+    }))
+}
+
+/// Names of all.
+pub(super) fn name(all: &mut [Upstream], shapes: &Shapes, names: &mut Names) {
+    for up in all {
+        let what = if up.is_future { "upfuture" } else { "upstream" };
+        up.name = names.claim(&format!("{}_{what}", shapes.stem(up.element)));
+        let functions: &[&str] = match up.is_future {
+            true => &["set", "close"],
+            false => &["send", "end", "arm", "close"],
+        };
+        for function in functions {
+            names.claim(&format!("{}_{function}", up.name));
+        }
+    }
+}
+
+/// What writes them, and what makes them, for each parameter.
+pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {
+    if plan.upstreams.is_empty() {
+        return;
+    }
+    out.banner("Streams that are parameters");
+    for up in &plan.upstreams {
+        let (template, word) = match up.is_future {
+            true => (FUTURE, "set"),
+            false => (STREAM, "send"),
+        };
+        let (ty, place) = match plan.shapes.is_struct(up.element) {
+            true => (
+                format!("const {} *", plan.shapes.input(up.element)),
+                "*element",
+            ),
+            false => (format!("{} ", plan.shapes.input(up.element)), "element"),
+        };
+        let put = write::put(&plan.shapes, up.element, "root", place);
+        let put = match plan.shapes.is_struct(up.element) {
+            true => format!(
+                "if (element) {{\n    {put}\n  }} else {{\n    writer->status = TW_ARGUMENT;\n  }}"
+            ),
+            false => put,
+        };
+        let begin = format!("tw_writer_begin(writer, {}, 0, {})", hash(up.hash), up.size);
+        let words = [
+            ("name", up.name.as_str()),
+            ("client", &plan.fixed.client),
+            ("element", &ty),
+            ("begin", &begin),
+            ("put", &put),
+            ("word", word),
+        ];
+        out.template(template, &words);
+    }
+    for call in &plan.calls {
+        for (number, parameter) in call.parameters.iter().enumerate() {
+            let Passed::Upstream { upstream, open } = &parameter.passed else {
+                continue;
+            };
+            let words = [
+                ("parameter", parameter.name.as_str()),
+                ("call", &call.blocking),
+                ("open", open),
+                ("client", &plan.fixed.client),
+                ("name", &plan.upstreams[*upstream].name),
+                ("method", &call.method),
+                ("number", &number.to_string()),
+            ];
+            out.template(OPEN, &words);
+        }
+    }
+}
+
+const OPEN: &str = "\
+/* Makes `@parameter@` of `@call@`: write it before the call, or from another thread, or between the turns of a loop. */
+static inline uint32_t @open@(const @client@ *client, @name@ *stream, tw_error *error) {
+  return tw_upstream_open(&client->tw, @method@, @number@, &stream->tw, error);
+}";
+
+const FUTURE: &str = "\
+/* A value that comes later, for one call. Closed without a value, the service has TW_CANCELLED. */
+typedef struct @name@ {
+  tw_upstream tw;
+} @name@;
+
+/* Says what it is, once; never waits. TW_CLOSED: the service does not wait for it any more. */
+static inline uint32_t @name@_set(const @name@ *future, @element@element, tw_error *error) {
+  tw_writer state;
+  tw_writer *writer = &state;
+  uint32_t root = @begin@;
+  @put@
+  return tw_upstream_send(&future->tw, writer, 0, error);
+}
+
+/* When it is set, or will not be. Harmless twice. */
+static inline uint32_t @name@_close(@name@ *future, tw_error *error) {
+  return tw_upstream_close(&future->tw, error);
+}";
+
+const STREAM: &str = "\
+/* A stream for one call, whose service reads it:
+ *
+ *   the call's _open(&client, &stream, &error), then its _submit with `stream`
+ *   while ((code = @name@_send(&stream, element, TW_FOREVER, &error)) == TW_OK) ...
+ *   @name@_end(&stream, &error);
+ *   @name@_close(&stream, &error);
+ */
+typedef struct @name@ {
+  tw_upstream tw;
+} @name@;
+
+/* Sends one element, and waits for room: see stream_send in thalweg.h. TW_CLOSED: the service reads no more. */
+static inline uint32_t @name@_send(const @name@ *stream, @element@element, uint64_t deadline_ns, tw_error *error) {
+  tw_writer state;
+  tw_writer *writer = &state;
+  uint32_t root = @begin@;
+  @put@
+  return tw_upstream_send(&stream->tw, writer, deadline_ns, error);
+}
+
+/* Nothing more comes. */
+static inline uint32_t @name@_end(const @name@ *stream, tw_error *error) {
+  return tw_upstream_end(&stream->tw, error);
+}
+
+/* One TW_STREAM_READY with `token` comes to the client's port as soon as there is room. */
+static inline uint32_t @name@_arm(const @name@ *stream, const @client@ *client, uint64_t token, uint32_t *ready, tw_error *error) {
+  return tw_upstream_arm(&stream->tw, &client->tw, token, ready, error);
+}
+
+/* Legal anywhere. Not ended before, the service has TW_CANCELLED behind what was sent. Harmless twice. */
+static inline uint32_t @name@_close(@name@ *stream, tw_error *error) {
+  return tw_upstream_close(&stream->tw, error);
+}";
