@@ -299,6 +299,36 @@ pub enum Policy {
     DropOldest,
     /// The writer is refused.
     Fail,
+    /// A newer record replaces the one that waits and has the same in this field of the element, a record; counted.
+    Conflate {
+        /// The place in its fields: a scalar, an enum, a string or a `list<u8>`.
+        key: usize,
+    },
+}
+
+/// The record that a function's stream carries, if it is one.
+pub fn streamed<'a>(types: &'a [TypeDef], function: &'a Function) -> Option<&'a [Field]> {
+    let TypeKind::Stream(Some(element)) = &function.ok.as_ref()?.kind else {
+        return None;
+    };
+    let TypeKind::Named(id) = seen_through(types, element).kind else {
+        return None;
+    };
+    match &types[id.0].kind {
+        TypeDefKind::Record(fields) => Some(fields),
+        _ => None,
+    }
+}
+
+/// What an alias stands for.
+pub fn seen_through<'a>(types: &'a [TypeDef], ty: &'a Type) -> &'a Type {
+    match &ty.kind {
+        TypeKind::Named(id) => match &types[id.0].kind {
+            TypeDefKind::Alias(target) => seen_through(types, target),
+            _ => ty,
+        },
+        _ => ty,
+    }
 }
 
 /// A stream or a future. As a parameter the caller writes it and the service reads it.

@@ -63,7 +63,7 @@ pub fn parse(path: &Path) -> Result<Package, Refused> {
         &defs,
         &mut functions,
     )?;
-    said::add(&mut functions);
+    said::add(&defs, &mut functions);
     Ok(Package {
         namespace: package.name.namespace.clone(),
         name: package.name.name.clone(),

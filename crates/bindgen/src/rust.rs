@@ -14,7 +14,10 @@ mod server;
 mod service;
 mod types;
 
-use crate::model::{Bounds, Function, FunctionOptions, Package, Policy, TypeDefKind};
+use crate::model::{
+    Bounds, Field, Function, FunctionOptions, Package, Policy, TypeDef, TypeDefKind, TypeKind,
+    seen_through, streamed,
+};
 use crate::{Output, Refused};
 use std::fmt::Write;
 
@@ -162,11 +165,12 @@ fn method(texts: crate::hash::Texts<'_>, function: &Function) -> String {
         None => "None".to_owned(),
         Some(options) => {
             let policy = match options.policy {
-                Policy::Block => "Block",
-                Policy::Latest => "Latest",
-                Policy::DropNewest => "DropNewest",
-                Policy::DropOldest => "DropOldest",
-                Policy::Fail => "Fail",
+                Policy::Block => "Block".to_owned(),
+                Policy::Latest => "Latest".to_owned(),
+                Policy::DropNewest => "DropNewest".to_owned(),
+                Policy::DropOldest => "DropOldest".to_owned(),
+                Policy::Fail => "Fail".to_owned(),
+                Policy::Conflate { key } => conflate(texts.types, function, key),
             };
             format!(
                 "Some(port::StreamOptions {{ policy: port::Policy::{policy}, capacity: {} }})",
@@ -187,6 +191,24 @@ fn method(texts: crate::hash::Texts<'_>, function: &Function) -> String {
         options(function),
         codec::literal(&texts.of_description(function)),
     )
+}
+
+/// The policy with what writes a record's key: the bits of a number, the bytes of a text.
+fn conflate(types: &[TypeDef], function: &Function, key: usize) -> String {
+    let fields = streamed(types, function).expect("the parser has looked");
+    let Field { ty, offset, .. } = &fields[key];
+    let ty = seen_through(types, ty);
+    let at = codec::place(*offset);
+    let read = |as_: &str| format!("<{as_} as wire::Decode>::view(bytes, {at})");
+    let write = match ty.kind {
+        TypeKind::String => format!("key.extend_from_slice({}.as_bytes())", read("String")),
+        TypeKind::List(_) => format!("key.extend({}.iter())", read("Vec<u8>")),
+        _ => {
+            let bits = read(&format!("u{}", ty.size * 8));
+            format!("key.extend_from_slice(&{bits}.to_le_bytes())")
+        }
+    };
+    format!("Conflate(port::Key(|bytes, at, key| {write}))")
 }
 
 /// What the policy file says of a function, as `port` has it.

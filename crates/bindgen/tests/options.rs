@@ -94,3 +94,43 @@ fn what_is_said_of_calls_that_wait_and_of_a_second_run_is_in_the_model() {
         .collect();
     assert_eq!(idempotent, [true, false]);
 }
+
+#[test]
+fn conflate_without_a_key_it_can_have() {
+    let refused = |table: &str| {
+        let wit = "package a:b@0.1.0;
+interface i {
+  record p { n: u8, f: list<string> }
+  s: func() -> stream<p>;
+  t: func() -> stream<u8>;
+}
+world w { export i; }
+";
+        Folder::with(&[("b.wit", wit), ("b.thalweg.toml", table)]).refusal("b.wit")
+    };
+    let conflate = "policy = \"conflate\"\n";
+    for (table, refusal) in [
+        (
+            format!("[i.s]\n{conflate}"),
+            "2:10: key `i.s.policy`: it needs a `key`, the field by which records are the same",
+        ),
+        (
+            format!("[i.t]\n{conflate}key = \"path\"\n"),
+            "3:7: key `i.t.key`: the stream's elements are no records",
+        ),
+        (
+            format!("[i.s]\nkey = \"m\"\n{conflate}"),
+            "2:7: key `i.s.key`: the stream's record has no field `m`",
+        ),
+        (
+            format!("[i.s]\nkey = \"f\"\n{conflate}"),
+            "2:7: key `i.s.key`: `f` is no scalar, enum, string or `list<u8>`",
+        ),
+        (
+            "[i.s]\nkey = \"n\"\n".to_owned(),
+            "2:1: key `i.s.key`: it is an option of the policy \"conflate\"",
+        ),
+    ] {
+        assert_eq!(refused(&table), format!("b.thalweg.toml:{refusal}"));
+    }
+}

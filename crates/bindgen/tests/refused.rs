@@ -479,15 +479,10 @@ fn option_of_a_later_version() {
         ("i.a", "deadline = \"5s\""),
         ("i.f", "notice = \"250ms\""),
         ("i.s", "format = \"cbor\""),
-        ("i.r.t", "key = \"path\""),
         ("i.s", "linger = \"100us\""),
     ] {
         assert_eq!(option_refusal(table, line), "not in this version", "{line}");
     }
-    assert_eq!(
-        policy_refusal("[i.s]\npolicy = \"conflate\"\n"),
-        "b.thalweg.toml:2:10: key `i.s.policy`: not in this version"
-    );
 }
 
 #[test]
@@ -533,7 +528,7 @@ fn option_with_a_value_it_cannot_have() {
 
 #[test]
 fn bad_policy() {
-    let reason = "it must be \"block\", \"latest\", \"drop-newest\", \"drop-oldest\" or \"fail\"";
+    let reason = "it must be \"block\", \"latest\", \"conflate\", \"drop-newest\", \"drop-oldest\" or \"fail\"";
     assert_eq!(
         policy_refusal("[i.s]\npolicy = \"newest\"\n"),
         format!("b.thalweg.toml:2:10: key `i.s.policy`: {reason}")

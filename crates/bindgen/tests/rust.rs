@@ -96,6 +96,53 @@ fn policies_of_streams() {
 }
 
 #[test]
+fn a_stream_that_conflates_writes_its_key() {
+    for (field, write) in [
+        (
+            "name",
+            "key.extend_from_slice(<String as wire::Decode>::view(bytes, at).as_bytes())",
+        ),
+        (
+            "hash",
+            "key.extend(<Vec<u8> as wire::Decode>::view(bytes, at + 8).iter())",
+        ),
+        (
+            "side",
+            "key.extend_from_slice(&<u8 as wire::Decode>::view(bytes, at + 16).to_le_bytes())",
+        ),
+        (
+            "price",
+            "key.extend_from_slice(&<u64 as wire::Decode>::view(bytes, at + 24).to_le_bytes())",
+        ),
+    ] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("b.wit");
+        let text = "package a:b@0.1.0;
+interface i {
+  type text = string;
+  enum side { bid, ask }
+  record quote { name: text, hash: list<u8>, side: side, price: f64 }
+  type tick = quote;
+  s: func() -> stream<tick>;
+}
+world w { export i; }
+";
+        fs::write(&path, text).expect("a file can be written");
+        let policy = format!("[i.s]\npolicy = \"conflate\"\nkey = \"{field}\"\n");
+        fs::write(folder.path().join("b.thalweg.toml"), policy).expect("a file can be written");
+        let package = parse(&path).unwrap_or_else(|refused| panic!("{refused}"));
+        let outputs = rust::emit(&package).unwrap_or_else(|refused| panic!("{refused}"));
+        let words = |text: &str| text.split_whitespace().collect::<String>();
+        let text = words(&outputs[0].contents);
+        let policy = words("policy: port::Policy::Conflate(port::Key(|bytes, at, key|");
+        assert!(text.contains(&policy), "{field}: {text}");
+        assert!(text.contains(&words(write)), "{field}: {text}");
+        let said = words(&format!("has the same `{field}`, which is counted"));
+        assert!(text.replace("///", "").contains(&said), "{field}: {text}");
+    }
+}
+
+#[test]
 fn output_is_the_same_each_time_and_formatted() {
     let wit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/wit/conformance.wit");
     let package = parse(&wit).unwrap_or_else(|refused| panic!("{refused}"));

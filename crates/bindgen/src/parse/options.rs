@@ -1,6 +1,9 @@
 //! What the options of a function mean, once their place and their value were checked.
 
-use crate::model::{Bounds, Function, Type, TypeDef, holds, is_sent_up};
+use crate::model::{
+    Bounds, Function, Type, TypeDef, TypeDefKind, TypeKind, holds, is_sent_up, seen_through,
+    streamed,
+};
 use toml_edit::Item;
 
 /// Most calls that may wait for one instance.
@@ -24,6 +27,8 @@ pub fn apply(
                 check_inline(types, function)?;
             }
         }
+        // With the policy.
+        "key" => {}
         "idempotent" => function.options.is_idempotent = switch,
         other => unreachable!("`{other}` is no option of a function that is built"),
     }
@@ -46,6 +51,38 @@ pub fn bound(bounds: &mut Bounds, name: &str, item: &Item) -> Result<(), String>
         _ => unreachable!("`{name}` is no option of an interface that is built"),
     }
     Ok(())
+}
+
+/// The place of a field by which records are conflated.
+///
+/// # Errors
+/// Why they cannot be by that one.
+pub fn conflated(types: &[TypeDef], function: &Function, name: &str) -> Result<usize, String> {
+    let Some(fields) = streamed(types, function) else {
+        return Err("the stream's elements are no records".to_owned());
+    };
+    let Some(place) = fields.iter().position(|field| field.name == name) else {
+        return Err(format!("the stream's record has no field `{name}`"));
+    };
+    let ty = seen_through(types, &fields[place].ty);
+    let is_key = match &ty.kind {
+        TypeKind::List(item) => seen_through(types, item).kind == TypeKind::U8,
+        TypeKind::Named(id) => matches!(types[id.0].kind, TypeDefKind::Enum(_)),
+        TypeKind::String => true,
+        kind => is_scalar(kind),
+    };
+    match is_key {
+        true => Ok(place),
+        false => Err(format!("`{name}` is no scalar, enum, string or `list<u8>`")),
+    }
+}
+
+fn is_scalar(kind: &TypeKind) -> bool {
+    use TypeKind::{Bool, Char, F32, F64, S8, S16, S32, S64, U8, U16, U32, U64};
+    matches!(
+        kind,
+        Bool | U8 | U16 | U32 | U64 | S8 | S16 | S32 | S64 | F32 | F64 | Char
+    )
 }
 
 /// Of `64MiB`, whose form was checked.

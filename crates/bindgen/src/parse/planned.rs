@@ -4,9 +4,6 @@
 use crate::model::Function;
 use toml_edit::Item;
 
-/// Policies of a later version.
-pub const POLICIES: &[&str] = &["conflate"];
-
 /// Where an option stands.
 #[derive(Clone, Copy)]
 pub enum Place<'a> {
@@ -37,8 +34,8 @@ enum Value {
     OneOf(&'static [&'static str]),
 }
 
-/// Those that are more than a name: [`options`](super::options) reads them.
-const BUILT: &[&str] = &["bytes", "calls", "idempotent", "inline"];
+/// Those that are more than a name: [`options`](super::options) reads them, and [`policy`](super::policy) the `key`.
+const BUILT: &[&str] = &["bytes", "calls", "idempotent", "inline", "key"];
 
 const OPTIONS: &[(&str, Of, Value)] = &[
     ("calls", Of::Interface, Value::Count),

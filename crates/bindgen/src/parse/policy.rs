@@ -157,13 +157,14 @@ impl PolicyFile<'_> {
         index: usize,
         table: &dyn TableLike,
     ) -> Result<(), Refused> {
+        let of = key;
         for (name, item) in table.iter() {
-            let key = [key, &[name]].concat();
+            let key = [of, &[name]].concat();
             let key_span = table.key(name).and_then(toml_edit::Key::span);
             let function = &self.functions[index];
             let reason = match (name, function.stream) {
                 ("policy", Some(options)) => {
-                    let policy = self.policy(&key, item)?;
+                    let policy = self.policy(&key, item, index, table.get("key"))?;
                     self.functions[index].stream = Some(StreamOptions { policy, ..options });
                     continue;
                 }
@@ -185,6 +186,9 @@ impl PolicyFile<'_> {
                             options::apply(self.types, &mut self.functions[index], name, item)
                         });
                     match said {
+                        Ok(()) if name == "key" && !conflates(table) => {
+                            "it is an option of the policy \"conflate\"".to_owned()
+                        }
                         Ok(()) => continue,
                         Err(reason) => reason,
                     }
@@ -195,18 +199,35 @@ impl PolicyFile<'_> {
         Ok(())
     }
 
-    fn policy(&self, key: &[&str], item: &Item) -> Result<Policy, Refused> {
+    fn policy(
+        &self,
+        key: &[&str],
+        item: &Item,
+        index: usize,
+        field: Option<&Item>,
+    ) -> Result<Policy, Refused> {
         match item.as_str() {
             Some("block") => Ok(Policy::Block),
             Some("latest") => Ok(Policy::Latest),
             Some("drop-newest") => Ok(Policy::DropNewest),
             Some("drop-oldest") => Ok(Policy::DropOldest),
             Some("fail") => Ok(Policy::Fail),
-            Some(later) if planned::POLICIES.contains(&later) => {
-                Err(self.refused(item.span(), key, "not in this version"))
+            Some("conflate") => {
+                let Some(field) = field else {
+                    let reason = "it needs a `key`, the field by which records are the same";
+                    return Err(self.refused(item.span(), key, reason));
+                };
+                let name = field.as_str().unwrap_or_default();
+                match options::conflated(self.types, &self.functions[index], name) {
+                    Ok(key) => Ok(Policy::Conflate { key }),
+                    Err(reason) => {
+                        let above = &key[..key.len() - 1];
+                        Err(self.refused(field.span(), &[above, &["key"]].concat(), &reason))
+                    }
+                }
             }
             _ => {
-                let reason = "it must be \"block\", \"latest\", \"drop-newest\", \"drop-oldest\" or \"fail\"";
+                let reason = "it must be \"block\", \"latest\", \"conflate\", \"drop-newest\", \"drop-oldest\" or \"fail\"";
                 Err(self.refused(item.span(), key, reason))
             }
         }
@@ -222,4 +243,8 @@ impl PolicyFile<'_> {
             }
         }
     }
+}
+
+fn conflates(table: &dyn TableLike) -> bool {
+    table.get("policy").and_then(Item::as_str) == Some("conflate")
 }

@@ -1,9 +1,9 @@
 //! What the `.thalweg.toml` says, as words in a function's documentation: no language's users need to look it up elsewhere.
 
-use crate::model::{Function, Policy, StreamOptions};
+use crate::model::{Function, Policy, StreamOptions, TypeDef, streamed};
 
 /// Adds a paragraph to the documentation of each function with a stream.
-pub fn add(functions: &mut [Function]) {
+pub fn add(types: &[TypeDef], functions: &mut [Function]) {
     for function in functions {
         let Some(options) = function.stream else {
             continue;
@@ -11,11 +11,17 @@ pub fn add(functions: &mut [Function]) {
         if !function.docs.is_empty() {
             function.docs.push_str("\n\n");
         }
-        function.docs.push_str(&words(options));
+        let key = match options.policy {
+            Policy::Conflate { key } => {
+                streamed(types, function).map_or("", |fields| &fields[key].name)
+            }
+            _ => "",
+        };
+        function.docs.push_str(&words(options, key));
     }
 }
 
-fn words(options: StreamOptions) -> String {
+fn words(options: StreamOptions, key: &str) -> String {
     let capacity = options.capacity;
     match options.policy {
         Policy::Block => {
@@ -33,6 +39,12 @@ fn words(options: StreamOptions) -> String {
         Policy::DropOldest => {
             format!(
                 "Where its reader is slow, the oldest records are dropped and counted; it holds {capacity}."
+            )
+        }
+        Policy::Conflate { .. } => {
+            format!(
+                "Where its reader is slow, a newer record replaces the one that waits and has the same `{key}`, which is counted; it holds \
+                 {capacity}, each with another one."
             )
         }
         Policy::Fail => {
