@@ -5,7 +5,6 @@
 //! the end, gives it back to the instance.
 
 use std::ops::Deref;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Wake, Waker};
@@ -19,7 +18,8 @@ use crate::completion::Port;
 use crate::handles;
 use crate::instance::Instance;
 use crate::life::Life;
-use crate::nested;
+use crate::nested::{self, caught};
+use crate::notice::Notices;
 use crate::own::Roll;
 use crate::parcel::{Completed, Ending, Kind, Parcel, close_handles};
 use crate::pending::Slot;
@@ -38,7 +38,7 @@ pub(crate) enum To<'a> {
 }
 
 /// Where it goes. A call that is not under way keeps its port, since the next one most likely has the same.
-enum Sink {
+pub(crate) enum Sink {
     /// The call's own slot.
     Waiter,
     /// The same; the host ends it.
@@ -51,9 +51,10 @@ enum Sink {
 }
 
 pub(crate) struct State {
-    sink: Sink,
-    token: u64,
+    pub(crate) sink: Sink,
+    pub(crate) token: u64,
     timer: Option<TimerKey>,
+    pub(crate) notices: Option<Box<Notices>>,
     /// Why the service should stop working on it.
     pub(crate) stopped: Option<Failure>,
     streams: Roll<dyn Ends>,
@@ -122,6 +123,7 @@ impl CallCore {
                     sink: Sink::Waiter,
                     token: 0,
                     timer: None,
+                    notices: None,
                     stopped: None,
                     streams: Roll::default(),
                     nested: Vec::new(),
@@ -451,7 +453,7 @@ impl Parcel {
             .core
             .core();
         let mut unwanted = Vec::new();
-        let (port, timer) = {
+        let (port, timer, notices) = {
             let mut state = lock(&core.state);
             if let Some(why) = &state.stopped {
                 unwanted = std::mem::take(&mut ending.data);
@@ -474,10 +476,13 @@ impl Parcel {
                 true => state.timer.take(),
                 false => None,
             };
-            (port, timer)
+            (port, timer, state.notices.take())
         };
         if let Some(key) = timer {
             core.instance.runtime.timers().cancel(key);
+        }
+        if let (Some(notices), Some(port)) = (notices, &port) {
+            notices.settle(core, port);
         }
         // What is not delivered is dropped, with the handles in it.
         close_handles(&unwanted);
@@ -490,32 +495,6 @@ impl Parcel {
         }
         true
     }
-}
-
-/// Runs code of the service, for the call with this handle; 0: for none.
-///
-/// # Errors
-/// It panicked.
-pub(crate) fn caught(handle: u64, code: impl FnOnce()) -> Result<(), Failure> {
-    let _within = nested::enter(handle);
-    unwound(code)
-}
-
-/// Runs code of the service.
-///
-/// # Errors
-/// It panicked.
-pub(crate) fn unwound(code: impl FnOnce()) -> Result<(), Failure> {
-    catch_unwind(AssertUnwindSafe(code)).map_err(|payload| {
-        let message = payload
-            .downcast_ref::<&str>()
-            .map(|text| (*text).to_owned())
-            .or_else(|| payload.downcast_ref::<String>().cloned())
-            .unwrap_or_else(|| "a panic without a text".to_owned());
-        // What was thrown may itself panic when dropped.
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(payload)));
-        Code::GuestPanicked.because(message)
-    })
 }
 
 /// What a service's code knows of the call it works for: whether to go on, and how to make streams and actors that belong to it.

@@ -14,8 +14,9 @@ use crate::code::{Code, Failure, would_park};
 use crate::handles;
 use crate::host::leave_unanswered;
 use crate::life::{Life, Outside};
+use crate::notice::is_place_free;
 use crate::own::Places;
-use crate::parcel::Completed;
+use crate::parcel::{Completed, Kind};
 use crate::weight::Weight;
 
 /// Most calls that may be unreaped at once on one port.
@@ -68,9 +69,8 @@ impl Iterator for Reap<'_> {
     type Item = Completed;
 
     fn next(&mut self) -> Option<Completed> {
-        let completed = self.port.ring.pop()?;
-        self.port.unreaped.remove(&completed.data);
-        self.taken += 1;
+        let (completed, is_free) = self.port.pop()?;
+        self.taken += u32::from(is_free);
         if self.taken == AT_ONCE {
             self.give_back();
         }
@@ -156,10 +156,20 @@ impl Port {
 
     /// Fills a promised slot. On a closed port the completion is dropped.
     pub(crate) fn complete(&self, completed: Completed) {
+        self.put(completed);
+        self.announce();
+    }
+
+    /// The first half of [`complete`](Self::complete), which locks nothing.
+    pub(crate) fn put(&self, completed: Completed) {
         self.unreaped.add(&completed.data);
         // Rule 1: there is room.
         let refused = self.ring.push(completed);
         debug_assert!(refused.is_ok(), "more completions than reservations");
+    }
+
+    /// The other half.
+    pub(crate) fn announce(&self) {
         // Its fence and that of `close`: who closes finds the completion, or the closing is seen here.
         self.gate.signal();
         if self.life.is_closed() {
@@ -179,10 +189,19 @@ impl Port {
 
     /// Of a closed one: drops what was not reaped.
     fn clear(&self) {
-        while let Some(completed) = self.ring.pop() {
-            self.unreaped.remove(&completed.data);
-            self.unreserve();
+        while let Some((_, is_free)) = self.pop() {
+            if is_free {
+                self.unreserve();
+            }
         }
+    }
+
+    /// What comes next, and whether its place is free now.
+    fn pop(&self) -> Option<(Completed, bool)> {
+        let completed = self.ring.pop()?;
+        self.unreaped.remove(&completed.data);
+        let is_free = completed.kind != Kind::StillRunning || is_place_free(completed.handle);
+        Some((completed, is_free))
     }
 
     pub(crate) fn check_open(&self) -> Result<(), Failure> {

@@ -10,11 +10,12 @@ use std::sync::Arc;
 
 use thalweg_wire::{Decode, Encode, Malformed, message};
 
-use crate::call::{is_past, unwound};
+use crate::call::is_past;
 use crate::client::Client;
 use crate::code::{Code, Failure};
 use crate::incoming::{Refusal, UNANSWERED};
 use crate::instance::Instance;
+use crate::nested::unwound;
 use crate::parcel::{Completed, Ending, Parcel, SPARE_BYTES};
 use crate::pending::{CallError, Reply, read};
 use crate::service::Method;

@@ -19,6 +19,7 @@ use crate::host::HostPlace;
 use crate::incoming::Incoming;
 use crate::inline::Inline;
 use crate::life::Life;
+use crate::nested::caught;
 use crate::own::{Places, Roll};
 use crate::parcel::{Ending, Parcel, close_unread};
 use crate::resource::Value;

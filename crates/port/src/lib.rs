@@ -34,6 +34,7 @@ mod life;
 #[cfg(all(test, loom))]
 mod models;
 mod nested;
+mod notice;
 mod own;
 mod parcel;
 mod pending;

@@ -4,6 +4,7 @@
 //! in it in the order in which they were made, and the last is the one that counts.
 
 use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use thalweg_queue::quiet::lock;
 use thalweg_runtime::{ActorId, wait};
@@ -118,4 +119,30 @@ pub(crate) fn passed_on(why: &Failure) -> Failure {
         "the call that this one was made for ended: {}",
         why.message
     ))
+}
+
+/// Runs code of the service, for the call with this handle; 0: for none.
+///
+/// # Errors
+/// It panicked.
+pub(crate) fn caught(handle: u64, code: impl FnOnce()) -> Result<(), Failure> {
+    let _within = enter(handle);
+    unwound(code)
+}
+
+/// Runs code of the service.
+///
+/// # Errors
+/// It panicked.
+pub(crate) fn unwound(code: impl FnOnce()) -> Result<(), Failure> {
+    catch_unwind(AssertUnwindSafe(code)).map_err(|payload| {
+        let message = payload
+            .downcast_ref::<&str>()
+            .map(|text| (*text).to_owned())
+            .or_else(|| payload.downcast_ref::<String>().cloned())
+            .unwrap_or_else(|| "a panic without a text".to_owned());
+        // What was thrown may itself panic when dropped.
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(payload)));
+        Code::GuestPanicked.because(message)
+    })
 }

@@ -27,6 +27,8 @@ pub enum Kind {
     CallEnded,
     /// An armed stream has something to read, or has ended.
     StreamReady,
+    /// A call has not ended yet: the data are the nanoseconds since it began, as 8 bytes, little-endian. It ends all the same.
+    StillRunning,
     /// A service asks its host: the data are the arguments of the import with [`Ending::number`].
     HostCall,
 }
@@ -207,6 +209,14 @@ impl Completed {
     pub(crate) fn ready(token: u64, handle: u64) -> Self {
         let mut ending = Ending::spare();
         (ending.token, ending.handle, ending.kind) = (token, handle, Kind::StreamReady);
+        Self(Parcel::without_call(ending))
+    }
+
+    /// That a call has not ended, `elapsed` nanoseconds after it began.
+    pub(crate) fn still_running(token: u64, handle: u64, elapsed: u64) -> Self {
+        let mut ending = Ending::spare();
+        (ending.token, ending.handle, ending.kind) = (token, handle, Kind::StillRunning);
+        ending.data.extend_from_slice(&elapsed.to_le_bytes());
         Self(Parcel::without_call(ending))
     }
 

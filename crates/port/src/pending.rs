@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use thalweg_queue::quiet::lock;
 use thalweg_queue::{Gate, Spin};
@@ -17,6 +18,7 @@ use crate::client::{Opened, Own};
 use crate::code::{Code, Failure, would_park};
 use crate::handles::{self, Object};
 use crate::held;
+use crate::notice::Watch;
 use crate::parcel::Completed;
 use crate::service::Method;
 use crate::stream::StreamReader;
@@ -265,6 +267,7 @@ pub struct Pending<T, E> {
     opened: Option<Arc<Opened>>,
     method: &'static Method,
     read: fn(&mut Reply) -> Result<T, Malformed>,
+    watch: Option<Box<Watch>>,
     error: PhantomData<fn() -> E>,
 }
 
@@ -292,6 +295,7 @@ impl<T, E: Decode> Pending<T, E> {
             opened,
             method,
             read,
+            watch: None,
             error: PhantomData,
         }
     }
@@ -307,8 +311,17 @@ impl<T, E: Decode> Pending<T, E> {
             opened,
             method,
             read,
+            watch: None,
             error: PhantomData,
         }
+    }
+
+    /// Has `tell` called with the time since, each time the interval is over that the method's policy file names as `notice`, while the call is waited
+    /// for and has not ended. Where the file names none it is never called. It runs where the waiting is done, and ends nothing.
+    #[must_use]
+    pub fn on_notice(mut self, tell: impl FnMut(Duration) + Send + 'static) -> Self {
+        self.watch = Watch::new(self.method, tell);
+        self
     }
 
     /// Asks for the call to end as cancelled. Which ending it has is known when it is waited for.
@@ -344,15 +357,16 @@ impl<T, E: Decode> Pending<T, E> {
                 self.state = State::Sent(call);
                 return Err(would_park().into());
             }
+            let until = self.watch.as_mut().map(|watch| watch.look());
             slot.gate.arm(wait::waker());
             if let Some(completed) = slot.take() {
                 slot.gate.disarm();
                 break completed;
             }
             let woke = if wait::in_actor() {
-                wait::park(None)
+                wait::park(until)
             } else {
-                SPIN.with_borrow_mut(|spin| spin.sleep(|| wait::park(None)))
+                SPIN.with_borrow_mut(|spin| spin.sleep(|| wait::park(until)))
             };
             if woke == Woke::Stopping {
                 self.state = State::Sent(call);
@@ -379,6 +393,14 @@ fn cancel(state: &State) {
     }
 }
 
+impl<T, E> Pending<T, E> {
+    fn unwatch(&mut self) {
+        if let (State::Sent(call), Some(watch)) = (&self.state, &mut self.watch) {
+            watch.stop(call);
+        }
+    }
+}
+
 impl<T, E: Decode> Future for Pending<T, E> {
     type Output = Result<T, CallError<E>>;
 
@@ -397,10 +419,16 @@ impl<T, E: Decode> Future for Pending<T, E> {
         };
         match completed {
             Some(completed) => {
+                this.unwatch();
                 this.state = State::Done;
                 Poll::Ready(this.read(completed))
             }
-            None => Poll::Pending,
+            None => {
+                if let (State::Sent(call), Some(watch)) = (&this.state, &mut this.watch) {
+                    watch.look_later(call, context.waker());
+                }
+                Poll::Pending
+            }
         }
     }
 }
@@ -408,6 +436,7 @@ impl<T, E: Decode> Future for Pending<T, E> {
 impl<T, E> Drop for Pending<T, E> {
     fn drop(&mut self) {
         cancel(&self.state);
+        self.unwatch();
         if let State::Sent(call) = &self.state {
             call.slot.abandon();
         }

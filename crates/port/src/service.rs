@@ -82,6 +82,8 @@ pub struct MethodOptions {
     pub is_inline: bool,
     /// A second run does no harm, so that a call that was lost on its way may be made again.
     pub is_idempotent: bool,
+    /// Nanoseconds after which a call that runs tells it to who asked to be told, again and again; 0: never.
+    pub notice_ns: u64,
 }
 
 impl MethodOptions {
@@ -89,6 +91,7 @@ impl MethodOptions {
     pub const NONE: Self = Self {
         is_inline: false,
         is_idempotent: false,
+        notice_ns: 0,
     };
 }
 

@@ -1,0 +1,267 @@
+//! A call that takes long says so to who asked for it, and is none the worse for it.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+use thalweg_port::{
+    Bounds, Client, Code, Incoming, Instance, Kind, Method, MethodOptions, NoError, Package,
+    Pending, Port, Service,
+};
+use thalweg_wire::{Decode, message};
+
+const TOLD: u32 = 0;
+const SILENT: u32 = 1;
+
+const fn method(name: &'static str, notice_ns: u64) -> Method {
+    Method {
+        name,
+        params: <()>::HASH,
+        ok: <()>::HASH,
+        error: 0,
+        element: 0,
+        is_async: false,
+        options: MethodOptions {
+            notice_ns,
+            ..MethodOptions::NONE
+        },
+        stream: None,
+        description: "",
+    }
+}
+
+/// Answers nothing until it may.
+struct Slow(Arc<AtomicBool>);
+
+impl Service for Slow {
+    const PACKAGE: &'static Package = &Package {
+        name: "test:slow",
+        version: "0.1.0",
+        layout: 1,
+        imports: &[],
+        bounds: Bounds::UNSAID,
+        methods: &[method("slow.told", 1_000_000), method("slow.silent", 0)],
+    };
+
+    fn dispatch(&mut self, incoming: Incoming) {
+        while !self.0.load(Ordering::Acquire) {
+            std::thread::yield_now();
+        }
+        incoming.reply(&());
+    }
+}
+
+struct Host {
+    instance: Arc<Instance>,
+    port: Arc<Port>,
+    open: Arc<AtomicBool>,
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        self.open();
+        self.instance.close();
+        self.port.close();
+    }
+}
+
+impl Host {
+    fn with_places(places: u32) -> Self {
+        let open = Arc::new(AtomicBool::new(false));
+        let its = Arc::clone(&open);
+        Self {
+            instance: Instance::open(move || Slow(Arc::clone(&its)), Instance::runtime().unwrap()),
+            port: Port::open(places).unwrap(),
+            open,
+        }
+    }
+
+    fn open(&self) {
+        self.open.store(true, Ordering::Release);
+    }
+
+    fn submit(&self, token: u64, method: u32) -> Result<u64, Code> {
+        let args = message::encode(&(), <()>::HASH, Vec::new()).unwrap();
+        self.instance
+            .submit_with_notices(&self.port, token, method, &args, u64::MAX)
+            .map_err(|failure| failure.code)
+    }
+
+    /// What comes next: its token, its kind, and how long the call had run where it is a notice.
+    fn next(&self) -> (u64, Kind, Option<u64>) {
+        loop {
+            self.port.wait(u64::MAX).unwrap();
+            if let Some(one) = self.port.reap().unwrap().next() {
+                assert_eq!(one.code, Code::Ok);
+                let elapsed = one.data.as_slice().try_into().ok().map(u64::from_le_bytes);
+                return (one.token, one.kind, elapsed);
+            }
+        }
+    }
+
+    /// All that is there now.
+    fn kinds(&self) -> Vec<Kind> {
+        self.port.reap().unwrap().map(|one| one.kind).collect()
+    }
+}
+
+#[test]
+fn a_call_that_takes_long_says_so_and_then_ends_once() {
+    let host = Host::with_places(2);
+    host.submit(7, TOLD).unwrap();
+    let mut last = 0;
+    for _ in 0..3 {
+        let (token, kind, elapsed) = host.next();
+        assert_eq!((token, kind), (7, Kind::StillRunning));
+        let elapsed = elapsed.expect("a notice has 8 bytes");
+        assert!(elapsed >= 1_000_000 && elapsed > last);
+        last = elapsed;
+    }
+    host.open();
+    loop {
+        match host.next() {
+            (7, Kind::StillRunning, _) => {}
+            (token, kind, _) => {
+                assert_eq!((token, kind), (7, Kind::CallEnded));
+                break;
+            }
+        }
+    }
+    assert_eq!(host.kinds(), []);
+    // Both places are free again.
+    host.submit(8, TOLD).unwrap();
+}
+
+#[test]
+fn one_that_is_reaped_late_finds_one_notice() {
+    let host = Host::with_places(4);
+    let call = host.submit(1, TOLD).unwrap();
+    host.port.wait(u64::MAX).unwrap();
+    // Many intervals: none of them adds another.
+    std::thread::sleep(Duration::from_millis(30));
+    host.open();
+    while thalweg_port::find(call).is_ok() {
+        std::thread::yield_now();
+    }
+    // The call has ended; its end is put into the ring right after.
+    let mut kinds = Vec::new();
+    while kinds.last() != Some(&Kind::CallEnded) {
+        kinds.extend(host.kinds());
+    }
+    assert_eq!(kinds, [Kind::StillRunning, Kind::CallEnded]);
+}
+
+#[test]
+fn a_notice_that_was_not_reaped_when_its_call_ended_keeps_its_place_until_it_is() {
+    let host = Host::with_places(2);
+    let call = host.submit(1, TOLD).unwrap();
+    host.port.wait(u64::MAX).unwrap();
+    match thalweg_port::find(call).unwrap() {
+        thalweg_port::Object::Call(call) => call.cancel(),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(host.submit(2, TOLD), Err(Code::Overloaded));
+    let codes: Vec<_> = host
+        .port
+        .reap()
+        .unwrap()
+        .map(|one| (one.kind, one.code))
+        .collect();
+    let wanted = [
+        (Kind::StillRunning, Code::Ok),
+        (Kind::CallEnded, Code::Cancelled),
+    ];
+    assert_eq!(codes, wanted);
+    host.submit(2, TOLD).unwrap();
+}
+
+#[test]
+fn a_call_with_notices_takes_two_places() {
+    let host = Host::with_places(3);
+    host.submit(1, TOLD).unwrap();
+    assert_eq!(host.submit(2, TOLD), Err(Code::Overloaded));
+    let args = message::encode(&(), <()>::HASH, Vec::new()).unwrap();
+    // The one that was promised first was given back.
+    host.instance
+        .submit(&host.port, 3, TOLD, &args, u64::MAX)
+        .unwrap();
+}
+
+#[test]
+fn a_method_without_an_interval_has_none() {
+    let host = Host::with_places(2);
+    assert_eq!(host.submit(1, SILENT), Err(Code::Argument));
+    host.submit(1, TOLD).unwrap();
+}
+
+#[test]
+fn closing_a_port_under_calls_with_notices_ends_them() {
+    let host = Host::with_places(8);
+    for token in 0..4 {
+        host.submit(token, TOLD).unwrap();
+    }
+    host.port.wait(u64::MAX).unwrap();
+    host.port.close();
+    host.open();
+}
+
+fn start(open: &Arc<AtomicBool>) -> (Client, Pending<(), NoError>) {
+    let its = Arc::clone(open);
+    let client = Client::start(move || Slow(Arc::clone(&its))).unwrap();
+    let call = client.call(TOLD, &(), |reply| reply.value::<()>());
+    (client, call)
+}
+
+#[test]
+fn who_waits_for_a_call_is_told() {
+    let open = Arc::new(AtomicBool::new(false));
+    let (_client, call) = start(&open);
+    let mut told = 0;
+    let its = Arc::clone(&open);
+    let call = call.on_notice(move |elapsed| {
+        told += 1;
+        assert!(elapsed >= Duration::from_millis(1));
+        its.store(told >= 3, Ordering::Release);
+    });
+    call.wait().unwrap();
+}
+
+/// Wakes a thread that polls.
+#[derive(Default)]
+struct Poller(Mutex<bool>, Condvar);
+
+impl Wake for Poller {
+    fn wake(self: Arc<Self>) {
+        *self.0.lock().unwrap() = true;
+        self.1.notify_one();
+    }
+}
+
+#[test]
+fn who_awaits_a_call_is_told() {
+    let open = Arc::new(AtomicBool::new(false));
+    let (_client, call) = start(&open);
+    let told = Arc::new(AtomicU32::new(0));
+    let (its, counted) = (Arc::clone(&open), Arc::clone(&told));
+    let mut call = call.on_notice(move |_| {
+        its.store(
+            counted.fetch_add(1, Ordering::Relaxed) >= 2,
+            Ordering::Release,
+        );
+    });
+    let poller = Arc::new(Poller::default());
+    let waker = Waker::from(Arc::clone(&poller));
+    loop {
+        match std::pin::Pin::new(&mut call).poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(ended) => break ended.unwrap(),
+            Poll::Pending => {
+                let mut woken = poller.0.lock().unwrap();
+                while !std::mem::take(&mut *woken) {
+                    woken = poller.1.wait(woken).unwrap();
+                }
+            }
+        }
+    }
+    assert!(told.load(Ordering::Relaxed) >= 3);
+}
