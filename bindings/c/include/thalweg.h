@@ -59,10 +59,13 @@ typedef struct tw_error {
 
 /* Kinds of a completion. None comes that was not asked for, so a caller meets those alone whose functions or
  * flags it uses. */
-#define TW_CALL_ENDED 1u    /* the call `call` ended with `code` */
-#define TW_STREAM_READY 2u  /* an armed stream has something; `call` is the stream's handle */
-#define TW_STILL_RUNNING 3u /* reserved: the call `call` has not ended yet */
-#define TW_HOST_CALL 4u     /* the service asks its host: `code` is the import's number */
+#define TW_CALL_ENDED 1u   /* the call `call` ended with `code` */
+#define TW_STREAM_READY 2u /* an armed stream has something; `call` is the stream's handle */
+#define TW_STILL_RUNNING                                                                           \
+  3u                    /* the call `call` has not ended yet: `data` is a uint64_t, the
+                               nanoseconds since it was submitted. Never after its end; one at a time
+                               is unreaped */
+#define TW_HOST_CALL 4u /* the service asks its host: `code` is the import's number */
 
 /* One entry of a completion queue. `data` and `message` are valid until `release`. */
 typedef struct tw_completion {
@@ -83,12 +86,16 @@ typedef struct tw_submission {
   uint64_t token;   /* comes back in the completion */
   tw_handle client; /* whose method */
   uint32_t method;  /* its number: the place in the table's `methods` */
-  uint32_t flags;   /* 0; TW_ARGUMENT for a bit that the library does not know */
+  uint32_t flags;   /* 0 or TW_NOTICES; TW_ARGUMENT for a bit that the library does not know */
   const uint8_t *args;
   uint64_t args_size;
   uint64_t deadline_ns; /* 0 or TW_FOREVER: none */
   tw_handle call;       /* out: for cancel; stale once the completion was reaped */
 } tw_submission;
+
+/* In a submission's flags: TW_STILL_RUNNING is wanted, each time the method's interval is over. Such a call takes
+ * two places of the port. TW_ARGUMENT for a method without TW_METHOD_NOTICES. */
+#define TW_NOTICES 1u
 
 /* Records of a stream, in place. Valid until stream_release of the last of them, or
  * stream_close. A string's bytes stand at `base + offset`. */
@@ -165,6 +172,7 @@ typedef struct tw_method {
 #define TW_METHOD_ASYNC 1u      /* an `async func`: the client's next call does not wait for it */
 #define TW_METHOD_INLINE 2u     /* may be called by call_inline, on the caller's thread */
 #define TW_METHOD_IDEMPOTENT 4u /* a second run does no harm: more of its endings are retryable */
+#define TW_METHOD_NOTICES 8u    /* it can say that it still runs: TW_NOTICES */
 
 /* What a library offers. The first five fields never move. */
 typedef struct tw_table {

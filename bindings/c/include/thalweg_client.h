@@ -150,6 +150,12 @@ typedef struct tw_client {
   tw_handle port;
   bool attached;        /* the instance is another tw_client's to close */
   struct tw_host *host; /* who answers what the service asks, or NULL */
+  /* Called by a blocking call while it waits, each time the interval is over that the method's policy file names as
+   * `notice`, with the nanoseconds since the submission; it ends nothing, and may cancel `call`. NULL: nobody. Set it with its
+   * context after the client was opened, which has a place of its port for it besides the call's. */
+  void (*on_notice)(void *notice_ctx, const struct tw_client *client, tw_handle call,
+                    uint64_t elapsed_ns);
+  void *notice_ctx;
 } tw_client;
 
 /* A client over an instance that exists. */
@@ -159,6 +165,8 @@ static inline uint32_t tw_client_attach(const tw_client *instance, uint32_t capa
   out->port = 0;
   out->attached = true;
   out->host = NULL;
+  out->on_notice = NULL;
+  out->notice_ctx = NULL;
   return out->table->port_open(capacity, &out->port, error);
 }
 
@@ -171,6 +179,8 @@ static inline uint32_t tw_client_open(const tw_table *table, uint32_t capacity, 
   out->port = 0;
   out->attached = false;
   out->host = NULL;
+  out->on_notice = NULL;
+  out->notice_ctx = NULL;
   code = table->client_open(&out->instance, error);
   if (code != TW_OK) {
     return code;
@@ -324,6 +334,11 @@ static inline uint32_t tw_call(const tw_client *client, tw_submission *submissio
     return tw_fail(error, TW_WOULD_PARK,
                    "what answers a client's service must not call that client");
   }
+  if (client->on_notice && submission->client == client->instance &&
+      submission->method < table->method_count &&
+      (table->methods[submission->method].flags & TW_METHOD_NOTICES)) {
+    submission->flags |= TW_NOTICES;
+  }
   code = tw_submit(client, submission, error);
   if (code != TW_OK) {
     return code;
@@ -349,6 +364,15 @@ static inline uint32_t tw_call(const tw_client *client, tw_submission *submissio
     }
     if (out->kind == TW_CALL_ENDED && out->call == submission->call) {
       break;
+    }
+    if (out->kind == TW_STILL_RUNNING && out->call == submission->call) {
+      uint64_t elapsed_ns = 0;
+      memcpy(&elapsed_ns, out->data, sizeof(elapsed_ns));
+      table->release(out);
+      if (client->on_notice) {
+        client->on_notice(client->notice_ctx, client, submission->call, elapsed_ns);
+      }
+      continue;
     }
     if (out->kind == TW_HOST_CALL && client->host) {
       tw_host_serve(client->host, out);

@@ -364,7 +364,7 @@ static void the_table_says_of_each_method_what_the_header_says(void) {
       CHECK(at == end);
     }
   }
-  CHECK(methods[CONFORMANCE_METHOD_NEVER].flags == TW_METHOD_ASYNC);
+  CHECK(methods[CONFORMANCE_METHOD_NEVER].flags == (TW_METHOD_ASYNC | TW_METHOD_NOTICES));
   CHECK(methods[CONFORMANCE_METHOD_ECHO_BOOL].flags == 0);
   CHECK(methods[CONFORMANCE_METHOD_TWICE].flags == TW_METHOD_INLINE);
   CHECK(methods[CONFORMANCE_METHOD_PANIC_LATER].flags == (TW_METHOD_ASYNC | TW_METHOD_IDEMPOTENT));
@@ -445,6 +445,81 @@ static void another_try_follows_the_method(void) {
   tw_reply_release(&again.reply);
 }
 
+/* ---- Notices ---------------------------------------------------------------------------------- */
+
+static tw_submission never_with_notices(void) {
+  tw_submission submission;
+  tw_writer writer;
+  tw_error error;
+  uint32_t accepted = 0;
+  REQUIRE_OK(conformance_never_prepare(&client, &writer, &submission, &error), error);
+  submission.token = 17;
+  submission.flags = TW_NOTICES;
+  REQUIRE_OK(client.tw.table->submit(client.tw.port, &submission, 1, &accepted, &error), error);
+  tw_writer_free(&writer);
+  return submission;
+}
+
+static void a_call_that_runs_long_says_so_and_ends_once(void) {
+  const tw_table *table = client.tw.table;
+  tw_submission submission = never_with_notices();
+  tw_completion completion;
+  uint64_t elapsed = 0;
+  int i;
+  for (i = 0; i < 3; i++) {
+    uint64_t before = elapsed;
+    completion = next_completion(&client);
+    CHECK(completion.kind == TW_STILL_RUNNING && completion.code == TW_OK);
+    CHECK(completion.token == 17 && completion.call == submission.call);
+    CHECK(completion.data_size == sizeof(elapsed));
+    memcpy(&elapsed, completion.data, sizeof(elapsed));
+    CHECK(elapsed > before && elapsed >= MILLISECOND);
+    table->release(&completion);
+  }
+  CHECK(table->cancel(submission.call, NULL) == TW_OK);
+  completion = next_completion(&client);
+  if (completion.kind == TW_STILL_RUNNING) {
+    table->release(&completion);
+    completion = next_completion(&client);
+  }
+  CHECK(completion.kind == TW_CALL_ENDED && completion.code == TW_CANCELLED);
+  table->release(&completion);
+}
+
+static void notices_are_for_methods_that_have_them_and_other_flags_are_refused(void) {
+  tw_submission submission;
+  tw_writer writer;
+  tw_error error;
+  REQUIRE_OK(conformance_nothing_prepare(&client, &writer, &submission, &error), error);
+  submission.flags = TW_NOTICES;
+  CHECK_CODE(tw_submit(&client.tw, &submission, &error), TW_ARGUMENT);
+  CHECK(strstr(error.message, "notice") != NULL);
+  submission.flags = 2;
+  CHECK_CODE(tw_submit(&client.tw, &submission, &error), TW_ARGUMENT);
+  tw_writer_free(&writer);
+}
+
+static void count_and_cancel(void *ctx, const tw_client *from, tw_handle call,
+                             uint64_t elapsed_ns) {
+  uint32_t *count = ctx;
+  CHECK(elapsed_ns >= MILLISECOND);
+  if (++*count == 3) {
+    CHECK(from->table->cancel(call, NULL) == TW_OK);
+  }
+}
+
+static void a_blocking_call_does_not_take_a_notice_for_the_end(void) {
+  conformance_never_result result;
+  tw_error error;
+  uint32_t count = 0;
+  client.tw.on_notice = count_and_cancel;
+  client.tw.notice_ctx = &count;
+  CHECK_CODE(conformance_never(&client, TW_FOREVER, &result, &error), TW_CANCELLED);
+  CHECK(count >= 3);
+  tw_reply_release(&result.reply);
+  client.tw.on_notice = NULL;
+}
+
 int main(int argc, char **argv) {
   struct sigaction action;
   memset(&action, 0, sizeof(action));
@@ -477,6 +552,9 @@ int main(int argc, char **argv) {
   RUN(an_inline_call_past_its_deadline_is_not_begun);
   RUN(a_panic_in_an_inline_call_leaves_the_instance_as_it_was);
   RUN(an_inline_method_can_be_submitted_and_no_other_called_inline);
+  RUN(a_call_that_runs_long_says_so_and_ends_once);
+  RUN(notices_are_for_methods_that_have_them_and_other_flags_are_refused);
+  RUN(a_blocking_call_does_not_take_a_notice_for_the_end);
   close_client(&client);
   return done("calls");
 }

@@ -1833,7 +1833,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.never",
        UINT64_C(0x651bccb0340f0ef8), UINT64_C(0xaf64124c8602484e),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC, 0, NULL},
+       TW_METHOD_ASYNC | TW_METHOD_NOTICES, 0, NULL},
       {"conformance.sleep",
        UINT64_C(0x3ac0f3e4996f8d7a), UINT64_C(0x4d2bdf193e8526d1),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),

@@ -734,6 +734,7 @@ pub const PACKAGE: port::Package = port::Package {
             options: port::MethodOptions {
                 is_inline: false,
                 is_idempotent: true,
+                notice_ns: 0,
             },
             stream: None,
             description: "record{message:string}\nu32\n\n",
@@ -745,7 +746,11 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0,
             element: 0,
             is_async: true,
-            options: port::MethodOptions::NONE,
+            options: port::MethodOptions {
+                is_inline: false,
+                is_idempotent: false,
+                notice_ns: 1000000,
+            },
             stream: None,
             description: "record{}\n_\n\n",
         },
@@ -958,6 +963,7 @@ pub const PACKAGE: port::Package = port::Package {
             options: port::MethodOptions {
                 is_inline: true,
                 is_idempotent: false,
+                notice_ns: 0,
             },
             stream: None,
             description: "record{value:u32}\nu64\n\n",
@@ -972,6 +978,7 @@ pub const PACKAGE: port::Package = port::Package {
             options: port::MethodOptions {
                 is_inline: true,
                 is_idempotent: false,
+                notice_ns: 0,
             },
             stream: None,
             description: concat!(
@@ -990,6 +997,7 @@ pub const PACKAGE: port::Package = port::Package {
             options: port::MethodOptions {
                 is_inline: true,
                 is_idempotent: false,
+                notice_ns: 0,
             },
             stream: None,
             description: "record{message:string}\nu32\n\n",

@@ -275,6 +275,8 @@ pub struct FunctionOptions {
     pub is_idempotent: bool,
     /// It runs on the caller's thread. No handle is among its parameters, and its result is a value.
     pub is_inline: bool,
+    /// Nanoseconds after which a call that runs says so to who asked to be told, again and again; 0: never.
+    pub notice_ns: u64,
 }
 
 /// From the `.thalweg.toml`.

@@ -216,11 +216,14 @@ fn options(function: &Function) -> String {
     let FunctionOptions {
         is_inline,
         is_idempotent,
+        notice_ns,
     } = function.options;
     if function.options == FunctionOptions::default() {
         return "port::MethodOptions::NONE".to_owned();
     }
-    format!("port::MethodOptions {{ is_inline: {is_inline}, is_idempotent: {is_idempotent} }}")
+    format!(
+        "port::MethodOptions {{ is_inline: {is_inline}, is_idempotent: {is_idempotent}, notice_ns: {notice_ns} }}"
+    )
 }
 
 /// Appends a line.

@@ -134,3 +134,21 @@ world w { export i; }
         assert_eq!(refused(&table), format!("b.thalweg.toml:{refusal}"));
     }
 }
+
+#[test]
+fn the_interval_of_notices_is_in_the_model() {
+    let wit = "package a:b@0.1.0;\ninterface i { f: func(); g: func(); }\nworld w { export i; }\n";
+    for (said, ns) in [
+        ("1ms", 1_000_000),
+        ("2500us", 2_500_000),
+        ("5s", 5_000_000_000_u64),
+        ("2min", 120_000_000_000),
+    ] {
+        let toml = format!("[i.f]\nnotice = \"{said}\"\n");
+        let folder = Folder::with(&[("b.wit", wit), ("b.thalweg.toml", &toml)]);
+        let package = parse(&folder.path("b.wit")).expect("it is right");
+        let functions = package.functions.iter();
+        let notices: Vec<_> = functions.map(|f| f.options.notice_ns).collect();
+        assert_eq!(notices, [ns, 0]);
+    }
+}

@@ -477,7 +477,6 @@ fn option_of_a_later_version() {
         ("i.r", "constructor = \"async\""),
         ("i.r", "destructor = \"async\""),
         ("i.a", "deadline = \"5s\""),
-        ("i.f", "notice = \"250ms\""),
         ("i.s", "format = \"cbor\""),
         ("i.s", "linger = \"100us\""),
     ] {
@@ -516,6 +515,7 @@ fn option_with_a_value_it_cannot_have() {
         ("i.r", "constructor = \"sync\"", "\"async\""),
         ("i.f", "deadline = 5", "a duration like \"250ms\""),
         ("i.f", "notice = \"5 s\"", "a duration like \"250ms\""),
+        ("i.f", "notice = \"999us\"", "1ms at least"),
         ("i.f", "idempotent = 1", "true or false"),
         ("i.f", "inline = \"yes\"", "true or false"),
         ("i.f", "format = \"json\"", "\"flat\" or \"cbor\""),

@@ -49,7 +49,7 @@ pub const TW_FOREVER: u64 = u64::MAX;
 pub const TW_CALL_ENDED: u32 = 1;
 /// A completion of `stream_arm`.
 pub const TW_STREAM_READY: u32 = 2;
-/// Reserved: the call has not ended yet.
+/// A call has not ended yet.
 pub const TW_STILL_RUNNING: u32 = 3;
 /// The service asks its host.
 pub const TW_HOST_CALL: u32 = 4;
@@ -76,6 +76,11 @@ pub const TW_METHOD_ASYNC: u32 = 1;
 pub const TW_METHOD_INLINE: u32 = 2;
 /// A second run does no harm.
 pub const TW_METHOD_IDEMPOTENT: u32 = 4;
+/// Its calls can say that they still run (`TW_NOTICES`).
+pub const TW_METHOD_NOTICES: u32 = 8;
+
+/// In a submission's flags: completions `TW_STILL_RUNNING` are wanted.
+pub const TW_NOTICES: u32 = 1;
 
 /// The form of a message (`transcode`).
 pub const TW_FLAT: u32 = 0;

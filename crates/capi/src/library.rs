@@ -7,8 +7,8 @@ use thalweg_port::{Failure, Instance, Method, Object, Package, Service, find, in
 use thalweg_queue::clock;
 
 use crate::abi::{
-    TW_ABI, TW_METHOD_ASYNC, TW_METHOD_IDEMPOTENT, TW_METHOD_INLINE, TwError, TwHandle, TwMethod,
-    TwTable,
+    TW_ABI, TW_METHOD_ASYNC, TW_METHOD_IDEMPOTENT, TW_METHOD_INLINE, TW_METHOD_NOTICES, TwError,
+    TwHandle, TwMethod, TwTable,
 };
 use crate::error::{argument, enter, out};
 use crate::{codec, hosts, ports, streams, upstreams};
@@ -46,6 +46,7 @@ fn flags(method: &Method) -> u32 {
     bit(method.is_async, TW_METHOD_ASYNC)
         | bit(method.options.is_inline, TW_METHOD_INLINE)
         | bit(method.options.is_idempotent, TW_METHOD_IDEMPOTENT)
+        | bit(method.options.notice_ns > 0, TW_METHOD_NOTICES)
 }
 
 impl Library {

@@ -9,7 +9,8 @@ use thalweg_port::{
 };
 
 use crate::abi::{
-    TW_CALL_ENDED, TW_HOST_CALL, TW_STREAM_READY, TwCompletion, TwError, TwHandle, TwSubmission,
+    TW_CALL_ENDED, TW_HOST_CALL, TW_NOTICES, TW_STILL_RUNNING, TW_STREAM_READY, TwCompletion,
+    TwError, TwHandle, TwSubmission,
 };
 use crate::error::{argument, enter, out};
 use crate::library::{find_client, wrong};
@@ -102,6 +103,7 @@ fn describe(completed: Completed) -> TwCompletion {
         kind: match completed.kind {
             Kind::CallEnded => TW_CALL_ENDED,
             Kind::StreamReady => TW_STREAM_READY,
+            Kind::StillRunning => TW_STILL_RUNNING,
             Kind::HostCall => TW_HOST_CALL,
         },
         code: match completed.kind {
@@ -213,7 +215,7 @@ unsafe fn submit_one(
     instance: &Arc<Instance>,
     submission: &mut TwSubmission,
 ) -> Result<(), Failure> {
-    if submission.flags != 0 {
+    if submission.flags & !TW_NOTICES != 0 {
         let flags = submission.flags;
         return Err(argument(format!(
             "flags {flags:#x} are none of this version's"
@@ -222,7 +224,18 @@ unsafe fn submit_one(
     // SAFETY: the caller's promise.
     let args = unsafe { message(submission.args, submission.args_size) }?;
     let deadline = deadline(submission.deadline_ns);
-    submission.call = instance.submit(port, submission.token, submission.method, args, deadline)?;
+    let submit = match submission.flags & TW_NOTICES {
+        0 => Instance::submit,
+        _ => Instance::submit_with_notices,
+    };
+    submission.call = submit(
+        instance,
+        port,
+        submission.token,
+        submission.method,
+        args,
+        deadline,
+    )?;
     Ok(())
 }
 

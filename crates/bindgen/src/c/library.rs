@@ -152,6 +152,7 @@ fn flags(function: &Function) -> String {
         (function.is_async, "TW_METHOD_ASYNC"),
         (function.options.is_inline, "TW_METHOD_INLINE"),
         (function.options.is_idempotent, "TW_METHOD_IDEMPOTENT"),
+        (function.options.notice_ns > 0, "TW_METHOD_NOTICES"),
     ];
     let set: Vec<_> = bits
         .iter()

@@ -8,6 +8,8 @@ use toml_edit::Item;
 
 /// Most calls that may wait for one instance.
 const MOST_CALLS: u32 = 1_048_576;
+/// Shorter intervals are work for nobody.
+const LEAST_NOTICE_NS: u64 = 1_000_000;
 
 /// Writes down what `name = item` says of `function`.
 ///
@@ -30,9 +32,31 @@ pub fn apply(
         // With the policy.
         "key" => {}
         "idempotent" => function.options.is_idempotent = switch,
+        "notice" => {
+            function.options.notice_ns = item.as_str().map_or(0, nanoseconds);
+            if function.options.notice_ns < LEAST_NOTICE_NS {
+                return Err("it must be 1ms at least".to_owned());
+            }
+        }
         other => unreachable!("`{other}` is no option of a function that is built"),
     }
     Ok(())
+}
+
+/// Of `250ms`, whose form was checked.
+fn nanoseconds(text: &str) -> u64 {
+    // `ms` and `us` end as `s` does.
+    let units = [
+        ("us", 1_000),
+        ("ms", 1_000_000),
+        ("min", 60_000_000_000),
+        ("s", 1_000_000_000),
+    ];
+    let read = |(unit, ns): (&str, u64)| {
+        let number: u64 = text.strip_suffix(unit)?.parse().ok()?;
+        Some(number * ns)
+    };
+    units.into_iter().find_map(read).unwrap_or(0)
 }
 
 /// Writes down what `name = item` says of the interface.
