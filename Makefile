@@ -108,6 +108,10 @@ bench-stress: build ## Two threads try and try again, up to 10 million messages 
 bench-endurance: build ## For leaks and drift: HOURS= says how long (1)
 	@$(BENCH) run --group endurance --duration "$${HOURS}h" --json "benchmarks/reports/endurance_$$(date -u +%Y%m%dT%H%M%SZ).json"
 
+.PHONY: bench-peers
+bench-peers: setup-build ## Build the peers that Python loads: PyO3 and UniFFI
+	crates/bench/peers/python/build.sh
+
 .PHONY: bench-info
 bench-info: build ## What on this machine speaks against measuring
 	@$(BENCH) doctor

@@ -142,6 +142,27 @@ const PYTHON_PATH: [&str; 2] = [
     "examples/search/generated/python",
 ];
 
+/// The folder with the Python module `peer_MODULE` of `crates/bench/peers/python`.
+///
+/// # Errors
+/// It was not built.
+pub fn python_peers(module: &str) -> Result<PathBuf, Problem> {
+    let exe = env::current_exe().map_err(Problem::io("cannot find this program's own file"))?;
+    // Beside the profile's folder; a test's own program lies one folder deeper.
+    let folders = exe.ancestors().skip(2).take(2);
+    folders
+        .map(|folder| folder.join("bench-peers/python"))
+        .find(|folder| {
+            folder.join(format!("peer_{module}.py")).exists()
+                || folder.join(format!("peer_{module}.abi3.so")).exists()
+        })
+        .ok_or_else(|| {
+            Problem::NotReady(format!(
+                "the peer peer_{module} is not there: make bench-peers"
+            ))
+        })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

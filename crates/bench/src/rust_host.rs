@@ -14,6 +14,7 @@ mod bare;
 mod block;
 mod completions;
 mod reading;
+mod ticks;
 
 /// How to start it.
 ///
@@ -35,6 +36,7 @@ pub fn serve() -> Result<(), Problem> {
     let bare = bare::Bare::start()?;
     let calls = completions::Calls::open()?;
     let mut arrays = reading::Arrays::default();
+    let mut kept = Vec::new();
     answer("{\"ready\": true}")?;
     for line in io::stdin().lock().lines() {
         let line = line.map_err(Problem::io("standard input"))?;
@@ -50,6 +52,12 @@ pub fn serve() -> Result<(), Problem> {
             ["objects", count] => reading::objects(&lab, block::number(count)?)?,
             ["array", count] => arrays.whole(&lab, block::number(count)?)?,
             ["kept", count] => arrays.kept(&lab, block::number(count)?)?,
+            ["tick-views", count] => ticks::views(&lab, block::number(count)?)?,
+            ["tick-array", count] => ticks::array(&mut kept, &lab, block::number(count)?)?,
+            [stream, count] if stream.starts_with("stream-") => {
+                let how = stream.trim_start_matches("stream-");
+                ticks::whole(&lab, how, block::number(count)?)?
+            }
             ["verify", count] => reading::verify(&lab, block::number(count)?)?,
             _ => return Err(Problem::Host(format!("not a command: {line}"))),
         };

@@ -96,6 +96,8 @@ pub static WORKLOADS: &[Workload] = &[
     submit::ablation::WORKLOAD,
     streaming::streaming_channels::WORKLOAD,
     streaming::streaming_events::WORKLOAD,
+    streaming::hosts::WORKLOAD,
+    streaming::pause::WORKLOAD,
     runtime::spawning::CHAINED_SPAWN,
     runtime::spawning::PING_PONG_ONESHOT,
     runtime::spawning::SPAWN_STORM_BUSY,

@@ -7,7 +7,7 @@ use thalweg_bench::child::HostProgram;
 use thalweg_bench::hosts;
 use thalweg_bench::placement::Placement;
 use thalweg_bench::workloads::view_read::CAPACITY;
-use thalweg_lab::Contents;
+use thalweg_lab::{Contents, ticks};
 
 #[derive(Deserialize)]
 struct Block {
@@ -39,7 +39,7 @@ fn c() -> Command {
     command
 }
 
-fn answers_every_line(command: Command, placement: Placement, readings: &[&str]) {
+fn answers_every_line(command: Command, placement: Placement, readings: &[&str], forms: &[&str]) {
     let mut host = HostProgram::start("host", command, placement).unwrap();
     for operation in ["nop", "nop-async", "bare"] {
         let block: Block = host.ask(&format!("{operation} 50 5 0")).unwrap();
@@ -65,6 +65,12 @@ fn answers_every_line(command: Command, placement: Placement, readings: &[&str])
         );
         assert!(read.ns > 0, "{reading}");
     }
+    let sum = ticks::checksum(count);
+    for form in forms {
+        let read: Read = host.ask(&format!("{form} {count}")).unwrap();
+        assert_eq!((read.records, read.checksum), (count, sum), "{form}");
+        assert!(read.ns > 0, "{form}");
+    }
     let verified: Verified = host.ask("verify 1000").unwrap();
     assert_eq!(verified.records, 1000);
     assert_eq!(verified.digest, format!("{:016x}", contents.digest(1000)));
@@ -77,18 +83,37 @@ fn rust_answers_every_line() {
         rust(),
         Placement::Free,
         &["views", "objects", "array", "kept"],
+        &[
+            "tick-views",
+            "tick-array",
+            "stream-one",
+            "stream-objects",
+            "stream-views",
+            "stream-callback",
+        ],
     );
 }
 
 #[test]
 fn c_answers_every_line() {
-    answers_every_line(c(), Placement::Free, &["views", "array", "kept"]);
+    answers_every_line(
+        c(),
+        Placement::Free,
+        &["views", "array", "kept"],
+        &[
+            "tick-views",
+            "tick-array",
+            "stream-one",
+            "stream-views",
+            "stream-callback",
+        ],
+    );
 }
 
 #[test]
 fn they_do_so_on_one_processor() {
-    answers_every_line(rust(), Placement::OneCpu, &["views"]);
-    answers_every_line(c(), Placement::OneCpu, &["views"]);
+    answers_every_line(rust(), Placement::OneCpu, &["views"], &["stream-views"]);
+    answers_every_line(c(), Placement::OneCpu, &["views"], &["stream-views"]);
 }
 
 #[test]

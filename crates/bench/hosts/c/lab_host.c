@@ -2,9 +2,11 @@
  * src/workloads/lab_hosts.rs; what it measures is how a C program would use the generated header. */
 #include "bare.h"
 #include "completions.h"
+#include "e2e.h"
 #include "lab.h"
 #include "reading.h"
 #include "sample.h"
+#include "ticks.h"
 
 static lab_library library;
 static lab_client client;
@@ -62,6 +64,7 @@ static void answer(reading read) {
 }
 
 static void run(const char *command, const uint64_t numbers[3]) {
+  reading read = {0, 0, 0};
   if (strcmp(command, "nop") == 0) {
     block(nop, numbers);
   } else if (strcmp(command, "nop-async") == 0) {
@@ -74,6 +77,16 @@ static void run(const char *command, const uint64_t numbers[3]) {
     answer(read_array(&client, numbers[0], numbers[0]));
   } else if (strcmp(command, "kept") == 0) {
     answer(read_array(&client, READING_KEPT, numbers[0]));
+  } else if (strcmp(command, "tick-views") == 0) {
+    answer(tick_views(&client, numbers[0]));
+  } else if (strcmp(command, "tick-array") == 0) {
+    answer(tick_array(&client, numbers[0]));
+  } else if (strcmp(command, "stream-one") == 0) {
+    answer(tick_stream(&client, numbers[0], 1));
+  } else if (strcmp(command, "stream-views") == 0) {
+    answer(tick_stream(&client, numbers[0], READING_BATCH));
+  } else if (strcmp(command, "stream-callback") == 0) {
+    answer(tick_callback(&client, numbers[0]));
   } else if (strcmp(command, "complete") == 0) {
     answer(complete(&client, numbers[0]));
   } else if (strcmp(command, "drain") == 0) {
@@ -84,6 +97,8 @@ static void run(const char *command, const uint64_t numbers[3]) {
     const verified all = verify(&client, numbers[0]);
     printf("{\"records\": %" PRIu64 ", \"digest\": \"%016" PRIx64 "\"}\n", all.records, all.digest);
     fflush(stdout);
+  } else if (strncmp(command, "e2e-", 4) == 0 && e2e(&library, command + 4, numbers, &read)) {
+    answer(read);
   } else {
     fprintf(stderr, "not a command: %s\n", command);
     exit(1);

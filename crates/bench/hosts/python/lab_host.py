@@ -6,11 +6,13 @@ use the generated package.
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
+import completions
 import reading
+import ticks
 from bare import AsyncBare, Bare
-from sample import Paced, answer, commands, perf_counter_ns, ready
+from sample import Paced, answer, async_block, commands, perf_counter_ns, ready
 from thalweg_lab import AsyncLab, Lab, Match
 
 
@@ -24,23 +26,6 @@ def block(operation: Callable[[], object], numbers: list[int]) -> None:
         paced.wait()
         began = perf_counter_ns()
         operation()
-        latencies.append(perf_counter_ns() - began)
-    answer({"latencies": latencies})
-
-
-async def async_block(
-    operation: Callable[[], Awaitable[object]], numbers: list[int]
-) -> None:
-    """The same on the running loop."""
-    paced = Paced(numbers)
-    for _ in range(paced.uncounted):
-        await operation()
-    latencies = []
-    for _ in range(paced.count):
-        if paced.pause:
-            await asyncio.sleep(paced.pause)
-        began = perf_counter_ns()
-        await operation()
         latencies.append(perf_counter_ns() - began)
     answer({"latencies": latencies})
 
@@ -66,6 +51,14 @@ def sync_main(library: str, bare: Bare) -> None:
                     if len(kept) != numbers[0]:
                         kept = list(lab.generate(numbers[0]))
                     answer(reading.array(kept))
+                case "tick-array":
+                    answer(ticks.array(lab, numbers[0]))
+                case "pause":
+                    answer(ticks.pause(lab, *numbers))
+                case tick if tick.startswith("tick-"):
+                    answer(ticks.ready(lab, tick.removeprefix("tick-"), numbers[0]))
+                case stream if stream.startswith("stream-"):
+                    answer(ticks.whole(lab, stream.removeprefix("stream-"), numbers[0]))
                 case "verify":
                     answer(reading.verify(lab.generate(numbers[0])))
                 case _:
@@ -86,6 +79,12 @@ async def async_main(library: str, bare: Bare) -> None:
                     await async_block(lab.nop_async, numbers)
                 case "bare":
                     await async_block(async_bare.call, numbers)
+                case "complete":
+                    answer(await completions.complete(lab, numbers[0]))
+                case "drain":
+                    answer(await completions.drain(lab, numbers[0]))
+                case "raw":
+                    answer(await completions.raw(numbers[0]))
                 case "views":
                     stream = await lab.generate(numbers[0])
                     records = checksum = 0

@@ -1,12 +1,13 @@
 """The line protocol of the lab (src/child.rs), and blocks of operations that are timed one by one."""
 
+import asyncio
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from time import perf_counter_ns
 
-__all__ = ["Paced", "answer", "commands", "perf_counter_ns", "ready"]
+__all__ = ["Paced", "answer", "async_block", "commands", "perf_counter_ns", "ready"]
 
 
 def ready() -> None:
@@ -38,3 +39,20 @@ class Paced:
         """The pause before an operation, if there is one."""
         if self.pause:
             time.sleep(self.pause)
+
+
+async def async_block(
+    operation: Callable[[], Awaitable[object]], numbers: list[int]
+) -> None:
+    """Times operations of the running loop one by one."""
+    paced = Paced(numbers)
+    for _ in range(paced.uncounted):
+        await operation()
+    latencies = []
+    for _ in range(paced.count):
+        if paced.pause:
+            await asyncio.sleep(paced.pause)
+        began = perf_counter_ns()
+        await operation()
+        latencies.append(perf_counter_ns() - began)
+    answer({"latencies": latencies})

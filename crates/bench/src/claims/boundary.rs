@@ -1,4 +1,4 @@
-//! What ThetaDataDx says of its channels, and nim-ffi of its codecs.
+//! What ThetaDataDx says of its channels, nim-ffi of its codecs, and nimsync of its collector.
 
 use super::claim::{Claim, Finding, Verdict};
 use super::evidence::{Evidence, Missing, Point};
@@ -40,12 +40,40 @@ pub const CLAIMS: &[Claim] = &[
                encoding and decoding `EchoRequest` takes less time flat, and encoding 64 KiB takes 0.9 to 1.1 of it.",
         judge: flat,
     },
+    Claim {
+        id: "gc-2ms",
+        whose: "nimsync, README",
+        says: "A collector's pauses are shorter than 2 ms with 1 GB live.",
+        made: "No program of theirs measures it.",
+        run: "gc_pause",
+        theirs: &[COLLECTOR_ON],
+        twin: &[COLLECTOR_FULL],
+        rule: "Of Python here, which has another collector: holds where the longest gap between two ticks of a millisecond is 2 ms beyond it at most, also where the program collects once a second; \
+               confounded where it is so only because the collector never looked at what lives.",
+        judge: pauses,
+    },
 ];
 
 const ONE: Point = Point::ours("streaming_channels", &[("batch", "1")]);
 const MANY: Point = Point::ours("streaming_channels", &[("batch", "256")]);
 const SMALL: Point = Point::ours("codec", &[("value", "EchoRequest")]).of("flat");
 const BLOB: Point = Point::ours("codec", &[("value", "BytesPayload 64 KiB")]).of("flat");
+
+const COLLECTOR_ON: Point = Point::ours("gc_pause", &[("collector", "on"), ("live_mib", "1024")]);
+const COLLECTOR_FULL: Point =
+    Point::ours("gc_pause", &[("collector", "full"), ("live_mib", "1024")]);
+
+fn pauses(evidence: &Evidence<'_>) -> Result<Finding, Missing> {
+    const QUOTED: f64 = 2.0;
+    let on = evidence.metric(&COLLECTOR_ON, "longest_gap_ms")?;
+    let full = evidence.metric(&COLLECTOR_FULL, "longest_gap_ms")?;
+    let looked = evidence.metric(&COLLECTOR_ON, "full_collections")?;
+    Ok(Finding {
+        theirs: format!("the longest gap is {on:.1} ms, with {looked:.0} full collections"),
+        twin: format!("{full:.1} ms where the program collects once a second"),
+        verdict: Verdict::of(on <= QUOTED, full <= QUOTED),
+    })
+}
 
 /// The median of `peer` in the rows at `point`.
 fn peer(evidence: &Evidence<'_>, point: &Point, peer: &str) -> Result<f64, Missing> {
@@ -217,6 +245,30 @@ mod tests {
             judged(capacity, channels(10.0, 60.0, 130.0, 1.0)),
             Verdict::DoesNotHold
         );
+    }
+
+    #[test]
+    fn a_collector_is_judged_with_and_without_being_asked() {
+        let verdict = |on: f64, full: f64| {
+            let row = |collector: &str, gap: f64| {
+                let params = [("collector", collector), ("live_mib", "1024")];
+                let samples = vec![gap; 5];
+                let mut row = Row::new(
+                    ("gc_pause", "streaming"),
+                    &params,
+                    "ms",
+                    ("thalweg", samples),
+                    None,
+                );
+                row.metrics.insert("longest_gap_ms".to_owned(), gap);
+                row.metrics.insert("full_collections".to_owned(), 0.0);
+                row
+            };
+            judged(pauses, vec![row("on", on), row("full", full)])
+        };
+        assert_eq!(verdict(1.5, 2.0), Verdict::Holds);
+        assert_eq!(verdict(1.5, 400.0), Verdict::Confounded);
+        assert_eq!(verdict(2.5, 1.0), Verdict::DoesNotHold);
     }
 
     /// `c_struct`, `minicbor`, `flat`, `cbor` for a small record, and the same for a blob.

@@ -11,7 +11,7 @@ use crate::problem::Problem;
 use crate::workloads::view_read::{BATCH, CAPACITY};
 
 /// How long a generator gets to fill a stream, untimed: several times what it needs.
-const FILL: Duration = Duration::from_millis(3);
+pub const FILL: Duration = Duration::from_millis(3);
 
 /// What a sample read, and how long the reader itself took.
 #[derive(Default)]

@@ -11,7 +11,11 @@
 //! | `raw COUNT` | the same of records in an array; C |
 //! | `array COUNT` | the same of a loop over an array |
 //! | `kept COUNT` | the same over an array that stays in the cache |
+//! | `tick-views COUNT`, `tick-array COUNT` | as `views` and `array`, of ticks; in Python also `tick-objects`, `tick-columns`, `tick-arrays` |
+//! | `stream-HOW COUNT` | `{"ns", "records", "checksum"}` of COUNT ticks from the call on: `one`, `objects`, `views`, `callback`, `columns` |
+//! | `pause BEATS LIVE_MIB COLLECTOR` | `{"latencies", "full_collections"}`: ns between two beats; Python |
 
+use std::fs;
 use std::process::Command;
 
 use crate::problem::Problem;
@@ -78,4 +82,57 @@ fn python(mode: &str) -> Result<Command, Problem> {
         .arg(hosts::library("thalweg-lab")?)
         .arg(bare);
     Ok(command)
+}
+
+/// The Python program that asks the peers of `crates/bench/peers/python`, with PyO3's (`pyo3`) or UniFFI's (`uniffi`).
+fn peer(module: &str) -> Result<Command, Problem> {
+    let folder = hosts::python_peers(module)?;
+    let mut command = hosts::python_program("peer_host.py");
+    command.arg(module).arg(folder);
+    Ok(command)
+}
+
+/// The peer that is written with PyO3 and pyo3-async-runtimes.
+///
+/// # Errors
+/// It was not built: `make bench-peers`.
+pub fn peer_pyo3() -> Result<Command, Problem> {
+    peer("pyo3")
+}
+
+/// The peer that is written with UniFFI.
+///
+/// # Errors
+/// It was not built: `make bench-peers`.
+pub fn peer_uniffi() -> Result<Command, Problem> {
+    peer("uniffi")
+}
+
+/// The version of `package` that the peers of Python are built with.
+///
+/// # Errors
+/// Their lock file does not have it.
+pub fn peer_version(package: &str) -> Result<String, Problem> {
+    let lock = hosts::root().join("crates/bench/peers/python/Cargo.lock");
+    let said = fs::read_to_string(&lock).map_err(Problem::io(lock.display().to_string()))?;
+    let name = format!("name = \"{package}\"");
+    let after = said.lines().skip_while(|line| *line != name).nth(1);
+    after
+        .and_then(|line| line.strip_prefix("version = \"")?.strip_suffix('"'))
+        .map(str::to_owned)
+        .ok_or_else(|| Problem::NotReady(format!("{package} is not in {}", lock.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_peers_of_python_are_pinned() {
+        for package in ["pyo3", "pyo3-async-runtimes", "uniffi", "tokio"] {
+            let version = peer_version(package).unwrap();
+            assert!(version.split('.').count() == 3, "{package} {version}");
+        }
+        assert!(peer_version("no-such-package").is_err());
+    }
 }

@@ -9,11 +9,14 @@
 //! - `array`: as many matches as were streamed, each read once, as they come from memory;
 //! - `kept`: a stream's worth, read over and over, so that it never leaves the cache. No stream between
 //!   two processors can have that; it says what the loop itself costs.
+//!
+//! The rows of `record=tick` are the same of records of 64 bytes that are all numbers, of which three are touched. There Python also reads by columns: three
+//! of a batch's fields as arrays that lie in the library's memory, each summed up in one go, against the same columns of an array of its own.
 
 use std::cell::RefCell;
 
 use serde::Deserialize;
-use thalweg_lab::Contents;
+use thalweg_lab::{Contents, ticks};
 
 use crate::child::HostProgram;
 use crate::interleave::{Side, interleave};
@@ -29,7 +32,7 @@ use crate::workloads::lab_hosts::{self, LabHost};
 pub const WORKLOAD: Workload = Workload {
     name: "view_read",
     group: "boundary",
-    what: "The host's own time for a match of a stream, read in place or as objects, against an array.",
+    what: "The host's own time for a record of a stream, read in place, as objects or by columns, against an array.",
     source: "the batch view: one crossing a batch instead of one a record",
     peers: &["array", "kept"],
     seconds: 60,
@@ -49,43 +52,116 @@ pub const CAPACITY: u64 = 8192;
 /// Matches of which every byte is checked before anything is measured.
 const VERIFIED: u64 = 20_000;
 
+/// What is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Record {
+    Match,
+    Tick,
+}
+
+impl Record {
+    /// The line that asks a host to read it `name`'s way.
+    fn line(self, name: &str, count: u64) -> String {
+        match self {
+            Self::Match => format!("{name} {count}"),
+            Self::Tick => format!("tick-{name} {count}"),
+        }
+    }
+
+    /// What a sample of `count` sums up to.
+    fn checksum(self, name: &str, count: u64) -> u64 {
+        let contents = Contents::new();
+        match (self, name) {
+            (Self::Match, "kept") => {
+                let (times, rest) = (count / CAPACITY, count % CAPACITY);
+                times * contents.checksum(CAPACITY) + contents.checksum(rest)
+            }
+            (Self::Match, _) => contents.checksum(count),
+            (Self::Tick, _) => ticks::checksum(count),
+        }
+    }
+
+    /// The parameter that says how many.
+    fn plural(self) -> &'static str {
+        match self {
+            Self::Match => "matches",
+            Self::Tick => "ticks",
+        }
+    }
+
+    /// In the names of rows and metrics.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Match => "match",
+            Self::Tick => "tick",
+        }
+    }
+}
+
 /// What one language reads.
 struct Reading {
     host: LabHost,
-    /// Matches a sample: a few ms to a few 100 ms of the host's time.
+    record: Record,
+    /// Records a sample: a few ms to a few 100 ms of the host's time.
     count: u64,
-    /// What is read through Thalweg: `views`, `objects`.
+    /// What is read through Thalweg: `views`, `objects`, `columns`, `arrays`.
     subjects: &'static [&'static str],
     peers: &'static [&'static str],
 }
 
-const READINGS: [Reading; 3] = [
+const READINGS: [Reading; 6] = [
     Reading {
         host: lab_hosts::C,
+        record: Record::Match,
         count: 1_000_000,
         subjects: &["views"],
         peers: &["array", "kept"],
     },
     Reading {
         host: lab_hosts::RUST,
+        record: Record::Match,
         count: 1_000_000,
         subjects: &["views", "objects"],
         peers: &["array", "kept"],
     },
     Reading {
         host: lab_hosts::PYTHON,
+        record: Record::Match,
         count: 100_000,
         subjects: &["views", "objects"],
         peers: &["array"],
     },
+    Reading {
+        host: lab_hosts::C,
+        record: Record::Tick,
+        count: 4_000_000,
+        subjects: &["views"],
+        peers: &["array"],
+    },
+    Reading {
+        host: lab_hosts::RUST,
+        record: Record::Tick,
+        count: 4_000_000,
+        subjects: &["views"],
+        peers: &["array"],
+    },
+    Reading {
+        host: lab_hosts::PYTHON,
+        record: Record::Tick,
+        count: 200_000,
+        subjects: &["columns", "arrays", "views", "objects"],
+        peers: &["array"],
+    },
 ];
 
-/// The bars of the first landing, per match.
-fn target(language: &str, subject: &str, peer: &str) -> Option<Target> {
-    match (language, subject, peer) {
-        ("c", "views", "array") => Some(Target::Ratio(2.0)),
-        ("python", "views", "array") => Some(Target::Metric("ns_per_match", 1_000.0)),
-        ("python", "objects", "array") => Some(Target::Metric("ns_per_match", 3_000.0)),
+/// The bars: of a match those of the first landing; of a tick 10 M a second in Python.
+fn target(record: Record, language: &str, subject: &str, peer: &str) -> Option<Target> {
+    use Record::{Match, Tick};
+    match (record, language, subject, peer) {
+        (_, "c", "views", "array") => Some(Target::Ratio(2.0)),
+        (Match, "python", "views", "array") => Some(Target::Metric("ns_per_match", 1_000.0)),
+        (Match, "python", "objects", "array") => Some(Target::Metric("ns_per_match", 3_000.0)),
+        (Tick, "python", "columns" | "arrays", "array") => Some(Target::AtLeast("per_s", 1e7)),
         _ => None,
     }
 }
@@ -118,9 +194,23 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
     Ok(rows)
 }
 
+/// Compares every byte of some matches.
+fn verify(program: &mut HostProgram, language: &str) -> Result<(), Problem> {
+    let verified: Verified = program.ask(&format!("verify {VERIFIED}"))?;
+    let digest = format!("{:016x}", Contents::new().digest(VERIFIED));
+    if verified.records == VERIFIED && verified.digest == digest {
+        return Ok(());
+    }
+    Err(Problem::Check(format!(
+        "{language}: {} of {VERIFIED} matches with digest {}, which should be {digest}",
+        verified.records, verified.digest
+    )))
+}
+
 fn read(lab: &Lab, reading: &Reading) -> Result<Vec<Row>, Problem> {
     let Reading {
         host,
+        record,
         subjects,
         peers,
         ..
@@ -133,30 +223,22 @@ fn read(lab: &Lab, reading: &Reading) -> Result<Vec<Row>, Problem> {
     let plan = lab.plan(Some(SAMPLES));
     let names: Vec<&str> = subjects.iter().chain(*peers).copied().collect();
     lab.begin(
-        &format!("view_read {}", host.language),
+        &format!("view_read {} {}", host.language, record.name()),
         names.len() * (plan.warm_up + plan.rounds),
     );
 
-    let contents = Contents::new();
-    let checksum = contents.checksum(count);
-    let kept = count / CAPACITY * contents.checksum(CAPACITY) + contents.checksum(count % CAPACITY);
     let mut program = HostProgram::start(host.language, (host.command)()?, Placement::Free)?;
-    let verified: Verified = program.ask(&format!("verify {VERIFIED}"))?;
-    let digest = format!("{:016x}", contents.digest(VERIFIED));
-    if verified.records != VERIFIED || verified.digest != digest {
-        return Err(Problem::Check(format!(
-            "{}: {} of {VERIFIED} matches with digest {}, which should be {digest}",
-            host.language, verified.records, verified.digest
-        )));
+    if *record == Record::Match {
+        verify(&mut program, host.language)?;
     }
 
     let program = RefCell::new(program);
     let sample = |name: &str| {
-        let read: Read = program.borrow_mut().ask(&format!("{name} {count}"))?;
-        let checksum = if name == "kept" { kept } else { checksum };
+        let read: Read = program.borrow_mut().ask(&record.line(name, count))?;
+        let checksum = record.checksum(name, count);
         if read.records != count || read.checksum != checksum {
             return Err(Problem::Check(format!(
-                "{} {name}: {} matches with sum {}, which should be {count} with {checksum}",
+                "{} {name}: {} records with sum {}, which should be {count} with {checksum}",
                 host.language, read.records, read.checksum
             )));
         }
@@ -183,7 +265,7 @@ fn read(lab: &Lab, reading: &Reading) -> Result<Vec<Row>, Problem> {
             let params = [
                 ("language", host.language),
                 ("mode", *subject),
-                ("matches", &count.to_string()),
+                (record.plural(), &count.to_string()),
                 ("batch", &BATCH.to_string()),
                 ("capacity", &CAPACITY.to_string()),
             ];
@@ -195,14 +277,19 @@ fn read(lab: &Lab, reading: &Reading) -> Result<Vec<Row>, Problem> {
                 Some((peer, samples(peer))),
             )
             .checked(format!(
-                "every sample read {count} matches with the known sum of fields"
-            ))
-            .checked(format!(
-                "every byte of {VERIFIED} matches, in order, before measuring"
+                "every sample read {count} records with the known sum of fields"
             ));
+            if *record == Record::Match {
+                row = row.checked(format!(
+                    "every byte of {VERIFIED} matches, in order, before measuring"
+                ));
+            } else {
+                let per_s = 1e9 / row.subject_median;
+                row.metrics.insert("per_s".to_owned(), per_s);
+            }
             row.metrics
-                .insert("ns_per_match".to_owned(), row.subject_median);
-            rows.push(match target(host.language, subject, peer) {
+                .insert(format!("ns_per_{}", record.name()), row.subject_median);
+            rows.push(match target(*record, host.language, subject, peer) {
                 Some(target) => row.held_to(&target, lab.refusal()),
                 None => row,
             });
@@ -220,6 +307,7 @@ mod tests {
         let mut bars = 0;
         for Reading {
             host,
+            record,
             subjects,
             peers,
             ..
@@ -228,10 +316,10 @@ mod tests {
             for subject in *subjects {
                 bars += peers
                     .iter()
-                    .filter_map(|p| target(host.language, subject, p))
+                    .filter_map(|p| target(*record, host.language, subject, p))
                     .count();
             }
         }
-        assert_eq!(bars, 3);
+        assert_eq!(bars, 6);
     }
 }
