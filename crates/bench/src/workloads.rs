@@ -9,6 +9,7 @@ pub mod lab_hosts;
 pub mod queue;
 pub mod runtime;
 pub mod search_overhead;
+pub mod single_await;
 pub mod streaming;
 pub mod submit;
 pub mod view_read;
@@ -71,6 +72,7 @@ impl Workload {
 pub static WORKLOADS: &[Workload] = &[
     search_overhead::WORKLOAD,
     first_calls::WORKLOAD,
+    single_await::WORKLOAD,
     view_read::WORKLOAD,
     codec::WORKLOAD,
     idle::WORKLOAD,
