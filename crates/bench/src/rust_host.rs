@@ -13,6 +13,7 @@ use crate::problem::Problem;
 mod bare;
 mod block;
 mod completions;
+mod e2e;
 mod reading;
 mod ticks;
 
@@ -57,6 +58,9 @@ pub fn serve() -> Result<(), Problem> {
             [stream, count] if stream.starts_with("stream-") => {
                 let how = stream.trim_start_matches("stream-");
                 ticks::whole(&lab, how, block::number(count)?)?
+            }
+            [e2e, numbers @ ..] if e2e.starts_with("e2e-") => {
+                e2e::run(e2e.trim_start_matches("e2e-"), numbers)?
             }
             ["verify", count] => reading::verify(&lab, block::number(count)?)?,
             _ => return Err(Problem::Host(format!("not a command: {line}"))),

@@ -1,6 +1,7 @@
 //! The workloads: one file each, and the list of them.
 
 pub mod codec;
+pub mod e2e;
 pub mod ffi_complete;
 pub mod ffi_flood;
 pub mod first_calls;
@@ -75,6 +76,7 @@ pub static WORKLOADS: &[Workload] = &[
     single_await::WORKLOAD,
     view_read::WORKLOAD,
     codec::WORKLOAD,
+    e2e::WORKLOAD,
     idle::WORKLOAD,
     queue::same_thread::WORKLOAD,
     queue::spsc_threads::WORKLOAD,

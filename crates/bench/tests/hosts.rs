@@ -71,6 +71,15 @@ fn answers_every_line(command: Command, placement: Placement, readings: &[&str],
         assert_eq!((read.records, read.checksum), (count, sum), "{form}");
         assert!(read.ns > 0, "{form}");
     }
+    for way in ["sync", "async", "events"] {
+        for size in [0, 64, 65_536] {
+            for peer in ["", "unix-"] {
+                let line = format!("e2e-{peer}{way} {size} 202 2");
+                let read: Read = host.ask(&line).unwrap();
+                assert_eq!((read.records, read.checksum), (202, 102), "{line}");
+            }
+        }
+    }
     let verified: Verified = host.ask("verify 1000").unwrap();
     assert_eq!(verified.records, 1000);
     assert_eq!(verified.digest, format!("{:016x}", contents.digest(1000)));

@@ -1,5 +1,6 @@
 /* The bare thread as a library, so that Python is held against the same one as C. */
 #include "bare.h"
+#include "unix_peer.h"
 
 static bare the_one;
 
@@ -13,4 +14,9 @@ void bare_start(int *request, int *reply) {
 /* Ends it. Both descriptors are closed. */
 void bare_stop(void) {
   bare_close(&the_one);
+}
+
+/* A Unix socket whose other end a thread serves: unix_peer.h. */
+int unix_peer_start(void) {
+  return unix_peer_open();
 }

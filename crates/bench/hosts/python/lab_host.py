@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 
 import completions
+import e2e
 import reading
 import ticks
 from bare import AsyncBare, Bare
@@ -30,7 +31,7 @@ def block(operation: Callable[[], object], numbers: list[int]) -> None:
     answer({"latencies": latencies})
 
 
-def sync_main(library: str, bare: Bare) -> None:
+def sync_main(library: str, bare_library: str, bare: Bare) -> None:
     """Serves standard input with the blocking client."""
     with Lab.open(library) as lab:
         ready()
@@ -59,13 +60,17 @@ def sync_main(library: str, bare: Bare) -> None:
                     answer(ticks.ready(lab, tick.removeprefix("tick-"), numbers[0]))
                 case stream if stream.startswith("stream-"):
                     answer(ticks.whole(lab, stream.removeprefix("stream-"), numbers[0]))
+                case way if way.startswith("e2e-"):
+                    way = way.removeprefix("e2e-")
+                    size, count, threads = numbers
+                    answer(e2e.run(library, bare_library, way, size, count, threads))
                 case "verify":
                     answer(reading.verify(lab.generate(numbers[0])))
                 case _:
                     sys.exit(f"not a command: {command}")
 
 
-async def async_main(library: str, bare: Bare) -> None:
+async def async_main(library: str, bare_library: str, bare: Bare) -> None:
     """Serves standard input with the client on asyncio."""
     async_bare = AsyncBare(bare)
     async with AsyncLab.open(library) as lab:
@@ -85,6 +90,10 @@ async def async_main(library: str, bare: Bare) -> None:
                     answer(await completions.drain(lab, numbers[0]))
                 case "raw":
                     answer(await completions.raw(numbers[0]))
+                case way if way.startswith("e2e-"):
+                    way = way.removeprefix("e2e-")
+                    size, count, _ = numbers
+                    answer(await e2e.async_run(library, bare_library, way, size, count))
                 case "views":
                     stream = await lab.generate(numbers[0])
                     records = checksum = 0
@@ -104,9 +113,9 @@ def main() -> None:
     mode, library, bare_library = sys.argv[1:]
     bare = Bare(bare_library)
     if mode == "sync":
-        sync_main(library, bare)
+        sync_main(library, bare_library, bare)
     else:
-        asyncio.run(async_main(library, bare))
+        asyncio.run(async_main(library, bare_library, bare))
     bare.stop()
 
 

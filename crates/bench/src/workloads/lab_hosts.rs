@@ -13,6 +13,7 @@
 //! | `kept COUNT` | the same over an array that stays in the cache |
 //! | `tick-views COUNT`, `tick-array COUNT` | as `views` and `array`, of ticks; in Python also `tick-objects`, `tick-columns`, `tick-arrays` |
 //! | `stream-HOW COUNT` | `{"ns", "records", "checksum"}` of COUNT ticks from the call on: `one`, `objects`, `views`, `callback`, `columns` |
+//! | `e2e-HOW SIZE COUNT THREADS` | `{"ns", "records", "checksum"}`: COUNT requests of SIZE bytes (0: scalars), and how many replies were true; `sync`, `async`, `events`, and `unix-` before each |
 //! | `pause BEATS LIVE_MIB COLLECTOR` | `{"latencies", "full_collections"}`: ns between two beats; Python |
 
 use std::fs;

@@ -1,0 +1,219 @@
+//! `e2e`: calls that carry something and are answered by it, from each host, against a Unix socket.
+//!
+//! Each request is answered by a predicate of what is in it, so every reply can be checked, and is: two integers and a float (`scalars`), whose sum is even or not, or
+//! 64 to 65,536 bytes, whose first and last are the same and even or not.
+//!
+//! - `mode=sync`: one call at a time a thread, with 1, 2, 4 and 8 threads;
+//! - `mode=async`: 64 calls under way a thread; in Python on asyncio;
+//! - `mode=events`: the service streams what would be asked, and the host answers itself.
+//!
+//! Each thread has a client of its own, so an instance of the service. The peer is a Unix socket a thread, served by a thread of the same process: a size, the
+//! bytes, an answer of one byte; what it may have under way is the same.
+
+use std::cell::RefCell;
+
+use serde::Deserialize;
+
+use crate::child::HostProgram;
+use crate::interleave::{Side, interleave};
+use crate::lab::Lab;
+use crate::machine;
+use crate::placement::Placement;
+use crate::problem::Problem;
+use crate::report::Row;
+use crate::workloads::lab_hosts::{self, LabHost};
+use crate::workloads::{Knob, Workload};
+
+/// See the module.
+pub const WORKLOAD: Workload = Workload {
+    name: "e2e",
+    group: "boundary",
+    what: "Calls with contents from each host, sync, 64 under way and as events, 24 to 65,536 bytes, 1 to 8 threads, each reply checked.",
+    source: "nim-ffi's end-to-end benchmark",
+    peers: &[PEER],
+    seconds: 240,
+    run,
+    knobs: &[REQUESTS],
+    ..Workload::USUAL
+};
+
+const PEER: &str = "unix_socket";
+
+const REQUESTS: Knob = Knob {
+    name: "requests",
+    default: "8000",
+    what: "requests a sample, all threads together",
+};
+
+/// Bytes of a request; 0: the scalars.
+const SIZES: [u32; 5] = [0, 64, 512, 4096, 65_536];
+/// Of one host.
+const THREADS: [u64; 4] = [1, 2, 4, 8];
+const ONE_THREAD: [u64; 1] = [1];
+
+/// How a host asks.
+struct Way {
+    host: LabHost,
+    modes: &'static [&'static str],
+    threads: &'static [u64],
+    /// Of [`REQUESTS`], this part: an interpreter is slower.
+    part: u64,
+}
+
+const WAYS: [Way; 4] = [
+    Way {
+        host: lab_hosts::RUST,
+        modes: &["sync", "async", "events"],
+        threads: &THREADS,
+        part: 1,
+    },
+    Way {
+        host: lab_hosts::C,
+        modes: &["sync", "async", "events"],
+        threads: &THREADS,
+        part: 1,
+    },
+    Way {
+        host: lab_hosts::PYTHON,
+        modes: &["sync", "events"],
+        threads: &THREADS,
+        part: 4,
+    },
+    Way {
+        host: lab_hosts::ASYNCIO,
+        modes: &["async", "events"],
+        threads: &ONE_THREAD,
+        part: 4,
+    },
+];
+
+/// Who stands against a mode: a loop of asyncio has no events of a socket here.
+fn peer(host: &LabHost, mode: &str) -> bool {
+    host.mode != "asyncio" || mode != "events"
+}
+
+#[derive(Deserialize)]
+struct Read {
+    ns: u64,
+    /// Replies.
+    records: u64,
+    /// Replies that were true.
+    checksum: u64,
+}
+
+/// What `requests` by so many threads must come to: replies, and how many of them true. Each thread numbers its own from 0.
+fn expected(requests: u64, threads: u64) -> (u64, u64) {
+    let share = requests / threads;
+    (share * threads, share.div_ceil(2) * threads)
+}
+
+fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
+    lab.peers.insert(PEER.to_owned(), machine::describe().uname);
+    let requests = lab.number(&REQUESTS)?;
+    if requests < THREADS[3] {
+        return Err(Problem::Usage(format!(
+            "{} is at least {}",
+            REQUESTS.name, THREADS[3]
+        )));
+    }
+    let mut rows = Vec::new();
+    for way in &WAYS {
+        let requests = (requests / way.part).max(THREADS[3]);
+        let command = (way.host.command)()?;
+        let program = HostProgram::start(way.host.language, command, Placement::Free)?;
+        let program = RefCell::new(program);
+        for mode in way.modes {
+            for size in SIZES {
+                for threads in way.threads {
+                    let point = (*mode, size, *threads);
+                    rows.push(measure(lab, way, &program, point, requests)?);
+                }
+            }
+        }
+        program.into_inner().finish()?;
+    }
+    Ok(rows)
+}
+
+fn measure(
+    lab: &Lab,
+    way: &Way,
+    program: &RefCell<HostProgram>,
+    (mode, size, threads): (&str, u32, u64),
+    requests: u64,
+) -> Result<Row, Problem> {
+    let Way { host, .. } = way;
+    let plan = lab.plan(None);
+    let against = peer(host, mode);
+    lab.begin(
+        &format!("e2e {} {mode} {size}", host.language),
+        (1 + usize::from(against)) * (plan.warm_up + plan.rounds),
+    );
+    let (replies, true_ones) = expected(requests, threads);
+    let sample = |command: &str| {
+        let line = format!("e2e-{command} {size} {requests} {threads}");
+        let read: Read = program.borrow_mut().ask(&line)?;
+        if (read.records, read.checksum) != (replies, true_ones) {
+            return Err(Problem::Check(format!(
+                "{} {line}: {} replies, {} of them true, which should be {replies} and {true_ones}",
+                host.language, read.records, read.checksum
+            )));
+        }
+        Ok(read.ns as f64 / replies as f64)
+    };
+    let unix = format!("unix-{mode}");
+    let mut sides = vec![Side::new(|| sample(mode))];
+    if against {
+        sides.push(Side::new(|| sample(&unix)));
+    }
+    let mut taken = interleave(&mut sides, plan, || lab.step())?.into_iter();
+    drop(sides);
+    let payload = match size {
+        0 => "scalars".to_owned(),
+        size => size.to_string(),
+    };
+    let params = [
+        ("language", host.language),
+        ("host", host.mode),
+        ("mode", mode),
+        ("payload", &payload),
+        ("threads", &threads.to_string()),
+        ("requests", &requests.to_string()),
+        ("window", if mode == "async" { "64" } else { "1" }),
+    ];
+    let ours = taken.next().unwrap_or_default();
+    let theirs = taken.next().map(|theirs| (PEER, theirs));
+    let mut row = Row::new(
+        (WORKLOAD.name, WORKLOAD.group),
+        &params,
+        "ns",
+        ("thalweg", ours),
+        theirs,
+    )
+    .checked("every reply is the predicate of its request");
+    row.metrics
+        .insert("per_s".to_owned(), 1e9 / row.subject_median);
+    Ok(row)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_thread_has_its_share_and_half_of_it_true() {
+        assert_eq!(expected(200, 1), (200, 100));
+        assert_eq!(expected(201, 2), (200, 100));
+        assert_eq!(expected(202, 2), (202, 102));
+    }
+
+    #[test]
+    fn every_mode_is_there_in_every_language() {
+        for language in ["rust", "c", "python"] {
+            for mode in ["sync", "async", "events"] {
+                let has = |way: &&Way| way.host.language == language && way.modes.contains(&mode);
+                assert!(WAYS.iter().any(|way| has(&way)), "{language} {mode}");
+            }
+        }
+    }
+}
