@@ -12,7 +12,7 @@ use thalweg_queue::clock;
 use thalweg_queue::quiet::lock;
 use thalweg_runtime::{Handle, Run, wait};
 
-use crate::call::{Call, CallCore, CallRef, To, caught, is_past};
+use crate::call::{Call, CallCore, CallRef, To, is_past};
 use crate::code::{self, Code, Failure};
 use crate::handles::{self, Object};
 use crate::host::HostPlace;

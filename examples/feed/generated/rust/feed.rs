@@ -192,7 +192,7 @@ pub struct Level {
 impl wire::Encode for Level {
     type As = Level;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         let mut words = [0; 16];
         words[0..8].copy_from_slice(&self.price.to_le_bytes());
@@ -214,7 +214,7 @@ impl wire::Decode for Level {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> Level {
         let words_0: [u8; 16] = from.words(at);
         Level {
@@ -287,7 +287,7 @@ pub struct Event {
 impl wire::Encode for Event {
     type As = Event;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         let mut words = [0; 20];
         words[0..8].copy_from_slice(&self.number.to_le_bytes());
@@ -327,7 +327,7 @@ impl wire::Decode for Event {
         <[Level; 14] as wire::Decode>::check(from, at + 264)
     }
 
-    #[inline]
+    #[inline(always)]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> Event {
         let words_0: [u8; 20] = from.words(at);
         let words_24: [u8; 16] = from.words(at + 24);

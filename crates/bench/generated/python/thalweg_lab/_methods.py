@@ -13,7 +13,7 @@ from .views import (
     TickView,
 )
 
-PACKAGE = layout.Package("thalweg:lab", "0.1.0", 0xDAA7574B6BA69107)
+PACKAGE = layout.Package("thalweg:lab", "0.1.0", 0x83C35EF8449126C1)
 
 NOP = PACKAGE.method(
     "lab.nop",
@@ -39,7 +39,7 @@ GENERATE = PACKAGE.stream_method(
 
 EVENTS = PACKAGE.stream_method(
     "lab.events",
-    (0x4F4395A6E2A20856, 0x8468BB7333CAB117, 0, 0x833800D0EE10520D),
+    (0x4F4395A6E2A20856, 0x26DE68C9DC8573CA, 0, 0xAFEA62F75D7A5CE6),
     (16, (("count", 0, layout.U64), ("batch", 8, layout.U32))),
     _layout.EVENT,
     EventView,
@@ -71,7 +71,7 @@ PULSES = PACKAGE.stream_method(
 
 FEED = PACKAGE.stream_method(
     "lab.feed",
-    (0x3993FF546FA25E97, 0x8468BB7333CAB117, 0, 0x833800D0EE10520D),
+    (0x3993FF546FA25E97, 0x26DE68C9DC8573CA, 0, 0xAFEA62F75D7A5CE6),
     (
         32,
         (

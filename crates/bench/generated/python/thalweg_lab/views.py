@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import thalweg.layout
 
-from . import _layout
-from .types import BytesPayload, Eight, Event, Match, Pulse, Scalars, Tick
+from .types import BytesPayload, Event, Match, Pulse, Scalars, Tick
 
 
 class MatchView(thalweg.View[Match]):
@@ -41,14 +40,11 @@ class EventView(thalweg.View[Event]):
 
     __slots__ = ()
 
-    n0: thalweg.layout.Field[Eight] = thalweg.layout.field(0, _layout.EIGHT)
+    words: thalweg.layout.Field[list[int]] = thalweg.layout.field(
+        0,
+        thalweg.layout.array_of(thalweg.layout.U64, 56),
+    )
     """The event itself, 448 bytes. The first is its number, the second its kind."""
-    n1: thalweg.layout.Field[Eight] = thalweg.layout.field(64, _layout.EIGHT)
-    n2: thalweg.layout.Field[Eight] = thalweg.layout.field(128, _layout.EIGHT)
-    n3: thalweg.layout.Field[Eight] = thalweg.layout.field(192, _layout.EIGHT)
-    n4: thalweg.layout.Field[Eight] = thalweg.layout.field(256, _layout.EIGHT)
-    n5: thalweg.layout.Field[Eight] = thalweg.layout.field(320, _layout.EIGHT)
-    n6: thalweg.layout.Field[Eight] = thalweg.layout.field(384, _layout.EIGHT)
     rest0: thalweg.layout.Field[int] = thalweg.layout.field(448, thalweg.layout.U64)
     """What the two tails take more where they are on the heap."""
     rest1: thalweg.layout.Field[int] = thalweg.layout.field(456, thalweg.layout.U64)
