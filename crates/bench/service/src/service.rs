@@ -159,8 +159,8 @@ mod tests {
         let mut next = [0, 1, 2, 3];
         for event in lab.feed(2_000, 16, 4, 40, 0).wait().unwrap() {
             let event = event.unwrap();
-            let writer = (event.n0.a % 4) as usize;
-            assert_eq!(event.n0.a, next[writer]);
+            let writer = (event.words[0] % 4) as usize;
+            assert_eq!(event.words[0], next[writer]);
             next[writer] += 4;
             assert_eq!(
                 (event.detail, event.payload),

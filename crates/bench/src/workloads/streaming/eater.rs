@@ -31,9 +31,9 @@ impl From<&EventView<'_>> for Look {
     #[inline]
     fn from(event: &EventView<'_>) -> Self {
         Self {
-            number: event.n0.a,
-            kind: event.n0.b,
-            last: event.n6.h,
+            number: event.words[0],
+            kind: event.words[1],
+            last: event.words[WORDS - 1],
             tails: event.detail.len() + event.payload.len(),
             at: event.rest0,
         }
