@@ -97,6 +97,8 @@ interface i {
   resource sink { put: func(lines: stream<line>, parts: stream<part>) -> u64; }
   sum: async func(by: u8, numbers: stream<u64>, until: future<string>) -> result<u64, string>;
   given: func(sinks: list<sink>, names: stream<list<u8>>);
+  ticks: func(until: future, stops: stream) -> stream;
+  later: func() -> future;
 }
 world w { export i; }";
     std::fs::write(&wit, text).expect("the folder can be written");

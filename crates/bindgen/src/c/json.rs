@@ -320,8 +320,17 @@ fn declare(ty: &str, name: &str) -> String {
 // ---- Methods
 
 /// A stream's records, whatever they are, for the table.
-fn element(plan: &Plan<'_>, form: Form, name: &str, out: &mut Source) {
+fn element(plan: &Plan<'_>, form: Option<Form>, name: &str, out: &mut Source) {
     let shapes = &plan.shapes;
+    let Some(form) = form else {
+        out.line(&format!(
+            "static inline bool {name}_element_is(const uint8_t *base, const void *place, const json_t *json) {{"
+        ));
+        out.line("  return base && place && json_is_null(json);");
+        out.line("}");
+        out.blank();
+        return;
+    };
     let flat = shapes.flat(form);
     let view = access::view(shapes, form, "(*record)").replace("&(*record)", "record");
     out.line(&format!(
@@ -336,29 +345,29 @@ fn element(plan: &Plan<'_>, form: Form, name: &str, out: &mut Source) {
 /// All is sent before the call: a scenario has no more than there is room for. What the call does not take is gone with the client.
 fn sent_up(plan: &Plan<'_>, up: &Upstream, out: &mut Source) {
     let (name, shapes) = (&up.name, &plan.shapes);
-    let by = if shapes.is_struct(up.element) {
-        "&"
-    } else {
-        ""
+    let declared = |out: &mut Source, json: &str| {
+        let Some(form) = up.element else {
+            return String::new();
+        };
+        out.line(&format!("    {} element;", shapes.input(form)));
+        out.line(&format!("    {}", fill(shapes, form, json, "element")));
+        let by = if shapes.is_struct(form) { "&" } else { "" };
+        format!("{by}element, ")
     };
-    let declared = format!("{} element;", shapes.input(up.element));
-    let filled = |json: &str| fill(shapes, up.element, json, "element");
     out.line(&format!(
         "static inline void {name}_fill(const json_t *json, {name} *stream) {{"
     ));
     if up.is_future {
         out.line("  const json_t *value = json_object_get(json, \"some\");");
         out.line("  if (value) {");
-        out.line(&format!("    {declared}"));
-        out.line(&format!("    {}", filled("value")));
-        out.line(&format!("    {name}_set(stream, {by}element, NULL);"));
+        let element = declared(out, "value");
+        out.line(&format!("    {name}_set(stream, {element}NULL);"));
         out.line("  }");
     } else {
         out.line("  size_t index;");
         out.line("  for (index = 0; index < item_count(json); index++) {");
-        out.line(&format!("    {declared}"));
-        out.line(&format!("    {}", filled("item_at(json, index)")));
-        out.line(&format!("    {name}_send(stream, {by}element, 0, NULL);"));
+        let element = declared(out, "item_at(json, index)");
+        out.line(&format!("    {name}_send(stream, {element}0, NULL);"));
         out.line("  }");
         out.line(&format!("  {name}_end(stream, NULL);"));
     }

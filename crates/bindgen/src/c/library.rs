@@ -203,7 +203,7 @@ static inline uint32_t @take@(tw_reply *reply, tw_held held, @name@ *resource, t
     }
     for stream in &plan.streams {
         let client = &plan.fixed.client;
-        let element = plan.shapes.flat(stream.element);
+        let element = stream.element.map_or("void", |form| plan.shapes.flat(form));
         let template = if stream.is_future { FUTURE } else { STREAM };
         out.template(
             template,

@@ -71,7 +71,8 @@ pub(super) struct Resource {
 
 /// One per type of element.
 pub(super) struct Stream {
-    pub(super) element: Form,
+    /// `None`: it carries nothing but that it comes, a `void` in C.
+    pub(super) element: Option<Form>,
     /// `search_match_stream`: the functions add `_acquire` and so on.
     pub(super) name: String,
     pub(super) batch: String,
@@ -145,7 +146,9 @@ impl<'a> Plan<'a> {
                 goes_in: true,
                 ..Usage::default()
             };
-            mark(&mut shapes, up.element, goes_in);
+            if let Some(form) = up.element {
+                mark(&mut shapes, form, goes_in);
+            }
         }
         for call in &asked {
             mark_asked(&mut shapes, call);
@@ -190,7 +193,7 @@ impl<'a> Plan<'a> {
         let host = name_host(package, asked, &mut names);
         name_shapes(&mut shapes, &mut names, false);
         for stream in &mut streams {
-            let stem = shapes.stem(stream.element);
+            let stem = shapes.stem_of(stream.element);
             if stream.is_future {
                 stream.name = names.claim(&format!("{stem}_future"));
                 for function in ["wait", "close"] {
@@ -483,18 +486,7 @@ fn stream(
     is_future: bool,
 ) -> Result<usize, Refused> {
     let position: &Position = &function.position;
-    let Some(ty) = element else {
-        return Err(Refused {
-            position: position.clone(),
-            construct: format!(
-                "type `{}` in `{}`",
-                if is_future { "future" } else { "stream" },
-                function.full_name
-            ),
-            reason: "without elements it has no form in C yet; give it an element".to_owned(),
-        });
-    };
-    let form = collector.form(ty, position)?;
+    let form = element.map(|ty| collector.form(ty, position)).transpose()?;
     if let Some(index) = streams
         .iter()
         .position(|stream| stream.element == form && stream.is_future == is_future)
@@ -506,7 +498,7 @@ fn stream(
         name: String::new(),
         batch: String::new(),
         at: String::new(),
-        size: ty.size,
+        size: element.map_or(0, |ty| ty.size),
         is_future,
     });
     Ok(streams.len() - 1)
@@ -569,7 +561,11 @@ fn mark_call(shapes: &mut Shapes, call: &Call<'_>, streams: &[Stream]) {
     }
     match call.ok {
         Outcome::Value(form) => mark(shapes, form, checked),
-        Outcome::Stream(index) => mark(shapes, streams[index].element, comes_out),
+        Outcome::Stream(index) => {
+            if let Some(form) = streams[index].element {
+                mark(shapes, form, comes_out);
+            }
+        }
         Outcome::Nothing | Outcome::Own(_) => {}
     }
     if let Some(form) = call.error {

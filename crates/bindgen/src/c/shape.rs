@@ -304,6 +304,11 @@ impl Shapes {
     }
 
     /// Part of a name: `option_list_u8`.
+    /// Of a stream's element, if it has one.
+    pub(super) fn stem_of(&self, form: Option<Form>) -> &str {
+        form.map_or("void", |form| self.stem(form))
+    }
+
     pub(super) fn stem(&self, form: Form) -> &str {
         match form {
             Form::Scalar(scalar) => scalar.wit(),

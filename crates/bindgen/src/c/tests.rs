@@ -175,17 +175,6 @@ fn names_that_clash_are_told_apart_and_stay_so() {
 }
 
 #[test]
-fn a_future_without_a_value_is_refused_where_it_stands() {
-    let mut builder = Builder::new("bad");
-    let future = builder.ty(TypeKind::Future(None));
-    builder.function("later", vec![], Some(future));
-    assert_eq!(
-        builder.refusal(),
-        (100, "type `future` in `bad.later`".to_owned())
-    );
-}
-
-#[test]
 fn a_borrow_or_a_stream_inside_a_record_is_refused() {
     let mut builder = Builder::new("bad");
     builder.0.resources.push(Resource {
@@ -206,14 +195,25 @@ fn a_borrow_or_a_stream_inside_a_record_is_refused() {
 }
 
 #[test]
-fn a_stream_without_elements_is_refused() {
-    let mut builder = Builder::new("bad");
+fn a_stream_or_a_future_without_elements_is_of_void() {
+    let mut builder = Builder::new("tick");
     let stream = builder.ty(TypeKind::Stream(None));
-    builder.function("ticks", vec![], Some(stream));
-    assert_eq!(
-        builder.refusal(),
-        (100, "type `stream` in `bad.ticks`".to_owned())
+    let future = builder.ty(TypeKind::Future(None));
+    builder.function(
+        "ticks",
+        vec![("until", future.clone())],
+        Some(stream.clone()),
     );
+    builder.function("later", vec![("stops", stream)], Some(future));
+    let header = builder.header();
+    let words = header.split_whitespace().collect::<Vec<_>>().join(" ");
+    let contains = |wanted: &str| assert!(words.contains(wanted), "{wanted} in {words}");
+    contains("const void *tick_void_batch_at(const tick_void_batch *batch, uint32_t index)");
+    contains(
+        "tick_void_future_wait(const tick_void_future *future, uint64_t deadline_ns, tw_batch *batch, const void **value, ",
+    );
+    contains("tick_void_upstream_send(const tick_void_upstream *stream, uint64_t deadline_ns, ");
+    contains("tick_void_upfuture_set(const tick_void_upfuture *future, tw_error *error)");
 }
 
 #[test]
@@ -298,15 +298,4 @@ fn a_stream_that_is_a_parameter_has_a_writer() {
     contains("tw_upstream_open(&client->tw, UP_METHOD_TAKE, 1, &stream->tw, error)");
     contains("tw_put_handle(writer, root + 4, 1, until->tw.reader);");
     contains("lines->tw.reader = 0;");
-}
-
-#[test]
-fn a_stream_without_elements_is_refused_as_a_parameter() {
-    let mut builder = Builder::new("bad");
-    let stream = builder.ty(TypeKind::Stream(None));
-    builder.function("take", vec![("ticks", stream)], None);
-    assert_eq!(
-        builder.refusal(),
-        (100, "type `stream` in `bad.take`".to_owned())
-    );
 }

@@ -13,7 +13,8 @@ use crate::model::{Function, Package, Type, TypeKind};
 
 /// One per type of element.
 pub(super) struct Upstream {
-    pub(super) element: Form,
+    /// `None`: it carries nothing but that it comes.
+    pub(super) element: Option<Form>,
     /// `search_match_upstream`: the functions add `_send` and so on.
     pub(super) name: String,
     /// It has one element: a future.
@@ -35,15 +36,10 @@ pub(super) fn passed(
         TypeKind::Future(element) => (element, true),
         _ => return Ok(None),
     };
-    let Some(element) = element else {
-        let what = if is_future { "future" } else { "stream" };
-        return Err(Refused {
-            position: function.position.clone(),
-            construct: format!("type `{what}` in `{}`", function.full_name),
-            reason: "without elements it has no form in C yet; give it an element".to_owned(),
-        });
-    };
-    let form = collector.form(element, &function.position)?;
+    let form = element
+        .as_ref()
+        .map(|ty| collector.form(ty, &function.position))
+        .transpose()?;
     let texts = Texts {
         types: &package.types,
         resources: &package.resources,
@@ -54,8 +50,12 @@ pub(super) fn passed(
             element: form,
             name: String::new(),
             is_future,
-            size: element.size,
-            hash: of_text(&texts.of_type(element)),
+            size: element.as_ref().map_or(0, |ty| ty.size),
+            hash: of_text(
+                &element
+                    .as_ref()
+                    .map_or("_".to_owned(), |ty| texts.of_type(ty)),
+            ),
         });
         all.len() - 1
     });
@@ -69,7 +69,7 @@ pub(super) fn passed(
 pub(super) fn name(all: &mut [Upstream], shapes: &Shapes, names: &mut Names) {
     for up in all {
         let what = if up.is_future { "upfuture" } else { "upstream" };
-        up.name = names.claim(&format!("{}_{what}", shapes.stem(up.element)));
+        up.name = names.claim(&format!("{}_{what}", shapes.stem_of(up.element)));
         let functions: &[&str] = match up.is_future {
             true => &["set", "close"],
             false => &["send", "end", "arm", "close"],
@@ -91,25 +91,12 @@ pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {
             true => (FUTURE, "set"),
             false => (STREAM, "send"),
         };
-        let (ty, place) = match plan.shapes.is_struct(up.element) {
-            true => (
-                format!("const {} *", plan.shapes.input(up.element)),
-                "*element",
-            ),
-            false => (format!("{} ", plan.shapes.input(up.element)), "element"),
-        };
-        let put = write::put(&plan.shapes, up.element, "root", place);
-        let put = match plan.shapes.is_struct(up.element) {
-            true => format!(
-                "if (element) {{\n    {put}\n  }} else {{\n    writer->status = TW_ARGUMENT;\n  }}"
-            ),
-            false => put,
-        };
+        let (parameter, put) = element(&plan.shapes, up.element);
         let begin = format!("tw_writer_begin(writer, {}, 0, {})", hash(up.hash), up.size);
         let words = [
             ("name", up.name.as_str()),
             ("client", &plan.fixed.client),
-            ("element", &ty),
+            ("element", &parameter),
             ("begin", &begin),
             ("put", &put),
             ("word", word),
@@ -135,6 +122,23 @@ pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {
     }
 }
 
+/// Of what is sent: "uint64_t element, ", and C that writes it.
+fn element(shapes: &Shapes, form: Option<Form>) -> (String, String) {
+    let Some(form) = form else {
+        return (String::new(), "(void)root;".to_owned());
+    };
+    let ty = shapes.input(form);
+    if !shapes.is_struct(form) {
+        let put = write::put(shapes, form, "root", "element");
+        return (format!("{ty} element, "), put);
+    }
+    let put = write::put(shapes, form, "root", "*element");
+    let put = format!(
+        "if (element) {{\n    {put}\n  }} else {{\n    writer->status = TW_ARGUMENT;\n  }}"
+    );
+    (format!("const {ty} *element, "), put)
+}
+
 const OPEN: &str = "\
 /* Makes `@parameter@` of `@call@`: write it before the call, or from another thread, or between the turns of a loop. */
 static inline uint32_t @open@(const @client@ *client, @name@ *stream, tw_error *error) {
@@ -148,7 +152,7 @@ typedef struct @name@ {
 } @name@;
 
 /* Says what it is, once; never waits. TW_CLOSED: the service does not wait for it any more. */
-static inline uint32_t @name@_set(const @name@ *future, @element@element, tw_error *error) {
+static inline uint32_t @name@_set(const @name@ *future, @element@tw_error *error) {
   tw_writer state;
   tw_writer *writer = &state;
   uint32_t root = @begin@;
@@ -174,7 +178,7 @@ typedef struct @name@ {
 } @name@;
 
 /* Sends one element, and waits for room: see stream_send in thalweg.h. TW_CLOSED: the service reads no more. */
-static inline uint32_t @name@_send(const @name@ *stream, @element@element, uint64_t deadline_ns, tw_error *error) {
+static inline uint32_t @name@_send(const @name@ *stream, @element@uint64_t deadline_ns, tw_error *error) {
   tw_writer state;
   tw_writer *writer = &state;
   uint32_t root = @begin@;
