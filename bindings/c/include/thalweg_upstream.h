@@ -28,14 +28,14 @@ static inline uint32_t tw_upstream_open(const tw_client *client, uint32_t method
 /* Ends the element's message, sends it, and frees it. */
 static inline uint32_t tw_upstream_send(const tw_upstream *stream, tw_writer *writer,
                                         uint64_t deadline_ns, tw_error *error) {
+  const tw_table *table = stream->table;
   uint32_t code = tw_writer_end(writer);
   if (code == TW_OVERLOADED) {
     tw_fail(error, code, "no memory for the element");
   } else if (code != TW_OK) {
     tw_fail(error, code, "a null pointer, or an element of more than 2 GiB");
   } else {
-    code = stream->table->stream_send(stream->writer, writer->data, writer->size, deadline_ns,
-                                      error);
+    code = table->stream_send(stream->writer, writer->data, writer->size, deadline_ns, error);
   }
   tw_writer_free(writer);
   return code;

@@ -82,7 +82,7 @@ impl<T> Drop for UpstreamWriter<T> {
 /// use thalweg_port::Upstream;
 ///
 /// let (writer, mut numbers) = Upstream::<u64>::pair()?;
-/// writer.send(&7)?;
+/// writer.send(&7u64)?;
 /// writer.end()?;
 /// assert_eq!(numbers.next(), Some(Ok(7)));
 /// assert_eq!(numbers.next(), None);
