@@ -465,6 +465,9 @@ impl Parcel {
                 drop(Completed(self));
                 return false;
             }
+            if state.stopped.is_some() {
+                core.instance.one_was_stopped();
+            }
             ending.handle = core.handle();
             ending.kind = Kind::CallEnded;
             ending.token = state.token;

@@ -8,9 +8,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
-use thalweg_queue::clock;
 use thalweg_queue::quiet::lock;
-use thalweg_runtime::{Handle, Run, wait};
+use thalweg_runtime::{Handle, Run};
 
 use crate::call::{Call, CallCore, CallRef, To, is_past};
 use crate::code::{self, Code, Failure};
@@ -22,6 +21,7 @@ use crate::life::Life;
 use crate::nested::caught;
 use crate::own::{Places, Roll};
 use crate::parcel::{Ending, Parcel, close_unread};
+use crate::pace::Pace;
 use crate::resource::Value;
 use crate::service::{Bounds, Dispatch, Package, Service};
 use crate::stream::{AllBooks, Ends};
@@ -29,8 +29,6 @@ use crate::weight::Weight;
 
 /// Calls in a turn, so that a flood does not starve the other actors of a worker.
 const CALLS_A_TURN: usize = 64;
-/// And nanoseconds, where others wait: a time slice of the runtime.
-const SLICE_NS: u64 = 100_000;
 /// Calls whose memory is kept for the next ones.
 const MOST_SPARE: usize = 1024;
 
@@ -85,6 +83,8 @@ pub struct Instance {
     /// All places for calls that are its own.
     calls: Mutex<Places<Weak<CallCore>>>,
     mailbox: Apart<Mutex<Mailbox>>,
+    /// Something that has ended may be in it.
+    has_stopped: AtomicBool,
     /// Of the arguments in it, and of those that a turn took out and has not served.
     waiting: Weight,
     /// Of calls that ended, for the next ones.
@@ -121,6 +121,7 @@ impl Instance {
             books: AllBooks::default(),
             calls: Mutex::default(),
             mailbox: Apart::default(),
+            has_stopped: AtomicBool::new(false),
             waiting: Weight::default(),
             spare: Apart::default(),
             seat: Apart(Mutex::new(Seat {
@@ -237,29 +238,61 @@ impl Instance {
 
     fn post(self: &Arc<Self>, parcel: Parcel) -> Result<(), Failure> {
         let Bounds { calls, bytes } = self.package.bounds;
-        if !self.waiting.admit(&parcel.data, bytes) {
+        let fits = || self.waiting.admit(&parcel.data, bytes);
+        if !(fits() || self.sweep() && fits()) {
             parcel.call().core.withdraw();
             let why = format!("more than {bytes} bytes of arguments would wait for the service");
             return Err(Code::Overloaded.because(why));
         }
-        let (refused, idle) = {
+        let put = |parcel| {
             let mut mailbox = lock(&self.mailbox.0);
-            if mailbox.calls.len() < calls as usize {
-                mailbox.calls.push_back(parcel);
-                (None, mailbox.is_to_be_scheduled())
-            } else {
-                (Some(parcel), false)
+            if mailbox.calls.len() >= calls as usize {
+                return Err(parcel);
             }
+            mailbox.calls.push_back(parcel);
+            Ok(mailbox.is_to_be_scheduled())
         };
-        if let Some(parcel) = refused {
-            self.waiting.remove(&parcel.data);
-            parcel.call().core.withdraw();
-            return Err(Code::Overloaded.because(format!("{calls} calls wait for the service")));
-        }
-        if idle {
-            self.schedule();
+        let done = put(parcel).or_else(|parcel| match self.sweep() {
+            true => put(parcel),
+            false => Err(parcel),
+        });
+        match done {
+            Ok(true) => self.schedule(),
+            Ok(false) => {}
+            Err(parcel) => {
+                self.waiting.remove(&parcel.data);
+                parcel.call().core.withdraw();
+                return Err(Code::Overloaded.because(format!("{calls} calls wait for the service")));
+            }
         }
         Ok(())
+    }
+
+    /// A call was stopped, perhaps one that waits in the mailbox.
+    pub(crate) fn one_was_stopped(&self) {
+        self.has_stopped.store(true, Ordering::Release);
+    }
+
+    /// Takes out of the mailbox what has ended there, where something may have: it waits for nothing, and others want its place. Whether it was worth it.
+    #[cold]
+    fn sweep(&self) -> bool {
+        if !self.has_stopped.swap(false, Ordering::AcqRel) {
+            return false;
+        }
+        let ended: Vec<Parcel> = {
+            let mut mailbox = lock(&self.mailbox.0);
+            let calls = std::mem::take(&mut mailbox.calls);
+            let (ended, live) = calls
+                .into_iter()
+                .partition(|parcel| parcel.call().core.has_ended());
+            mailbox.calls = live;
+            VecDeque::into(ended)
+        };
+        // Without the lock: it closes what it holds.
+        for parcel in &ended {
+            self.waiting.remove(&parcel.data);
+        }
+        !ended.is_empty()
     }
 
     /// Has a resource dropped, in a turn.
@@ -425,43 +458,6 @@ impl Instance {
 fn drop_quietly<T>(value: T) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
         std::mem::forget(payload);
-    }
-}
-
-/// When a turn has lasted so long that others are to run. A look at the clock costs as much as an eighth of a call: where the calls are fast there is one for each
-/// eight.
-struct Pace {
-    /// 0: there was no look yet.
-    since: u64,
-    gap: u32,
-    left: u32,
-}
-
-impl Pace {
-    fn new() -> Self {
-        // The most turns have one call, and look at no clock.
-        Self {
-            since: 0,
-            gap: 1,
-            left: 2,
-        }
-    }
-
-    fn call_was_served(&mut self) {
-        self.left -= 1;
-        if self.left > 0 {
-            return;
-        }
-        let now = clock::now();
-        if self.since == 0 {
-            self.since = now;
-        } else if now.saturating_sub(self.since) < SLICE_NS {
-            self.gap = (self.gap * 2).min(8);
-        } else {
-            wait::yield_now();
-            (self.since, self.gap) = (clock::now(), 1);
-        }
-        self.left = self.gap;
     }
 }
 

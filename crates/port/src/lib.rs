@@ -36,6 +36,7 @@ mod models;
 mod nested;
 mod notice;
 mod own;
+mod pace;
 mod parcel;
 mod pending;
 mod resource;

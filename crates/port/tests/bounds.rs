@@ -35,8 +35,8 @@ const fn method(name: &'static str, is_idempotent: bool) -> Method {
     }
 }
 
-/// Serves nothing until it may.
-struct Slow(Arc<AtomicBool>);
+/// Serves nothing until it may, and says that it has begun.
+struct Slow(Arc<AtomicBool>, Arc<AtomicBool>);
 
 impl Service for Slow {
     const PACKAGE: &'static Package = &Package {
@@ -57,6 +57,7 @@ impl Service for Slow {
     };
 
     fn dispatch(&mut self, incoming: Incoming) {
+        self.1.store(true, Ordering::Release);
         while !self.0.load(Ordering::Acquire) {
             std::thread::yield_now();
         }
@@ -73,6 +74,7 @@ struct Host {
     instance: Arc<Instance>,
     port: Arc<Port>,
     open: Arc<AtomicBool>,
+    begun: Arc<AtomicBool>,
 }
 
 fn encoded(size: usize) -> Vec<u8> {
@@ -84,11 +86,14 @@ impl Host {
     fn new(open: bool) -> Self {
         let open = Arc::new(AtomicBool::new(open));
         let its = Arc::clone(&open);
-        let make = move || Slow(Arc::clone(&its));
+        let begun = Arc::new(AtomicBool::new(false));
+        let tells = Arc::clone(&begun);
+        let make = move || Slow(Arc::clone(&its), Arc::clone(&tells));
         Self {
             instance: Instance::open(make, Instance::runtime().unwrap()),
             port: Port::open(64).unwrap(),
             open,
+            begun,
         }
     }
 
@@ -195,7 +200,7 @@ fn results_that_nobody_reaps_stop_the_next_call() {
 #[test]
 fn another_try_follows_the_method() {
     let open = Arc::new(AtomicBool::new(true));
-    let client = Client::start(move || Slow(Arc::clone(&open))).unwrap();
+    let client = Client::start(move || Slow(Arc::clone(&open), Arc::default())).unwrap();
     let host = Host::new(true);
     let none = encoded(0);
     for (method, code, retryable) in [
@@ -217,5 +222,39 @@ fn another_try_follows_the_method() {
         host.port.wait(u64::MAX).unwrap();
         let ended = host.port.reap().unwrap().next().unwrap();
         assert_eq!((ended.code, ended.retryable()), (code, retryable));
+    }
+}
+
+fn cancel(call: u64) {
+    match thalweg_port::find(call) {
+        Ok(thalweg_port::Object::Call(call)) => call.cancel(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_call_that_ends_before_it_begins_gives_its_place_and_its_bytes_back_at_once() {
+    let host = Host::new(false);
+    host.submit(&encoded(1)).unwrap();
+    // From now on what is submitted stays in the mailbox.
+    while !host.begun.load(Ordering::Acquire) {
+        std::thread::yield_now();
+    }
+    for size in [1, MIB] {
+        let args = encoded(size);
+        let mut calls = Vec::new();
+        while let Ok(call) = host.submit(&args) {
+            calls.push(call);
+        }
+        assert_eq!(host.submit(&args), Err(Code::Overloaded));
+        for _ in 0..3 {
+            cancel(calls.pop().unwrap());
+            // The port's place.
+            assert_eq!(host.port.reap().unwrap().count(), 1);
+            calls.push(host.submit(&args).unwrap());
+            assert_eq!(host.submit(&args), Err(Code::Overloaded));
+        }
+        calls.into_iter().for_each(cancel);
+        assert!(host.port.reap().unwrap().count() > 0);
     }
 }
