@@ -5847,6 +5847,15 @@ impl ConformanceClient {
         }
     }
 
+    /// The same instance; the calls are nobody's part. Those of others, made by a service while it works for a call, end by that
+    /// call's deadline and with it.
+    #[must_use]
+    pub fn detached(&self) -> Self {
+        Self {
+            client: self.client.detached(),
+        }
+    }
+
     /// WIT's `conformance.echo-bool`.
     pub fn echo_bool(&self, value: bool) -> port::Pending<bool, port::NoError> {
         self.client
@@ -6572,18 +6581,27 @@ impl ConformanceClient {
 pub struct CounterClient {
     own: port::Own,
     timeout: Option<std::time::Duration>,
+    detached: bool,
 }
 
 impl CounterClient {
     fn new(own: port::Own) -> Self {
-        Self { own, timeout: None }
+        Self {
+            own,
+            timeout: None,
+            detached: false,
+        }
     }
 
     fn client(&self) -> port::Client {
-        let client = self.own.client();
-        match self.timeout {
-            Some(timeout) => client.with_timeout(timeout),
-            None => client,
+        let client = match self.timeout {
+            Some(timeout) => self.own.client().with_timeout(timeout),
+            None => self.own.client(),
+        };
+        if self.detached {
+            client.detached()
+        } else {
+            client
         }
     }
 
@@ -6591,6 +6609,13 @@ impl CounterClient {
     #[must_use]
     pub fn with_timeout(mut self, timeout: std::time::Duration) -> Self {
         self.timeout = Some(timeout);
+        self
+    }
+
+    /// From now on its calls are nobody's part, also where a service makes them while it works for a call.
+    #[must_use]
+    pub fn detached(mut self) -> Self {
+        self.detached = true;
         self
     }
 
@@ -6642,18 +6667,27 @@ impl port::ResourceClient for CounterClient {
 pub struct EvenClient {
     own: port::Own,
     timeout: Option<std::time::Duration>,
+    detached: bool,
 }
 
 impl EvenClient {
     fn new(own: port::Own) -> Self {
-        Self { own, timeout: None }
+        Self {
+            own,
+            timeout: None,
+            detached: false,
+        }
     }
 
     fn client(&self) -> port::Client {
-        let client = self.own.client();
-        match self.timeout {
-            Some(timeout) => client.with_timeout(timeout),
-            None => client,
+        let client = match self.timeout {
+            Some(timeout) => self.own.client().with_timeout(timeout),
+            None => self.own.client(),
+        };
+        if self.detached {
+            client.detached()
+        } else {
+            client
         }
     }
 
@@ -6661,6 +6695,13 @@ impl EvenClient {
     #[must_use]
     pub fn with_timeout(mut self, timeout: std::time::Duration) -> Self {
         self.timeout = Some(timeout);
+        self
+    }
+
+    /// From now on its calls are nobody's part, also where a service makes them while it works for a call.
+    #[must_use]
+    pub fn detached(mut self) -> Self {
+        self.detached = true;
         self
     }
 
@@ -6688,18 +6729,27 @@ impl port::ResourceClient for EvenClient {
 pub struct ScaleClient {
     own: port::Own,
     timeout: Option<std::time::Duration>,
+    detached: bool,
 }
 
 impl ScaleClient {
     fn new(own: port::Own) -> Self {
-        Self { own, timeout: None }
+        Self {
+            own,
+            timeout: None,
+            detached: false,
+        }
     }
 
     fn client(&self) -> port::Client {
-        let client = self.own.client();
-        match self.timeout {
-            Some(timeout) => client.with_timeout(timeout),
-            None => client,
+        let client = match self.timeout {
+            Some(timeout) => self.own.client().with_timeout(timeout),
+            None => self.own.client(),
+        };
+        if self.detached {
+            client.detached()
+        } else {
+            client
         }
     }
 
@@ -6707,6 +6757,13 @@ impl ScaleClient {
     #[must_use]
     pub fn with_timeout(mut self, timeout: std::time::Duration) -> Self {
         self.timeout = Some(timeout);
+        self
+    }
+
+    /// From now on its calls are nobody's part, also where a service makes them while it works for a call.
+    #[must_use]
+    pub fn detached(mut self) -> Self {
+        self.detached = true;
         self
     }
 

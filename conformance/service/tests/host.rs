@@ -1,12 +1,13 @@
 //! A host in Rust, through generated code: what the service asks, and what it is told.
 
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{self, Sender};
 use std::time::Duration;
 
 use thalweg::runtime::wait;
 use thalweg::{Call, CallError, Code};
 use thalweg_conformance::Echo;
-use thalweg_conformance::conformance::{ConformanceClient, Oracle};
+use thalweg_conformance::conformance::{ConformanceClient, CounterClient, Oracle};
 
 /// Nods of all hosts.
 static NODS: AtomicU32 = AtomicU32::new(0);
@@ -83,4 +84,50 @@ fn without_a_host_the_service_is_told_that_there_is_none() {
     let client = ConformanceClient::start(Echo::default).expect("the runtime starts");
     let closed = Err(CallError::Service(Code::Closed as u32));
     assert_eq!(client.ask(2).wait(), closed);
+}
+
+/// Calls another client once it was told to stop: as a part of what it was asked for, and as nobody's.
+struct Late {
+    of: ConformanceClient,
+    counters: Option<[CounterClient; 2]>,
+    tells: Sender<[bool; 4]>,
+}
+
+impl Oracle for Late {
+    fn look_up(&mut self, call: &Call, _: u64) -> Result<String, u64> {
+        while call.check().is_ok() {
+            wait::yield_now();
+        }
+        let [part, apart] = self.counters.take().expect("it is asked once");
+        let went_well = [
+            self.of.echo_u8(1).wait().is_ok(),
+            self.of.detached().echo_u8(1).wait().is_ok(),
+            part.add(1).wait().is_ok(),
+            apart.detached().add(1).wait().is_ok(),
+        ];
+        let _ = self.tells.send(went_well);
+        Err(0)
+    }
+
+    fn tell(&mut self, _: &Call, _: Vec<String>, _: Option<u32>) -> u64 {
+        0
+    }
+
+    fn nod(&mut self, _: &Call) {}
+}
+
+#[test]
+fn calls_of_a_detached_client_are_nobodys_part() {
+    let of = ConformanceClient::start(Echo::default).expect("the runtime starts");
+    let (tells, told) = mpsc::channel();
+    let asking = ConformanceClient::start_with_host(Echo::default, move || Late {
+        of: of.clone(),
+        counters: Some([1, 2].map(|start| of.counter(start).wait().expect("it is made"))),
+        tells: tells.clone(),
+    })
+    .expect("the runtime starts");
+    let hasty = asking.with_timeout(Duration::from_millis(20));
+    assert!(hasty.ask_later(1).wait().is_err());
+    let went_well = told.recv().expect("the host says how it went");
+    assert_eq!(went_well, [false, true, false, true]);
 }

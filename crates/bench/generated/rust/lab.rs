@@ -1576,6 +1576,15 @@ impl LabClient {
         }
     }
 
+    /// The same instance; the calls are nobody's part. Those of others, made by a service while it works for a call, end by that
+    /// call's deadline and with it.
+    #[must_use]
+    pub fn detached(&self) -> Self {
+        Self {
+            client: self.client.detached(),
+        }
+    }
+
     /// Does nothing; answered on the service's own actor.
     pub fn nop(&self) -> port::Pending<(), port::NoError> {
         self.client.call(0, &(), |reply| reply.value::<()>())

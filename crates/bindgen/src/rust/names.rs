@@ -43,8 +43,14 @@ const TYPES_IN_USE: &[&str] = &[
 const LOCALS: &[&str] = &["call", "incoming", "make"];
 
 /// Functions that a generated client has besides the interface's, and a resource's client besides the resource's.
-const CLIENT_FUNCTIONS: &[&str] = &["close", "start", "start_with_host", "with_timeout"];
-const RESOURCE_FUNCTIONS: &[&str] = &["client", "new", "with_timeout"];
+const CLIENT_FUNCTIONS: &[&str] = &[
+    "close",
+    "detached",
+    "start",
+    "start_with_host",
+    "with_timeout",
+];
+const RESOURCE_FUNCTIONS: &[&str] = &["client", "detached", "new", "with_timeout"];
 
 /// `search-error` as `search_error`; keywords escaped.
 pub fn snake(name: &str) -> String {

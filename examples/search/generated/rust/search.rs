@@ -920,6 +920,15 @@ impl SearchClient {
         }
     }
 
+    /// The same instance; the calls are nobody's part. Those of others, made by a service while it works for a call, end by that
+    /// call's deadline and with it.
+    #[must_use]
+    pub fn detached(&self) -> Self {
+        Self {
+            client: self.client.detached(),
+        }
+    }
+
     /// WIT's `search.[constructor]query`.
     pub fn query(
         &self,
@@ -963,18 +972,27 @@ impl SearchClient {
 pub struct QueryClient {
     own: port::Own,
     timeout: Option<std::time::Duration>,
+    detached: bool,
 }
 
 impl QueryClient {
     fn new(own: port::Own) -> Self {
-        Self { own, timeout: None }
+        Self {
+            own,
+            timeout: None,
+            detached: false,
+        }
     }
 
     fn client(&self) -> port::Client {
-        let client = self.own.client();
-        match self.timeout {
-            Some(timeout) => client.with_timeout(timeout),
-            None => client,
+        let client = match self.timeout {
+            Some(timeout) => self.own.client().with_timeout(timeout),
+            None => self.own.client(),
+        };
+        if self.detached {
+            client.detached()
+        } else {
+            client
         }
     }
 
@@ -982,6 +1000,13 @@ impl QueryClient {
     #[must_use]
     pub fn with_timeout(mut self, timeout: std::time::Duration) -> Self {
         self.timeout = Some(timeout);
+        self
+    }
+
+    /// From now on its calls are nobody's part, also where a service makes them while it works for a call.
+    #[must_use]
+    pub fn detached(mut self) -> Self {
+        self.detached = true;
         self
     }
 
