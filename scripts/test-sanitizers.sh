@@ -32,7 +32,7 @@ c_conformance=$target/conformance-c/sanitized
 if ! [ -x "$c_tests/files" ] || ! [ -x "$c_conformance" ]; then
   bindings/c/test.sh
 fi
-for program in calls hosts ports streams direct codec process; do
+for program in calls hosts ports streams direct subscribe codec process; do
   "$c_tests/$program" "$libraries/libthalweg_conformance.so"
 done
 "$c_tests/hostile" "$libraries/libthalweg_conformance.so" conformance/hostile.json

@@ -241,6 +241,12 @@ impl Runner {
             "waiting" => finish(step, method, c.waiting(), move |_, came| {
                 compare(step, method, came)
             }),
+            "shapes" => {
+                let count = u32::read(&step["params"][0]);
+                finish(step, method, c.shapes(count), move |_, stream| {
+                    read(step, stream)
+                })
+            }
             "looked-up" => finish(step, method, c.looked_up(number(0)), move |_, stream| {
                 read(step, stream)
             }),
