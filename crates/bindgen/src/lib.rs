@@ -1,11 +1,14 @@
-//! From WIT to typed code: `parse` fills [`model::Package`], one module per language writes it out.
+//! From WIT to typed code and schemas: `parse` fills [`model::Package`], one module per language writes it out.
 
 pub mod c;
+pub mod cddl;
 pub mod hash;
+pub mod json_schema;
 pub mod model;
 mod parse;
 pub mod python;
 pub mod rust;
+mod schema;
 
 pub use parse::parse;
 
@@ -34,6 +37,14 @@ pub const LANGUAGES: &[Language] = &[
     Language {
         name: "python",
         emit: python::emit,
+    },
+    Language {
+        name: "cddl",
+        emit: cddl::emit,
+    },
+    Language {
+        name: "json-schema",
+        emit: json_schema::emit,
     },
 ];
 
