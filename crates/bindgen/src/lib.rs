@@ -2,6 +2,7 @@
 
 pub mod c;
 pub mod cddl;
+mod from_code;
 pub mod hash;
 pub mod json_schema;
 pub mod model;
@@ -10,6 +11,7 @@ pub mod python;
 pub mod rust;
 mod schema;
 
+pub use from_code::{FromCode, code_of, from_code};
 pub use parse::parse;
 
 use std::fmt;

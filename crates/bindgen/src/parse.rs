@@ -26,7 +26,18 @@ use wit_parser::{InterfaceId, PackageId, Resolve, WorldItem, WorldKey};
 /// # Errors
 /// The first construct that is wrong, or that no generator can write. A file that cannot be read is named as such, at its first line.
 pub fn parse(path: &Path) -> Result<Package, Refused> {
-    let mut sources = Sources::read(path)?;
+    package_of(Sources::read(path)?)
+}
+
+/// Reads a package of one file that need not be there yet, with its policy file.
+///
+/// # Errors
+/// As [`parse`] has them.
+pub fn of_text(path: &Path, wit: &str, policy: &str) -> Result<Package, Refused> {
+    package_of(Sources::of_text(path, wit, policy))
+}
+
+fn package_of(mut sources: Sources) -> Result<Package, Refused> {
     let (resolve, id) = sources.resolve()?;
     let package = &resolve.packages[id];
     let Some(version) = &package.name.version else {

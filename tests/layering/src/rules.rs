@@ -16,6 +16,8 @@ use crate::graph::Graph;
 const LAYERS: &[(&str, &[&str])] = &[
     ("thalweg-queue", &[]),
     ("thalweg-wire", &[]),
+    // Marks without anything below them.
+    ("thalweg-macros", &[]),
     ("thalweg-runtime", &["thalweg-queue"]),
     ("thalweg-bindgen", &["thalweg-wire"]),
     (
@@ -39,6 +41,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "thalweg-runtime",
             "thalweg-wire",
             "thalweg-port",
+            "thalweg-macros",
         ],
     ),
     (

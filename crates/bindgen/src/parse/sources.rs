@@ -18,6 +18,8 @@ pub struct Sources {
     /// The package is one file, beside which others may stand.
     single: bool,
     texts: HashMap<PathBuf, String>,
+    /// The policy file's text, where it is not on disk.
+    policy: Option<String>,
     /// Knows in which file a span lies, once everything is resolved.
     spans: SourceMap,
 }
@@ -31,6 +33,7 @@ impl Sources {
             folder: path.parent().unwrap_or(Path::new("")).to_owned(),
             single: !path.is_dir(),
             texts: HashMap::new(),
+            policy: None,
             spans: SourceMap::new(),
         };
         if !sources.single {
@@ -62,6 +65,19 @@ impl Sources {
             sources.texts.insert(file.clone(), text);
         }
         Ok(sources)
+    }
+
+    /// One file and its policy file, neither of them on disk.
+    pub fn of_text(path: &Path, wit: &str, policy: &str) -> Self {
+        Sources {
+            main: vec![path.to_owned()],
+            deps: Vec::new(),
+            folder: path.parent().unwrap_or(Path::new("")).to_owned(),
+            single: true,
+            texts: HashMap::from([(path.to_owned(), wit.to_owned())]),
+            policy: Some(policy.to_owned()),
+            spans: SourceMap::new(),
+        }
     }
 
     /// Has `wit-parser` read all of it.
@@ -169,6 +185,9 @@ impl Sources {
     /// The policy file of the package `name`, if there is one, with its text.
     pub fn policy(&self, name: &str) -> Result<Option<(PathBuf, String)>, Refused> {
         let own = format!("{name}.thalweg.toml");
+        if let Some(text) = &self.policy {
+            return Ok(Some((self.folder.join(own), text.clone())));
+        }
         for entry in entries(&self.folder)? {
             let file_name = entry
                 .file_name()

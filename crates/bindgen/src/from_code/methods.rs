@@ -1,0 +1,284 @@
+//! Functions of a service or a resource.
+
+use super::model::{Function, Kind, Named, Out, Param, Type};
+use super::read::Source;
+use super::types::last;
+use crate::Refused;
+use syn::spanned::Spanned;
+use syn::{FnArg, GenericArgument, Pat, ReturnType};
+
+/// The options of `#[thalweg::method]`, and of `#[thalweg::service]` besides its package.
+const OPTIONS: &[&str] = &["capacity", "idempotent", "policy"];
+
+impl Source<'_> {
+    /// A function of the trait, or with `resource` one of that resource.
+    pub fn function(
+        &self,
+        attributes: &[syn::Attribute],
+        signature: &syn::Signature,
+        resource: Option<&str>,
+    ) -> Result<Function, Refused> {
+        let ident = signature.ident.to_string();
+        let refuse =
+            |span, reason: &str| Err(self.refused(span, format!("function `{ident}`"), reason));
+        self.no_generics(&signature.generics, &format!("function `{ident}`"))?;
+        let named = self.named(&signature.ident, attributes)?;
+        let mut options = Vec::new();
+        for attribute in attributes
+            .iter()
+            .filter(|attribute| self.is_mark(attribute, "method"))
+        {
+            for (key, value) in self.options(attribute)? {
+                if key == "inline" {
+                    return refuse(
+                        attribute.span(),
+                        "a function of code first cannot be `inline`: write the WIT by hand",
+                    );
+                }
+                if !OPTIONS.contains(&key.as_str()) {
+                    let reason = format!("`{key}` is no option; there are {}", OPTIONS.join(", "));
+                    return refuse(attribute.span(), &reason);
+                }
+                options.push((key, value));
+            }
+        }
+        let mut params = Vec::new();
+        let mut kind = if signature.ident == "new" {
+            Kind::Constructor
+        } else {
+            Kind::Static
+        };
+        for input in &signature.inputs {
+            match input {
+                FnArg::Receiver(receiver) => {
+                    let text = self.text(receiver.span());
+                    if text != "&self" {
+                        return refuse(
+                            receiver.span(),
+                            "calls share what they are made on: write `&self`, and what changes into a lock or an atomic",
+                        );
+                    }
+                    kind = Kind::Method;
+                }
+                FnArg::Typed(typed) => {
+                    let Pat::Ident(name) = &*typed.pat else {
+                        return refuse(
+                            typed.pat.span(),
+                            "a parameter is a name: take it apart inside",
+                        );
+                    };
+                    let param = self.param(&typed.ty)?;
+                    params.push((self.named(&name.ident, &[])?, param));
+                }
+            }
+        }
+        if kind != Kind::Method && resource.is_none() {
+            return refuse(
+                signature.ident.span(),
+                "a service is called on itself: write `&self`",
+            );
+        }
+        let is_async = signature.asyncness.is_some();
+        if kind == Kind::Constructor && is_async {
+            return refuse(
+                signature.ident.span(),
+                "WIT has no async constructor: write `fn`, or a static function of another name",
+            );
+        }
+        let (ok, error) = self.result(&signature.output, resource)?;
+        let makes_itself =
+            matches!((&ok, resource), (Some(Out::Own(made)), Some(own)) if made == own);
+        if kind == Kind::Constructor && !makes_itself {
+            return refuse(
+                signature.ident.span(),
+                "`new` makes the resource: write `-> Self` or `-> Result<Self, E>`",
+            );
+        }
+        Ok(Function {
+            named,
+            kind,
+            is_async,
+            params,
+            ok,
+            error,
+            options,
+        })
+    }
+
+    fn param(&self, ty: &syn::Type) -> Result<Param, Refused> {
+        if let syn::Type::Reference(reference) = ty {
+            let refuse = |reason: &str| {
+                let text = self.text(ty.span());
+                Err(self.refused(ty.span(), format!("type `{text}`"), reason))
+            };
+            if reference.mutability.is_some() {
+                return refuse("nothing comes back through a parameter: return it");
+            }
+            if reference.lifetime.is_some() {
+                return refuse(
+                    "what is borrowed is borrowed for the call alone: leave the lifetime out",
+                );
+            }
+            match &*reference.elem {
+                syn::Type::Slice(slice) => return Ok(Param::Slice(self.value(&slice.elem)?)),
+                syn::Type::Path(path) => {
+                    if let Some((name, arguments)) = last(&path.path)
+                        && arguments.is_empty()
+                    {
+                        match name.as_str() {
+                            "str" => return Ok(Param::Str),
+                            "Call" => return Ok(Param::Call),
+                            name if self.resources.contains(name) => {
+                                return Ok(Param::Borrow(name.to_owned()));
+                            }
+                            _ => {}
+                        }
+                    }
+                }
+                _ => {}
+            }
+            return refuse(
+                "of references a parameter has `&str`, `&[T]`, `&Call` and that of a resource: write the owned type",
+            );
+        }
+        if let syn::Type::Path(path) = ty
+            && let Some((name, arguments)) = last(&path.path)
+        {
+            if let ("Arc", [GenericArgument::Type(syn::Type::Path(inner))]) =
+                (name.as_str(), &arguments[..])
+                && let Some((inner, _)) = last(&inner.path)
+                && self.resources.contains(&inner)
+            {
+                return Ok(Param::Own(inner));
+            }
+            if arguments.is_empty() && self.resources.contains(&name) {
+                let text = self.text(ty.span());
+                let reason =
+                    "others may use it meanwhile: write `&R` to borrow it, or `Arc<R>` to take it";
+                return Err(self.refused(ty.span(), format!("type `{text}`"), reason));
+            }
+        }
+        Ok(Param::Value(self.value(ty)?))
+    }
+
+    #[allow(clippy::type_complexity, reason = "the two sides of a result")]
+    fn result(
+        &self,
+        output: &ReturnType,
+        resource: Option<&str>,
+    ) -> Result<(Option<Out>, Option<Option<Type>>), Refused> {
+        let ReturnType::Type(_, ty) = output else {
+            return Ok((None, None));
+        };
+        if let syn::Type::Path(path) = &**ty
+            && let Some((name, arguments)) = last(&path.path)
+            && let ("Result", [GenericArgument::Type(ok), GenericArgument::Type(error)]) =
+                (name.as_str(), &arguments[..])
+        {
+            let error = if is_unit(error) {
+                None
+            } else {
+                Some(self.value(error)?)
+            };
+            return Ok((self.out(ok, resource)?, Some(error)));
+        }
+        Ok((self.out(ty, resource)?, None))
+    }
+
+    fn out(&self, ty: &syn::Type, resource: Option<&str>) -> Result<Option<Out>, Refused> {
+        if is_unit(ty) {
+            return Ok(None);
+        }
+        if let Some(item) = item_of_iterator(ty) {
+            return Ok(Some(Out::Stream(self.value(item)?)));
+        }
+        if let syn::Type::Path(path) = ty
+            && let Some((name, arguments)) = last(&path.path)
+            && arguments.is_empty()
+        {
+            if name == "Self"
+                && let Some(own) = resource
+            {
+                return Ok(Some(Out::Own(own.to_owned())));
+            }
+            if self.resources.contains(&name) {
+                return Ok(Some(Out::Own(name)));
+            }
+        }
+        Ok(Some(Out::Value(self.value(ty)?)))
+    }
+
+    /// A name, which WIT has to be able to write.
+    pub fn named(
+        &self,
+        ident: &syn::Ident,
+        attributes: &[syn::Attribute],
+    ) -> Result<Named, Refused> {
+        if super::names::kebab(&ident.to_string()).is_none() {
+            let reason =
+                "each word of a name begins with a letter, and all are of ASCII: rename it";
+            return Err(self.refused(ident.span(), format!("name `{ident}`"), reason));
+        }
+        if let Some(cfg) = attributes
+            .iter()
+            .find(|attribute| attribute.path().is_ident("cfg"))
+        {
+            let reason = "the interface is the same in every build: take the `#[cfg]` away";
+            return Err(self.refused(cfg.span(), format!("name `{ident}`"), reason));
+        }
+        Ok(Named {
+            ident: ident.to_string(),
+            docs: docs(attributes),
+            position: self.position(ident.span()),
+        })
+    }
+}
+
+fn is_unit(ty: &syn::Type) -> bool {
+    matches!(ty, syn::Type::Tuple(items) if items.elems.is_empty())
+}
+
+/// `T` of `impl Iterator<Item = T> + Send` and of `Box<dyn Iterator<Item = T> + Send>`.
+fn item_of_iterator(ty: &syn::Type) -> Option<&syn::Type> {
+    let bounds = match ty {
+        syn::Type::ImplTrait(ty) => &ty.bounds,
+        syn::Type::Path(path) => match (last(&path.path)?.0.as_str(), &last(&path.path)?.1[..]) {
+            ("Box", [GenericArgument::Type(syn::Type::TraitObject(ty))]) => &ty.bounds,
+            _ => return None,
+        },
+        _ => return None,
+    };
+    bounds.iter().find_map(|bound| {
+        let syn::TypeParamBound::Trait(bound) = bound else {
+            return None;
+        };
+        match (last(&bound.path)?.0.as_str(), &last(&bound.path)?.1[..]) {
+            ("Iterator", [GenericArgument::AssocType(item)]) if item.ident == "Item" => {
+                Some(&item.ty)
+            }
+            _ => None,
+        }
+    })
+}
+
+/// The lines of `///`.
+fn docs(attributes: &[syn::Attribute]) -> Vec<String> {
+    let said = attributes
+        .iter()
+        .filter_map(|attribute| match &attribute.meta {
+            syn::Meta::NameValue(doc) if doc.path.is_ident("doc") => match &doc.value {
+                syn::Expr::Lit(syn::ExprLit {
+                    lit: syn::Lit::Str(text),
+                    ..
+                }) => Some(text.value()),
+                _ => None,
+            },
+            _ => None,
+        });
+    let line = |line: &str| line.strip_prefix(' ').unwrap_or(line).trim_end().to_owned();
+    said.flat_map(|text| match text.as_str() {
+        "" => vec![String::new()],
+        text => text.lines().map(line).collect(),
+    })
+    .collect()
+}

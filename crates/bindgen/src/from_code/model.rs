@@ -1,0 +1,104 @@
+//! What was read from a Rust file: names as the author wrote them.
+
+use crate::model::Position;
+
+/// The file.
+#[derive(Debug)]
+pub struct Api {
+    /// `thalweg:search@0.1.0`.
+    pub package: String,
+    /// `search` of it.
+    pub name: String,
+    /// The trait.
+    pub service: Named,
+    /// `calls` and `bytes`, as the policy file writes them.
+    pub bounds: Vec<(String, String)>,
+    pub functions: Vec<Function>,
+    pub values: Vec<Value>,
+    pub resources: Vec<Resource>,
+}
+
+/// A name with its documentation and place.
+#[derive(Clone, Debug)]
+pub struct Named {
+    pub ident: String,
+    pub docs: Vec<String>,
+    pub position: Position,
+}
+
+#[derive(Debug)]
+pub struct Value {
+    pub named: Named,
+    pub kind: ValueKind,
+}
+
+#[derive(Debug)]
+pub enum ValueKind {
+    Record(Vec<(Named, Type)>),
+    /// Cases with what each carries. Where none carries anything it is WIT's `enum`.
+    Enum(Vec<(Named, Vec<Type>)>),
+}
+
+#[derive(Debug)]
+pub struct Resource {
+    pub named: Named,
+    pub functions: Vec<Function>,
+}
+
+#[derive(Debug)]
+pub struct Function {
+    pub named: Named,
+    pub kind: Kind,
+    pub is_async: bool,
+    pub params: Vec<(Named, Param)>,
+    pub ok: Option<Out>,
+    /// `Some`: it returns a `Result`; the inner `None` is `()`.
+    pub error: Option<Option<Type>>,
+    /// Keys and values of the policy file.
+    pub options: Vec<(String, String)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Method,
+    Constructor,
+    Static,
+}
+
+/// How a parameter is passed.
+#[derive(Debug)]
+pub enum Param {
+    /// `&Call`: of Rust alone.
+    Call,
+    Value(Type),
+    Str,
+    Slice(Type),
+    /// `&R`.
+    Borrow(String),
+    /// `Arc<R>`.
+    Own(String),
+}
+
+/// What a function returns.
+#[derive(Debug)]
+pub enum Out {
+    Value(Type),
+    Own(String),
+    /// An iterator, sent item by item.
+    Stream(Type),
+}
+
+/// A type of a value.
+#[derive(Clone, Debug)]
+pub enum Type {
+    /// As WIT calls it; the same on both sides.
+    Plain(&'static str),
+    BoxedStr,
+    List(Box<Type>),
+    BoxedList(Box<Type>),
+    Array(Box<Type>, u32),
+    Option(Box<Type>),
+    Result(Option<Box<Type>>, Option<Box<Type>>),
+    Tuple(Vec<Type>),
+    Named(String),
+}

@@ -1,0 +1,115 @@
+//! Rust's names as WIT writes them.
+
+/// WIT's words, which need a `%` as names.
+const WORDS: &[&str] = &[
+    "as",
+    "async",
+    "bool",
+    "borrow",
+    "char",
+    "constructor",
+    "enum",
+    "export",
+    "f32",
+    "f64",
+    "flags",
+    "from",
+    "func",
+    "future",
+    "import",
+    "include",
+    "interface",
+    "list",
+    "map",
+    "option",
+    "own",
+    "package",
+    "record",
+    "resource",
+    "result",
+    "s16",
+    "s32",
+    "s64",
+    "s8",
+    "static",
+    "stream",
+    "string",
+    "tuple",
+    "type",
+    "u16",
+    "u32",
+    "u64",
+    "u8",
+    "use",
+    "variant",
+    "with",
+    "world",
+];
+
+/// `SearchError` and `search_error` as `search-error`. `None`: WIT cannot write it, since each word of a name begins with a letter of ASCII.
+pub fn kebab(ident: &str) -> Option<String> {
+    let ident = ident.strip_prefix("r#").unwrap_or(ident);
+    let letters: Vec<char> = ident.trim_matches('_').chars().collect();
+    let mut out = String::new();
+    for (at, &letter) in letters.iter().enumerate() {
+        let before = at.checked_sub(1).map(|at| letters[at]);
+        let begins = letter.is_ascii_uppercase()
+            && before.is_some_and(|before| {
+                let next_is_small = letters.get(at + 1).is_some_and(char::is_ascii_lowercase);
+                before != '_' && (!before.is_ascii_uppercase() || next_is_small)
+            });
+        if begins {
+            out.push('-');
+        }
+        out.push(if letter == '_' {
+            '-'
+        } else {
+            letter.to_ascii_lowercase()
+        });
+    }
+    let fits = |word: &str| {
+        word.starts_with(|first: char| first.is_ascii_lowercase())
+            && word
+                .chars()
+                .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
+    };
+    out.split('-').all(fits).then_some(out)
+}
+
+/// A name that was read, as it stands in a WIT file.
+pub fn wit(ident: &str) -> String {
+    let name = kebab(ident).expect("it was checked where it was read");
+    if WORDS.contains(&name.as_str()) {
+        format!("%{name}")
+    } else {
+        name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{kebab, wit};
+
+    #[test]
+    fn each_of_rust_s_cases_becomes_kebab_case() {
+        for (rust, wit) in [
+            ("SearchError", "search-error"),
+            ("search_error", "search-error"),
+            ("HTTPStatus", "http-status"),
+            ("r#match", "match"),
+            ("Utf8Text", "utf8-text"),
+        ] {
+            assert_eq!(kebab(rust).as_deref(), Some(wit));
+        }
+        assert_eq!(kebab("field_2"), None);
+        assert_eq!(kebab("größe"), None);
+    }
+
+    #[test]
+    fn words_of_wit_are_marked() {
+        assert_eq!(
+            (wit("r#type"), wit("query")),
+            ("%type".into(), "query".into())
+        );
+    }
+}

@@ -1,0 +1,356 @@
+//! What is marked in a file.
+
+use super::model::{Api, Kind, Resource, Value, ValueKind};
+use crate::Refused;
+use crate::model::Position;
+use proc_macro2::Span;
+use std::collections::BTreeSet;
+use std::path::Path;
+use syn::punctuated::Punctuated;
+use syn::spanned::Spanned;
+use syn::{Attribute, Fields, ImplItem, Item, Meta, Token, TraitItem, Visibility};
+
+/// The file while it is read, with the names that are marked in it.
+pub struct Source<'a> {
+    file: &'a Path,
+    text: &'a str,
+    pub values: BTreeSet<String>,
+    pub resources: BTreeSet<String>,
+}
+
+/// Reads a whole file.
+///
+/// # Errors
+/// It is not Rust; the first construct that has no form in WIT.
+pub fn read(file: &Path, text: &str) -> Result<Api, Refused> {
+    let mut source = Source {
+        file,
+        text,
+        values: BTreeSet::new(),
+        resources: BTreeSet::new(),
+    };
+    let parsed = syn::parse_file(text).map_err(|error| {
+        source.refused(
+            error.span(),
+            "file".into(),
+            &format!("it is not Rust: {error}"),
+        )
+    })?;
+    source.find(&parsed.items)?;
+    source.all(&parsed.items)
+}
+
+impl Source<'_> {
+    pub fn refused(&self, span: Span, construct: String, reason: &str) -> Refused {
+        Refused {
+            position: self.position(span),
+            construct,
+            reason: reason.to_owned(),
+        }
+    }
+
+    pub fn position(&self, span: Span) -> Position {
+        let start = span.start();
+        Position {
+            file: self.file.to_owned(),
+            line: start.line as u32,
+            column: start.column as u32 + 1,
+        }
+    }
+
+    /// What stands there, on one line.
+    pub fn text(&self, span: Span) -> String {
+        let text = self.text.get(span.byte_range()).unwrap_or_default();
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    /// Whether it is `#[thalweg::NAME]`, or `#[NAME]` where that was imported.
+    pub fn is_mark(&self, attribute: &Attribute, name: &str) -> bool {
+        let path = attribute.path();
+        path.segments.last().is_some_and(|last| last.ident == name)
+            && (path.segments.len() == 1 || path.segments[0].ident == "thalweg")
+    }
+
+    fn marked<'a>(&self, attributes: &'a [Attribute], name: &str) -> Option<&'a Attribute> {
+        attributes
+            .iter()
+            .find(|attribute| self.is_mark(attribute, name))
+    }
+
+    /// Keys and values of a mark; a key alone is `true`.
+    pub fn options(&self, attribute: &Attribute) -> Result<Vec<(String, String)>, Refused> {
+        if let Meta::Path(_) = attribute.meta {
+            return Ok(Vec::new());
+        }
+        let wrong = |span| {
+            let text = self.text(attribute.span());
+            self.refused(
+                span,
+                format!("`{text}`"),
+                "options are `key` or `key = value`, with commas between them",
+            )
+        };
+        let list = attribute
+            .parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated)
+            .map_err(|error| wrong(error.span()))?;
+        let read = list.iter().map(|meta| match meta {
+            Meta::Path(path) => Ok((path, "true".to_owned())),
+            Meta::NameValue(value) => match &value.value {
+                syn::Expr::Lit(literal) => Ok((&value.path, self.text(literal.span()))),
+                other => Err(wrong(other.span())),
+            },
+            Meta::List(_) => Err(wrong(meta.span())),
+        });
+        read.map(|option| option.map(|(path, value)| (self.text(path.span()), value)))
+            .collect()
+    }
+
+    pub fn no_generics(&self, generics: &syn::Generics, construct: &str) -> Result<(), Refused> {
+        match generics.params.first() {
+            None => Ok(()),
+            Some(syn::GenericParam::Lifetime(lifetime)) => Err(self.refused(
+                lifetime.span(),
+                construct.to_owned(),
+                "nothing that is borrowed crosses the boundary: write owned types, `String`, `Vec<T>`",
+            )),
+            Some(other) => Err(self.refused(
+                other.span(),
+                construct.to_owned(),
+                "WIT has no generics: write one for each type it is used with",
+            )),
+        }
+    }
+
+    /// The names first: a type may be used above where it stands.
+    fn find(&mut self, items: &[Item]) -> Result<(), Refused> {
+        for item in items {
+            match item {
+                Item::Struct(item) if self.marked(&item.attrs, "value").is_some() => {
+                    self.values.insert(item.ident.to_string());
+                }
+                Item::Enum(item) if self.marked(&item.attrs, "value").is_some() => {
+                    self.values.insert(item.ident.to_string());
+                }
+                Item::Impl(item) => {
+                    if let Some(mark) = self.marked(&item.attrs, "resource") {
+                        let named = match &*item.self_ty {
+                            syn::Type::Path(path) if item.trait_.is_none() => path.path.get_ident(),
+                            _ => None,
+                        };
+                        let Some(ident) = named else {
+                            let reason =
+                                "it stands on an `impl` of a type of its own: write `impl NAME {`";
+                            return Err(self.refused(
+                                mark.span(),
+                                "`#[thalweg::resource]`".into(),
+                                reason,
+                            ));
+                        };
+                        if !self.resources.insert(ident.to_string()) {
+                            let reason =
+                                "its public functions stand in one `impl`; this is a second one";
+                            return Err(self.refused(
+                                ident.span(),
+                                format!("resource `{ident}`"),
+                                reason,
+                            ));
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn all(&self, items: &[Item]) -> Result<Api, Refused> {
+        let (mut values, mut resources, mut services) = (Vec::new(), Vec::new(), Vec::new());
+        for item in items {
+            match item {
+                Item::Struct(item) if self.marked(&item.attrs, "value").is_some() => {
+                    let construct = format!("struct `{}`", item.ident);
+                    self.no_generics(&item.generics, &construct)?;
+                    let Fields::Named(fields) = &item.fields else {
+                        let reason = "a record has names: write `struct NAME { field: T }`";
+                        return Err(self.refused(item.ident.span(), construct, reason));
+                    };
+                    let mut read = Vec::new();
+                    for field in &fields.named {
+                        let ident = field.ident.as_ref().expect("its fields have names");
+                        read.push((self.named(ident, &field.attrs)?, self.value(&field.ty)?));
+                    }
+                    values.push(Value {
+                        named: self.named(&item.ident, &item.attrs)?,
+                        kind: ValueKind::Record(read),
+                    });
+                }
+                Item::Enum(item) if self.marked(&item.attrs, "value").is_some() => {
+                    values.push(self.enumeration(item)?);
+                }
+                Item::Impl(item) if self.marked(&item.attrs, "resource").is_some() => {
+                    resources.push(self.resource(item)?);
+                }
+                Item::Trait(item) => {
+                    if let Some(mark) = self.marked(&item.attrs, "service") {
+                        services.push((item, mark));
+                    }
+                }
+                other => self.misplaced(other)?,
+            }
+        }
+        let [(item, mark)] = services[..] else {
+            let (span, reason) = match services.get(1) {
+                Some((second, _)) => (
+                    second.ident.span(),
+                    "a package has one service; this is a second one",
+                ),
+                None => (
+                    Span::call_site(),
+                    "no trait is marked: write `#[thalweg::service(package = \"me:name@0.1.0\")]` on one",
+                ),
+            };
+            let mut refused = self.refused(span, "file".into(), reason);
+            refused.position.line = refused.position.line.max(1);
+            return Err(refused);
+        };
+        self.service(item, mark, values, resources)
+    }
+
+    fn service(
+        &self,
+        item: &syn::ItemTrait,
+        mark: &Attribute,
+        values: Vec<Value>,
+        resources: Vec<Resource>,
+    ) -> Result<Api, Refused> {
+        let construct = format!("service `{}`", item.ident);
+        self.no_generics(&item.generics, &construct)?;
+        let refuse = |span, reason: &str| Err(self.refused(span, construct.clone(), reason));
+        let (mut package, mut bounds) = (None, Vec::new());
+        for (key, value) in self.options(mark)? {
+            match key.as_str() {
+                "package" => package = Some(value.trim_matches('"').to_owned()),
+                "calls" | "bytes" => bounds.push((key, value)),
+                _ => {
+                    return refuse(
+                        mark.span(),
+                        &format!("`{key}` is no option; there are package, calls, bytes"),
+                    );
+                }
+            }
+        }
+        let Some(package) = package else {
+            return refuse(
+                mark.span(),
+                "it has no package: write `#[thalweg::service(package = \"me:name@0.1.0\")]`",
+            );
+        };
+        let name = package
+            .split_once(':')
+            .and_then(|(_, rest)| Some(rest.split_once('@')?.0));
+        let Some(name) = name.filter(|name| is_kebab(name)) else {
+            return refuse(
+                mark.span(),
+                "its package is no name with a version: write `me:name@0.1.0`",
+            );
+        };
+        let mut functions = Vec::new();
+        for function in &item.items {
+            match function {
+                TraitItem::Fn(function) => {
+                    functions.push(self.function(&function.attrs, &function.sig, None)?);
+                }
+                other => return refuse(other.span(), "a service has functions alone"),
+            }
+        }
+        Ok(Api {
+            name: name.to_owned(),
+            package,
+            service: self.named(&item.ident, &item.attrs)?,
+            bounds,
+            functions,
+            values,
+            resources,
+        })
+    }
+
+    fn enumeration(&self, item: &syn::ItemEnum) -> Result<Value, Refused> {
+        self.no_generics(&item.generics, &format!("enum `{}`", item.ident))?;
+        let mut cases = Vec::new();
+        for case in &item.variants {
+            let carried = match &case.fields {
+                Fields::Unit => Vec::new(),
+                Fields::Unnamed(fields) if !fields.unnamed.is_empty() => {
+                    let types = fields.unnamed.iter().map(|field| self.value(&field.ty));
+                    types.collect::<Result<_, _>>()?
+                }
+                _ => {
+                    let reason = "a case of WIT carries one value: put the fields into a struct of their own";
+                    return Err(self.refused(
+                        case.ident.span(),
+                        format!("case `{}`", case.ident),
+                        reason,
+                    ));
+                }
+            };
+            cases.push((self.named(&case.ident, &case.attrs)?, carried));
+        }
+        Ok(Value {
+            named: self.named(&item.ident, &item.attrs)?,
+            kind: ValueKind::Enum(cases),
+        })
+    }
+
+    fn resource(&self, item: &syn::ItemImpl) -> Result<Resource, Refused> {
+        let syn::Type::Path(path) = &*item.self_ty else {
+            unreachable!("`find` looked at it");
+        };
+        let ident = path.path.get_ident().expect("`find` looked at it");
+        self.no_generics(&item.generics, &format!("resource `{ident}`"))?;
+        let mut functions = Vec::new();
+        for function in &item.items {
+            if let ImplItem::Fn(function) = function
+                && matches!(function.vis, Visibility::Public(_))
+            {
+                functions.push(self.function(
+                    &function.attrs,
+                    &function.sig,
+                    Some(&ident.to_string()),
+                )?);
+            }
+        }
+        functions.sort_by_key(|function| function.kind != Kind::Constructor);
+        Ok(Resource {
+            named: self.named(ident, &item.attrs)?,
+            functions,
+        })
+    }
+
+    /// A mark where it means nothing.
+    fn misplaced(&self, item: &Item) -> Result<(), Refused> {
+        let attributes = match item {
+            Item::Struct(item) => &item.attrs,
+            Item::Enum(item) => &item.attrs,
+            Item::Impl(item) => &item.attrs,
+            Item::Fn(item) => &item.attrs,
+            Item::Type(item) => &item.attrs,
+            Item::Union(item) => &item.attrs,
+            _ => return Ok(()),
+        };
+        for (name, place) in [
+            ("service", "a trait"),
+            ("value", "a struct or an enum"),
+            ("resource", "an `impl`"),
+        ] {
+            if let Some(mark) = self.marked(attributes, name) {
+                let reason = format!("it stands on {place}");
+                return Err(self.refused(mark.span(), format!("`#[thalweg::{name}]`"), &reason));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_kebab(name: &str) -> bool {
+    super::names::kebab(&name.replace('-', "_")).is_some_and(|same| same == name)
+}

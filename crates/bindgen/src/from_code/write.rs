@@ -1,0 +1,233 @@
+//! The WIT file and the policy file.
+
+use super::model::{Api, Function, Kind, Named, Out, Param, Type, ValueKind};
+use super::names::wit as name;
+use super::{MARK, MARK_END};
+use crate::model::Position;
+
+/// A text that knows for each line what it was written from.
+pub struct Lines {
+    pub text: String,
+    from: Vec<Position>,
+}
+
+impl Lines {
+    fn new(from: &Position) -> Self {
+        Self {
+            text: String::new(),
+            from: vec![from.clone()],
+        }
+    }
+
+    fn line(&mut self, depth: usize, text: &str, from: &Position) {
+        if !text.is_empty() {
+            self.text.push_str(&"    ".repeat(depth));
+            self.text.push_str(text);
+        }
+        self.text.push('\n');
+        self.from.push(from.clone());
+    }
+
+    fn docs(&mut self, depth: usize, named: &Named) {
+        for doc in &named.docs {
+            self.line(depth, format!("/// {doc}").trim_end(), &named.position);
+        }
+    }
+
+    /// What a line, counted from 1, was written from.
+    pub fn place(&self, line: u32) -> Position {
+        self.from
+            .get(line as usize)
+            .unwrap_or(&self.from[0])
+            .clone()
+    }
+}
+
+/// The WIT file; `way` leads from it to the code.
+pub fn wit(api: &Api, way: &str) -> Lines {
+    let at = &api.service.position;
+    let mut out = Lines::new(at);
+    out.line(0, &format!("{MARK}{way}{MARK_END}"), at);
+    out.line(0, &format!("package {};", api.package), at);
+    out.line(0, "", at);
+    out.docs(0, &api.service);
+    let interface = name(&api.service.ident);
+    out.line(0, &format!("interface {interface} {{"), at);
+    let mut first = true;
+    let mut apart = |out: &mut Lines| {
+        if !std::mem::take(&mut first) {
+            out.line(0, "", at);
+        }
+    };
+    for value in &api.values {
+        apart(&mut out);
+        out.docs(1, &value.named);
+        let (at, own) = (&value.named.position, name(&value.named.ident));
+        match &value.kind {
+            ValueKind::Record(fields) => {
+                out.line(1, &format!("record {own} {{"), at);
+                for (field, ty) in fields {
+                    out.docs(2, field);
+                    out.line(
+                        2,
+                        &format!("{}: {},", name(&field.ident), of(ty)),
+                        &field.position,
+                    );
+                }
+            }
+            ValueKind::Enum(cases) => {
+                let plain = cases.iter().all(|(_, carried)| carried.is_empty());
+                let word = if plain { "enum" } else { "variant" };
+                out.line(1, &format!("{word} {own} {{"), at);
+                for (case, carried) in cases {
+                    out.docs(2, case);
+                    let carried = match &carried[..] {
+                        [] => String::new(),
+                        [one] => format!("({})", of(one)),
+                        several => format!("({})", of(&Type::Tuple(several.to_vec()))),
+                    };
+                    out.line(
+                        2,
+                        &format!("{}{carried},", name(&case.ident)),
+                        &case.position,
+                    );
+                }
+            }
+        }
+        out.line(1, "}", at);
+    }
+    for resource in &api.resources {
+        apart(&mut out);
+        out.docs(1, &resource.named);
+        let at = &resource.named.position;
+        out.line(
+            1,
+            &format!("resource {} {{", name(&resource.named.ident)),
+            at,
+        );
+        for (nth, each) in resource.functions.iter().enumerate() {
+            if nth > 0 {
+                out.line(0, "", at);
+            }
+            function(&mut out, 2, each, &name(&resource.named.ident));
+        }
+        out.line(1, "}", at);
+    }
+    for each in &api.functions {
+        apart(&mut out);
+        function(&mut out, 1, each, "");
+    }
+    out.line(0, "}", at);
+    out.line(0, "", at);
+    out.line(0, "world library {", at);
+    out.line(1, &format!("export {interface};"), at);
+    out.line(0, "}", at);
+    out
+}
+
+/// `own`: the resource's name, for its constructor.
+fn function(out: &mut Lines, depth: usize, function: &Function, own: &str) {
+    out.docs(depth, &function.named);
+    let param = |(named, param): &(Named, Param)| {
+        let ty = match param {
+            Param::Call => return None,
+            Param::Value(ty) => of(ty),
+            Param::Str => "string".to_owned(),
+            Param::Slice(ty) => format!("list<{}>", of(ty)),
+            Param::Borrow(resource) => format!("borrow<{}>", name(resource)),
+            Param::Own(resource) => name(resource),
+        };
+        Some(format!("{}: {ty}", name(&named.ident)))
+    };
+    let params: Vec<_> = function.params.iter().filter_map(param).collect();
+    let params = params.join(", ");
+    let ok = function.ok.as_ref().map(|ok| match ok {
+        Out::Value(ty) => of(ty),
+        Out::Own(resource) => name(resource),
+        Out::Stream(ty) => format!("stream<{}>", of(ty)),
+    });
+    let result = match &function.error {
+        None => ok,
+        Some(error) => Some(result(ok, error.as_ref().map(of))),
+    };
+    let at = &function.named.position;
+    if function.kind == Kind::Constructor {
+        let result = match &function.error {
+            None => String::new(),
+            Some(error) => format!(
+                " -> {}",
+                self::result(Some(own.to_owned()), error.as_ref().map(of))
+            ),
+        };
+        return out.line(depth, &format!("constructor({params}){result};"), at);
+    }
+    let word = match (function.kind, function.is_async) {
+        (Kind::Static, true) => "static async func",
+        (Kind::Static, false) => "static func",
+        (_, true) => "async func",
+        (_, false) => "func",
+    };
+    let result = result.map_or(String::new(), |result| format!(" -> {result}"));
+    let own = name(&function.named.ident);
+    out.line(depth, &format!("{own}: {word}({params}){result};"), at);
+}
+
+fn result(ok: Option<String>, error: Option<String>) -> String {
+    match (ok, error) {
+        (None, None) => "result".to_owned(),
+        (Some(ok), None) => format!("result<{ok}>"),
+        (ok, Some(error)) => format!("result<{}, {error}>", ok.as_deref().unwrap_or("_")),
+    }
+}
+
+/// A type as WIT writes it.
+fn of(ty: &Type) -> String {
+    match ty {
+        Type::Plain(name) => (*name).to_owned(),
+        Type::BoxedStr => "string".to_owned(),
+        Type::List(item) | Type::BoxedList(item) => format!("list<{}>", of(item)),
+        Type::Array(item, count) => format!("list<{}, {count}>", of(item)),
+        Type::Option(item) => format!("option<{}>", of(item)),
+        Type::Result(ok, error) => result(ok.as_deref().map(of), error.as_deref().map(of)),
+        Type::Tuple(items) => {
+            let items: Vec<_> = items.iter().map(of).collect();
+            format!("tuple<{}>", items.join(", "))
+        }
+        Type::Named(ident) => name(ident),
+    }
+}
+
+/// The policy file: what the marks say besides.
+pub fn policy(api: &Api, way: &str) -> Lines {
+    let at = &api.service.position;
+    let mut out = Lines::new(at);
+    out.line(
+        0,
+        &format!("{}{way}{MARK_END}", MARK.replace("//", "#")),
+        at,
+    );
+    let bare = |ident: &str| super::names::kebab(ident).expect("it was checked where it was read");
+    let interface = bare(&api.service.ident);
+    let mut table = |key: String, options: &[(String, String)], from: &Position| {
+        if !options.is_empty() {
+            out.line(0, "", from);
+            out.line(0, &format!("[{key}]"), from);
+            for (key, value) in options {
+                out.line(0, &format!("{key} = {value}"), from);
+            }
+        }
+    };
+    table(interface.clone(), &api.bounds, at);
+    for function in &api.functions {
+        let key = format!("{interface}.{}", bare(&function.named.ident));
+        table(key, &function.options, &function.named.position);
+    }
+    for resource in &api.resources {
+        for function in &resource.functions {
+            let own = bare(&resource.named.ident);
+            let key = format!("{interface}.{own}.{}", bare(&function.named.ident));
+            table(key, &function.options, &function.named.position);
+        }
+    }
+    out
+}

@@ -1,0 +1,356 @@
+//! Code first: what Rust becomes in WIT, and what is refused.
+
+use std::fs;
+use std::path::Path;
+use thalweg_bindgen::{FromCode, Refused, code_of, from_code, parse};
+
+fn read(code: &str) -> Result<FromCode, Refused> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    fs::create_dir(folder.path().join("src")).expect("a folder can be made");
+    let file = folder.path().join("src/api.rs");
+    fs::write(&file, code).expect("a file can be written");
+    from_code(&file).map_err(|refused| {
+        let file = &refused.position.file;
+        let below = file.strip_prefix(folder.path()).expect("it is below");
+        let mut refused = refused.clone();
+        refused.position.file = below.to_owned();
+        refused
+    })
+}
+
+fn wit(code: &str) -> String {
+    match read(code) {
+        Ok(read) => read.sources[0].contents.clone(),
+        Err(refused) => panic!("{refused}"),
+    }
+}
+
+/// The refusal of a file that begins with these lines and goes on with a service.
+fn refusal(lines: &str) -> String {
+    let service = "#[thalweg::service(package = \"a:b@0.1.0\")]\npub trait I { fn f(&self); }\n";
+    match read(&format!("{lines}\n{service}")) {
+        Ok(_) => panic!("not refused: {lines}"),
+        Err(refused) => refused.to_string(),
+    }
+}
+
+/// The refusal of a field of this type; it stands at 2:23.
+fn field(ty: &str) -> String {
+    refusal(&format!(
+        "#[thalweg::value]\npub struct R {{ pub a: {ty} }}"
+    ))
+}
+
+/// The refusal of a function of the service; it stands in line 4.
+fn function(function: &str) -> String {
+    let code = format!(
+        "pub struct Q;
+#[thalweg::resource] impl Q {{ pub fn new() -> Self {{ Q }} }}
+#[thalweg::service(package = \"a:b@0.1.0\")] pub trait I {{
+{function}
+}}\n"
+    );
+    match read(&code) {
+        Ok(_) => panic!("not refused: {function}"),
+        Err(refused) => refused.to_string(),
+    }
+}
+
+#[test]
+fn search_as_rust_has_the_layout_of_search_as_wit() {
+    let by_code = read(include_str!("from_code/search.rs")).unwrap();
+    let wit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/search/wit/search.wit");
+    let by_wit = parse(&wit).unwrap();
+    assert_eq!(by_code.package.layout, by_wit.layout);
+    for (code, wit) in by_code.package.functions.iter().zip(&by_wit.functions) {
+        assert_eq!(
+            (&code.full_name, code.hashes, code.stream, code.is_async),
+            (&wit.full_name, wit.hashes, wit.stream, wit.is_async)
+        );
+    }
+    assert_eq!(by_code.package.functions[2].docs, by_wit.functions[2].docs);
+}
+
+#[test]
+fn every_type_and_kind_of_function_has_its_form() {
+    let text = wit(include_str!("from_code/all.rs"));
+    assert_eq!(text, include_str!("from_code/all.wit"));
+}
+
+#[test]
+fn the_policy_file_has_what_the_marks_say() {
+    let read = read(include_str!("from_code/all.rs")).unwrap();
+    assert_eq!(
+        read.sources[1].contents,
+        include_str!("from_code/all.thalweg.toml")
+    );
+}
+
+#[test]
+fn a_wit_file_knows_its_code_and_one_by_hand_is_not_written_over() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let at = |name: &str| folder.path().join(name);
+    fs::create_dir(at("src")).expect("a folder can be made");
+    fs::create_dir(at("wit")).expect("a folder can be made");
+    fs::write(at("src/api.rs"), include_str!("from_code/all.rs")).expect("a file can be written");
+    let read = from_code(&at("src/api.rs")).unwrap();
+    for source in read.sources {
+        fs::write(&source.path, source.contents).expect("a file can be written");
+    }
+    for wit in ["wit", "wit/all.wit"] {
+        assert_eq!(code_of(&at(wit)), Some(at("src/api.rs")));
+    }
+    fs::write(at("wit/all.wit"), "package a:all@0.1.0;\n").expect("a file can be written");
+    assert_eq!(code_of(&at("wit")), None);
+    let refused = from_code(&at("src/api.rs")).unwrap_err().to_string();
+    assert!(refused.contains("it was written by hand"), "{refused}");
+}
+
+#[test]
+fn types_without_a_form_are_refused_with_what_to_write() {
+    const GENERIC: &str = "a type with parameters has no form in WIT: write one type for each use";
+    const INSIDE: &str = "a value is copied when it crosses: write the type inside of it";
+    const OWNED: &str = "a reference does not cross the boundary: write the owned type, `String`, `Vec<T>` or the type itself";
+    for (ty, reason) in [
+        ("usize", "its size differs between machines: write `u64`"),
+        ("isize", "its size differs between machines: write `i64`"),
+        (
+            "i128",
+            "WIT has no number of 128 bits: write `[u64; 2]`, or a `String`",
+        ),
+        (
+            "u128",
+            "WIT has no number of 128 bits: write `[u64; 2]`, or a `String`",
+        ),
+        (
+            "std::collections::HashMap<String, u8>",
+            "WIT has no map: write `Vec<(K, V)>`",
+        ),
+        ("BTreeSet<u8>", "WIT knows one kind of list: write `Vec<T>`"),
+        ("Arc<String>", INSIDE),
+        ("Box<u8>", INSIDE),
+        ("&'static str", OWNED),
+        ("Cow<'static, str>", OWNED),
+        ("Foo<3>", GENERIC),
+        ("Foo<u8>", GENERIC),
+        (
+            "PathBuf",
+            "it is text of one system: write `String`, or `Vec<u8>` where it may be no UTF-8",
+        ),
+        (
+            "Duration",
+            "WIT has no time: write `u64` and say the unit in the name, as in `delay_ms`",
+        ),
+        ("()", "it carries nothing: leave it out, or write `bool`"),
+        (
+            "[u8; N]",
+            "its length has to stand there as a number from 1: write `[T; 4]`",
+        ),
+        (
+            "fn(u8)",
+            "an address means nothing on the other side: write a `#[thalweg::resource]`",
+        ),
+        (
+            "*const u8",
+            "an address means nothing on the other side: write a `#[thalweg::resource]`",
+        ),
+        (
+            "Other",
+            "it is no `#[thalweg::value]` of this file: write it here, and mark it",
+        ),
+        (
+            "Result<u8>",
+            "its error has to stand there: write `Result<T, E>`",
+        ),
+        (
+            "StreamReader<u8>",
+            "a stream may only be the whole result of a function, or its ok side",
+        ),
+        ("<u8 as Tr>::T", "WIT has no such type"),
+        ("Box<dyn Fn()>", INSIDE),
+        (
+            "dyn Fn()",
+            "a trait is no value: write the type; an iterator may only be the whole result of a function, or its ok side",
+        ),
+    ] {
+        assert_eq!(field(ty), format!("src/api.rs:2:23: type `{ty}`: {reason}"));
+    }
+    // Inside of another type, at its own place.
+    assert_eq!(
+        field("Vec<Option<usize>>"),
+        "src/api.rs:2:34: type `usize`: its size differs between machines: write `u64`"
+    );
+}
+
+#[test]
+fn shapes_without_a_form_are_refused_with_what_to_write() {
+    for (lines, refused) in [
+        (
+            "#[thalweg::value] struct R<'a> { a: u8 }",
+            "1:28: struct `R`: nothing that is borrowed crosses the boundary: write owned types, `String`, `Vec<T>`",
+        ),
+        (
+            "#[thalweg::value] struct R<T> { a: T }",
+            "1:28: struct `R`: WIT has no generics: write one for each type it is used with",
+        ),
+        (
+            "#[thalweg::value] enum E<T> { A(T) }",
+            "1:26: enum `E`: WIT has no generics: write one for each type it is used with",
+        ),
+        (
+            "#[thalweg::value] struct R(u8);",
+            "1:26: struct `R`: a record has names: write `struct NAME { field: T }`",
+        ),
+        (
+            "#[thalweg::value] struct R;",
+            "1:26: struct `R`: a record has names: write `struct NAME { field: T }`",
+        ),
+        (
+            "#[thalweg::value] enum E { A { b: u8 } }",
+            "1:28: case `A`: a case of WIT carries one value: put the fields into a struct of their own",
+        ),
+        (
+            "#[thalweg::value] struct R { a_1: u8 }",
+            "1:30: name `a_1`: each word of a name begins with a letter, and all are of ASCII: rename it",
+        ),
+        (
+            "#[thalweg::value] struct R { #[cfg(unix)] a: u8 }",
+            "1:30: name `a`: the interface is the same in every build: take the `#[cfg]` away",
+        ),
+        (
+            "#[thalweg::value] fn f() {}",
+            "1:1: `#[thalweg::value]`: it stands on a struct or an enum",
+        ),
+        (
+            "#[thalweg::resource] struct R;",
+            "1:1: `#[thalweg::resource]`: it stands on an `impl`",
+        ),
+        (
+            "#[thalweg::resource] impl T for R {}",
+            "1:1: `#[thalweg::resource]`: it stands on an `impl` of a type of its own: write `impl NAME {`",
+        ),
+    ] {
+        assert_eq!(refusal(lines), format!("src/api.rs:{refused}"));
+    }
+    let refused = refusal("struct R {");
+    assert!(refused.contains(": file: it is not Rust: "), "{refused}");
+    // Found in the WIT that it makes.
+    let refused = refusal("#[thalweg::value]\nstruct R { a: Vec<R> }");
+    assert!(refused.starts_with("src/api.rs:2:"), "{refused}");
+}
+
+#[test]
+fn functions_without_a_form_are_refused_with_what_to_write() {
+    for (line, refused) in [
+        (
+            "fn f<T>(&self, a: T);",
+            "4:6: function `f`: WIT has no generics: write one for each type it is used with",
+        ),
+        (
+            "fn f<'a>(&'a self);",
+            "4:6: function `f`: nothing that is borrowed crosses the boundary: write owned types, `String`, `Vec<T>`",
+        ),
+        (
+            "fn f(&mut self);",
+            "4:6: function `f`: calls share what they are made on: write `&self`, and what changes into a lock or an atomic",
+        ),
+        (
+            "fn f(self);",
+            "4:6: function `f`: calls share what they are made on: write `&self`, and what changes into a lock or an atomic",
+        ),
+        (
+            "fn f(a: u8);",
+            "4:4: function `f`: a service is called on itself: write `&self`",
+        ),
+        (
+            "fn f(&self) -> &str;",
+            "4:16: type `&str`: a reference does not cross the boundary: write the owned type, `String`, `Vec<T>` or the type itself",
+        ),
+        (
+            "fn f(&self) -> Option<Q>;",
+            "4:23: type `Q`: a resource may only be a whole parameter, the whole result, or its ok side",
+        ),
+        (
+            "fn f(&self, q: Q);",
+            "4:16: type `Q`: others may use it meanwhile: write `&R` to borrow it, or `Arc<R>` to take it",
+        ),
+        (
+            "fn f(&self, a: &mut u8);",
+            "4:16: type `&mut u8`: nothing comes back through a parameter: return it",
+        ),
+        (
+            "fn f(&self, a: &String);",
+            "4:16: type `&String`: of references a parameter has `&str`, `&[T]`, `&Call` and that of a resource: write the owned type",
+        ),
+        (
+            "fn f(&self, a: &'static str);",
+            "4:16: type `&'static str`: what is borrowed is borrowed for the call alone: leave the lifetime out",
+        ),
+        (
+            "fn f(&self, (a, b): (u8, u8));",
+            "4:13: function `f`: a parameter is a name: take it apart inside",
+        ),
+        (
+            "fn f(&self) -> impl Future<Output = u8>;",
+            "4:16: type `impl Future<Output = u8>`: a trait is no value: write the type; an iterator may only be the whole result of a function, or its ok side",
+        ),
+        (
+            "#[thalweg::method(inline)] fn f(&self);",
+            "4:1: function `f`: a function of code first cannot be `inline`: write the WIT by hand",
+        ),
+        (
+            "#[thalweg::method(other)] fn f(&self);",
+            "4:1: function `f`: `other` is no option; there are capacity, idempotent, policy",
+        ),
+        ("type T;", "4:1: service `I`: a service has functions alone"),
+    ] {
+        assert_eq!(function(line), format!("src/api.rs:{refused}"));
+    }
+}
+
+#[test]
+fn what_the_policy_file_refuses_is_refused_at_its_function() {
+    let refused = function(
+        "#[thalweg::method(capacity = 3)]\nfn f(&self) -> Box<dyn Iterator<Item = u8> + Send>;",
+    );
+    assert!(
+        refused.starts_with("src/api.rs:5:4: key `i.f.capacity`: "),
+        "{refused}"
+    );
+}
+
+#[test]
+fn a_constructor_makes_its_resource_and_waits_for_nothing() {
+    let resource = |line: &str| {
+        refusal(&format!(
+            "struct Q;\n#[thalweg::resource] impl Q {{\n{line}\n}}"
+        ))
+    };
+    assert_eq!(
+        resource("pub fn new() -> u8 { 0 }"),
+        "src/api.rs:3:8: function `new`: `new` makes the resource: write `-> Self` or `-> Result<Self, E>`"
+    );
+    assert_eq!(
+        resource("pub async fn new() -> Self { Q }"),
+        "src/api.rs:3:14: function `new`: WIT has no async constructor: write `fn`, or a static function of another name"
+    );
+}
+
+#[test]
+fn a_file_has_one_service_with_a_package() {
+    let refused = |code: &str| read(code).unwrap_err().to_string();
+    assert!(refused("struct A;").starts_with("src/api.rs:1:1: file: no trait is marked: "));
+    assert_eq!(
+        refused("#[thalweg::service]\ntrait I { fn f(&self); }"),
+        "src/api.rs:1:1: service `I`: it has no package: write `#[thalweg::service(package = \"me:name@0.1.0\")]`"
+    );
+    assert_eq!(
+        refused("#[thalweg::service(package = \"b\")]\ntrait I { fn f(&self); }"),
+        "src/api.rs:1:1: service `I`: its package is no name with a version: write `me:name@0.1.0`"
+    );
+    let one = "#[thalweg::service(package = \"a:b@0.1.0\")] trait I { fn f(&self); }\n";
+    assert_eq!(
+        refused(&format!("{one}{one}")),
+        "src/api.rs:2:50: file: a package has one service; this is a second one"
+    );
+}

@@ -1,0 +1,33 @@
+//! Marks for `thalweg gen --from-code`, which reads them in the source. What they stand on is compiled as it stands, so that no
+//! build of a user reads WIT or parses Rust; a change shows in `thalweg gen --check`.
+
+use proc_macro::TokenStream;
+
+/// On a trait: it is the service. `package = "namespace:name@1.0.0"` names it; `calls` and `bytes` bound what may wait for it.
+#[proc_macro_attribute]
+pub fn service(_: TokenStream, item: TokenStream) -> TokenStream {
+    // Its futures stay on the stack that makes them, so nobody has to promise that they are `Send`.
+    let mut all: TokenStream = "#[allow(async_fn_in_trait)]"
+        .parse()
+        .expect("it is an attribute");
+    all.extend(item);
+    all
+}
+
+/// On a struct or an enum: its values cross the boundary.
+#[proc_macro_attribute]
+pub fn value(_: TokenStream, item: TokenStream) -> TokenStream {
+    item
+}
+
+/// On an inherent `impl`: the type stays in the service, and its public functions are called by handle.
+#[proc_macro_attribute]
+pub fn resource(_: TokenStream, item: TokenStream) -> TokenStream {
+    item
+}
+
+/// On a function of a service or a resource: `idempotent`; of its stream, `policy = "latest"` and `capacity = 64`.
+#[proc_macro_attribute]
+pub fn method(_: TokenStream, item: TokenStream) -> TokenStream {
+    item
+}
