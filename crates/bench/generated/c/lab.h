@@ -8,7 +8,7 @@
 
 #define LAB_PACKAGE "thalweg:lab"
 #define LAB_VERSION "0.1.0"
-#define LAB_LAYOUT UINT64_C(0x83c35ef8449126c1)
+#define LAB_LAYOUT UINT64_C(0xfec87b1ec0600f37)
 
 /* Methods by number: tw_submission.method. */
 enum {
@@ -20,10 +20,12 @@ enum {
   LAB_METHOD_HEARTBEAT = 5,
   LAB_METHOD_PULSES = 6,
   LAB_METHOD_FEED = 7,
-  LAB_METHOD_PARITY = 8,
-  LAB_METHOD_PAYLOAD = 9,
-  LAB_METHOD_PARITIES = 10,
-  LAB_METHOD_PAYLOADS = 11
+  LAB_METHOD_EVENTS_IN256 = 8,
+  LAB_METHOD_EVENTS_IN1024 = 9,
+  LAB_METHOD_PARITY = 10,
+  LAB_METHOD_PAYLOAD = 11,
+  LAB_METHOD_PARITIES = 12,
+  LAB_METHOD_PAYLOADS = 13
 };
 
 /* ---- Types ----------------------------------------------------------------------------------- */
@@ -68,17 +70,37 @@ TW_OFFSET(lab_match, path_bytes, 32);
 TW_OFFSET(lab_match, text_bytes, 44);
 TW_OFFSET(lab_match, cut, 56);
 
-/* `list<u64, 56>` */
-typedef struct lab_list56_u64 {
-  uint64_t items[56];
-} lab_list56_u64;
-TW_SIZE(lab_list56_u64, 448);
-TW_OFFSET(lab_list56_u64, items, 0);
+/* Eight numbers of an event. */
+typedef struct lab_eight {
+  uint64_t a;
+  uint64_t b;
+  uint64_t c;
+  uint64_t d;
+  uint64_t e;
+  uint64_t f;
+  uint64_t g;
+  uint64_t h;
+} lab_eight;
+TW_SIZE(lab_eight, 64);
+TW_OFFSET(lab_eight, a, 0);
+TW_OFFSET(lab_eight, b, 8);
+TW_OFFSET(lab_eight, c, 16);
+TW_OFFSET(lab_eight, d, 24);
+TW_OFFSET(lab_eight, e, 32);
+TW_OFFSET(lab_eight, f, 40);
+TW_OFFSET(lab_eight, g, 48);
+TW_OFFSET(lab_eight, h, 56);
 
 /* An event of a market's feed: 488 bytes in a slot, as in the benchmark that the lab repeats. */
 typedef struct lab_event {
   /* The event itself, 448 bytes. The first is its number, the second its kind. */
-  lab_list56_u64 words;
+  lab_eight n0;
+  lab_eight n1;
+  lab_eight n2;
+  lab_eight n3;
+  lab_eight n4;
+  lab_eight n5;
+  lab_eight n6;
   /* What the two tails take more where they are on the heap. */
   uint64_t rest0;
   uint64_t rest1;
@@ -89,7 +111,13 @@ typedef struct lab_event {
   tw_slice payload;
 } lab_event;
 TW_SIZE(lab_event, 488);
-TW_OFFSET(lab_event, words, 0);
+TW_OFFSET(lab_event, n0, 0);
+TW_OFFSET(lab_event, n1, 64);
+TW_OFFSET(lab_event, n2, 128);
+TW_OFFSET(lab_event, n3, 192);
+TW_OFFSET(lab_event, n4, 256);
+TW_OFFSET(lab_event, n5, 320);
+TW_OFFSET(lab_event, n6, 384);
 TW_OFFSET(lab_event, rest0, 448);
 TW_OFFSET(lab_event, rest1, 456);
 TW_OFFSET(lab_event, rest2, 464);
@@ -336,8 +364,8 @@ static inline const tw_expected *lab_expected(void) {
        UINT64_C(0x0000000000000000), UINT64_C(0xc2bc292635916f6c),
        0, 0, NULL},
       {"lab.events",
-       UINT64_C(0x4f4395a6e2a20856), UINT64_C(0x26de68c9dc8573ca),
-       UINT64_C(0x0000000000000000), UINT64_C(0xafea62f75d7a5ce6),
+       UINT64_C(0x4f4395a6e2a20856), UINT64_C(0x8468bb7333cab117),
+       UINT64_C(0x0000000000000000), UINT64_C(0x833800d0ee10520d),
        0, 0, NULL},
       {"lab.ticks",
        UINT64_C(0x4f4395a6e2a20856), UINT64_C(0xf218bdb5de96d54e),
@@ -352,8 +380,16 @@ static inline const tw_expected *lab_expected(void) {
        UINT64_C(0x0000000000000000), UINT64_C(0x1a0a16b4ca96e05f),
        0, 0, NULL},
       {"lab.feed",
-       UINT64_C(0x3993ff546fa25e97), UINT64_C(0x26de68c9dc8573ca),
-       UINT64_C(0x0000000000000000), UINT64_C(0xafea62f75d7a5ce6),
+       UINT64_C(0x3993ff546fa25e97), UINT64_C(0x8468bb7333cab117),
+       UINT64_C(0x0000000000000000), UINT64_C(0x833800d0ee10520d),
+       0, 0, NULL},
+      {"lab.events-in256",
+       UINT64_C(0x4f4395a6e2a20856), UINT64_C(0x8468bb7333cab117),
+       UINT64_C(0x0000000000000000), UINT64_C(0x833800d0ee10520d),
+       0, 0, NULL},
+      {"lab.events-in1024",
+       UINT64_C(0x4f4395a6e2a20856), UINT64_C(0x8468bb7333cab117),
+       UINT64_C(0x0000000000000000), UINT64_C(0x833800d0ee10520d),
        0, 0, NULL},
       {"lab.parity",
        UINT64_C(0x35f6e4610a1a0a97), UINT64_C(0xcd2fd49bc6b014bd),
@@ -372,7 +408,7 @@ static inline const tw_expected *lab_expected(void) {
        UINT64_C(0x0000000000000000), UINT64_C(0x587c313435deb21b),
        0, 0, NULL},
   };
-  static const tw_expected expected = {LAB_PACKAGE, LAB_VERSION, LAB_LAYOUT, methods, 12};
+  static const tw_expected expected = {LAB_PACKAGE, LAB_VERSION, LAB_LAYOUT, methods, 14};
   return &expected;
 }
 
@@ -439,15 +475,6 @@ static inline uint32_t lab_match_stream_acquire(const lab_match_stream *stream, 
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 64, &batch->tw, error);
 }
 
-/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
-static inline uint32_t lab_match_stream_acquire_serving(const lab_match_stream *stream,
-                                                        const lab_client *client, uint32_t max,
-                                                        uint64_t deadline_ns,
-                                                        lab_match_batch *batch, tw_error *error) {
-  return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 64, &batch->tw,
-                                   error);
-}
-
 /* Gives back the first `count` records of the open batch; all of them close it. */
 static inline uint32_t lab_match_stream_release(const lab_match_stream *stream, uint32_t count,
                                                 tw_error *error) {
@@ -459,37 +486,6 @@ static inline uint32_t lab_match_stream_arm(const lab_match_stream *stream,
                                             const lab_client *client, uint64_t token,
                                             uint32_t *ready, tw_error *error) {
   return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
-}
-
-/* Takes a stream's records, on threads of the service, one call at a time: see tw_stream_callback in thalweg.h. `batch` is valid until it returns.
- * The last call has `ending` and no records. Any other result than 0 closes the stream. It must not wait. */
-typedef uint32_t (*lab_match_stream_callback)(void *ctx, const lab_match_batch *batch,
-                                              const tw_error *ending);
-
-/* What the core calls. */
-static inline uint32_t lab_match_stream_deliver(void *ctx, const tw_batch *batch,
-                                                const tw_error *ending) {
-  const tw_subscriber *to = (const tw_subscriber *)ctx;
-  lab_match_stream_callback callback = (lab_match_stream_callback)to->callback;
-  tw_error other;
-  lab_match_batch typed;
-  typed.tw = *batch;
-  if (!ending && tw_batch_check(batch, 64, &other) != TW_OK) {
-    typed.tw.count = 0;
-    typed.tw.flags = TW_BATCH_ENDED;
-    callback(to->ctx, &typed, &other);
-    return 1;
-  }
-  return callback(to->ctx, &typed, ending);
-}
-
-/* Gives the records to `callback`, and not to a reader. TW_OK: `drop_ctx`, which may be NULL, is called once, last, whatever happens; else it never is.
- * tw_stream_join waits for that. */
-static inline uint32_t lab_match_stream_subscribe(const lab_match_stream *stream,
-                                                  lab_match_stream_callback callback, void *ctx,
-                                                  tw_drop_ctx drop_ctx, tw_error *error) {
-  return tw_stream_deliver(&stream->tw, callback ? lab_match_stream_deliver : NULL,
-                           (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
@@ -530,15 +526,6 @@ static inline uint32_t lab_event_stream_acquire(const lab_event_stream *stream, 
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 488, &batch->tw, error);
 }
 
-/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
-static inline uint32_t lab_event_stream_acquire_serving(const lab_event_stream *stream,
-                                                        const lab_client *client, uint32_t max,
-                                                        uint64_t deadline_ns,
-                                                        lab_event_batch *batch, tw_error *error) {
-  return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 488, &batch->tw,
-                                   error);
-}
-
 /* Gives back the first `count` records of the open batch; all of them close it. */
 static inline uint32_t lab_event_stream_release(const lab_event_stream *stream, uint32_t count,
                                                 tw_error *error) {
@@ -550,37 +537,6 @@ static inline uint32_t lab_event_stream_arm(const lab_event_stream *stream,
                                             const lab_client *client, uint64_t token,
                                             uint32_t *ready, tw_error *error) {
   return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
-}
-
-/* Takes a stream's records, on threads of the service, one call at a time: see tw_stream_callback in thalweg.h. `batch` is valid until it returns.
- * The last call has `ending` and no records. Any other result than 0 closes the stream. It must not wait. */
-typedef uint32_t (*lab_event_stream_callback)(void *ctx, const lab_event_batch *batch,
-                                              const tw_error *ending);
-
-/* What the core calls. */
-static inline uint32_t lab_event_stream_deliver(void *ctx, const tw_batch *batch,
-                                                const tw_error *ending) {
-  const tw_subscriber *to = (const tw_subscriber *)ctx;
-  lab_event_stream_callback callback = (lab_event_stream_callback)to->callback;
-  tw_error other;
-  lab_event_batch typed;
-  typed.tw = *batch;
-  if (!ending && tw_batch_check(batch, 488, &other) != TW_OK) {
-    typed.tw.count = 0;
-    typed.tw.flags = TW_BATCH_ENDED;
-    callback(to->ctx, &typed, &other);
-    return 1;
-  }
-  return callback(to->ctx, &typed, ending);
-}
-
-/* Gives the records to `callback`, and not to a reader. TW_OK: `drop_ctx`, which may be NULL, is called once, last, whatever happens; else it never is.
- * tw_stream_join waits for that. */
-static inline uint32_t lab_event_stream_subscribe(const lab_event_stream *stream,
-                                                  lab_event_stream_callback callback, void *ctx,
-                                                  tw_drop_ctx drop_ctx, tw_error *error) {
-  return tw_stream_deliver(&stream->tw, callback ? lab_event_stream_deliver : NULL,
-                           (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
@@ -621,15 +577,6 @@ static inline uint32_t lab_tick_stream_acquire(const lab_tick_stream *stream, ui
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 64, &batch->tw, error);
 }
 
-/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
-static inline uint32_t lab_tick_stream_acquire_serving(const lab_tick_stream *stream,
-                                                       const lab_client *client, uint32_t max,
-                                                       uint64_t deadline_ns, lab_tick_batch *batch,
-                                                       tw_error *error) {
-  return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 64, &batch->tw,
-                                   error);
-}
-
 /* Gives back the first `count` records of the open batch; all of them close it. */
 static inline uint32_t lab_tick_stream_release(const lab_tick_stream *stream, uint32_t count,
                                                tw_error *error) {
@@ -640,37 +587,6 @@ static inline uint32_t lab_tick_stream_release(const lab_tick_stream *stream, ui
 static inline uint32_t lab_tick_stream_arm(const lab_tick_stream *stream, const lab_client *client,
                                            uint64_t token, uint32_t *ready, tw_error *error) {
   return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
-}
-
-/* Takes a stream's records, on threads of the service, one call at a time: see tw_stream_callback in thalweg.h. `batch` is valid until it returns.
- * The last call has `ending` and no records. Any other result than 0 closes the stream. It must not wait. */
-typedef uint32_t (*lab_tick_stream_callback)(void *ctx, const lab_tick_batch *batch,
-                                             const tw_error *ending);
-
-/* What the core calls. */
-static inline uint32_t lab_tick_stream_deliver(void *ctx, const tw_batch *batch,
-                                               const tw_error *ending) {
-  const tw_subscriber *to = (const tw_subscriber *)ctx;
-  lab_tick_stream_callback callback = (lab_tick_stream_callback)to->callback;
-  tw_error other;
-  lab_tick_batch typed;
-  typed.tw = *batch;
-  if (!ending && tw_batch_check(batch, 64, &other) != TW_OK) {
-    typed.tw.count = 0;
-    typed.tw.flags = TW_BATCH_ENDED;
-    callback(to->ctx, &typed, &other);
-    return 1;
-  }
-  return callback(to->ctx, &typed, ending);
-}
-
-/* Gives the records to `callback`, and not to a reader. TW_OK: `drop_ctx`, which may be NULL, is called once, last, whatever happens; else it never is.
- * tw_stream_join waits for that. */
-static inline uint32_t lab_tick_stream_subscribe(const lab_tick_stream *stream,
-                                                 lab_tick_stream_callback callback, void *ctx,
-                                                 tw_drop_ctx drop_ctx, tw_error *error) {
-  return tw_stream_deliver(&stream->tw, callback ? lab_tick_stream_deliver : NULL,
-                           (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
@@ -711,15 +627,6 @@ static inline uint32_t lab_pulse_stream_acquire(const lab_pulse_stream *stream, 
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 16, &batch->tw, error);
 }
 
-/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
-static inline uint32_t lab_pulse_stream_acquire_serving(const lab_pulse_stream *stream,
-                                                        const lab_client *client, uint32_t max,
-                                                        uint64_t deadline_ns,
-                                                        lab_pulse_batch *batch, tw_error *error) {
-  return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 16, &batch->tw,
-                                   error);
-}
-
 /* Gives back the first `count` records of the open batch; all of them close it. */
 static inline uint32_t lab_pulse_stream_release(const lab_pulse_stream *stream, uint32_t count,
                                                 tw_error *error) {
@@ -731,37 +638,6 @@ static inline uint32_t lab_pulse_stream_arm(const lab_pulse_stream *stream,
                                             const lab_client *client, uint64_t token,
                                             uint32_t *ready, tw_error *error) {
   return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
-}
-
-/* Takes a stream's records, on threads of the service, one call at a time: see tw_stream_callback in thalweg.h. `batch` is valid until it returns.
- * The last call has `ending` and no records. Any other result than 0 closes the stream. It must not wait. */
-typedef uint32_t (*lab_pulse_stream_callback)(void *ctx, const lab_pulse_batch *batch,
-                                              const tw_error *ending);
-
-/* What the core calls. */
-static inline uint32_t lab_pulse_stream_deliver(void *ctx, const tw_batch *batch,
-                                                const tw_error *ending) {
-  const tw_subscriber *to = (const tw_subscriber *)ctx;
-  lab_pulse_stream_callback callback = (lab_pulse_stream_callback)to->callback;
-  tw_error other;
-  lab_pulse_batch typed;
-  typed.tw = *batch;
-  if (!ending && tw_batch_check(batch, 16, &other) != TW_OK) {
-    typed.tw.count = 0;
-    typed.tw.flags = TW_BATCH_ENDED;
-    callback(to->ctx, &typed, &other);
-    return 1;
-  }
-  return callback(to->ctx, &typed, ending);
-}
-
-/* Gives the records to `callback`, and not to a reader. TW_OK: `drop_ctx`, which may be NULL, is called once, last, whatever happens; else it never is.
- * tw_stream_join waits for that. */
-static inline uint32_t lab_pulse_stream_subscribe(const lab_pulse_stream *stream,
-                                                  lab_pulse_stream_callback callback, void *ctx,
-                                                  tw_drop_ctx drop_ctx, tw_error *error) {
-  return tw_stream_deliver(&stream->tw, callback ? lab_pulse_stream_deliver : NULL,
-                           (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
@@ -803,16 +679,6 @@ static inline uint32_t lab_scalars_stream_acquire(const lab_scalars_stream *stre
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 24, &batch->tw, error);
 }
 
-/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
-static inline uint32_t lab_scalars_stream_acquire_serving(const lab_scalars_stream *stream,
-                                                          const lab_client *client, uint32_t max,
-                                                          uint64_t deadline_ns,
-                                                          lab_scalars_batch *batch,
-                                                          tw_error *error) {
-  return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 24, &batch->tw,
-                                   error);
-}
-
 /* Gives back the first `count` records of the open batch; all of them close it. */
 static inline uint32_t lab_scalars_stream_release(const lab_scalars_stream *stream, uint32_t count,
                                                   tw_error *error) {
@@ -824,38 +690,6 @@ static inline uint32_t lab_scalars_stream_arm(const lab_scalars_stream *stream,
                                               const lab_client *client, uint64_t token,
                                               uint32_t *ready, tw_error *error) {
   return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
-}
-
-/* Takes a stream's records, on threads of the service, one call at a time: see tw_stream_callback in thalweg.h. `batch` is valid until it returns.
- * The last call has `ending` and no records. Any other result than 0 closes the stream. It must not wait. */
-typedef uint32_t (*lab_scalars_stream_callback)(void *ctx, const lab_scalars_batch *batch,
-                                                const tw_error *ending);
-
-/* What the core calls. */
-static inline uint32_t lab_scalars_stream_deliver(void *ctx, const tw_batch *batch,
-                                                  const tw_error *ending) {
-  const tw_subscriber *to = (const tw_subscriber *)ctx;
-  lab_scalars_stream_callback callback = (lab_scalars_stream_callback)to->callback;
-  tw_error other;
-  lab_scalars_batch typed;
-  typed.tw = *batch;
-  if (!ending && tw_batch_check(batch, 24, &other) != TW_OK) {
-    typed.tw.count = 0;
-    typed.tw.flags = TW_BATCH_ENDED;
-    callback(to->ctx, &typed, &other);
-    return 1;
-  }
-  return callback(to->ctx, &typed, ending);
-}
-
-/* Gives the records to `callback`, and not to a reader. TW_OK: `drop_ctx`, which may be NULL, is called once, last, whatever happens; else it never is.
- * tw_stream_join waits for that. */
-static inline uint32_t lab_scalars_stream_subscribe(const lab_scalars_stream *stream,
-                                                    lab_scalars_stream_callback callback,
-                                                    void *ctx, tw_drop_ctx drop_ctx,
-                                                    tw_error *error) {
-  return tw_stream_deliver(&stream->tw, callback ? lab_scalars_stream_deliver : NULL,
-                           (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
@@ -897,12 +731,6 @@ static inline uint32_t lab_bytes_payload_stream_acquire(const lab_bytes_payload_
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 8, &batch->tw, error);
 }
 
-/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
-static inline uint32_t lab_bytes_payload_stream_acquire_serving(const lab_bytes_payload_stream *stream, const lab_client *client, uint32_t max, uint64_t deadline_ns, lab_bytes_payload_batch *batch, tw_error *error) {
-  return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 8, &batch->tw,
-                                   error);
-}
-
 /* Gives back the first `count` records of the open batch; all of them close it. */
 static inline uint32_t lab_bytes_payload_stream_release(const lab_bytes_payload_stream *stream,
                                                         uint32_t count, tw_error *error) {
@@ -914,37 +742,6 @@ static inline uint32_t lab_bytes_payload_stream_arm(const lab_bytes_payload_stre
                                                     const lab_client *client, uint64_t token,
                                                     uint32_t *ready, tw_error *error) {
   return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
-}
-
-/* Takes a stream's records, on threads of the service, one call at a time: see tw_stream_callback in thalweg.h. `batch` is valid until it returns.
- * The last call has `ending` and no records. Any other result than 0 closes the stream. It must not wait. */
-typedef uint32_t (*lab_bytes_payload_stream_callback)(void *ctx,
-                                                      const lab_bytes_payload_batch *batch,
-                                                      const tw_error *ending);
-
-/* What the core calls. */
-static inline uint32_t lab_bytes_payload_stream_deliver(void *ctx, const tw_batch *batch,
-                                                        const tw_error *ending) {
-  const tw_subscriber *to = (const tw_subscriber *)ctx;
-  lab_bytes_payload_stream_callback callback = (lab_bytes_payload_stream_callback)to->callback;
-  tw_error other;
-  lab_bytes_payload_batch typed;
-  typed.tw = *batch;
-  if (!ending && tw_batch_check(batch, 8, &other) != TW_OK) {
-    typed.tw.count = 0;
-    typed.tw.flags = TW_BATCH_ENDED;
-    callback(to->ctx, &typed, &other);
-    return 1;
-  }
-  return callback(to->ctx, &typed, ending);
-}
-
-/* Gives the records to `callback`, and not to a reader. TW_OK: `drop_ctx`, which may be NULL, is called once, last, whatever happens; else it never is.
- * tw_stream_join waits for that. */
-static inline uint32_t lab_bytes_payload_stream_subscribe(const lab_bytes_payload_stream *stream,
-                                                          lab_bytes_payload_stream_callback callback, void *ctx, tw_drop_ctx drop_ctx, tw_error *error) {
-  return tw_stream_deliver(&stream->tw, callback ? lab_bytes_payload_stream_deliver : NULL,
-                           (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
@@ -1218,7 +1015,7 @@ static inline uint32_t lab_events_read(const lab_client *client, tw_completion *
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
     const uint32_t *root = (const uint32_t *)tw_reply_root(
-        &result->reply, reader, UINT64_C(0x26de68c9dc8573ca), 4);
+        &result->reply, reader, UINT64_C(0x8468bb7333cab117), 4);
     if (!root) {
       return tw_reply_malformed(&result->reply, "lab_events", error);
     }
@@ -1548,7 +1345,7 @@ static inline uint32_t lab_feed_read(const lab_client *client, tw_completion *co
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
     const uint32_t *root = (const uint32_t *)tw_reply_root(
-        &result->reply, reader, UINT64_C(0x26de68c9dc8573ca), 4);
+        &result->reply, reader, UINT64_C(0x8468bb7333cab117), 4);
     if (!root) {
       return tw_reply_malformed(&result->reply, "lab_feed", error);
     }
@@ -1574,6 +1371,170 @@ static inline uint32_t lab_feed(const lab_client *client, uint64_t count, uint32
   }
   tw_writer_free(&writer);
   return code == TW_OK ? lab_feed_read(client, &completion, result, error) : code;
+}
+
+/* ---- lab.events-in256 ------------------------------------------------------------------------ */
+
+/* events-in256: func(count: u64, batch: u32) -> stream<event>
+ *
+ * As `events`, through 256 places.
+ *
+ * Where its reader is slow, the writer waits; it holds 256 records. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct lab_events_in256_result {
+  tw_reply reply;
+  lab_event_stream ok; /* where TW_OK; yours to close */
+} lab_events_in256_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t lab_events_in256_prepare(const lab_client *client, uint64_t count,
+                                                uint32_t batch, tw_writer *writer,
+                                                tw_submission *submission, tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x4f4395a6e2a20856), 0, 16);
+  tw_put(writer, root, &count, sizeof(count));
+  tw_put(writer, root + 8, &batch, sizeof(batch));
+  return tw_prepare(&client->tw, writer, LAB_METHOD_EVENTS_IN256, "lab_events_in256", submission,
+                    error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t lab_events_in256_submit(const lab_client *client, uint64_t count,
+                                               uint32_t batch, uint64_t deadline_ns,
+                                               uint64_t token, tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = lab_events_in256_prepare(client, count, batch, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t lab_events_in256_read(const lab_client *client, tw_completion *completion,
+                                             lab_events_in256_result *result, tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x8468bb7333cab117), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "lab_events_in256", error);
+    }
+    result->ok.tw.table = client->tw.table;
+    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t lab_events_in256(const lab_client *client, uint64_t count, uint32_t batch,
+                                        uint64_t deadline_ns, lab_events_in256_result *result,
+                                        tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = lab_events_in256_prepare(client, count, batch, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? lab_events_in256_read(client, &completion, result, error) : code;
+}
+
+/* ---- lab.events-in1024 ----------------------------------------------------------------------- */
+
+/* events-in1024: func(count: u64, batch: u32) -> stream<event>
+ *
+ * As `events`, through 1,024 places.
+ *
+ * Where its reader is slow, the writer waits; it holds 1024 records. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct lab_events_in1024_result {
+  tw_reply reply;
+  lab_event_stream ok; /* where TW_OK; yours to close */
+} lab_events_in1024_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t lab_events_in1024_prepare(const lab_client *client, uint64_t count,
+                                                 uint32_t batch, tw_writer *writer,
+                                                 tw_submission *submission, tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x4f4395a6e2a20856), 0, 16);
+  tw_put(writer, root, &count, sizeof(count));
+  tw_put(writer, root + 8, &batch, sizeof(batch));
+  return tw_prepare(&client->tw, writer, LAB_METHOD_EVENTS_IN1024, "lab_events_in1024", submission,
+                    error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t lab_events_in1024_submit(const lab_client *client, uint64_t count,
+                                                uint32_t batch, uint64_t deadline_ns,
+                                                uint64_t token, tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = lab_events_in1024_prepare(client, count, batch, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t lab_events_in1024_read(const lab_client *client, tw_completion *completion,
+                                              lab_events_in1024_result *result, tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x8468bb7333cab117), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "lab_events_in1024", error);
+    }
+    result->ok.tw.table = client->tw.table;
+    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t lab_events_in1024(const lab_client *client, uint64_t count, uint32_t batch,
+                                         uint64_t deadline_ns, lab_events_in1024_result *result,
+                                         tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = lab_events_in1024_prepare(client, count, batch, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? lab_events_in1024_read(client, &completion, result, error) : code;
 }
 
 /* ---- lab.parity ------------------------------------------------------------------------------ */

@@ -75,6 +75,14 @@ impl Lab for LabService {
         reader
     }
 
+    fn events_in256(&mut self, call: &Call, count: u64, batch: u32) -> StreamReader<Event> {
+        self.events(call, count, batch)
+    }
+
+    fn events_in1024(&mut self, call: &Call, count: u64, batch: u32) -> StreamReader<Event> {
+        self.events(call, count, batch)
+    }
+
     fn parity(&mut self, _: &Call, a: i64, b: i64, x: f64) -> bool {
         predicates::parity(a, b, x)
     }

@@ -135,6 +135,32 @@ class AsyncLab(thalweg.AsyncClient):
             per_s,
         )
 
+    async def events_in256(
+        self,
+        count: int,
+        batch: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.AsyncStream[Event, EventView]:
+        """As `events`, through 256 places.
+
+        Where its reader is slow, the writer waits; it holds 256 records.
+        """
+        return await _methods.EVENTS_IN256.start(self, timeout, count, batch)
+
+    async def events_in1024(
+        self,
+        count: int,
+        batch: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.AsyncStream[Event, EventView]:
+        """As `events`, through 1,024 places.
+
+        Where its reader is slow, the writer waits; it holds 1024 records.
+        """
+        return await _methods.EVENTS_IN1024.start(self, timeout, count, batch)
+
     async def parity(
         self,
         a: int,

@@ -127,6 +127,32 @@ class Lab(thalweg.Client):
         """
         return _methods.FEED.call(self, timeout, count, batch, writers, tails, per_s)
 
+    def events_in256(
+        self,
+        count: int,
+        batch: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.Stream[Event, EventView]:
+        """As `events`, through 256 places.
+
+        Where its reader is slow, the writer waits; it holds 256 records.
+        """
+        return _methods.EVENTS_IN256.call(self, timeout, count, batch)
+
+    def events_in1024(
+        self,
+        count: int,
+        batch: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.Stream[Event, EventView]:
+        """As `events`, through 1,024 places.
+
+        Where its reader is slow, the writer waits; it holds 1024 records.
+        """
+        return _methods.EVENTS_IN1024.call(self, timeout, count, batch)
+
     def parity(self, a: int, b: int, x: float, *, timeout: float | None = None) -> bool:
         """Whether `a + b + x` is even."""
         return _methods.PARITY.call(self, timeout, a, b, x)

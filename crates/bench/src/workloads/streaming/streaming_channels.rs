@@ -4,7 +4,8 @@
 //! unbounded channel, crossbeam's with 256, 1,024 and 8,192 places, and no channel at all. Against each of them stands a stream of
 //! ours, written and read one event at a time, 16 and 256. All but the last of theirs are between two threads. Two rows are ours: rings of
 //! 8,192 places that are written and read in place, as many events at a time as our stream. The rows with `tier=direct` are our stream without a hand-off:
-//! a callback takes the events on the thread that writes them, as `direct_callback` does.
+//! a callback takes the events on the thread that writes them, as `direct_callback` does. The rows with `capacity=256` and `1024` are our stream with as few places
+//! as crossbeam's channel has there.
 //!
 //! The metrics `.._of_means` are the original's arithmetic: each sample is the mean of its events, and median and 99th
 //! percentile are taken over ten such means. They say nothing of single events.
@@ -12,7 +13,7 @@
 use std::time::Duration;
 
 use super::event::Seen;
-use super::thalweg::Streams;
+use super::thalweg::{CAPACITY, Streams};
 use super::{channels, direct, rings};
 use crate::interleave::{Side, interleave};
 use crate::judgement::Target;
@@ -62,6 +63,9 @@ const DIRECT: &str = "direct_callback";
 
 /// Events at a time.
 const BATCHES: [u32; 3] = [1, 16, 256];
+
+/// Ours with fewer places, and who has as many.
+const SMALLER: [(u32, &str); 2] = [(256, CROSSBEAM[0]), (1024, CROSSBEAM[1])];
 
 /// One event at a time, of the fastest bounded channel.
 const ONE_BY_ONE: Target = Target::Ratio(0.6);
@@ -113,7 +117,11 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
             batches.iter().map(move |batch| (*name, *batch))
         })
         .collect();
-    let sides_count = BATCHES.len() + SUBSCRIBED_BATCHES.len() + theirs.len();
+    let smaller: Vec<(u32, &str, u32)> = SMALLER
+        .iter()
+        .flat_map(|(capacity, peer)| BATCHES.map(|batch| (*capacity, *peer, batch)))
+        .collect();
+    let sides_count = BATCHES.len() + SUBSCRIBED_BATCHES.len() + smaller.len() + theirs.len();
     lab.begin(WORKLOAD.name, sides_count * (plan.warm_up + plan.rounds));
     let expected = Seen::expected(EVENTS);
     let mean = &|subject: &str, (elapsed, seen): (Duration, Seen)| {
@@ -123,12 +131,17 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
     let mut sides: Vec<Side<'_, f64>> = Vec::new();
     for batch in BATCHES {
         sides.push(Side::new(move || {
-            mean("thalweg", streams.read(EVENTS, batch)?)
+            mean("thalweg", streams.read(CAPACITY, EVENTS, batch)?)
         }));
     }
     for batch in SUBSCRIBED_BATCHES {
         sides.push(Side::new(move || {
             mean("thalweg", streams.subscribe(EVENTS, batch)?)
+        }));
+    }
+    for &(capacity, _, batch) in &smaller {
+        sides.push(Side::new(move || {
+            mean("thalweg", streams.read(capacity, EVENTS, batch)?)
         }));
     }
     for &(name, batch) in &theirs {
@@ -138,7 +151,8 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
     drop(sides);
 
     let (ours, others) = taken.split_at(BATCHES.len());
-    let (subscribed, of_theirs) = others.split_at(SUBSCRIBED_BATCHES.len());
+    let (subscribed, others) = others.split_at(SUBSCRIBED_BATCHES.len());
+    let (of_smaller, of_theirs) = others.split_at(smaller.len());
     let mut rows = Vec::new();
     for (batch, ours) in BATCHES.iter().zip(ours) {
         let mut of_batch: Vec<Row> = theirs
@@ -154,8 +168,17 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
         }
         rows.extend(of_batch);
     }
-    let direct = theirs.iter().position(|(name, _)| *name == DIRECT);
-    let direct = &of_theirs[direct.expect("it is one of them")];
+    let of_peer = |wanted: &str| {
+        let place = theirs.iter().position(|(name, _)| *name == wanted);
+        &of_theirs[place.expect("it is one of them")]
+    };
+    for ((capacity, peer, batch), ours) in smaller.iter().zip(of_smaller) {
+        let mut row = row(*batch, ours, peer, of_peer(peer));
+        row.params
+            .insert("capacity".to_owned(), capacity.to_string());
+        rows.push(row);
+    }
+    let direct = of_peer(DIRECT);
     for (batch, ours) in SUBSCRIBED_BATCHES.iter().zip(subscribed) {
         let mut row = row(*batch, ours, DIRECT, direct);
         row.params.insert("tier".to_owned(), "direct".to_owned());
@@ -167,7 +190,7 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
 fn row(batch: u32, ours: &[f64], name: &str, theirs: &[f64]) -> Row {
     let params = [
         ("batch", batch.to_string()),
-        ("capacity", "8192".to_owned()),
+        ("capacity", CAPACITY.to_string()),
         ("events", EVENTS.to_string()),
         ("event", "488 bytes, empty tails".to_owned()),
     ];
@@ -217,10 +240,13 @@ mod tests {
         }
         let streams = Streams::start().unwrap();
         for batch in BATCHES {
-            let (_, seen) = streams.read(1_000, batch).unwrap();
-            seen.check(&expected, "thalweg").unwrap();
+            for capacity in [CAPACITY, 1024, 256] {
+                let (_, seen) = streams.read(capacity, 1_000, batch).unwrap();
+                seen.check(&expected, "thalweg").unwrap();
+            }
             streams.verify(1_000, batch).unwrap();
         }
+        assert!(streams.read(7, 1, 1).is_err(), "none has seven places");
         for batch in SUBSCRIBED_BATCHES {
             let (_, seen) = streams.subscribe(1_000, batch).unwrap();
             seen.check(&expected, "thalweg").unwrap();

@@ -4,13 +4,17 @@ use std::ops::ControlFlow::Continue;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use thalweg::StreamReader;
 use thalweg::port::Event as Delivered;
 use thalweg_lab::LabService;
 use thalweg_lab::events::event;
-use thalweg_lab::lab::LabClient;
+use thalweg_lab::lab::{Event, LabClient};
 
 use super::event::Seen;
 use crate::problem::Problem;
+
+/// Places of a stream that nobody said anything of.
+pub const CAPACITY: u32 = 8192;
 
 /// The service, started once.
 #[derive(Debug)]
@@ -32,14 +36,24 @@ impl Streams {
         Ok(Self { lab })
     }
 
-    /// Reads `count` events, which are written and read `batch` at a time. Timed from the call that returns the stream.
+    fn open(&self, capacity: u32, count: u64, batch: u32) -> Result<StreamReader<Event>, Problem> {
+        let opening = match capacity {
+            256 => self.lab.events_in256(count, batch),
+            1024 => self.lab.events_in1024(count, batch),
+            CAPACITY => self.lab.events(count, batch),
+            _ => return Err(failed(format!("none has {capacity} places"))),
+        };
+        opening.wait().map_err(failed)
+    }
+
+    /// Reads `count` events, which are written and read `batch` at a time, through so many places. Timed from the call that returns the stream.
     ///
     /// # Errors
-    /// The stream ended in another way than regularly.
-    pub fn read(&self, count: u64, batch: u32) -> Result<(Duration, Seen), Problem> {
+    /// The stream ended in another way than regularly, or none has so many places.
+    pub fn read(&self, capacity: u32, count: u64, batch: u32) -> Result<(Duration, Seen), Problem> {
         let mut seen = Seen::default();
         let began = Instant::now();
-        let mut stream = self.lab.events(count, batch).wait().map_err(failed)?;
+        let mut stream = self.open(capacity, count, batch)?;
         while let Some(batch) = stream.next_batch(batch, u64::MAX).map_err(failed)? {
             batch.iter().for_each(|event| seen.add_view(&event));
         }
@@ -55,7 +69,7 @@ impl Streams {
         let (told, ended) = mpsc::sync_channel(1);
         let mut seen = Seen::default();
         let began = Instant::now();
-        let stream = self.lab.events(count, batch).wait().map_err(failed)?;
+        let stream = self.open(CAPACITY, count, batch)?;
         let subscription = stream.subscribe(move |event| {
             match event {
                 Delivered::Records(records) => {
@@ -84,7 +98,7 @@ impl Streams {
     /// One is not what was written.
     pub fn verify(&self, count: u64, batch: u32) -> Result<(), Problem> {
         let mut next = 0;
-        let mut stream = self.lab.events(count, batch).wait().map_err(failed)?;
+        let mut stream = self.open(CAPACITY, count, batch)?;
         while let Some(batch) = stream.next_batch(batch, u64::MAX).map_err(failed)? {
             for read in batch.iter() {
                 if read != event(next) {
