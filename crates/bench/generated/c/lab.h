@@ -8,7 +8,7 @@
 
 #define LAB_PACKAGE "thalweg:lab"
 #define LAB_VERSION "0.1.0"
-#define LAB_LAYOUT UINT64_C(0xfec87b1ec0600f37)
+#define LAB_LAYOUT UINT64_C(0x852995d6ea1a847f)
 
 /* Methods by number: tw_submission.method. */
 enum {
@@ -70,37 +70,17 @@ TW_OFFSET(lab_match, path_bytes, 32);
 TW_OFFSET(lab_match, text_bytes, 44);
 TW_OFFSET(lab_match, cut, 56);
 
-/* Eight numbers of an event. */
-typedef struct lab_eight {
-  uint64_t a;
-  uint64_t b;
-  uint64_t c;
-  uint64_t d;
-  uint64_t e;
-  uint64_t f;
-  uint64_t g;
-  uint64_t h;
-} lab_eight;
-TW_SIZE(lab_eight, 64);
-TW_OFFSET(lab_eight, a, 0);
-TW_OFFSET(lab_eight, b, 8);
-TW_OFFSET(lab_eight, c, 16);
-TW_OFFSET(lab_eight, d, 24);
-TW_OFFSET(lab_eight, e, 32);
-TW_OFFSET(lab_eight, f, 40);
-TW_OFFSET(lab_eight, g, 48);
-TW_OFFSET(lab_eight, h, 56);
+/* `list<u64, 56>` */
+typedef struct lab_list56_u64 {
+  uint64_t items[56];
+} lab_list56_u64;
+TW_SIZE(lab_list56_u64, 448);
+TW_OFFSET(lab_list56_u64, items, 0);
 
 /* An event of a market's feed: 488 bytes in a slot, as in the benchmark that the lab repeats. */
 typedef struct lab_event {
   /* The event itself, 448 bytes. The first is its number, the second its kind. */
-  lab_eight n0;
-  lab_eight n1;
-  lab_eight n2;
-  lab_eight n3;
-  lab_eight n4;
-  lab_eight n5;
-  lab_eight n6;
+  lab_list56_u64 words;
   /* What the two tails take more where they are on the heap. */
   uint64_t rest0;
   uint64_t rest1;
@@ -111,13 +91,7 @@ typedef struct lab_event {
   tw_slice payload;
 } lab_event;
 TW_SIZE(lab_event, 488);
-TW_OFFSET(lab_event, n0, 0);
-TW_OFFSET(lab_event, n1, 64);
-TW_OFFSET(lab_event, n2, 128);
-TW_OFFSET(lab_event, n3, 192);
-TW_OFFSET(lab_event, n4, 256);
-TW_OFFSET(lab_event, n5, 320);
-TW_OFFSET(lab_event, n6, 384);
+TW_OFFSET(lab_event, words, 0);
 TW_OFFSET(lab_event, rest0, 448);
 TW_OFFSET(lab_event, rest1, 456);
 TW_OFFSET(lab_event, rest2, 464);
@@ -364,8 +338,8 @@ static inline const tw_expected *lab_expected(void) {
        UINT64_C(0x0000000000000000), UINT64_C(0xc2bc292635916f6c),
        0, 0, NULL},
       {"lab.events",
-       UINT64_C(0x4f4395a6e2a20856), UINT64_C(0x8468bb7333cab117),
-       UINT64_C(0x0000000000000000), UINT64_C(0x833800d0ee10520d),
+       UINT64_C(0x4f4395a6e2a20856), UINT64_C(0x26de68c9dc8573ca),
+       UINT64_C(0x0000000000000000), UINT64_C(0xafea62f75d7a5ce6),
        0, 0, NULL},
       {"lab.ticks",
        UINT64_C(0x4f4395a6e2a20856), UINT64_C(0xf218bdb5de96d54e),
@@ -380,16 +354,16 @@ static inline const tw_expected *lab_expected(void) {
        UINT64_C(0x0000000000000000), UINT64_C(0x1a0a16b4ca96e05f),
        0, 0, NULL},
       {"lab.feed",
-       UINT64_C(0x3993ff546fa25e97), UINT64_C(0x8468bb7333cab117),
-       UINT64_C(0x0000000000000000), UINT64_C(0x833800d0ee10520d),
+       UINT64_C(0x3993ff546fa25e97), UINT64_C(0x26de68c9dc8573ca),
+       UINT64_C(0x0000000000000000), UINT64_C(0xafea62f75d7a5ce6),
        0, 0, NULL},
       {"lab.events-in256",
-       UINT64_C(0x4f4395a6e2a20856), UINT64_C(0x8468bb7333cab117),
-       UINT64_C(0x0000000000000000), UINT64_C(0x833800d0ee10520d),
+       UINT64_C(0x4f4395a6e2a20856), UINT64_C(0x26de68c9dc8573ca),
+       UINT64_C(0x0000000000000000), UINT64_C(0xafea62f75d7a5ce6),
        0, 0, NULL},
       {"lab.events-in1024",
-       UINT64_C(0x4f4395a6e2a20856), UINT64_C(0x8468bb7333cab117),
-       UINT64_C(0x0000000000000000), UINT64_C(0x833800d0ee10520d),
+       UINT64_C(0x4f4395a6e2a20856), UINT64_C(0x26de68c9dc8573ca),
+       UINT64_C(0x0000000000000000), UINT64_C(0xafea62f75d7a5ce6),
        0, 0, NULL},
       {"lab.parity",
        UINT64_C(0x35f6e4610a1a0a97), UINT64_C(0xcd2fd49bc6b014bd),
@@ -475,6 +449,15 @@ static inline uint32_t lab_match_stream_acquire(const lab_match_stream *stream, 
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 64, &batch->tw, error);
 }
 
+/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+static inline uint32_t lab_match_stream_acquire_serving(const lab_match_stream *stream,
+                                                        const lab_client *client, uint32_t max,
+                                                        uint64_t deadline_ns,
+                                                        lab_match_batch *batch, tw_error *error) {
+  return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 64, &batch->tw,
+                                   error);
+}
+
 /* Gives back the first `count` records of the open batch; all of them close it. */
 static inline uint32_t lab_match_stream_release(const lab_match_stream *stream, uint32_t count,
                                                 tw_error *error) {
@@ -486,6 +469,37 @@ static inline uint32_t lab_match_stream_arm(const lab_match_stream *stream,
                                             const lab_client *client, uint64_t token,
                                             uint32_t *ready, tw_error *error) {
   return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
+}
+
+/* Takes a stream's records, on threads of the service, one call at a time: see tw_stream_callback in thalweg.h. `batch` is valid until it returns.
+ * The last call has `ending` and no records. Any other result than 0 closes the stream. It must not wait. */
+typedef uint32_t (*lab_match_stream_callback)(void *ctx, const lab_match_batch *batch,
+                                              const tw_error *ending);
+
+/* What the core calls. */
+static inline uint32_t lab_match_stream_deliver(void *ctx, const tw_batch *batch,
+                                                const tw_error *ending) {
+  const tw_subscriber *to = (const tw_subscriber *)ctx;
+  lab_match_stream_callback callback = (lab_match_stream_callback)to->callback;
+  tw_error other;
+  lab_match_batch typed;
+  typed.tw = *batch;
+  if (!ending && tw_batch_check(batch, 64, &other) != TW_OK) {
+    typed.tw.count = 0;
+    typed.tw.flags = TW_BATCH_ENDED;
+    callback(to->ctx, &typed, &other);
+    return 1;
+  }
+  return callback(to->ctx, &typed, ending);
+}
+
+/* Gives the records to `callback`, and not to a reader. TW_OK: `drop_ctx`, which may be NULL, is called once, last, whatever happens; else it never is.
+ * tw_stream_join waits for that. */
+static inline uint32_t lab_match_stream_subscribe(const lab_match_stream *stream,
+                                                  lab_match_stream_callback callback, void *ctx,
+                                                  tw_drop_ctx drop_ctx, tw_error *error) {
+  return tw_stream_deliver(&stream->tw, callback ? lab_match_stream_deliver : NULL,
+                           (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
@@ -526,6 +540,15 @@ static inline uint32_t lab_event_stream_acquire(const lab_event_stream *stream, 
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 488, &batch->tw, error);
 }
 
+/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+static inline uint32_t lab_event_stream_acquire_serving(const lab_event_stream *stream,
+                                                        const lab_client *client, uint32_t max,
+                                                        uint64_t deadline_ns,
+                                                        lab_event_batch *batch, tw_error *error) {
+  return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 488, &batch->tw,
+                                   error);
+}
+
 /* Gives back the first `count` records of the open batch; all of them close it. */
 static inline uint32_t lab_event_stream_release(const lab_event_stream *stream, uint32_t count,
                                                 tw_error *error) {
@@ -537,6 +560,37 @@ static inline uint32_t lab_event_stream_arm(const lab_event_stream *stream,
                                             const lab_client *client, uint64_t token,
                                             uint32_t *ready, tw_error *error) {
   return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
+}
+
+/* Takes a stream's records, on threads of the service, one call at a time: see tw_stream_callback in thalweg.h. `batch` is valid until it returns.
+ * The last call has `ending` and no records. Any other result than 0 closes the stream. It must not wait. */
+typedef uint32_t (*lab_event_stream_callback)(void *ctx, const lab_event_batch *batch,
+                                              const tw_error *ending);
+
+/* What the core calls. */
+static inline uint32_t lab_event_stream_deliver(void *ctx, const tw_batch *batch,
+                                                const tw_error *ending) {
+  const tw_subscriber *to = (const tw_subscriber *)ctx;
+  lab_event_stream_callback callback = (lab_event_stream_callback)to->callback;
+  tw_error other;
+  lab_event_batch typed;
+  typed.tw = *batch;
+  if (!ending && tw_batch_check(batch, 488, &other) != TW_OK) {
+    typed.tw.count = 0;
+    typed.tw.flags = TW_BATCH_ENDED;
+    callback(to->ctx, &typed, &other);
+    return 1;
+  }
+  return callback(to->ctx, &typed, ending);
+}
+
+/* Gives the records to `callback`, and not to a reader. TW_OK: `drop_ctx`, which may be NULL, is called once, last, whatever happens; else it never is.
+ * tw_stream_join waits for that. */
+static inline uint32_t lab_event_stream_subscribe(const lab_event_stream *stream,
+                                                  lab_event_stream_callback callback, void *ctx,
+                                                  tw_drop_ctx drop_ctx, tw_error *error) {
+  return tw_stream_deliver(&stream->tw, callback ? lab_event_stream_deliver : NULL,
+                           (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
@@ -577,6 +631,15 @@ static inline uint32_t lab_tick_stream_acquire(const lab_tick_stream *stream, ui
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 64, &batch->tw, error);
 }
 
+/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+static inline uint32_t lab_tick_stream_acquire_serving(const lab_tick_stream *stream,
+                                                       const lab_client *client, uint32_t max,
+                                                       uint64_t deadline_ns, lab_tick_batch *batch,
+                                                       tw_error *error) {
+  return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 64, &batch->tw,
+                                   error);
+}
+
 /* Gives back the first `count` records of the open batch; all of them close it. */
 static inline uint32_t lab_tick_stream_release(const lab_tick_stream *stream, uint32_t count,
                                                tw_error *error) {
@@ -587,6 +650,37 @@ static inline uint32_t lab_tick_stream_release(const lab_tick_stream *stream, ui
 static inline uint32_t lab_tick_stream_arm(const lab_tick_stream *stream, const lab_client *client,
                                            uint64_t token, uint32_t *ready, tw_error *error) {
   return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
+}
+
+/* Takes a stream's records, on threads of the service, one call at a time: see tw_stream_callback in thalweg.h. `batch` is valid until it returns.
+ * The last call has `ending` and no records. Any other result than 0 closes the stream. It must not wait. */
+typedef uint32_t (*lab_tick_stream_callback)(void *ctx, const lab_tick_batch *batch,
+                                             const tw_error *ending);
+
+/* What the core calls. */
+static inline uint32_t lab_tick_stream_deliver(void *ctx, const tw_batch *batch,
+                                               const tw_error *ending) {
+  const tw_subscriber *to = (const tw_subscriber *)ctx;
+  lab_tick_stream_callback callback = (lab_tick_stream_callback)to->callback;
+  tw_error other;
+  lab_tick_batch typed;
+  typed.tw = *batch;
+  if (!ending && tw_batch_check(batch, 64, &other) != TW_OK) {
+    typed.tw.count = 0;
+    typed.tw.flags = TW_BATCH_ENDED;
+    callback(to->ctx, &typed, &other);
+    return 1;
+  }
+  return callback(to->ctx, &typed, ending);
+}
+
+/* Gives the records to `callback`, and not to a reader. TW_OK: `drop_ctx`, which may be NULL, is called once, last, whatever happens; else it never is.
+ * tw_stream_join waits for that. */
+static inline uint32_t lab_tick_stream_subscribe(const lab_tick_stream *stream,
+                                                 lab_tick_stream_callback callback, void *ctx,
+                                                 tw_drop_ctx drop_ctx, tw_error *error) {
+  return tw_stream_deliver(&stream->tw, callback ? lab_tick_stream_deliver : NULL,
+                           (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
@@ -627,6 +721,15 @@ static inline uint32_t lab_pulse_stream_acquire(const lab_pulse_stream *stream, 
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 16, &batch->tw, error);
 }
 
+/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+static inline uint32_t lab_pulse_stream_acquire_serving(const lab_pulse_stream *stream,
+                                                        const lab_client *client, uint32_t max,
+                                                        uint64_t deadline_ns,
+                                                        lab_pulse_batch *batch, tw_error *error) {
+  return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 16, &batch->tw,
+                                   error);
+}
+
 /* Gives back the first `count` records of the open batch; all of them close it. */
 static inline uint32_t lab_pulse_stream_release(const lab_pulse_stream *stream, uint32_t count,
                                                 tw_error *error) {
@@ -638,6 +741,37 @@ static inline uint32_t lab_pulse_stream_arm(const lab_pulse_stream *stream,
                                             const lab_client *client, uint64_t token,
                                             uint32_t *ready, tw_error *error) {
   return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
+}
+
+/* Takes a stream's records, on threads of the service, one call at a time: see tw_stream_callback in thalweg.h. `batch` is valid until it returns.
+ * The last call has `ending` and no records. Any other result than 0 closes the stream. It must not wait. */
+typedef uint32_t (*lab_pulse_stream_callback)(void *ctx, const lab_pulse_batch *batch,
+                                              const tw_error *ending);
+
+/* What the core calls. */
+static inline uint32_t lab_pulse_stream_deliver(void *ctx, const tw_batch *batch,
+                                                const tw_error *ending) {
+  const tw_subscriber *to = (const tw_subscriber *)ctx;
+  lab_pulse_stream_callback callback = (lab_pulse_stream_callback)to->callback;
+  tw_error other;
+  lab_pulse_batch typed;
+  typed.tw = *batch;
+  if (!ending && tw_batch_check(batch, 16, &other) != TW_OK) {
+    typed.tw.count = 0;
+    typed.tw.flags = TW_BATCH_ENDED;
+    callback(to->ctx, &typed, &other);
+    return 1;
+  }
+  return callback(to->ctx, &typed, ending);
+}
+
+/* Gives the records to `callback`, and not to a reader. TW_OK: `drop_ctx`, which may be NULL, is called once, last, whatever happens; else it never is.
+ * tw_stream_join waits for that. */
+static inline uint32_t lab_pulse_stream_subscribe(const lab_pulse_stream *stream,
+                                                  lab_pulse_stream_callback callback, void *ctx,
+                                                  tw_drop_ctx drop_ctx, tw_error *error) {
+  return tw_stream_deliver(&stream->tw, callback ? lab_pulse_stream_deliver : NULL,
+                           (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
@@ -679,6 +813,16 @@ static inline uint32_t lab_scalars_stream_acquire(const lab_scalars_stream *stre
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 24, &batch->tw, error);
 }
 
+/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+static inline uint32_t lab_scalars_stream_acquire_serving(const lab_scalars_stream *stream,
+                                                          const lab_client *client, uint32_t max,
+                                                          uint64_t deadline_ns,
+                                                          lab_scalars_batch *batch,
+                                                          tw_error *error) {
+  return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 24, &batch->tw,
+                                   error);
+}
+
 /* Gives back the first `count` records of the open batch; all of them close it. */
 static inline uint32_t lab_scalars_stream_release(const lab_scalars_stream *stream, uint32_t count,
                                                   tw_error *error) {
@@ -690,6 +834,38 @@ static inline uint32_t lab_scalars_stream_arm(const lab_scalars_stream *stream,
                                               const lab_client *client, uint64_t token,
                                               uint32_t *ready, tw_error *error) {
   return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
+}
+
+/* Takes a stream's records, on threads of the service, one call at a time: see tw_stream_callback in thalweg.h. `batch` is valid until it returns.
+ * The last call has `ending` and no records. Any other result than 0 closes the stream. It must not wait. */
+typedef uint32_t (*lab_scalars_stream_callback)(void *ctx, const lab_scalars_batch *batch,
+                                                const tw_error *ending);
+
+/* What the core calls. */
+static inline uint32_t lab_scalars_stream_deliver(void *ctx, const tw_batch *batch,
+                                                  const tw_error *ending) {
+  const tw_subscriber *to = (const tw_subscriber *)ctx;
+  lab_scalars_stream_callback callback = (lab_scalars_stream_callback)to->callback;
+  tw_error other;
+  lab_scalars_batch typed;
+  typed.tw = *batch;
+  if (!ending && tw_batch_check(batch, 24, &other) != TW_OK) {
+    typed.tw.count = 0;
+    typed.tw.flags = TW_BATCH_ENDED;
+    callback(to->ctx, &typed, &other);
+    return 1;
+  }
+  return callback(to->ctx, &typed, ending);
+}
+
+/* Gives the records to `callback`, and not to a reader. TW_OK: `drop_ctx`, which may be NULL, is called once, last, whatever happens; else it never is.
+ * tw_stream_join waits for that. */
+static inline uint32_t lab_scalars_stream_subscribe(const lab_scalars_stream *stream,
+                                                    lab_scalars_stream_callback callback,
+                                                    void *ctx, tw_drop_ctx drop_ctx,
+                                                    tw_error *error) {
+  return tw_stream_deliver(&stream->tw, callback ? lab_scalars_stream_deliver : NULL,
+                           (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
@@ -731,6 +907,12 @@ static inline uint32_t lab_bytes_payload_stream_acquire(const lab_bytes_payload_
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 8, &batch->tw, error);
 }
 
+/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+static inline uint32_t lab_bytes_payload_stream_acquire_serving(const lab_bytes_payload_stream *stream, const lab_client *client, uint32_t max, uint64_t deadline_ns, lab_bytes_payload_batch *batch, tw_error *error) {
+  return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 8, &batch->tw,
+                                   error);
+}
+
 /* Gives back the first `count` records of the open batch; all of them close it. */
 static inline uint32_t lab_bytes_payload_stream_release(const lab_bytes_payload_stream *stream,
                                                         uint32_t count, tw_error *error) {
@@ -742,6 +924,37 @@ static inline uint32_t lab_bytes_payload_stream_arm(const lab_bytes_payload_stre
                                                     const lab_client *client, uint64_t token,
                                                     uint32_t *ready, tw_error *error) {
   return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
+}
+
+/* Takes a stream's records, on threads of the service, one call at a time: see tw_stream_callback in thalweg.h. `batch` is valid until it returns.
+ * The last call has `ending` and no records. Any other result than 0 closes the stream. It must not wait. */
+typedef uint32_t (*lab_bytes_payload_stream_callback)(void *ctx,
+                                                      const lab_bytes_payload_batch *batch,
+                                                      const tw_error *ending);
+
+/* What the core calls. */
+static inline uint32_t lab_bytes_payload_stream_deliver(void *ctx, const tw_batch *batch,
+                                                        const tw_error *ending) {
+  const tw_subscriber *to = (const tw_subscriber *)ctx;
+  lab_bytes_payload_stream_callback callback = (lab_bytes_payload_stream_callback)to->callback;
+  tw_error other;
+  lab_bytes_payload_batch typed;
+  typed.tw = *batch;
+  if (!ending && tw_batch_check(batch, 8, &other) != TW_OK) {
+    typed.tw.count = 0;
+    typed.tw.flags = TW_BATCH_ENDED;
+    callback(to->ctx, &typed, &other);
+    return 1;
+  }
+  return callback(to->ctx, &typed, ending);
+}
+
+/* Gives the records to `callback`, and not to a reader. TW_OK: `drop_ctx`, which may be NULL, is called once, last, whatever happens; else it never is.
+ * tw_stream_join waits for that. */
+static inline uint32_t lab_bytes_payload_stream_subscribe(const lab_bytes_payload_stream *stream,
+                                                          lab_bytes_payload_stream_callback callback, void *ctx, tw_drop_ctx drop_ctx, tw_error *error) {
+  return tw_stream_deliver(&stream->tw, callback ? lab_bytes_payload_stream_deliver : NULL,
+                           (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
@@ -1015,7 +1228,7 @@ static inline uint32_t lab_events_read(const lab_client *client, tw_completion *
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
     const uint32_t *root = (const uint32_t *)tw_reply_root(
-        &result->reply, reader, UINT64_C(0x8468bb7333cab117), 4);
+        &result->reply, reader, UINT64_C(0x26de68c9dc8573ca), 4);
     if (!root) {
       return tw_reply_malformed(&result->reply, "lab_events", error);
     }
@@ -1345,7 +1558,7 @@ static inline uint32_t lab_feed_read(const lab_client *client, tw_completion *co
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
     const uint32_t *root = (const uint32_t *)tw_reply_root(
-        &result->reply, reader, UINT64_C(0x8468bb7333cab117), 4);
+        &result->reply, reader, UINT64_C(0x26de68c9dc8573ca), 4);
     if (!root) {
       return tw_reply_malformed(&result->reply, "lab_feed", error);
     }
@@ -1428,7 +1641,7 @@ static inline uint32_t lab_events_in256_read(const lab_client *client, tw_comple
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
     const uint32_t *root = (const uint32_t *)tw_reply_root(
-        &result->reply, reader, UINT64_C(0x8468bb7333cab117), 4);
+        &result->reply, reader, UINT64_C(0x26de68c9dc8573ca), 4);
     if (!root) {
       return tw_reply_malformed(&result->reply, "lab_events_in256", error);
     }
@@ -1510,7 +1723,7 @@ static inline uint32_t lab_events_in1024_read(const lab_client *client, tw_compl
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
     const uint32_t *root = (const uint32_t *)tw_reply_root(
-        &result->reply, reader, UINT64_C(0x8468bb7333cab117), 4);
+        &result->reply, reader, UINT64_C(0x26de68c9dc8573ca), 4);
     if (!root) {
       return tw_reply_malformed(&result->reply, "lab_events_in1024", error);
     }

@@ -6,6 +6,7 @@
 #![allow(
     dead_code,
     missing_docs,
+    unused_imports,
     rustdoc::all,
     clippy::doc_lazy_continuation,
     clippy::enum_variant_names,
@@ -27,7 +28,7 @@ use thalweg::wire::{self, Decode as _};
 pub const PACKAGE: port::Package = port::Package {
     name: "thalweg:lab",
     version: "0.1.0",
-    layout: 0xfec8_7b1e_c060_0f37,
+    layout: 0x8529_95d6_ea1a_847f,
     methods: &[
         port::Method {
             name: "lab.nop",
@@ -74,9 +75,9 @@ pub const PACKAGE: port::Package = port::Package {
         port::Method {
             name: "lab.events",
             params: 0x4f43_95a6_e2a2_0856,
-            ok: 0x8468_bb73_33ca_b117,
+            ok: 0x26de_68c9_dc85_73ca,
             error: 0,
-            element: 0x8338_00d0_ee10_520d,
+            element: 0xafea_62f7_5d7a_5ce6,
             is_async: false,
             options: port::MethodOptions::NONE,
             stream: Some(port::StreamOptions {
@@ -84,24 +85,10 @@ pub const PACKAGE: port::Package = port::Package {
                 capacity: 8192,
             }),
             description: concat!(
-                "record{count:u64,batch:u32}\nstream<record{n0:record{a:u64,b:u64,",
-                "c:u64,d:u64,e:u64,f:u64,g:u64,h:u64},n1:record{a:u64,b:u64,",
-                "c:u64,d:u64,e:u64,f:u64,g:u64,h:u64},n2:record{a:u64,b:u64,",
-                "c:u64,d:u64,e:u64,f:u64,g:u64,h:u64},n3:record{a:u64,b:u64,",
-                "c:u64,d:u64,e:u64,f:u64,g:u64,h:u64},n4:record{a:u64,b:u64,",
-                "c:u64,d:u64,e:u64,f:u64,g:u64,h:u64},n5:record{a:u64,b:u64,",
-                "c:u64,d:u64,e:u64,f:u64,g:u64,h:u64},n6:record{a:u64,b:u64,",
-                "c:u64,d:u64,e:u64,f:u64,g:u64,h:u64},rest0:u64,rest1:u64,",
-                "rest2:u64,detail:string,",
-                "payload:list<u8>}>\n\nrecord{n0:record{a:u64,b:u64,c:u64,d:u64,",
-                "e:u64,f:u64,g:u64,h:u64},n1:record{a:u64,b:u64,c:u64,d:u64,",
-                "e:u64,f:u64,g:u64,h:u64},n2:record{a:u64,b:u64,c:u64,d:u64,",
-                "e:u64,f:u64,g:u64,h:u64},n3:record{a:u64,b:u64,c:u64,d:u64,",
-                "e:u64,f:u64,g:u64,h:u64},n4:record{a:u64,b:u64,c:u64,d:u64,",
-                "e:u64,f:u64,g:u64,h:u64},n5:record{a:u64,b:u64,c:u64,d:u64,",
-                "e:u64,f:u64,g:u64,h:u64},n6:record{a:u64,b:u64,c:u64,d:u64,",
-                "e:u64,f:u64,g:u64,h:u64},rest0:u64,rest1:u64,rest2:u64,",
-                "detail:string,payload:list<u8>}"
+                "record{count:u64,batch:u32}\nstream<record{words:list<u64,56>,",
+                "rest0:u64,rest1:u64,rest2:u64,detail:string,",
+                "payload:list<u8>}>\n\nrecord{words:list<u64,56>,rest0:u64,",
+                "rest1:u64,rest2:u64,detail:string,payload:list<u8>}"
             ),
         },
         port::Method {
@@ -162,9 +149,9 @@ pub const PACKAGE: port::Package = port::Package {
         port::Method {
             name: "lab.feed",
             params: 0x3993_ff54_6fa2_5e97,
-            ok: 0x8468_bb73_33ca_b117,
+            ok: 0x26de_68c9_dc85_73ca,
             error: 0,
-            element: 0x8338_00d0_ee10_520d,
+            element: 0xafea_62f7_5d7a_5ce6,
             is_async: false,
             options: port::MethodOptions::NONE,
             stream: Some(port::StreamOptions {
@@ -173,31 +160,18 @@ pub const PACKAGE: port::Package = port::Package {
             }),
             description: concat!(
                 "record{count:u64,batch:u32,writers:u32,tails:u32,",
-                "per-s:u64}\nstream<record{n0:record{a:u64,b:u64,c:u64,d:u64,",
-                "e:u64,f:u64,g:u64,h:u64},n1:record{a:u64,b:u64,c:u64,d:u64,",
-                "e:u64,f:u64,g:u64,h:u64},n2:record{a:u64,b:u64,c:u64,d:u64,",
-                "e:u64,f:u64,g:u64,h:u64},n3:record{a:u64,b:u64,c:u64,d:u64,",
-                "e:u64,f:u64,g:u64,h:u64},n4:record{a:u64,b:u64,c:u64,d:u64,",
-                "e:u64,f:u64,g:u64,h:u64},n5:record{a:u64,b:u64,c:u64,d:u64,",
-                "e:u64,f:u64,g:u64,h:u64},n6:record{a:u64,b:u64,c:u64,d:u64,",
-                "e:u64,f:u64,g:u64,h:u64},rest0:u64,rest1:u64,rest2:u64,",
-                "detail:string,payload:list<u8>}>\n\nrecord{n0:record{a:u64,b:u64,",
-                "c:u64,d:u64,e:u64,f:u64,g:u64,h:u64},n1:record{a:u64,b:u64,",
-                "c:u64,d:u64,e:u64,f:u64,g:u64,h:u64},n2:record{a:u64,b:u64,",
-                "c:u64,d:u64,e:u64,f:u64,g:u64,h:u64},n3:record{a:u64,b:u64,",
-                "c:u64,d:u64,e:u64,f:u64,g:u64,h:u64},n4:record{a:u64,b:u64,",
-                "c:u64,d:u64,e:u64,f:u64,g:u64,h:u64},n5:record{a:u64,b:u64,",
-                "c:u64,d:u64,e:u64,f:u64,g:u64,h:u64},n6:record{a:u64,b:u64,",
-                "c:u64,d:u64,e:u64,f:u64,g:u64,h:u64},rest0:u64,rest1:u64,",
-                "rest2:u64,detail:string,payload:list<u8>}"
+                "per-s:u64}\nstream<record{words:list<u64,56>,rest0:u64,rest1:u64,",
+                "rest2:u64,detail:string,",
+                "payload:list<u8>}>\n\nrecord{words:list<u64,56>,rest0:u64,",
+                "rest1:u64,rest2:u64,detail:string,payload:list<u8>}"
             ),
         },
         port::Method {
             name: "lab.events-in256",
             params: 0x4f43_95a6_e2a2_0856,
-            ok: 0x8468_bb73_33ca_b117,
+            ok: 0x26de_68c9_dc85_73ca,
             error: 0,
-            element: 0x8338_00d0_ee10_520d,
+            element: 0xafea_62f7_5d7a_5ce6,
             is_async: false,
             options: port::MethodOptions::NONE,
             stream: Some(port::StreamOptions {
@@ -205,32 +179,18 @@ pub const PACKAGE: port::Package = port::Package {
                 capacity: 256,
             }),
             description: concat!(
-                "record{count:u64,batch:u32}\nstream<record{n0:record{a:u64,b:u64,",
-                "c:u64,d:u64,e:u64,f:u64,g:u64,h:u64},n1:record{a:u64,b:u64,",
-                "c:u64,d:u64,e:u64,f:u64,g:u64,h:u64},n2:record{a:u64,b:u64,",
-                "c:u64,d:u64,e:u64,f:u64,g:u64,h:u64},n3:record{a:u64,b:u64,",
-                "c:u64,d:u64,e:u64,f:u64,g:u64,h:u64},n4:record{a:u64,b:u64,",
-                "c:u64,d:u64,e:u64,f:u64,g:u64,h:u64},n5:record{a:u64,b:u64,",
-                "c:u64,d:u64,e:u64,f:u64,g:u64,h:u64},n6:record{a:u64,b:u64,",
-                "c:u64,d:u64,e:u64,f:u64,g:u64,h:u64},rest0:u64,rest1:u64,",
-                "rest2:u64,detail:string,",
-                "payload:list<u8>}>\n\nrecord{n0:record{a:u64,b:u64,c:u64,d:u64,",
-                "e:u64,f:u64,g:u64,h:u64},n1:record{a:u64,b:u64,c:u64,d:u64,",
-                "e:u64,f:u64,g:u64,h:u64},n2:record{a:u64,b:u64,c:u64,d:u64,",
-                "e:u64,f:u64,g:u64,h:u64},n3:record{a:u64,b:u64,c:u64,d:u64,",
-                "e:u64,f:u64,g:u64,h:u64},n4:record{a:u64,b:u64,c:u64,d:u64,",
-                "e:u64,f:u64,g:u64,h:u64},n5:record{a:u64,b:u64,c:u64,d:u64,",
-                "e:u64,f:u64,g:u64,h:u64},n6:record{a:u64,b:u64,c:u64,d:u64,",
-                "e:u64,f:u64,g:u64,h:u64},rest0:u64,rest1:u64,rest2:u64,",
-                "detail:string,payload:list<u8>}"
+                "record{count:u64,batch:u32}\nstream<record{words:list<u64,56>,",
+                "rest0:u64,rest1:u64,rest2:u64,detail:string,",
+                "payload:list<u8>}>\n\nrecord{words:list<u64,56>,rest0:u64,",
+                "rest1:u64,rest2:u64,detail:string,payload:list<u8>}"
             ),
         },
         port::Method {
             name: "lab.events-in1024",
             params: 0x4f43_95a6_e2a2_0856,
-            ok: 0x8468_bb73_33ca_b117,
+            ok: 0x26de_68c9_dc85_73ca,
             error: 0,
-            element: 0x8338_00d0_ee10_520d,
+            element: 0xafea_62f7_5d7a_5ce6,
             is_async: false,
             options: port::MethodOptions::NONE,
             stream: Some(port::StreamOptions {
@@ -238,24 +198,10 @@ pub const PACKAGE: port::Package = port::Package {
                 capacity: 1024,
             }),
             description: concat!(
-                "record{count:u64,batch:u32}\nstream<record{n0:record{a:u64,b:u64,",
-                "c:u64,d:u64,e:u64,f:u64,g:u64,h:u64},n1:record{a:u64,b:u64,",
-                "c:u64,d:u64,e:u64,f:u64,g:u64,h:u64},n2:record{a:u64,b:u64,",
-                "c:u64,d:u64,e:u64,f:u64,g:u64,h:u64},n3:record{a:u64,b:u64,",
-                "c:u64,d:u64,e:u64,f:u64,g:u64,h:u64},n4:record{a:u64,b:u64,",
-                "c:u64,d:u64,e:u64,f:u64,g:u64,h:u64},n5:record{a:u64,b:u64,",
-                "c:u64,d:u64,e:u64,f:u64,g:u64,h:u64},n6:record{a:u64,b:u64,",
-                "c:u64,d:u64,e:u64,f:u64,g:u64,h:u64},rest0:u64,rest1:u64,",
-                "rest2:u64,detail:string,",
-                "payload:list<u8>}>\n\nrecord{n0:record{a:u64,b:u64,c:u64,d:u64,",
-                "e:u64,f:u64,g:u64,h:u64},n1:record{a:u64,b:u64,c:u64,d:u64,",
-                "e:u64,f:u64,g:u64,h:u64},n2:record{a:u64,b:u64,c:u64,d:u64,",
-                "e:u64,f:u64,g:u64,h:u64},n3:record{a:u64,b:u64,c:u64,d:u64,",
-                "e:u64,f:u64,g:u64,h:u64},n4:record{a:u64,b:u64,c:u64,d:u64,",
-                "e:u64,f:u64,g:u64,h:u64},n5:record{a:u64,b:u64,c:u64,d:u64,",
-                "e:u64,f:u64,g:u64,h:u64},n6:record{a:u64,b:u64,c:u64,d:u64,",
-                "e:u64,f:u64,g:u64,h:u64},rest0:u64,rest1:u64,rest2:u64,",
-                "detail:string,payload:list<u8>}"
+                "record{count:u64,batch:u32}\nstream<record{words:list<u64,56>,",
+                "rest0:u64,rest1:u64,rest2:u64,detail:string,",
+                "payload:list<u8>}>\n\nrecord{words:list<u64,56>,rest0:u64,",
+                "rest1:u64,rest2:u64,detail:string,payload:list<u8>}"
             ),
         },
         port::Method {
@@ -361,7 +307,7 @@ pub struct MatchView<'a> {
 impl wire::Encode for MatchView<'_> {
     type As = Match;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.path.encode(to, at);
         let mut words = [0; 16];
@@ -378,7 +324,7 @@ impl wire::Encode for MatchView<'_> {
 impl wire::Encode for Match {
     type As = Match;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.as_view().encode(to, at);
     }
@@ -405,7 +351,7 @@ impl wire::Decode for Match {
         <bool as wire::Decode>::check(from, at + 56)
     }
 
-    #[inline]
+    #[inline(always)]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> MatchView<'a> {
         let words_8: [u8; 16] = from.words(at + 8);
         MatchView {
@@ -500,161 +446,11 @@ impl wire::cbor::Cbor for Match {
     }
 }
 
-/// Eight numbers of an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Eight {
-    /// WIT's `a`.
-    pub a: u64,
-    /// WIT's `b`.
-    pub b: u64,
-    /// WIT's `c`.
-    pub c: u64,
-    /// WIT's `d`.
-    pub d: u64,
-    /// WIT's `e`.
-    pub e: u64,
-    /// WIT's `f`.
-    pub f: u64,
-    /// WIT's `g`.
-    pub g: u64,
-    /// WIT's `h`.
-    pub h: u64,
-}
-
-impl wire::Encode for Eight {
-    type As = Eight;
-
-    #[inline]
-    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
-        let mut words = [0; 64];
-        words[0..8].copy_from_slice(&self.a.to_le_bytes());
-        words[8..16].copy_from_slice(&self.b.to_le_bytes());
-        words[16..24].copy_from_slice(&self.c.to_le_bytes());
-        words[24..32].copy_from_slice(&self.d.to_le_bytes());
-        words[32..40].copy_from_slice(&self.e.to_le_bytes());
-        words[40..48].copy_from_slice(&self.f.to_le_bytes());
-        words[48..56].copy_from_slice(&self.g.to_le_bytes());
-        words[56..64].copy_from_slice(&self.h.to_le_bytes());
-        to.words(at, words);
-    }
-}
-
-impl wire::Decode for Eight {
-    const SIZE: u32 = 64;
-    const ALIGN: u32 = 8;
-    const SHAPE: wire::Shape =
-        wire::Shape::Text("record{a:u64,b:u64,c:u64,d:u64,e:u64,f:u64,g:u64,h:u64}");
-    const DEPTH: u32 = 1;
-
-    type View<'a> = Eight;
-
-    #[inline]
-    fn check(_: &mut wire::Checker<'_>, _: u32) -> Result<(), wire::Malformed> {
-        Ok(())
-    }
-
-    #[inline]
-    fn view<'a>(from: wire::Bytes<'a>, at: u32) -> Eight {
-        let words_0: [u8; 64] = from.words(at);
-        Eight {
-            a: u64::from_le_bytes(wire::word(&words_0, 0)),
-            b: u64::from_le_bytes(wire::word(&words_0, 8)),
-            c: u64::from_le_bytes(wire::word(&words_0, 16)),
-            d: u64::from_le_bytes(wire::word(&words_0, 24)),
-            e: u64::from_le_bytes(wire::word(&words_0, 32)),
-            f: u64::from_le_bytes(wire::word(&words_0, 40)),
-            g: u64::from_le_bytes(wire::word(&words_0, 48)),
-            h: u64::from_le_bytes(wire::word(&words_0, 56)),
-        }
-    }
-
-    fn owned(view: Eight) -> Eight {
-        view
-    }
-
-    #[inline]
-    fn as_view(&self) -> Eight {
-        *self
-    }
-}
-
-// What the generators for the other languages know this type by.
-const _: () = assert!(<Eight as wire::Decode>::HASH == 0x521f_8140_61b4_688a);
-
-impl wire::cbor::Cbor for Eight {
-    fn write(view: Eight, to: &mut wire::cbor::Writer) {
-        to.map(8);
-        to.text("a");
-        <u64 as wire::cbor::Cbor>::write(view.a, to);
-        to.text("b");
-        <u64 as wire::cbor::Cbor>::write(view.b, to);
-        to.text("c");
-        <u64 as wire::cbor::Cbor>::write(view.c, to);
-        to.text("d");
-        <u64 as wire::cbor::Cbor>::write(view.d, to);
-        to.text("e");
-        <u64 as wire::cbor::Cbor>::write(view.e, to);
-        to.text("f");
-        <u64 as wire::cbor::Cbor>::write(view.f, to);
-        to.text("g");
-        <u64 as wire::cbor::Cbor>::write(view.g, to);
-        to.text("h");
-        <u64 as wire::cbor::Cbor>::write(view.h, to);
-    }
-
-    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<Eight, wire::cbor::Refused> {
-        let mut f0 = None;
-        let mut f1 = None;
-        let mut f2 = None;
-        let mut f3 = None;
-        let mut f4 = None;
-        let mut f5 = None;
-        let mut f6 = None;
-        let mut f7 = None;
-        let mut fields = from.map()?;
-        while let Some(key) = from.key(&mut fields)? {
-            match &*key {
-                "a" => from.field(&mut f0)?,
-                "b" => from.field(&mut f1)?,
-                "c" => from.field(&mut f2)?,
-                "d" => from.field(&mut f3)?,
-                "e" => from.field(&mut f4)?,
-                "f" => from.field(&mut f5)?,
-                "g" => from.field(&mut f6)?,
-                "h" => from.field(&mut f7)?,
-                _ => return Err(from.refused(wire::cbor::Rule::Unknown)),
-            }
-        }
-        Ok(Eight {
-            a: from.required(f0)?,
-            b: from.required(f1)?,
-            c: from.required(f2)?,
-            d: from.required(f3)?,
-            e: from.required(f4)?,
-            f: from.required(f5)?,
-            g: from.required(f6)?,
-            h: from.required(f7)?,
-        })
-    }
-}
-
 /// An event of a market's feed: 488 bytes in a slot, as in the benchmark that the lab repeats.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Event {
     /// The event itself, 448 bytes. The first is its number, the second its kind.
-    pub n0: Eight,
-    /// WIT's `n1`.
-    pub n1: Eight,
-    /// WIT's `n2`.
-    pub n2: Eight,
-    /// WIT's `n3`.
-    pub n3: Eight,
-    /// WIT's `n4`.
-    pub n4: Eight,
-    /// WIT's `n5`.
-    pub n5: Eight,
-    /// WIT's `n6`.
-    pub n6: Eight,
+    pub words: [u64; 56],
     /// What the two tails take more where they are on the heap.
     pub rest0: u64,
     /// WIT's `rest1`.
@@ -671,19 +467,7 @@ pub struct Event {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EventView<'a> {
     /// The event itself, 448 bytes. The first is its number, the second its kind.
-    pub n0: Eight,
-    /// WIT's `n1`.
-    pub n1: Eight,
-    /// WIT's `n2`.
-    pub n2: Eight,
-    /// WIT's `n3`.
-    pub n3: Eight,
-    /// WIT's `n4`.
-    pub n4: Eight,
-    /// WIT's `n5`.
-    pub n5: Eight,
-    /// WIT's `n6`.
-    pub n6: Eight,
+    pub words: [u64; 56],
     /// What the two tails take more where they are on the heap.
     pub rest0: u64,
     /// WIT's `rest1`.
@@ -699,15 +483,9 @@ pub struct EventView<'a> {
 impl wire::Encode for EventView<'_> {
     type As = Event;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
-        self.n0.encode(to, at);
-        self.n1.encode(to, at + 64);
-        self.n2.encode(to, at + 128);
-        self.n3.encode(to, at + 192);
-        self.n4.encode(to, at + 256);
-        self.n5.encode(to, at + 320);
-        self.n6.encode(to, at + 384);
+        self.words.encode(to, at);
         let mut words = [0; 24];
         words[0..8].copy_from_slice(&self.rest0.to_le_bytes());
         words[8..16].copy_from_slice(&self.rest1.to_le_bytes());
@@ -721,7 +499,7 @@ impl wire::Encode for EventView<'_> {
 impl wire::Encode for Event {
     type As = Event;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.as_view().encode(to, at);
     }
@@ -731,21 +509,8 @@ impl wire::Decode for Event {
     const SIZE: u32 = 488;
     const ALIGN: u32 = 8;
     const SHAPE: wire::Shape = wire::Shape::Parts(&[
-        wire::Shape::Text("record{n0:"),
-        Eight::SHAPE,
-        wire::Shape::Text(",n1:"),
-        Eight::SHAPE,
-        wire::Shape::Text(",n2:"),
-        Eight::SHAPE,
-        wire::Shape::Text(",n3:"),
-        Eight::SHAPE,
-        wire::Shape::Text(",n4:"),
-        Eight::SHAPE,
-        wire::Shape::Text(",n5:"),
-        Eight::SHAPE,
-        wire::Shape::Text(",n6:"),
-        Eight::SHAPE,
-        wire::Shape::Text(",rest0:u64,rest1:u64,rest2:u64,detail:string,payload:list<u8>}"),
+        wire::Shape::Text("record{words:list<u64,56>,rest0:u64,rest1:u64,rest2:u64,"),
+        wire::Shape::Text("detail:string,payload:list<u8>}"),
     ]);
     const DEPTH: u32 = 2;
 
@@ -753,28 +518,16 @@ impl wire::Decode for Event {
 
     #[inline]
     fn check(from: &mut wire::Checker<'_>, at: u32) -> Result<(), wire::Malformed> {
-        <Eight as wire::Decode>::check(from, at)?;
-        <Eight as wire::Decode>::check(from, at + 64)?;
-        <Eight as wire::Decode>::check(from, at + 128)?;
-        <Eight as wire::Decode>::check(from, at + 192)?;
-        <Eight as wire::Decode>::check(from, at + 256)?;
-        <Eight as wire::Decode>::check(from, at + 320)?;
-        <Eight as wire::Decode>::check(from, at + 384)?;
+        <[u64; 56] as wire::Decode>::check(from, at)?;
         <String as wire::Decode>::check(from, at + 472)?;
         <Vec<u8> as wire::Decode>::check(from, at + 480)
     }
 
-    #[inline]
+    #[inline(always)]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> EventView<'a> {
         let words_448: [u8; 24] = from.words(at + 448);
         EventView {
-            n0: <Eight as wire::Decode>::view(from, at),
-            n1: <Eight as wire::Decode>::view(from, at + 64),
-            n2: <Eight as wire::Decode>::view(from, at + 128),
-            n3: <Eight as wire::Decode>::view(from, at + 192),
-            n4: <Eight as wire::Decode>::view(from, at + 256),
-            n5: <Eight as wire::Decode>::view(from, at + 320),
-            n6: <Eight as wire::Decode>::view(from, at + 384),
+            words: <[u64; 56] as wire::Decode>::view(from, at),
             rest0: u64::from_le_bytes(wire::word(&words_448, 0)),
             rest1: u64::from_le_bytes(wire::word(&words_448, 8)),
             rest2: u64::from_le_bytes(wire::word(&words_448, 16)),
@@ -785,13 +538,7 @@ impl wire::Decode for Event {
 
     fn owned(view: EventView<'_>) -> Event {
         Event {
-            n0: view.n0,
-            n1: view.n1,
-            n2: view.n2,
-            n3: view.n3,
-            n4: view.n4,
-            n5: view.n5,
-            n6: view.n6,
+            words: view.words,
             rest0: view.rest0,
             rest1: view.rest1,
             rest2: view.rest2,
@@ -803,13 +550,7 @@ impl wire::Decode for Event {
     #[inline]
     fn as_view(&self) -> EventView<'_> {
         EventView {
-            n0: self.n0,
-            n1: self.n1,
-            n2: self.n2,
-            n3: self.n3,
-            n4: self.n4,
-            n5: self.n5,
-            n6: self.n6,
+            words: self.words,
             rest0: self.rest0,
             rest1: self.rest1,
             rest2: self.rest2,
@@ -820,31 +561,19 @@ impl wire::Decode for Event {
 }
 
 // What the generators for the other languages know this type by.
-const _: () = assert!(<Event as wire::Decode>::HASH == 0x8338_00d0_ee10_520d);
+const _: () = assert!(<Event as wire::Decode>::HASH == 0xafea_62f7_5d7a_5ce6);
 
 impl wire::cbor::Cbor for Event {
     fn write(view: EventView<'_>, to: &mut wire::cbor::Writer) {
-        to.map(12);
-        to.text("n0");
-        <Eight as wire::cbor::Cbor>::write(view.n0, to);
-        to.text("n1");
-        <Eight as wire::cbor::Cbor>::write(view.n1, to);
-        to.text("n2");
-        <Eight as wire::cbor::Cbor>::write(view.n2, to);
-        to.text("n3");
-        <Eight as wire::cbor::Cbor>::write(view.n3, to);
-        to.text("n4");
-        <Eight as wire::cbor::Cbor>::write(view.n4, to);
-        to.text("n5");
-        <Eight as wire::cbor::Cbor>::write(view.n5, to);
-        to.text("n6");
-        <Eight as wire::cbor::Cbor>::write(view.n6, to);
+        to.map(6);
         to.text("rest0");
         <u64 as wire::cbor::Cbor>::write(view.rest0, to);
         to.text("rest1");
         <u64 as wire::cbor::Cbor>::write(view.rest1, to);
         to.text("rest2");
         <u64 as wire::cbor::Cbor>::write(view.rest2, to);
+        to.text("words");
+        <[u64; 56] as wire::cbor::Cbor>::write(view.words, to);
         to.text("detail");
         <String as wire::cbor::Cbor>::write(view.detail, to);
         to.text("payload");
@@ -858,43 +587,25 @@ impl wire::cbor::Cbor for Event {
         let mut f3 = None;
         let mut f4 = None;
         let mut f5 = None;
-        let mut f6 = None;
-        let mut f7 = None;
-        let mut f8 = None;
-        let mut f9 = None;
-        let mut f10 = None;
-        let mut f11 = None;
         let mut fields = from.map()?;
         while let Some(key) = from.key(&mut fields)? {
             match &*key {
-                "n0" => from.field(&mut f0)?,
-                "n1" => from.field(&mut f1)?,
-                "n2" => from.field(&mut f2)?,
-                "n3" => from.field(&mut f3)?,
-                "n4" => from.field(&mut f4)?,
-                "n5" => from.field(&mut f5)?,
-                "n6" => from.field(&mut f6)?,
-                "rest0" => from.field(&mut f7)?,
-                "rest1" => from.field(&mut f8)?,
-                "rest2" => from.field(&mut f9)?,
-                "detail" => from.field(&mut f10)?,
-                "payload" => from.field(&mut f11)?,
+                "words" => from.field(&mut f0)?,
+                "rest0" => from.field(&mut f1)?,
+                "rest1" => from.field(&mut f2)?,
+                "rest2" => from.field(&mut f3)?,
+                "detail" => from.field(&mut f4)?,
+                "payload" => from.field(&mut f5)?,
                 _ => return Err(from.refused(wire::cbor::Rule::Unknown)),
             }
         }
         Ok(Event {
-            n0: from.required(f0)?,
-            n1: from.required(f1)?,
-            n2: from.required(f2)?,
-            n3: from.required(f3)?,
-            n4: from.required(f4)?,
-            n5: from.required(f5)?,
-            n6: from.required(f6)?,
-            rest0: from.required(f7)?,
-            rest1: from.required(f8)?,
-            rest2: from.required(f9)?,
-            detail: from.required(f10)?,
-            payload: from.required(f11)?,
+            words: from.required(f0)?,
+            rest0: from.required(f1)?,
+            rest1: from.required(f2)?,
+            rest2: from.required(f3)?,
+            detail: from.required(f4)?,
+            payload: from.required(f5)?,
         })
     }
 }
@@ -923,7 +634,7 @@ pub struct Tick {
 impl wire::Encode for Tick {
     type As = Tick;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         let mut words = [0; 64];
         words[0..8].copy_from_slice(&self.number.to_le_bytes());
@@ -954,7 +665,7 @@ impl wire::Decode for Tick {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> Tick {
         let words_0: [u8; 64] = from.words(at);
         Tick {
@@ -1051,7 +762,7 @@ pub struct Pulse {
 impl wire::Encode for Pulse {
     type As = Pulse;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         let mut words = [0; 16];
         words[0..8].copy_from_slice(&self.number.to_le_bytes());
@@ -1073,7 +784,7 @@ impl wire::Decode for Pulse {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> Pulse {
         let words_0: [u8; 16] = from.words(at);
         Pulse {
@@ -1136,7 +847,7 @@ pub struct Scalars {
 impl wire::Encode for Scalars {
     type As = Scalars;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         let mut words = [0; 24];
         words[0..8].copy_from_slice(&self.a.to_le_bytes());
@@ -1159,7 +870,7 @@ impl wire::Decode for Scalars {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> Scalars {
         let words_0: [u8; 24] = from.words(at);
         Scalars {
@@ -1235,7 +946,7 @@ pub struct EchoRequestView<'a> {
 impl wire::Encode for EchoRequestView<'_> {
     type As = EchoRequest;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.message.encode(to, at);
         self.delay_ms.encode(to, at + 8);
@@ -1245,7 +956,7 @@ impl wire::Encode for EchoRequestView<'_> {
 impl wire::Encode for EchoRequest {
     type As = EchoRequest;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.as_view().encode(to, at);
     }
@@ -1264,7 +975,7 @@ impl wire::Decode for EchoRequest {
         <String as wire::Decode>::check(from, at)
     }
 
-    #[inline]
+    #[inline(always)]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> EchoRequestView<'a> {
         EchoRequestView {
             message: <String as wire::Decode>::view(from, at),
@@ -1339,7 +1050,7 @@ pub struct EchoResponseView<'a> {
 impl wire::Encode for EchoResponseView<'_> {
     type As = EchoResponse;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.echoed.encode(to, at);
         self.timer_name.encode(to, at + 8);
@@ -1349,7 +1060,7 @@ impl wire::Encode for EchoResponseView<'_> {
 impl wire::Encode for EchoResponse {
     type As = EchoResponse;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.as_view().encode(to, at);
     }
@@ -1369,7 +1080,7 @@ impl wire::Decode for EchoResponse {
         <String as wire::Decode>::check(from, at + 8)
     }
 
-    #[inline]
+    #[inline(always)]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> EchoResponseView<'a> {
         EchoResponseView {
             echoed: <String as wire::Decode>::view(from, at),
@@ -1452,7 +1163,7 @@ pub struct ComplexRequestView<'a> {
 impl wire::Encode for ComplexRequestView<'_> {
     type As = ComplexRequest;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.messages.encode(to, at);
         self.tags.encode(to, at + 8);
@@ -1464,7 +1175,7 @@ impl wire::Encode for ComplexRequestView<'_> {
 impl wire::Encode for ComplexRequest {
     type As = ComplexRequest;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.as_view().encode(to, at);
     }
@@ -1490,7 +1201,7 @@ impl wire::Decode for ComplexRequest {
         <Option<i64> as wire::Decode>::check(from, at + 32)
     }
 
-    #[inline]
+    #[inline(always)]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> ComplexRequestView<'a> {
         ComplexRequestView {
             messages: <Vec<EchoRequest> as wire::Decode>::view(from, at),
@@ -1577,7 +1288,7 @@ pub struct BytesPayloadView<'a> {
 impl wire::Encode for BytesPayloadView<'_> {
     type As = BytesPayload;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.data.encode(to, at);
     }
@@ -1586,7 +1297,7 @@ impl wire::Encode for BytesPayloadView<'_> {
 impl wire::Encode for BytesPayload {
     type As = BytesPayload;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.as_view().encode(to, at);
     }
@@ -1605,7 +1316,7 @@ impl wire::Decode for BytesPayload {
         <Vec<u8> as wire::Decode>::check(from, at)
     }
 
-    #[inline]
+    #[inline(always)]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> BytesPayloadView<'a> {
         BytesPayloadView {
             data: <Vec<u8> as wire::Decode>::view(from, at),
@@ -1940,6 +1651,15 @@ impl LabClient {
     pub fn with_timeout(&self, timeout: std::time::Duration) -> Self {
         Self {
             client: self.client.with_timeout(timeout),
+        }
+    }
+
+    /// The same instance; the calls are nobody's part. Those of others, made by a service while it works for a call, end by that
+    /// call's deadline and with it.
+    #[must_use]
+    pub fn detached(&self) -> Self {
+        Self {
+            client: self.client.detached(),
         }
     }
 

@@ -517,6 +517,15 @@ impl FeedClient {
         }
     }
 
+    /// The same instance; the calls are nobody's part. Those of others, made by a service while it works for a call, end by that
+    /// call's deadline and with it.
+    #[must_use]
+    pub fn detached(&self) -> Self {
+        Self {
+            client: self.client.detached(),
+        }
+    }
+
     /// Every event, `count` of them: who is too slow keeps the market waiting. For a ledger.
     ///
     /// Where its reader is slow, the writer waits; it holds 4096 records.

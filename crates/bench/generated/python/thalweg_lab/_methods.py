@@ -13,7 +13,7 @@ from .views import (
     TickView,
 )
 
-PACKAGE = layout.Package("thalweg:lab", "0.1.0", 0xFEC87B1EC0600F37)
+PACKAGE = layout.Package("thalweg:lab", "0.1.0", 0x852995D6EA1A847F)
 
 NOP = PACKAGE.method(
     "lab.nop",
@@ -39,7 +39,7 @@ GENERATE = PACKAGE.stream_method(
 
 EVENTS = PACKAGE.stream_method(
     "lab.events",
-    (0x4F4395A6E2A20856, 0x8468BB7333CAB117, 0, 0x833800D0EE10520D),
+    (0x4F4395A6E2A20856, 0x26DE68C9DC8573CA, 0, 0xAFEA62F75D7A5CE6),
     (16, (("count", 0, layout.U64), ("batch", 8, layout.U32))),
     _layout.EVENT,
     EventView,
@@ -71,7 +71,7 @@ PULSES = PACKAGE.stream_method(
 
 FEED = PACKAGE.stream_method(
     "lab.feed",
-    (0x3993FF546FA25E97, 0x8468BB7333CAB117, 0, 0x833800D0EE10520D),
+    (0x3993FF546FA25E97, 0x26DE68C9DC8573CA, 0, 0xAFEA62F75D7A5CE6),
     (
         32,
         (
@@ -88,7 +88,7 @@ FEED = PACKAGE.stream_method(
 
 EVENTS_IN256 = PACKAGE.stream_method(
     "lab.events-in256",
-    (0x4F4395A6E2A20856, 0x8468BB7333CAB117, 0, 0x833800D0EE10520D),
+    (0x4F4395A6E2A20856, 0x26DE68C9DC8573CA, 0, 0xAFEA62F75D7A5CE6),
     (16, (("count", 0, layout.U64), ("batch", 8, layout.U32))),
     _layout.EVENT,
     EventView,
@@ -96,7 +96,7 @@ EVENTS_IN256 = PACKAGE.stream_method(
 
 EVENTS_IN1024 = PACKAGE.stream_method(
     "lab.events-in1024",
-    (0x4F4395A6E2A20856, 0x8468BB7333CAB117, 0, 0x833800D0EE10520D),
+    (0x4F4395A6E2A20856, 0x26DE68C9DC8573CA, 0, 0xAFEA62F75D7A5CE6),
     (16, (("count", 0, layout.U64), ("batch", 8, layout.U32))),
     _layout.EVENT,
     EventView,
