@@ -62,6 +62,11 @@ impl State {
         self.elements.is_empty() || (self.elements.len() < ELEMENTS && self.bytes + size <= BYTES)
     }
 
+    /// A writer waits no more, or is about to do so again.
+    fn forget(&mut self, waker: &Waker) {
+        self.writers.retain(|writer| !writer.will_wake(waker));
+    }
+
     /// Who waits for room.
     fn waiting(&mut self) -> Vec<Waker> {
         let mut waiting = std::mem::take(&mut self.writers);
@@ -107,6 +112,7 @@ impl UpCore {
             let why = format!("an element is larger than {LARGEST_RECORD} bytes");
             return Err(Code::Argument.because(why));
         }
+        let mut waits = None;
         loop {
             let reader = {
                 let mut state = lock(&self.state);
@@ -127,18 +133,20 @@ impl UpCore {
                         _ => would_park(),
                     });
                 } else {
-                    state.writers.push(wait::waker());
+                    let waker = waits.get_or_insert_with(wait::waker);
+                    state.forget(waker);
+                    state.writers.push(waker.clone());
                     None
                 }
             };
-            match reader {
-                Some(reader) => {
-                    reader.into_iter().for_each(Waker::wake);
-                    return Ok(());
-                }
-                None => parked(wait::park(Some(deadline)), || {
-                    Code::TimedOut.because("there was no room until the deadline")
-                })?,
+            if let Some(reader) = reader {
+                reader.into_iter().for_each(Waker::wake);
+                return Ok(());
+            }
+            let late = || Code::TimedOut.because("there was no room until the deadline");
+            if let (Err(why), Some(waker)) = (parked(wait::park(Some(deadline)), late), &waits) {
+                lock(&self.state).forget(waker);
+                return Err(why);
             }
         }
     }
@@ -338,5 +346,25 @@ fn parked(woke: Woke, late: impl FnOnce() -> Failure) -> Result<(), Failure> {
         Woke::TimedOut => Err(late()),
         Woke::Interrupted => Err(Code::Interrupted.because("a signal arrived")),
         Woke::Stopping => Err(Code::ShutDown.because("the runtime stops")),
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::{UpCore, lock};
+    use crate::code::Code;
+    use thalweg_queue::clock;
+    use thalweg_wire::{Decode, message};
+
+    #[test]
+    fn writers_that_gave_up_are_forgotten() {
+        let stream = UpCore::new(u64::HASH, false);
+        let element = message::encode(&1u64, u64::HASH, Vec::new()).unwrap();
+        while stream.send(&element, 0).is_ok() {}
+        for _ in 0..3 {
+            let late = stream.send(&element, clock::now() + 1).unwrap_err();
+            assert_eq!(late.code, Code::TimedOut);
+        }
+        assert!(lock(&stream.state).writers.is_empty());
     }
 }
