@@ -156,7 +156,7 @@ fn bounds(bounds: Bounds) -> String {
         return "port::Bounds::UNSAID".to_owned();
     }
     let (calls, bytes) = (number(u64::from(calls)), number(bytes));
-    format!("port::Bounds {{ calls: {calls}, bytes: {bytes} }}")
+    format!("port::Bounds {{ calls: {calls}, bytes: {bytes}, waits: false }}")
 }
 
 /// A function as `port` has it, and a comma.

@@ -390,10 +390,11 @@ impl CallRef {
         }
     }
 
-    /// It was refused after it began: nobody hears of it.
-    pub(crate) fn withdraw(&self) {
-        self.life.close();
+    /// It was refused after it began: nobody hears of it. `false`: it has ended, which was heard of.
+    pub(crate) fn withdraw(&self) -> bool {
+        let is_first = self.life.close();
         self.forget_timer_if_done();
+        is_first
     }
 
     /// Leaves. The last one out gives the memory back, with that of its parcel.
@@ -453,7 +454,7 @@ impl Parcel {
             .core
             .core();
         let mut unwanted = Vec::new();
-        let (port, timer, notices) = {
+        let (port, timer, notices, was_stopped) = {
             let mut state = lock(&core.state);
             if let Some(why) = &state.stopped {
                 unwanted = std::mem::take(&mut ending.data);
@@ -464,9 +465,6 @@ impl Parcel {
                 close_handles(&unwanted);
                 drop(Completed(self));
                 return false;
-            }
-            if state.stopped.is_some() {
-                core.instance.one_was_stopped();
             }
             ending.handle = core.handle();
             ending.kind = Kind::CallEnded;
@@ -479,8 +477,11 @@ impl Parcel {
                 true => state.timer.take(),
                 false => None,
             };
-            (port, timer, state.notices.take())
+            (port, timer, state.notices.take(), state.stopped.is_some())
         };
+        if was_stopped {
+            core.instance.one_was_stopped();
+        }
         if let Some(key) = timer {
             core.instance.runtime.timers().cancel(key);
         }

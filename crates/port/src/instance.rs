@@ -23,6 +23,7 @@ use crate::own::{Places, Roll};
 use crate::parcel::{Ending, Parcel, close_unread};
 use crate::pace::Pace;
 use crate::resource::Value;
+use crate::room::Room;
 use crate::service::{Bounds, Dispatch, Package, Service};
 use crate::stream::{AllBooks, Ends};
 use crate::weight::Weight;
@@ -85,6 +86,8 @@ pub struct Instance {
     mailbox: Apart<Mutex<Mailbox>>,
     /// Something that has ended may be in it.
     has_stopped: AtomicBool,
+    /// Who waits for a place in it.
+    room: Room,
     /// Of the arguments in it, and of those that a turn took out and has not served.
     waiting: Weight,
     /// Of calls that ended, for the next ones.
@@ -122,6 +125,7 @@ impl Instance {
             calls: Mutex::default(),
             mailbox: Apart::default(),
             has_stopped: AtomicBool::new(false),
+            room: Room::default(),
             waiting: Weight::default(),
             spare: Apart::default(),
             seat: Apart(Mutex::new(Seat {
@@ -236,41 +240,68 @@ impl Instance {
         Ok(())
     }
 
+    /// A call that has ended meanwhile is as good as posted: its end was heard of.
     fn post(self: &Arc<Self>, parcel: Parcel) -> Result<(), Failure> {
-        let Bounds { calls, bytes } = self.package.bounds;
-        let fits = || self.waiting.admit(&parcel.data, bytes);
-        if !(fits() || self.sweep() && fits()) {
-            parcel.call().core.withdraw();
-            let why = format!("more than {bytes} bytes of arguments would wait for the service");
-            return Err(Code::Overloaded.because(why));
+        match self.put(parcel) {
+            Ok(()) => Ok(()),
+            Err((parcel, _)) if self.package.bounds.waits => {
+                let put = |parcel| self.put(parcel).map_err(|(parcel, _)| parcel);
+                self.room.wait(parcel, put)
+            }
+            Err((parcel, why)) => match parcel.call().core.withdraw() {
+                true => Err(Code::Overloaded.because(why)),
+                false => Ok(()),
+            },
         }
-        let put = |parcel| {
+    }
+
+    /// Or it comes back, with what there is too much of.
+    fn put(self: &Arc<Self>, parcel: Parcel) -> Result<(), (Parcel, String)> {
+        let Bounds { calls, bytes, .. } = self.package.bounds;
+        let put = |parcel: Parcel| {
             let mut mailbox = lock(&self.mailbox.0);
             if mailbox.calls.len() >= calls as usize {
-                return Err(parcel);
+                return Err((parcel, true));
+            }
+            if !self.waiting.admit(&parcel.data, bytes) {
+                return Err((parcel, false));
             }
             mailbox.calls.push_back(parcel);
             Ok(mailbox.is_to_be_scheduled())
         };
-        let done = put(parcel).or_else(|parcel| match self.sweep() {
+        let done = put(parcel).or_else(|(parcel, why)| match self.sweep() {
             true => put(parcel),
-            false => Err(parcel),
+            false => Err((parcel, why)),
         });
         match done {
-            Ok(true) => self.schedule(),
-            Ok(false) => {}
-            Err(parcel) => {
-                self.waiting.remove(&parcel.data);
-                parcel.call().core.withdraw();
-                return Err(Code::Overloaded.because(format!("{calls} calls wait for the service")));
+            Ok(idle) => {
+                if idle {
+                    self.schedule();
+                }
+                Ok(())
+            }
+            Err((parcel, is_number)) => {
+                let why = match is_number {
+                    true => format!("{calls} calls wait for the service"),
+                    false => {
+                        format!("more than {bytes} bytes of arguments would wait for the service")
+                    }
+                };
+                Err((parcel, why))
             }
         }
-        Ok(())
     }
 
     /// A call was stopped, perhaps one that waits in the mailbox.
     pub(crate) fn one_was_stopped(&self) {
         self.has_stopped.store(true, Ordering::Release);
+        self.make_room();
+    }
+
+    fn make_room(&self) {
+        if self.package.bounds.waits {
+            self.room.is_there();
+        }
     }
 
     /// Takes out of the mailbox what has ended there, where something may have: it waits for nothing, and others want its place. Whether it was worth it.
@@ -291,6 +322,9 @@ impl Instance {
         // Without the lock: it closes what it holds.
         for parcel in &ended {
             self.waiting.remove(&parcel.data);
+        }
+        if !ended.is_empty() {
+            self.make_room();
         }
         !ended.is_empty()
     }
@@ -482,6 +516,7 @@ impl Run for Instance {
                 std::mem::take(&mut mailbox.unnamed)
             };
             left -= seat.batch.len();
+            self.make_room();
             // What was let go of before a call is gone when it is served.
             for value in unnamed {
                 if caught(0, || drop(value)).is_err() {
@@ -495,6 +530,7 @@ impl Run for Instance {
             }
             while let Some(parcel) = seat.batch.pop_front() {
                 self.waiting.remove(&parcel.data);
+                self.make_room();
                 self.serve(&mut seat, parcel);
                 pace.call_was_served();
             }
@@ -505,95 +541,4 @@ impl Run for Instance {
 }
 
 #[cfg(all(test, not(loom)))]
-mod tests {
-    use std::sync::Arc;
-    use std::task::Wake;
-
-    use thalweg_runtime::{Config, Runtime};
-
-    use super::Instance;
-    use crate::handles::{self, LOOKED, Object};
-    use crate::service::{Bounds, Method, MethodOptions, Package, Service};
-    use crate::{Incoming, Port};
-
-    /// Answers nothing.
-    #[derive(Default)]
-    struct Keeper(Vec<Incoming>);
-
-    impl Service for Keeper {
-        const PACKAGE: &'static Package = &Package {
-            name: "test:keeper",
-            version: "0.1.0",
-            layout: 1,
-            imports: &[],
-            bounds: Bounds::UNSAID,
-            methods: &[Method {
-                name: "keeper.keep",
-                params: 0,
-                ok: 0,
-                error: 0,
-                element: 0,
-                is_async: false,
-                options: MethodOptions::NONE,
-                stream: None,
-                description: "",
-            }],
-        };
-
-        fn dispatch(&mut self, incoming: Incoming) {
-            self.0.push(incoming);
-        }
-    }
-
-    /// Of the test's own: Miri wants all threads to have ended when the tests have.
-    fn runtime() -> Runtime {
-        Runtime::start(Config::exact(1)).unwrap()
-    }
-
-    fn open(runtime: &Runtime) -> Arc<Instance> {
-        Instance::open(Keeper::default, runtime.handle().clone())
-    }
-
-    /// Slots of the table that this thread looks at in `f`.
-    fn looked(f: impl FnOnce()) -> usize {
-        let before = LOOKED.get();
-        f();
-        LOOKED.get() - before
-    }
-
-    #[test]
-    fn closing_looks_at_nothing_that_is_anothers() {
-        let runtime = runtime();
-        let port = Port::open(1_000).unwrap();
-        let clients: Vec<_> = (0..if cfg!(miri) { 3 } else { 200 })
-            .map(|_| open(&runtime))
-            .collect();
-        for client in &clients {
-            for token in 0..2 {
-                client.submit(&port, token, 0, &[], u64::MAX).unwrap();
-            }
-        }
-        let other = Port::open(4).unwrap();
-        clients[0].submit(&other, 0, 0, &[], u64::MAX).unwrap();
-        let slots = looked(|| other.close());
-        assert!(slots <= 1, "the port looked at {slots}");
-        let slots = looked(|| clients[1].close());
-        assert!(slots <= 2, "the client looked at {slots}");
-        clients.iter().for_each(|client| client.close());
-        port.close();
-    }
-
-    #[test]
-    fn a_timer_that_comes_too_late_does_not_end_a_later_call() {
-        let runtime = runtime();
-        let (client, port) = (open(&runtime), Port::open(4).unwrap());
-        let call = client.submit(&port, 1, 0, &[], u64::MAX).unwrap();
-        let Ok(Object::Call(core)) = handles::find(call) else {
-            panic!("it is under way")
-        };
-        Arc::clone(core.core()).wake();
-        assert!(!core.has_ended());
-        drop(core);
-        client.close();
-    }
-}
+mod tests;

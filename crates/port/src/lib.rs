@@ -40,6 +40,7 @@ mod pace;
 mod parcel;
 mod pending;
 mod resource;
+mod room;
 mod service;
 pub mod stream;
 mod sync;

@@ -103,6 +103,9 @@ pub struct Bounds {
     /// Bytes of arguments that may wait for one instance, and of results for one port; where there are more, the next call is `overloaded`. What has up to 512 bytes is not counted: the number of calls bounds
     /// it.
     pub bytes: u64,
+    /// A submission for which there is no room in the instance waits for it, until its call's deadline, where others would be refused. It parks the thread or the actor that
+    /// submits, so an executor's thread, too. What a port has no place for is refused all the same.
+    pub waits: bool,
 }
 
 impl Bounds {
@@ -110,6 +113,7 @@ impl Bounds {
     pub const UNSAID: Self = Self {
         calls: 4096,
         bytes: 64 << 20,
+        waits: false,
     };
 }
 

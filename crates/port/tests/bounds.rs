@@ -47,6 +47,7 @@ impl Service for Slow {
         bounds: Bounds {
             calls: 40,
             bytes: 4 * MIB as u64,
+            waits: false,
         },
         methods: &[
             method("slow.echo", false),

@@ -1,0 +1,92 @@
+//! Of what is not seen from outside.
+
+use std::sync::Arc;
+use std::task::Wake;
+
+use thalweg_runtime::{Config, Runtime};
+
+use super::Instance;
+use crate::handles::{self, LOOKED, Object};
+use crate::service::{Bounds, Method, MethodOptions, Package, Service};
+use crate::{Incoming, Port};
+
+/// Answers nothing.
+#[derive(Default)]
+struct Keeper(Vec<Incoming>);
+
+impl Service for Keeper {
+    const PACKAGE: &'static Package = &Package {
+        name: "test:keeper",
+        version: "0.1.0",
+        layout: 1,
+        imports: &[],
+        bounds: Bounds::UNSAID,
+        methods: &[Method {
+            name: "keeper.keep",
+            params: 0,
+            ok: 0,
+            error: 0,
+            element: 0,
+            is_async: false,
+            options: MethodOptions::NONE,
+            stream: None,
+            description: "",
+        }],
+    };
+
+    fn dispatch(&mut self, incoming: Incoming) {
+        self.0.push(incoming);
+    }
+}
+
+/// Of the test's own: Miri wants all threads to have ended when the tests have.
+fn runtime() -> Runtime {
+    Runtime::start(Config::exact(1)).unwrap()
+}
+
+fn open(runtime: &Runtime) -> Arc<Instance> {
+    Instance::open(Keeper::default, runtime.handle().clone())
+}
+
+/// Slots of the table that this thread looks at in `f`.
+fn looked(f: impl FnOnce()) -> usize {
+    let before = LOOKED.get();
+    f();
+    LOOKED.get() - before
+}
+
+#[test]
+fn closing_looks_at_nothing_that_is_anothers() {
+    let runtime = runtime();
+    let port = Port::open(1_000).unwrap();
+    let clients: Vec<_> = (0..if cfg!(miri) { 3 } else { 200 })
+        .map(|_| open(&runtime))
+        .collect();
+    for client in &clients {
+        for token in 0..2 {
+            client.submit(&port, token, 0, &[], u64::MAX).unwrap();
+        }
+    }
+    let other = Port::open(4).unwrap();
+    clients[0].submit(&other, 0, 0, &[], u64::MAX).unwrap();
+    let slots = looked(|| other.close());
+    assert!(slots <= 1, "the port looked at {slots}");
+    let slots = looked(|| clients[1].close());
+    assert!(slots <= 2, "the client looked at {slots}");
+    clients.iter().for_each(|client| client.close());
+    port.close();
+}
+
+#[test]
+fn a_timer_that_comes_too_late_does_not_end_a_later_call() {
+    let runtime = runtime();
+    let (client, port) = (open(&runtime), Port::open(4).unwrap());
+    let call = client.submit(&port, 1, 0, &[], u64::MAX).unwrap();
+    let Ok(Object::Call(core)) = handles::find(call) else {
+        panic!("it is under way")
+    };
+    Arc::clone(core.core()).wake();
+    assert!(!core.has_ended());
+    drop(core);
+    client.close();
+}

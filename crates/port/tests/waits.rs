@@ -1,0 +1,175 @@
+//! Bounds under which a submission waits for room.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use thalweg_port::{
+    Bounds, Code, Incoming, Instance, Method, MethodOptions, Object, Package, Port, Service, find,
+};
+use thalweg_queue::clock;
+use thalweg_wire::{Decode, message};
+
+/// Answers nothing until it may, and says that it has begun.
+struct Slow(Arc<AtomicBool>, mpsc::Sender<()>);
+
+impl Service for Slow {
+    const PACKAGE: &'static Package = &Package {
+        name: "test:slow",
+        version: "0.1.0",
+        layout: 1,
+        imports: &[],
+        bounds: Bounds {
+            calls: 2,
+            bytes: 4096,
+            waits: true,
+        },
+        methods: &[Method {
+            name: "slow.take",
+            params: <(Vec<u8>,)>::HASH,
+            ok: <()>::HASH,
+            error: 0,
+            element: 0,
+            is_async: false,
+            options: MethodOptions::NONE,
+            stream: None,
+            description: "",
+        }],
+    };
+
+    fn dispatch(&mut self, incoming: Incoming) {
+        let _ = self.1.send(());
+        while !self.0.load(Ordering::Acquire) {
+            thread::yield_now();
+        }
+        incoming.reply(&());
+    }
+}
+
+struct Host {
+    instance: Arc<Instance>,
+    port: Arc<Port>,
+    open: Arc<AtomicBool>,
+    /// The last one that waits.
+    last: u64,
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        self.open();
+        self.instance.close();
+        self.port.close();
+    }
+}
+
+impl Host {
+    /// The service has one call in its hands, and two of `size` bytes wait for it.
+    fn full(size: usize) -> Self {
+        let open = Arc::new(AtomicBool::new(false));
+        let (begun, begins) = mpsc::channel();
+        let its = Arc::clone(&open);
+        let make = move || Slow(Arc::clone(&its), begun.clone());
+        let mut host = Self {
+            instance: Instance::open(make, Instance::runtime().unwrap()),
+            port: Port::open(600).unwrap(),
+            open,
+            last: 0,
+        };
+        host.submit(0, 1, u64::MAX).unwrap();
+        begins.recv().unwrap();
+        host.submit(1, size, u64::MAX).unwrap();
+        host.last = host.submit(2, size, u64::MAX).unwrap();
+        host
+    }
+
+    fn open(&self) {
+        self.open.store(true, Ordering::Release);
+    }
+
+    fn submit(&self, token: u64, size: usize, deadline: u64) -> Result<u64, Code> {
+        let args = message::encode(&(vec![7u8; size],), <(Vec<u8>,)>::HASH, Vec::new()).unwrap();
+        let submitted = self.instance.submit(&self.port, token, 0, &args, deadline);
+        submitted.map_err(|refused| refused.code)
+    }
+
+    /// The next `count` endings, in the order of their tokens.
+    fn reap(&self, count: usize) -> Vec<(u64, Code)> {
+        let mut ended = Vec::new();
+        while ended.len() < count {
+            self.port.wait(u64::MAX).unwrap();
+            ended.extend(self.port.reap().unwrap().map(|one| (one.token, one.code)));
+        }
+        ended.sort_by_key(|(token, _)| *token);
+        ended
+    }
+}
+
+#[test]
+fn who_finds_no_room_waits_for_it_and_all_complete() {
+    for size in [1, 1500] {
+        let host = Host::full(size);
+        thread::scope(|scope| {
+            for first in [100, 200, 300, 400] {
+                let host = &host;
+                scope.spawn(move || {
+                    for token in first..first + 100 {
+                        host.submit(token, size, u64::MAX).unwrap();
+                    }
+                });
+            }
+            host.open();
+        });
+        let ended = host.reap(403);
+        assert!(ended.iter().all(|(_, code)| *code == Code::Ok));
+        let tokens = ended.iter().map(|(token, _)| *token);
+        assert!(tokens.eq((0..3).chain(100..500)));
+    }
+}
+
+#[test]
+fn who_waits_for_room_until_the_deadline_has_a_call_that_timed_out() {
+    for size in [1, 1500] {
+        let host = Host::full(size);
+        let soon = clock::deadline(Duration::from_millis(20));
+        host.submit(3, size, soon).unwrap();
+        assert_eq!(host.reap(1), [(3, Code::TimedOut)]);
+    }
+}
+
+#[test]
+fn a_call_that_ends_in_the_mailbox_makes_room_for_who_waits() {
+    let host = Host::full(1);
+    let Ok(Object::Call(call)) = find(host.last) else {
+        panic!("it waits")
+    };
+    thread::scope(|scope| {
+        let waits = scope.spawn(|| host.submit(3, 1, u64::MAX));
+        call.cancel();
+        waits.join().unwrap().unwrap();
+    });
+    drop(call);
+    assert_eq!(host.reap(1), [(2, Code::Cancelled)]);
+}
+
+#[test]
+fn closing_the_port_ends_what_waits_for_room() {
+    let host = Host::full(1);
+    thread::scope(|scope| {
+        let waits = scope.spawn(|| host.submit(3, 1, u64::MAX));
+        host.port.close();
+        let ended = waits.join().unwrap();
+        assert!(ended.is_ok() || ended == Err(Code::Closed), "{ended:?}");
+    });
+}
+
+#[test]
+fn closing_the_client_ends_what_waits_for_room() {
+    let host = Host::full(1);
+    thread::scope(|scope| {
+        let waits = scope.spawn(|| host.submit(3, 1, u64::MAX));
+        host.instance.close();
+        let ended = waits.join().unwrap();
+        assert!(ended.is_ok() || ended == Err(Code::Closed), "{ended:?}");
+    });
+}
