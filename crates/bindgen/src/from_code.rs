@@ -1,5 +1,6 @@
-//! Code first: from a Rust file to WIT and to its policy file.
+//! Code first: from a Rust file to WIT, to its policy file, and to the glue between its types and the generated ones.
 
+mod glue;
 mod methods;
 mod model;
 mod names;
@@ -23,6 +24,8 @@ pub struct FromCode {
     pub package: Package,
     /// The WIT file and its policy file.
     pub sources: Vec<Output>,
+    /// The glue, to stand beside the package's own file in Rust.
+    pub glue: Output,
 }
 
 /// Reads `file`. The WIT file goes into the folder `wit` beside the folder `src` in which it lies.
@@ -69,10 +72,12 @@ pub fn from_code(file: &Path) -> Result<FromCode, Refused> {
             ..refused
         }
     })?;
+    let glue = glue::glue(&api, &package, &module(&inside))?;
     let source = |path, contents| Output { path, contents };
     Ok(FromCode {
         package,
         sources: vec![source(wit_path, wit.text), source(policy_path, policy.text)],
+        glue,
     })
 }
 
@@ -105,4 +110,18 @@ fn below_src(file: &Path) -> Option<(PathBuf, PathBuf)> {
         parts[..src].iter().collect(),
         parts[src + 1..].iter().collect(),
     ))
+}
+
+/// The module that a file below `src` is.
+fn module(inside: &Path) -> String {
+    let path = inside.with_extension("");
+    let mut parts: Vec<_> = path.iter().map(|part| part.to_string_lossy()).collect();
+    if parts
+        .last()
+        .is_some_and(|last| ["lib", "main", "mod"].contains(&&**last))
+    {
+        parts.pop();
+    }
+    let parts = parts.iter().map(|part| format!("::{part}"));
+    format!("crate{}", parts.collect::<String>())
 }

@@ -5,13 +5,13 @@
 
 mod client;
 mod codec;
-mod format;
+pub(crate) mod format;
 mod host;
 mod inline;
-mod names;
+pub(crate) mod names;
 mod params;
 mod server;
-mod service;
+pub(crate) mod service;
 mod types;
 
 use crate::model::{

@@ -7,13 +7,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use thalweg_bindgen::{LANGUAGES, Refused, parse};
+use thalweg_bindgen::{FromCode, LANGUAGES, Refused, code_of, from_code as from_code_in, parse};
 
 /// What `thalweg gen` is told.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// A .wit file, or a folder with the files of one package [default: every folder called `wit` below this one]
     paths: Vec<PathBuf>,
+
+    /// A Rust file with a `#[thalweg::service]`: writes its WIT, too, into the folder `wit` beside its `src`. Such WIT knows its code: after the first time `thalweg gen` is enough
+    #[arg(long, value_name = "FILE", conflicts_with = "paths")]
+    from_code: Option<PathBuf>,
 
     /// The languages [default: all]
     #[arg(
@@ -82,13 +86,26 @@ fn at(path: &Path) -> impl FnOnce(io::Error) -> Error {
     move |error| Error::File(path, error)
 }
 
+/// What a package is generated from.
+enum Input<'a> {
+    Wit(&'a PathBuf),
+    Code(PathBuf),
+}
+
+impl<'a> Input<'a> {
+    /// WIT that was written from code goes by the code.
+    fn of(path: &'a PathBuf) -> Self {
+        code_of(path).map_or(Input::Wit(path), Input::Code)
+    }
+}
+
 /// Writes or checks. Nothing is written before all packages were read and emitted without an error.
 pub fn run(arguments: &Arguments) -> Result<Outcome, Error> {
     let mut paths = arguments.paths.clone();
-    if paths.is_empty() {
+    if paths.is_empty() && arguments.from_code.is_none() {
         paths = find::packages(Path::new(".")).map_err(at(Path::new(".")))?;
     }
-    if paths.is_empty() {
+    if paths.is_empty() && arguments.from_code.is_none() {
         return Err(Error::Nothing);
     }
     let named = &arguments.languages;
@@ -96,12 +113,34 @@ pub fn run(arguments: &Arguments) -> Result<Outcome, Error> {
 
     let mut files = BTreeMap::new();
     let mut folders = BTreeSet::new();
-    for path in &paths {
-        let package = parse(path)?;
-        let out = arguments.out.clone().unwrap_or_else(|| find::output(path));
+    let from_code = arguments.from_code.iter();
+    for input in paths
+        .iter()
+        .map(Input::of)
+        .chain(from_code.cloned().map(Input::Code))
+    {
+        let (package, wit, mut glue) = match input {
+            Input::Wit(path) => (parse(path)?, path.clone(), None),
+            Input::Code(file) => {
+                let FromCode {
+                    package,
+                    sources,
+                    glue,
+                } = from_code_in(&file)?;
+                let wit = sources[0].path.clone();
+                for source in sources {
+                    if files.insert(source.path.clone(), source.contents).is_some() {
+                        return Err(Error::Clash(source.path));
+                    }
+                }
+                (package, wit, Some(glue))
+            }
+        };
+        let out = arguments.out.clone().unwrap_or_else(|| find::output(&wit));
         for language in LANGUAGES.iter().filter(|language| wanted(language.name)) {
             let folder = out.join(language.name);
-            for output in (language.emit)(&package)? {
+            let glue = glue.take_if(|_| language.name == "rust");
+            for output in (language.emit)(&package)?.into_iter().chain(glue) {
                 let path = folder.join(&output.path);
                 if files.insert(path.clone(), output.contents).is_some() {
                     return Err(Error::Clash(path));

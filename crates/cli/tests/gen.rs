@@ -202,3 +202,58 @@ fn no_wit_at_all_is_an_error() {
         stderr(&output)
     );
 }
+
+const CODE: &str = "#[thalweg::service(package = \"a:b@0.1.0\")]
+pub trait I {
+    fn f(&self, text: String) -> String;
+}
+";
+
+#[test]
+fn code_first_writes_wit_and_glue_and_check_follows_the_code() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let code = folder.path().join("src/api.rs");
+    fs::create_dir(folder.path().join("src")).expect("a folder can be made");
+    fs::write(&code, CODE).expect("a file can be written");
+    let first = thalweg(
+        folder.path(),
+        &["gen", "--from-code", "src/api.rs", "--lang", "rust"],
+    );
+    assert_eq!(
+        (stdout(&first).as_str(), stderr(&first).as_str()),
+        (
+            "wrote generated/rust/b.rs\nwrote generated/rust/b_from_code.rs\nwrote wit/b.thalweg.toml\nwrote wit/b.wit\n",
+            ""
+        )
+    );
+    // From then on the WIT knows where it is from.
+    let check = || thalweg(folder.path(), &["gen", "--check", "--lang", "rust"]);
+    assert_eq!(
+        (check().status.code(), stdout(&check())),
+        (Some(0), String::new())
+    );
+
+    fs::write(&code, CODE.replace("text: String", "text: u64")).expect("a file can be written");
+    let outdated = check();
+    assert_eq!(outdated.status.code(), Some(1));
+    assert_eq!(
+        stdout(&outdated),
+        "generated/rust/b.rs: differs from what `thalweg gen` writes\n\
+         generated/rust/b_from_code.rs: differs from what `thalweg gen` writes\n\
+         wit/b.wit: differs from what `thalweg gen` writes\n"
+    );
+    assert!(
+        thalweg(folder.path(), &["gen", "--lang", "rust"])
+            .status
+            .success()
+    );
+    assert_eq!(check().status.code(), Some(0));
+
+    fs::write(&code, CODE.replace("text: String", "text: usize")).expect("a file can be written");
+    let refused = check();
+    assert_eq!(refused.status.code(), Some(2));
+    assert_eq!(
+        stderr(&refused),
+        "src/api.rs:3:23: type `usize`: its size differs between machines: write `u64`\n"
+    );
+}

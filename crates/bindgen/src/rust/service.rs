@@ -122,7 +122,7 @@ pub fn traits(out: &mut String, package: &Package) {
 }
 
 /// The other resources that the methods of `own` name.
-fn others(package: &Package, own: ResourceId) -> impl Iterator<Item = ResourceId> {
+pub(crate) fn others(package: &Package, own: ResourceId) -> impl Iterator<Item = ResourceId> {
     let methods = package
         .functions
         .iter()
@@ -137,7 +137,8 @@ fn others(package: &Package, own: ResourceId) -> impl Iterator<Item = ResourceId
     named.into_iter().map(ResourceId)
 }
 
-fn signature(
+/// Appends the function that begins with `begin`, and a semicolon.
+pub(crate) fn signature(
     out: &mut String,
     package: &Package,
     function: &Function,
