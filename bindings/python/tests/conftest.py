@@ -32,6 +32,11 @@ def feed_library() -> str:
 
 
 @pytest.fixture(scope="session")
+def hello_library() -> str:
+    return str(LIBRARIES / "libthalweg_hello.so")
+
+
+@pytest.fixture(scope="session")
 def conformance_library() -> str:
     return str(LIBRARIES / "libthalweg_conformance.so")
 

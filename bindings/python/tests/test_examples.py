@@ -9,6 +9,7 @@ import pytest
 EXAMPLES = Path(__file__).parents[3] / "examples"
 ECHO = EXAMPLES / "echo"
 FEED = EXAMPLES / "feed"
+HELLO = EXAMPLES / "hello"
 
 
 def run(
@@ -20,13 +21,13 @@ def run(
 
 
 def test_echo_prints_what_the_others_print(echo_library: str) -> None:
-    ran = run(echo_library)
+    ran = run("echo", echo_library)
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert ran.stdout == (ECHO / "expected.txt").read_text()
+    assert ran.stdout == (EXAMPLES / "echo" / "expected.txt").read_text()
 
 
 def test_echo_says_that_there_is_no_library() -> None:
-    ran = run("no/such/library")
+    ran = run("echo", "no/such/library")
     assert ran.returncode == 1
     assert "no/such/library" in ran.stderr
 
@@ -38,3 +39,9 @@ def test_feed_prints_what_the_others_print(
     ran = run(feed_library, FEED, *options)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout == (FEED / "expected.txt").read_text()
+
+
+def test_hello_prints_what_the_others_print(hello_library: str) -> None:
+    ran = run(hello_library, HELLO)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout == (HELLO / "expected.txt").read_text()
