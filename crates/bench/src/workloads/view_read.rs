@@ -284,6 +284,8 @@ fn read(lab: &Lab, reading: &Reading) -> Result<Vec<Row>, Problem> {
                     "every byte of {VERIFIED} matches, in order, before measuring"
                 ));
             } else {
+                row.params
+                    .insert("record".to_owned(), record.name().to_owned());
                 let per_s = 1e9 / row.subject_median;
                 row.metrics.insert("per_s".to_owned(), per_s);
             }
