@@ -21,13 +21,13 @@ def run(
 
 
 def test_echo_prints_what_the_others_print(echo_library: str) -> None:
-    ran = run("echo", echo_library)
+    ran = run(echo_library)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout == (EXAMPLES / "echo" / "expected.txt").read_text()
 
 
 def test_echo_says_that_there_is_no_library() -> None:
-    ran = run("echo", "no/such/library")
+    ran = run("no/such/library")
     assert ran.returncode == 1
     assert "no/such/library" in ran.stderr
 
