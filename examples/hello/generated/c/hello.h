@@ -240,6 +240,16 @@ static inline uint32_t hello_person_stream_acquire(const hello_person_stream *st
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 12, &batch->tw, error);
 }
 
+/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+static inline uint32_t hello_person_stream_acquire_serving(const hello_person_stream *stream,
+                                                           const hello_client *client,
+                                                           uint32_t max, uint64_t deadline_ns,
+                                                           hello_person_batch *batch,
+                                                           tw_error *error) {
+  return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 12, &batch->tw,
+                                   error);
+}
+
 /* Gives back the first `count` records of the open batch; all of them close it. */
 static inline uint32_t hello_person_stream_release(const hello_person_stream *stream,
                                                    uint32_t count, tw_error *error) {
@@ -251,6 +261,38 @@ static inline uint32_t hello_person_stream_arm(const hello_person_stream *stream
                                                const hello_client *client, uint64_t token,
                                                uint32_t *ready, tw_error *error) {
   return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
+}
+
+/* Takes a stream's records, on threads of the service, one call at a time: see tw_stream_callback in thalweg.h. `batch` is valid until it returns.
+ * The last call has `ending` and no records. Any other result than 0 closes the stream. It must not wait. */
+typedef uint32_t (*hello_person_stream_callback)(void *ctx, const hello_person_batch *batch,
+                                                 const tw_error *ending);
+
+/* What the core calls. */
+static inline uint32_t hello_person_stream_deliver(void *ctx, const tw_batch *batch,
+                                                   const tw_error *ending) {
+  const tw_subscriber *to = (const tw_subscriber *)ctx;
+  hello_person_stream_callback callback = (hello_person_stream_callback)to->callback;
+  tw_error other;
+  hello_person_batch typed;
+  typed.tw = *batch;
+  if (!ending && tw_batch_check(batch, 12, &other) != TW_OK) {
+    typed.tw.count = 0;
+    typed.tw.flags = TW_BATCH_ENDED;
+    callback(to->ctx, &typed, &other);
+    return 1;
+  }
+  return callback(to->ctx, &typed, ending);
+}
+
+/* Gives the records to `callback`, and not to a reader. TW_OK: `drop_ctx`, which may be NULL, is called once, last, whatever happens; else it never is.
+ * tw_stream_join waits for that. */
+static inline uint32_t hello_person_stream_subscribe(const hello_person_stream *stream,
+                                                     hello_person_stream_callback callback,
+                                                     void *ctx, tw_drop_ctx drop_ctx,
+                                                     tw_error *error) {
+  return tw_stream_deliver(&stream->tw, callback ? hello_person_stream_deliver : NULL,
+                           (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */

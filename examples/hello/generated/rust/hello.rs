@@ -8,6 +8,7 @@
 #![allow(
     dead_code,
     missing_docs,
+    unused_imports,
     rustdoc::all,
     clippy::doc_lazy_continuation,
     clippy::enum_variant_names,
@@ -210,7 +211,7 @@ pub struct PersonView<'a> {
 impl wire::Encode for PersonView<'_> {
     type As = Person;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.name.encode(to, at);
         self.age.encode(to, at + 8);
@@ -220,7 +221,7 @@ impl wire::Encode for PersonView<'_> {
 impl wire::Encode for Person {
     type As = Person;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         self.as_view().encode(to, at);
     }
@@ -240,7 +241,7 @@ impl wire::Decode for Person {
         <Option<u8> as wire::Decode>::check(from, at + 8)
     }
 
-    #[inline]
+    #[inline(always)]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> PersonView<'a> {
         PersonView {
             name: <String as wire::Decode>::view(from, at),
@@ -306,7 +307,7 @@ pub enum HelloError {
 impl wire::Encode for HelloError {
     type As = HelloError;
 
-    #[inline]
+    #[inline(always)]
     fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
         match self {
             HelloError::NoName => {}
@@ -334,7 +335,7 @@ impl wire::Decode for HelloError {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn view<'a>(from: wire::Bytes<'a>, at: u32) -> HelloError {
         match from.u8(at) {
             0 => HelloError::NoName,
@@ -567,6 +568,15 @@ impl HelloClient {
         }
     }
 
+    /// The same instance; the calls are nobody's part. Those of others, made by a service while it works for a call, end by that
+    /// call's deadline and with it.
+    #[must_use]
+    pub fn detached(&self) -> Self {
+        Self {
+            client: self.client.detached(),
+        }
+    }
+
     /// All of them have a name.
     pub fn guests(
         &self,
@@ -606,18 +616,27 @@ impl HelloClient {
 pub struct GuestsClient {
     own: port::Own,
     timeout: Option<std::time::Duration>,
+    detached: bool,
 }
 
 impl GuestsClient {
     fn new(own: port::Own) -> Self {
-        Self { own, timeout: None }
+        Self {
+            own,
+            timeout: None,
+            detached: false,
+        }
     }
 
     fn client(&self) -> port::Client {
-        let client = self.own.client();
-        match self.timeout {
-            Some(timeout) => client.with_timeout(timeout),
-            None => client,
+        let client = match self.timeout {
+            Some(timeout) => self.own.client().with_timeout(timeout),
+            None => self.own.client(),
+        };
+        if self.detached {
+            client.detached()
+        } else {
+            client
         }
     }
 
@@ -625,6 +644,13 @@ impl GuestsClient {
     #[must_use]
     pub fn with_timeout(mut self, timeout: std::time::Duration) -> Self {
         self.timeout = Some(timeout);
+        self
+    }
+
+    /// From now on its calls are nobody's part, also where a service makes them while it works for a call.
+    #[must_use]
+    pub fn detached(mut self) -> Self {
+        self.detached = true;
         self
     }
 
