@@ -61,7 +61,7 @@ pub fn from_code(file: &Path) -> Result<FromCode, Refused> {
     let way = format!("../src/{}", inside.to_string_lossy().replace('\\', "/"));
     let wit = write::wit(&api, &way);
     let policy = write::policy(&api, &way);
-    let package = parse::of_text(&wit_path, &wit.text, &policy.text).map_err(|refused| {
+    let mut package = parse::of_text(&wit_path, &wit.text, &policy.text).map_err(|refused| {
         let lines = if refused.position.file == policy_path {
             &policy
         } else {
@@ -72,6 +72,8 @@ pub fn from_code(file: &Path) -> Result<FromCode, Refused> {
             ..refused
         }
     })?;
+    // Of the WIT file it would be the line about where it is from, too.
+    package.docs = api.service.docs.join("\n");
     let glue = glue::glue(&api, &package, &module(&inside))?;
     let source = |path, contents| Output { path, contents };
     Ok(FromCode {

@@ -62,6 +62,7 @@ fn search_as_rust_has_the_layout_of_search_as_wit() {
     let wit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/search/wit/search.wit");
     let by_wit = parse(&wit).unwrap();
     assert_eq!(by_code.package.layout, by_wit.layout);
+    assert_eq!(by_code.package.docs, by_wit.docs.lines().next().unwrap());
     for (code, wit) in by_code.package.functions.iter().zip(&by_wit.functions) {
         assert_eq!(
             (&code.full_name, code.hashes, code.stream, code.is_async),
