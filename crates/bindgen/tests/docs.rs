@@ -83,7 +83,12 @@ fn each_line_of_documentation_is_in_each_output() {
             .filter(|word| !matches!(*word, "*" | "///" | "//!" | "#"))
             .collect();
         let text = words.join(" ");
-        let missing: Vec<_> = lines.iter().filter(|line| !text.contains(*line)).collect();
+        // A schema is of values, and a resource is none.
+        let is_schema = matches!(language.name, "cddl" | "json-schema");
+        let missing: Vec<_> = lines
+            .iter()
+            .filter(|line| !text.contains(*line) && !(is_schema && *line == "Doc-17."))
+            .collect();
         assert!(missing.is_empty(), "{}: {missing:?}", language.name);
     }
 }
