@@ -136,7 +136,8 @@ fn a_supervisor_hears_of_each_end_once() {
 #[test]
 fn a_join_that_takes_too_long_gives_the_handle_back() {
     everywhere(|| {
-        let (tx, rx) = mpsc::channel();
+        // It parks: the actor that is waited for may not have begun, and be this worker's to begin.
+        let (tx, rx) = channel();
         let waits = spawn(move || {
             tx.send(wait::waker()).unwrap();
             wait::park(None);
