@@ -117,7 +117,7 @@ impl StreamCore {
     ///
     /// The record is written at one place, and nothing that is not inlined is given it: so the compiler makes it where it is written, not
     /// in memory of its own to be copied from there.
-    #[inline]
+    #[inline(always)]
     pub(super) fn send<T: Encode + ?Sized>(
         &self,
         own: &mut Own,

@@ -60,7 +60,7 @@ impl<T: Decode> StreamWriter<T> {
     ///
     /// # Panics
     /// The record writes into this stream while it is encoded.
-    #[inline]
+    #[inline(always)]
     pub fn send<V: Encode<As = T> + ?Sized>(&self, record: &V) -> Result<Sent, Failure> {
         let own = &mut *self.own.borrow_mut();
         self.core.send(own, record, 1, u64::MAX)
@@ -145,7 +145,7 @@ impl<T: Decode> WriteBatch<'_, T> {
     ///
     /// # Panics
     /// As there.
-    #[inline]
+    #[inline(always)]
     pub fn send<V: Encode<As = T> + ?Sized>(&mut self, record: &V) -> Result<Sent, Failure> {
         let own = &mut *self.writer.own.borrow_mut();
         self.writer
