@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::task::Waker;
 use std::time::Duration;
 
+use thalweg::runtime::cancel::{OnFailure, scope};
 use thalweg::runtime::{Actor, Config, Context, Handler, init, spawn, start, wait, yield_now};
 
 fn on_one_worker(job: impl FnOnce() + Send + 'static) {
@@ -19,6 +20,19 @@ pub fn spawn_join(count: u64) {
             let actor = spawn(move || black_box(number));
             assert_eq!(actor.join().ok(), Some(number));
         }
+    });
+}
+
+/// An actor is spawned in a scope and joined.
+pub fn scope_spawn(count: u64) {
+    on_one_worker(move || {
+        let whole = scope(OnFailure::FailFast, |scope| {
+            for number in 0..count {
+                let actor = scope.spawn(move || black_box(number));
+                assert_eq!(actor.join().ok(), Some(number));
+            }
+        });
+        whole.expect("none fails");
     });
 }
 

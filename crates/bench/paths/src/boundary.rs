@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use thalweg::port::{Instance, Port};
 use thalweg::wire::{Decode, message};
-use thalweg_lab::lab::{LabClient, LabServer, Match, MatchView};
+use thalweg_lab::lab::{EchoRequest, EchoRequestView, LabClient, LabServer, Match, MatchView};
 use thalweg_lab::{Content, Contents, LabService};
 
 fn view<'a>(content: &Content<'a>) -> MatchView<'a> {
@@ -33,6 +33,19 @@ pub fn encode_match(count: u64) {
     for n in 0..count {
         let found = view(&contents.get(n));
         message::encode_into(black_box(&found), Match::HASH, &mut buffer).expect("it is small");
+        black_box(&buffer);
+    }
+}
+
+/// A text and a number become a message in memory that is there already.
+pub fn encode_request(count: u64) {
+    let mut buffer = Vec::new();
+    for n in 0..count {
+        let request = EchoRequestView {
+            message: black_box("hello, and so much more"),
+            delay_ms: n as i64,
+        };
+        message::encode_into(&request, EchoRequest::HASH, &mut buffer).expect("it is small");
         black_box(&buffer);
     }
 }

@@ -15,7 +15,7 @@ mod sync;
 /// A path: its name, how often it runs where only the time is wanted, and the path itself.
 type Path = (&'static str, u64, fn(u64));
 
-const PATHS: [Path; 25] = [
+const PATHS: [Path; 27] = [
     ("spsc_pair", 10_000_000, channels::spsc_pair),
     ("spsc_pair_rtrb", 10_000_000, channels::spsc_pair_rtrb),
     ("spsc_batch_64", 1_000_000, channels::spsc_batch_64),
@@ -30,10 +30,12 @@ const PATHS: [Path; 25] = [
     ("permit_pair", 10_000_000, sync::permit_pair),
     ("notify_pair", 10_000_000, sync::notify_pair),
     ("spawn_join", 1_000_000, actors::spawn_join),
+    ("scope_spawn", 1_000_000, actors::scope_spawn),
     ("yield_turn", 10_000_000, actors::yield_turn),
     ("wake_park", 10_000_000, actors::wake_park),
     ("actor_cast", 1_000_000, actors::actor_cast),
     ("actor_call", 1_000_000, actors::actor_call),
+    ("encode_request", 10_000_000, boundary::encode_request),
     ("encode_match", 1_000_000, boundary::encode_match),
     ("view_match", 1_000_000, boundary::view_match),
     ("stream_match", 1_000_000, boundary::stream_match),
