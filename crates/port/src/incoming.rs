@@ -8,6 +8,7 @@ use thalweg_wire::{Decode, Encode, Handle, Malformed, message};
 use crate::call::{Call, CallCore};
 use crate::code::{Code, Failure};
 use crate::handles::{self, Object};
+use crate::nested::LetGo;
 use crate::parcel::{Parcel, close_unread};
 use crate::resource::{self, Resource};
 use crate::service::Method;
@@ -176,13 +177,20 @@ impl Incoming {
 
 impl Drop for Incoming {
     fn drop(&mut self) {
-        // While a panic unwinds, `CallCore::guard` further up knows its message and ends the call.
-        if let Some(mut parcel) = self.parcel.take()
-            && !std::thread::panicking()
-        {
-            close_unread(&parcel.data);
-            parcel.fail(Code::GuestLost.because(UNANSWERED));
-            parcel.deliver();
+        let Some(mut parcel) = self.parcel.take() else {
+            return;
+        };
+        match LetGo::now(parcel.call().core.handle()) {
+            LetGo::Unwound => {}
+            LetGo::TakenAlong(why) => {
+                close_unread(&parcel.data);
+                parcel.call().core.stop(why);
+            }
+            LetGo::Wanted => {
+                close_unread(&parcel.data);
+                parcel.fail(Code::GuestLost.because(UNANSWERED));
+                parcel.deliver();
+            }
         }
     }
 }

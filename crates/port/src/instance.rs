@@ -18,7 +18,7 @@ use crate::host::HostPlace;
 use crate::incoming::Incoming;
 use crate::inline::Inline;
 use crate::life::Life;
-use crate::nested::caught;
+use crate::nested::{REPLACED, caught};
 use crate::own::{Places, Roll};
 use crate::pace::Pace;
 use crate::parcel::{Ending, Parcel, close_unread};
@@ -43,8 +43,8 @@ struct Seat {
 #[derive(Default)]
 struct Mailbox {
     calls: VecDeque<Parcel>,
-    /// Resources that nobody names any more.
-    unnamed: Vec<Value>,
+    /// Resources that nobody names any more, and of which incarnation they are.
+    unnamed: Vec<(u64, Value)>,
     /// The owner word: while it is set there is one turn, running or to come, so the service is never entered twice.
     scheduled: bool,
 }
@@ -70,7 +70,7 @@ pub struct Instance {
     pub(crate) runtime: Handle,
     epoch: u32,
     life: Life,
-    /// The service panicked: the next call finds a fresh one.
+    /// The service panicked: the next turn drops it, and the next call finds a fresh one.
     replaced: AtomicBool,
     incarnation: AtomicU64,
     streams: Mutex<Roll<dyn Ends>>,
@@ -330,7 +330,7 @@ impl Instance {
     }
 
     /// Has a resource dropped, in a turn.
-    pub(crate) fn discard(self: &Arc<Self>, value: Value) {
+    pub(crate) fn discard(self: &Arc<Self>, incarnation: u64, value: Value) {
         if self.is_forked() {
             // It is the parent's, and so are the locks.
             std::mem::forget(value);
@@ -338,10 +338,17 @@ impl Instance {
         }
         let idle = {
             let mut mailbox = lock(&self.mailbox.0);
-            mailbox.unnamed.push(value);
+            mailbox.unnamed.push((incarnation, value));
             mailbox.is_to_be_scheduled()
         };
         if idle {
+            self.schedule();
+        }
+    }
+
+    /// Unless one is to come, or is under way: that one looks again.
+    fn have_a_turn(self: &Arc<Self>) {
+        if lock(&self.mailbox.0).is_to_be_scheduled() {
             self.schedule();
         }
     }
@@ -396,10 +403,31 @@ impl Instance {
         self.incarnation.load(Ordering::Acquire)
     }
 
-    /// Rule 3: its resources are stale from now on, and the next call finds a fresh one.
-    pub(crate) fn replace(&self) {
+    /// Rule 3: its resources are stale from now on, and it is dropped in a turn, with what it kept; the next call finds a fresh one.
+    pub(crate) fn replace(self: &Arc<Self>) {
         self.replaced.store(true, Ordering::Release);
         self.incarnation.fetch_add(1, Ordering::AcqRel);
+        self.have_a_turn();
+    }
+
+    /// Drops the service, if it is to be replaced: what it kept of other calls ends as panicked.
+    fn drop_replaced(&self, seat: &mut Seat) {
+        if self.replaced.load(Ordering::Acquire) && self.replaced.swap(false, Ordering::AcqRel) {
+            let service = seat.service.take();
+            // That it is broken is known.
+            let _ = caught(REPLACED, || drop(service));
+        }
+    }
+
+    /// Drops a resource: the service's code.
+    fn drop_unnamed(self: &Arc<Self>, incarnation: u64, value: Value) {
+        let whose = match incarnation == self.incarnation() {
+            true => 0,
+            false => REPLACED,
+        };
+        if caught(whose, || drop(value)).is_err() {
+            self.replace();
+        }
     }
 
     /// Streams that end when the instance is closed.
@@ -440,15 +468,13 @@ impl Instance {
         drop(self.host.replace(None));
         self.incarnation.fetch_add(1, Ordering::AcqRel);
         // Without a call there was no service.
-        if !unused && lock(&self.mailbox.0).is_to_be_scheduled() {
-            self.schedule();
+        if !unused {
+            self.have_a_turn();
         }
     }
 
     fn serve(self: &Arc<Self>, seat: &mut Seat, mut parcel: Parcel) {
-        if self.replaced.load(Ordering::Acquire) && self.replaced.swap(false, Ordering::AcqRel) {
-            drop_quietly(seat.service.take());
-        }
+        self.drop_replaced(seat);
         let call = &parcel.call().core;
         if self.life.is_closed() {
             // It came in beside the close.
@@ -507,9 +533,10 @@ impl Run for Instance {
                 } else {
                     seat.batch.extend(mailbox.calls.drain(..left));
                 }
-                // Who closes sets that before it takes the lock.
+                // Who closes, or replaces it, sets that before it takes the lock.
                 let closes = self.life.is_closed() && seat.service.is_some();
-                if seat.batch.is_empty() && mailbox.unnamed.is_empty() && !closes {
+                let goes = closes || self.replaced.load(Ordering::Acquire);
+                if seat.batch.is_empty() && mailbox.unnamed.is_empty() && !goes {
                     mailbox.scheduled = false;
                     return;
                 }
@@ -517,11 +544,10 @@ impl Run for Instance {
             };
             left -= seat.batch.len();
             self.make_room();
+            self.drop_replaced(&mut seat);
             // What was let go of before a call is gone when it is served.
-            for value in unnamed {
-                if caught(0, || drop(value)).is_err() {
-                    self.replace();
-                }
+            for (incarnation, value) in unnamed {
+                self.drop_unnamed(incarnation, value);
             }
             if seat.batch.is_empty() && self.life.is_closed() {
                 // Who closes may not have come so far.

@@ -13,8 +13,9 @@
 //! 1. A submission reserves its completion's slot, so a completion always finds room.
 //! 2. A call ends exactly once: whoever sets its `ended` first delivers the ending; later ones are dropped, and the
 //!    handles in them closed.
-//! 3. An instance serves one call at a time. A panic in the service's code ends that call as `guest_panicked`; the next call
-//!    finds a fresh instance, and the resources of the one before are stale.
+//! 3. An instance serves one call at a time. A panic in the service's code ends that call as `guest_panicked`; the service is dropped at
+//!    once, and what it kept of other calls (calls, ends of streams) ends as `guest_panicked`, too. The next call finds a fresh
+//!    instance, and the resources of the one before are stale.
 //! 4. A stream's memory is bounded by its credit; a writer without credit waits, and stops as soon as the stream
 //!    has ended or its reader is gone.
 //! 5. A handle is a number with a generation and the process's epoch; nothing is reached through one that is

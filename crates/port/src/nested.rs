@@ -17,6 +17,33 @@ thread_local! {
     static UNDER_WAY: RefCell<Vec<(ActorId, u64)>> = const { RefCell::new(Vec::new()) };
 }
 
+/// What a service drops that was replaced: no call has this handle.
+pub(crate) const REPLACED: u64 = u64::MAX;
+
+/// How the service comes to drop its end of a call or of a stream.
+pub(crate) enum LetGo {
+    /// It wants to.
+    Wanted,
+    /// A panic unwinds code of that very call: who caught it, further up, knows its message and ends the call.
+    Unwound,
+    /// A panic in code for something else took it along: nobody but who is dropped now can say so.
+    TakenAlong(Failure),
+}
+
+impl LetGo {
+    /// Of what belongs to the call with this handle, and is dropped just now.
+    pub(crate) fn now(handle: u64) -> Self {
+        let panics = std::thread::panicking();
+        match current() {
+            Some(current) if panics && current == handle => Self::Unwound,
+            current if panics || current == Some(REPLACED) => Self::TakenAlong(
+                Code::GuestPanicked.because("the service panicked in another call"),
+            ),
+            _ => Self::Wanted,
+        }
+    }
+}
+
 /// While it is there the actor works for the call.
 pub(crate) struct Within(Option<ActorId>);
 

@@ -59,7 +59,7 @@ impl Resource {
 impl Drop for Owned {
     fn drop(&mut self) {
         if let Some(value) = self.value.take() {
-            self.instance.discard(value);
+            self.instance.discard(self.incarnation, value);
         }
     }
 }

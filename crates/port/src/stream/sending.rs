@@ -9,6 +9,7 @@ use thalweg_runtime::{Woke, wait};
 use thalweg_wire::{Encode, NoRoom};
 
 use crate::code::{Code, Failure, would_park};
+use crate::nested::LetGo;
 use crate::service::Policy;
 use crate::stream::core::{StreamCore, lock};
 use crate::stream::counts::{Gap, Reason};
@@ -68,8 +69,9 @@ impl StreamCore {
         self.writers.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The last writer's leaving is the regular end. A writer that a panic unwinds never counts as having left: the call's
-    /// guard ends the stream, with the panic's message, and no other writer's leaving may come before it.
+    /// The last writer's leaving is the regular end. A writer that a panic takes along never counts as having left: the call's guard
+    /// ends the stream, with the panic's message, and no other writer's leaving may come before it. Where it was another call's code that
+    /// panicked no guard knows of this stream, so it ends here.
     pub(super) fn remove_writer(&self, own: &mut Own) {
         self.settle_and_wake(own, |queue, own| {
             let gap = std::mem::take(&mut own.gap);
@@ -78,11 +80,14 @@ impl StreamCore {
                 lock(&tee.queue).last_gap.add(gap);
             }
         });
-        if std::thread::panicking() {
-            return;
-        }
-        if self.writers.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.end(Code::Closed.because("the stream has ended"));
+        match LetGo::now(self.call.handle()) {
+            LetGo::Unwound => {}
+            LetGo::TakenAlong(why) => self.end(why),
+            LetGo::Wanted => {
+                if self.writers.fetch_sub(1, Ordering::AcqRel) == 1 {
+                    self.end(Code::Closed.because("the stream has ended"));
+                }
+            }
         }
     }
 

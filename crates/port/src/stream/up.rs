@@ -13,6 +13,7 @@ use thalweg_wire::{Bytes, Checker, Decode, Encode, Encoder, Handle, Malformed, S
 
 use crate::code::{Code, Failure};
 use crate::handles::{self, Object};
+use crate::nested::LetGo;
 use crate::stream::upstream::{Ends, UpCore};
 
 /// The caller's end of a stream that is a parameter. Dropped without [`end`](Self::end), the service has `cancelled` after what was sent.
@@ -232,8 +233,12 @@ impl<T> Drop for Upstream<T> {
             // Stale where it was given up already: nothing to do then.
             let _ = handles::close_handle(self.handle);
         } else if let Some(core) = &self.core {
-            if std::thread::panicking() {
-                core.end(Code::GuestPanicked.because("the service panicked while it read"));
+            match LetGo::now(core.call_handle()) {
+                LetGo::Unwound => {
+                    core.end(Code::GuestPanicked.because("the service panicked while it read"));
+                }
+                LetGo::TakenAlong(why) => core.end(why),
+                LetGo::Wanted => {}
             }
             core.close();
         }

@@ -96,6 +96,11 @@ impl UpCore {
         let _ = self.call.set(Arc::clone(call));
     }
 
+    /// Of the call that it belongs to; 0: none yet.
+    pub(super) fn call_handle(&self) -> u64 {
+        self.call.get().map_or(0, |call| call.handle())
+    }
+
     /// Sends one element, a message, and waits for room until `deadline` ([`clock`](thalweg_queue::clock); 0: not at all).
     ///
     /// # Errors
