@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use thalweg_port::{
     Bounds, Call, CallError, Client, Code, FutureReader, FutureWriter, Incoming, Method,
-    MethodOptions, NoError, Own, Package, Pending, Reply, Service, StreamReader, StreamWriter,
-    Task, Upstream,
+    MethodOptions, NoError, Own, Package, Pending, Policy, Reply, Service, StreamOptions,
+    StreamReader, StreamWriter, Task, Upstream,
 };
 use thalweg_wire::{Decode, Encode, Handle, Malformed};
 
@@ -18,6 +18,9 @@ const OBJECT: u32 = 4;
 const OF_OBJECT: u32 = 5;
 const PANIC: u32 = 6;
 const WALK: u32 = 7;
+
+/// Records of `WALK`.
+const WALKED: u64 = 1_000;
 
 /// How it panics.
 const AT_ONCE: u8 = 0;
@@ -55,7 +58,13 @@ const PACKAGE: Package = Package {
         method::<(u8,), Handle>("keeper.[constructor]object"),
         method::<(Handle,), Handle>("keeper.[method]object.subscribe"),
         method::<(u8,), ()>("keeper.panic"),
-        method::<(), Handle>("keeper.walk"),
+        Method {
+            stream: Some(StreamOptions {
+                policy: Policy::Block,
+                capacity: 64,
+            }),
+            ..method::<(), Handle>("keeper.walk")
+        },
     ],
 };
 
@@ -143,7 +152,7 @@ impl Service for Keeper {
                 let (writer, reader) = incoming.call().stream::<u64>();
                 incoming.call().spawn(move |_| {
                     // More than the stream holds: it is under way until its reader has come.
-                    for number in 0..10_000u64 {
+                    for number in 0..WALKED {
                         writer.send(&number).unwrap();
                     }
                 });
@@ -302,7 +311,7 @@ fn what_another_calls_own_actor_writes_goes_on_to_its_end() {
     let walk = call(&client, WALK, &(), |reply| reply.stream::<u64>());
     let walk = walk.wait().unwrap();
     panic(&client, AT_ONCE);
-    assert!(walk.map(Result::unwrap).eq(0..10_000));
+    assert!(walk.map(Result::unwrap).eq(0..WALKED));
 }
 
 #[test]
