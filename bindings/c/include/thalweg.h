@@ -58,14 +58,12 @@ typedef struct tw_error {
 } tw_error;
 
 /* Kinds of a completion. None comes that was not asked for, so a caller meets those alone whose functions or
- * flags it uses. */
-#define TW_CALL_ENDED 1u   /* the call `call` ended with `code` */
-#define TW_STREAM_READY 2u /* an armed stream has something; `call` is the stream's handle */
-#define TW_STILL_RUNNING                                                                           \
-  3u                    /* the call `call` has not ended yet: `data` is a uint64_t, the
-                               nanoseconds since it was submitted. Never after its end; one at a time
-                               is unreaped */
-#define TW_HOST_CALL 4u /* the service asks its host: `code` is the import's number */
+ * flags it uses. A call that has not ended yet says so before its end and never after it, one at a time that
+ * is unreaped: `data` is a uint64_t, the nanoseconds since it was submitted. */
+#define TW_CALL_ENDED 1u    /* the call `call` ended with `code` */
+#define TW_STREAM_READY 2u  /* an armed stream has something; `call` is the stream's handle */
+#define TW_STILL_RUNNING 3u /* the call `call` has not ended yet */
+#define TW_HOST_CALL 4u     /* the service asks its host: `code` is the import's number */
 
 /* One entry of a completion queue. `data` and `message` are valid until `release`. */
 typedef struct tw_completion {
