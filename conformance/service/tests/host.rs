@@ -90,11 +90,13 @@ fn without_a_host_the_service_is_told_that_there_is_none() {
 struct Late {
     of: ConformanceClient,
     counters: Option<[CounterClient; 2]>,
+    begins: Sender<()>,
     tells: Sender<[bool; 4]>,
 }
 
 impl Oracle for Late {
     fn look_up(&mut self, call: &Call, _: u64) -> Result<String, u64> {
+        let _ = self.begins.send(());
         while call.check().is_ok() {
             wait::yield_now();
         }
@@ -119,15 +121,19 @@ impl Oracle for Late {
 #[test]
 fn calls_of_a_detached_client_are_nobodys_part() {
     let of = ConformanceClient::start(Echo::default).expect("the runtime starts");
+    let (begins, begun) = mpsc::channel();
     let (tells, told) = mpsc::channel();
     let asking = ConformanceClient::start_with_host(Echo::default, move || Late {
         of: of.clone(),
         counters: Some([1, 2].map(|start| of.counter(start).wait().expect("it is made"))),
+        begins: begins.clone(),
         tells: tells.clone(),
     })
     .expect("the runtime starts");
-    let hasty = asking.with_timeout(Duration::from_millis(20));
-    assert!(hasty.ask_later(1).wait().is_err());
+    let asked = asking.ask_later(1);
+    begun.recv().expect("the host is asked");
+    asked.cancel();
+    assert!(asked.wait().is_err());
     let went_well = told.recv().expect("the host says how it went");
     assert_eq!(went_well, [false, true, false, true]);
 }
