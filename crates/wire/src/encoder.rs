@@ -102,6 +102,23 @@ impl<'a> Encoder<'a> {
         }
     }
 
+    /// How many bytes of tails a record takes whose tails begin at `tails_at`, which is not 0: counted, and nothing is written. Where the
+    /// record is in the compiler's sight nothing is left of this but the sum of its lengths.
+    ///
+    /// # Errors
+    /// It can never be written.
+    #[inline(always)]
+    pub fn measure<T: crate::Encode + ?Sized>(value: &T, tails_at: u32) -> Result<u32, NoRoom> {
+        let mut counting = Encoder::fixed(&mut [], 0, &mut [], 0);
+        counting.next = u64::from(tails_at);
+        value.encode(&mut counting, 0);
+        let used = counting.next - u64::from(tails_at);
+        if counting.impossible || counting.next > u64::from(MAX_SIZE) {
+            return Err(no_room(true, counting.next, used));
+        }
+        Ok(used as u32)
+    }
+
     /// Something found no room. Writing may go on: it only counts then.
     #[inline(always)]
     pub fn overflowed(&self) -> bool {

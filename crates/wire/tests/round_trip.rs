@@ -121,6 +121,18 @@ proptest! {
     }
 
     #[test]
+    fn a_record_measures_what_it_takes(nested in nested(), matched in matches(), start in 1..=64u32) {
+        fn taken<T: Encode + Decode>(value: &T, start: u32) -> u32 {
+            let (mut slot, mut tails) = (vec![0; T::SIZE as usize], vec![0; 1 << 16]);
+            let mut encoder = Encoder::fixed(&mut slot, 4096, &mut tails, 8192 + start);
+            value.encode(&mut encoder, 4096);
+            encoder.finish_record().unwrap()
+        }
+        prop_assert_eq!(Encoder::measure(&nested, 8192 + start), Ok(taken(&nested, start)));
+        prop_assert_eq!(Encoder::measure(&matched, 8192 + start), Ok(taken(&matched, start)));
+    }
+
+    #[test]
     fn a_record_in_a_segment_is_whole_or_says_what_it_needs(value in matches(), room in 0usize..64) {
         let (mut slot, mut tails) = ([0xaa_u8; 64], [0xaa_u8; 64]);
         let mut encoder = Encoder::fixed(&mut slot, 128, &mut tails[..room], 4096);
@@ -276,6 +288,10 @@ fn a_buffer_is_used_again() {
 fn a_list_without_size_that_is_too_long_cannot_be_written() {
     let refused = message::encode(&vec![(); 65_537], 1, Vec::new());
     assert_eq!(refused, Err(NoRoom { needed: None }));
+    assert_eq!(
+        Encoder::measure(&vec![(); 65_537], 8),
+        Err(NoRoom { needed: None })
+    );
     let bytes = message::encode(&vec![(); 65_536], 1, Vec::new()).unwrap();
     assert_eq!(
         message::open(&bytes, 1)

@@ -10,6 +10,7 @@ use crate::call::CallCore;
 use crate::code::{Code, Failure};
 use crate::service::{Policy, StreamOptions};
 use crate::stream::counts::{Counts, Reason};
+use crate::stream::pool;
 use crate::stream::queue::Queue;
 use crate::stream::stats::Books;
 use crate::stream::upstream::Ends;
@@ -181,18 +182,19 @@ impl StreamCore {
 
     pub(super) fn over(&self) {
         self.over.store(true, Ordering::SeqCst);
-        self.wake_writers();
+        let (waiting, lingering) = {
+            let mut queue = lock(&self.queue);
+            let lingering = queue.lingering.take();
+            queue.stats.wakes += u64::from(lingering.is_some());
+            (std::mem::take(&mut queue.waiting), lingering)
+        };
+        waiting.into_iter().chain(lingering).for_each(Waker::wake);
         if self.telling.load(Ordering::Relaxed) & DIRECT == 0 {
             self.woke_if(self.gate.signal());
         } else if !self.closed.load(Ordering::Acquire) {
             self.deliver_elsewhere();
         }
         self.call.forget_timer_if_done();
-    }
-
-    pub(super) fn wake_writers(&self) {
-        let waiting = std::mem::take(&mut lock(&self.queue).waiting);
-        waiting.into_iter().for_each(Waker::wake);
     }
 
     /// Closes it for a reader that never looked at the last records of its open batch.
@@ -228,5 +230,7 @@ impl Drop for StreamCore {
         if let Some(entry) = self.entry {
             self.books.close(entry, &self.own_stats(false));
         }
+        let queue = self.queue.get_mut();
+        pool::put(queue.unwrap_or_else(PoisonError::into_inner).usual());
     }
 }

@@ -41,6 +41,7 @@ mod counts;
 mod direct;
 mod future;
 mod keep;
+mod pool;
 mod queue;
 mod reader;
 mod receiving;

@@ -62,7 +62,7 @@ pub(super) struct Queue {
     pub(super) given: bool,
     /// How long the reader lingers: see [`waking`](super::waking).
     pub(super) linger: u64,
-    /// Woken before its lingering is over, where the stream fills.
+    /// Woken before its lingering is over, where the stream fills or ends.
     pub(super) lingering: Option<Waker>,
     /// Records delivered when the reader was last armed.
     pub(super) armed_at: u64,
@@ -363,6 +363,15 @@ impl Queue {
             }
         }
         None
+    }
+
+    /// The segments of the usual size, which another stream may use: what had them is gone.
+    pub(super) fn usual(&mut self) -> impl Iterator<Item = Arc<Segment>> {
+        self.open = None;
+        let read = self.entries.drain(..).map(|entry| entry.segment);
+        let all = self.spare.drain(..).chain(read);
+        let (slots, tails, further) = (self.slots, self.tails, self.further);
+        all.filter(move |segment| !further && slots > 1 && segment.is_usual(slots, tails))
     }
 
     /// What became of the records so far.

@@ -88,6 +88,16 @@ impl Segment {
         self.slots == slots && self.size - self.tails_at == tails
     }
 
+    /// Whether its slots have this size, too.
+    pub(crate) fn is_like(&self, stride: u32, slots: u32, tails: u32) -> bool {
+        self.stride == stride && self.is_usual(slots, tails)
+    }
+
+    /// Bytes that it takes.
+    pub(crate) fn size(&self) -> usize {
+        self.size as usize
+    }
+
     /// Records that may be read, and where their tails end.
     pub(crate) fn mark(&self) -> (u32, u32) {
         let mark = self.committed.0.load(Ordering::Acquire);
@@ -173,12 +183,30 @@ impl Open {
         Ok((open, segment))
     }
 
-    /// One more record, not yet visible. `NoRoom::needed` is of tails, and `Some(0)` where a slot is wanting.
+    /// Bytes of tails that a record would take here.
+    ///
+    /// # Errors
+    /// It can never be written.
+    #[inline(always)]
+    pub(crate) fn measure<T: Encode + ?Sized>(&self, value: &T) -> Result<u32, NoRoom> {
+        Encoder::measure(value, self.end)
+    }
+
+    /// Whether there is a slot, and so many bytes of tails.
+    #[inline(always)]
+    pub(crate) fn has_room(&self, tails: u32) -> bool {
+        self.records < self.segment.slots && tails <= self.segment.size - self.end
+    }
+
+    /// One more record, not yet visible. Room for it was [seen](Self::has_room).
+    ///
+    /// # Errors
+    /// It takes more of tails than it [measured](Self::measure), or there is no slot.
     #[inline(always)]
     pub(crate) fn write<T: Encode + ?Sized>(&mut self, value: &T) -> Result<(), NoRoom> {
         let segment = &*self.segment;
         if self.records == segment.slots {
-            return Err(NoRoom { needed: Some(0) });
+            return Err(NoRoom { needed: None });
         }
         assert!(<T::As as Decode>::SIZE <= segment.stride);
         let slot_at = self.records * segment.stride;
@@ -242,9 +270,12 @@ mod tests {
         open.write("sixsix").unwrap();
         assert_eq!(segment.mark().0, 0, "nothing is visible yet");
         // A slot is left, but no tail.
+        assert_eq!((open.measure("x"), open.has_room(1)), (Ok(1), false));
         assert_eq!(open.write("x").unwrap_err().needed, Some(1));
+        assert_eq!((open.measure(""), open.has_room(0)), (Ok(0), true));
         open.write("").unwrap();
-        assert_eq!(open.write("").unwrap_err().needed, Some(0));
+        assert!(!open.has_room(0));
+        open.write("").unwrap_err();
         open.commit();
         let (records, end) = segment.mark();
         assert_eq!(records, 3);

@@ -6,13 +6,14 @@ use std::task::Waker;
 
 use thalweg_queue::clock;
 use thalweg_runtime::{Woke, wait};
-use thalweg_wire::{Encode, NoRoom};
+use thalweg_wire::{Encode, Encoder, NoRoom};
 
 use crate::code::{Code, Failure, would_park};
 use crate::nested::LetGo;
 use crate::service::Policy;
 use crate::stream::core::{StreamCore, lock};
 use crate::stream::counts::{Gap, Reason};
+use crate::stream::pool;
 use crate::stream::queue::Queue;
 use crate::stream::segment::{Open, Segment};
 use crate::stream::tee::{Absent, Room};
@@ -20,6 +21,9 @@ use crate::stream::waking::{DIRECT, MANY};
 
 /// Control records that may wait for the reader.
 const CONTROLS: usize = 64;
+
+/// Where the tails of an empty segment begin, as far as their alignment goes.
+const ALIGNED: u32 = 8;
 
 /// A record may be this large, and no larger.
 pub(super) const LARGEST_RECORD: u32 = 64 << 20;
@@ -120,8 +124,8 @@ impl StreamCore {
 
     /// Writes one record. The reader sees it once there are `batch` that it has not seen.
     ///
-    /// The record is written at one place, and nothing that is not inlined is given it: so the compiler makes it where it is written, not
-    /// in memory of its own to be copied from there.
+    /// What it takes of tails is counted first, room is made for it, and then it is written, at this one place; nothing that is not inlined
+    /// is given it. So the compiler makes it where it is written, not in memory or registers of its own to be copied from there.
     #[inline(always)]
     pub(super) fn send<T: Encode + ?Sized>(
         &self,
@@ -131,26 +135,25 @@ impl StreamCore {
         deadline: u64,
     ) -> Result<Sent, Failure> {
         self.check_open()?;
-        let mut tails = None;
-        loop {
-            let needed = match &mut own.open {
-                Some(open) => match open.write(value) {
-                    Ok(()) => break,
-                    Err(NoRoom { needed }) => needed,
-                },
-                None => Some(0),
-            };
-            if !self.make_room(own, needed, &mut tails, deadline)? {
-                return Ok(Sent::Dropped);
+        let (has_room, tails) = match &own.open {
+            Some(open) => {
+                let tails = open.measure(value);
+                (tails.is_ok_and(|tails| open.has_room(tails)), tails)
             }
+            None => (false, Encoder::measure(value, ALIGNED)),
+        };
+        if !has_room && !self.make_room(own, tails, deadline)? {
+            return Ok(Sent::Dropped);
         }
-        if tails.is_some() {
+        let Some(open) = &mut own.open else {
+            unreachable!("room was made");
+        };
+        open.write(value).map_err(never)?;
+        if !has_room {
             return self.written_in_new_room(own, batch, deadline);
         }
         own.published += 1;
-        if let Some(open) = &mut own.open
-            && open.pending() >= batch
-        {
+        if open.pending() >= batch {
             open.commit();
             self.tell();
         }
@@ -170,22 +173,11 @@ impl StreamCore {
     /// A record that has a segment alone, sealed.
     fn alone<T: Encode + ?Sized>(&self, value: &T) -> Result<Arc<Segment>, Failure> {
         self.check_open()?;
-        let mut tails = 0;
-        loop {
-            let (mut open, segment) = self.lone(tails)?;
-            match open.write(value) {
-                Ok(()) => {
-                    open.seal();
-                    return Ok(segment);
-                }
-                Err(NoRoom { needed }) => {
-                    tails = needed
-                        .filter(|needed| *needed <= LARGEST_RECORD && *needed > tails)
-                        .ok_or_else(too_large)?
-                        .saturating_add(8);
-                }
-            }
-        }
+        let tails = largest(Encoder::measure(value, ALIGNED))?;
+        let (mut open, segment) = self.lone(tails.saturating_add(8))?;
+        open.write(value).map_err(never)?;
+        open.seal();
+        Ok(segment)
     }
 
     /// Rule 10.
@@ -226,34 +218,23 @@ impl StreamCore {
         });
     }
 
-    /// The open segment is full, or there is none: `needed` is what the record takes of tails. The next one has room for `tails`, which is `None` before. False: the record
-    /// is dropped.
+    /// The open segment has no room for a record that takes so much of tails, or there is none; the one that is open then has. False: the
+    /// record is dropped.
     #[cold]
     #[inline(never)]
     fn make_room(
         &self,
         own: &mut Own,
-        needed: Option<u32>,
-        tails: &mut Option<u32>,
+        tails: Result<u32, NoRoom>,
         deadline: u64,
     ) -> Result<bool, Failure> {
-        let needed = needed
-            .filter(|needed| *needed <= LARGEST_RECORD)
-            .ok_or_else(too_large)?;
-        let first = tails.is_none();
         // With what may be between the tails so that each is aligned.
-        let room = tails.unwrap_or_else(|| self.tails());
-        let room = if needed > 0 {
-            room.max(needed.saturating_add(8))
-        } else {
-            room
-        };
-        *tails = Some(room);
+        let room = self.tails().max(largest(tails)?.saturating_add(8));
         if let Policy::Conflate(_) = self.options.policy {
             own.open = Some(self.lone(room)?.0);
             return Ok(true);
         }
-        if first && self.telling.load(Ordering::Relaxed) & (DIRECT | MANY) != 0 {
+        if self.telling.load(Ordering::Relaxed) & (DIRECT | MANY) != 0 {
             // What is full is so of what nobody was told of.
             self.commit(own);
         }
@@ -384,6 +365,7 @@ impl StreamCore {
         } else {
             queue
                 .spare()
+                .or_else(|| pool::take(self.stride, self.slots, usual))
                 .or_else(|| Segment::new(self.stride, self.slots, usual).map(Open::new))
         };
         let (open, segment) = segment.ok_or_else(no_memory)?;
@@ -428,6 +410,16 @@ fn no_memory() -> Failure {
     Code::Overloaded.because("no memory for the stream")
 }
 
-fn too_large() -> Failure {
-    Code::Argument.because(format!("a record is larger than {LARGEST_RECORD} bytes"))
+/// What a record takes of tails, if it may be as large.
+fn largest(tails: Result<u32, NoRoom>) -> Result<u32, Failure> {
+    let tails = tails.ok().filter(|tails| *tails <= LARGEST_RECORD);
+    tails.ok_or_else(|| {
+        Code::Argument.because(format!("a record is larger than {LARGEST_RECORD} bytes"))
+    })
+}
+
+/// A record took more than it said: its `Encode` is at fault.
+#[cold]
+fn never(_: NoRoom) -> Failure {
+    Code::Argument.because("a record is larger than it was when it was measured")
 }
