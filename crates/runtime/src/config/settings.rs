@@ -306,7 +306,6 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "asks the processor for its cycles")]
     fn a_slice_in_cycles_is_what_they_take_here() {
         let cycles = (crate::preempt::tsc_hz() / 1_000).to_string();
         let config = with(Config::default(), &[("THALWEG_TIMESLICE_CYCLES", &cycles)]).unwrap();

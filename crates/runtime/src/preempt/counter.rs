@@ -4,20 +4,21 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use thalweg_queue::Quiet;
-#[cfg(not(target_arch = "aarch64"))]
+#[cfg(any(miri, not(target_arch = "aarch64")))]
 use thalweg_queue::clock;
 
-/// The counter: on x86-64 the time stamp counter, on aarch64 `cntvct_el0`, elsewhere nanoseconds of the clock. It goes at [`tsc_hz`],
+/// The counter: on x86-64 the time stamp counter, on aarch64 `cntvct_el0`, elsewhere (and under Miri)
+/// nanoseconds of the clock. It goes at [`tsc_hz`],
 /// and the processor may run ahead of it or behind by some instructions.
 #[inline]
 pub fn rdtsc() -> u64 {
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         // SAFETY: every x86-64 processor has the instruction, and Linux lets processes use it unless they have asked for the contrary
         // (PR_SET_TSC).
         unsafe { std::arch::x86_64::_rdtsc() }
     }
-    #[cfg(target_arch = "aarch64")]
+    #[cfg(all(target_arch = "aarch64", not(miri)))]
     {
         let count: u64;
         // SAFETY: it reads a register that Linux and macOS let processes read, and changes nothing.
@@ -26,7 +27,7 @@ pub fn rdtsc() -> u64 {
         }
         count
     }
-    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    #[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
     clock::now()
 }
 
@@ -49,7 +50,7 @@ pub fn tsc_hz() -> u64 {
     })
 }
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(miri)))]
 fn measure() -> u64 {
     // Two looks at the clock are off by some 50 ns: 10 ppm of this.
     const MEASURED: Duration = Duration::from_millis(5);
@@ -64,7 +65,7 @@ fn measure() -> u64 {
 }
 
 /// The clock and the counter at one moment.
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(miri)))]
 fn look() -> (u64, u64) {
     // Of which the closest pair counts: one is interrupted now and then.
     const LOOKS: usize = 8;
@@ -78,7 +79,7 @@ fn look() -> (u64, u64) {
     (time, count)
 }
 
-#[cfg(target_arch = "aarch64")]
+#[cfg(all(target_arch = "aarch64", not(miri)))]
 fn measure() -> u64 {
     let hz: u64;
     // SAFETY: as in `rdtsc`.
@@ -88,7 +89,7 @@ fn measure() -> u64 {
     hz.max(1)
 }
 
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 fn measure() -> u64 {
     1_000_000_000
 }
@@ -105,6 +106,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     #[test]
+    #[cfg_attr(miri, ignore = "its clock runs by what it executes")]
     fn the_counter_and_the_clock_agree_on_ten_milliseconds() {
         let hz = tsc_hz();
         let (clock, counter) = (Instant::now(), rdtsc());
