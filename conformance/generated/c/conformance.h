@@ -9,7 +9,7 @@
 
 #define CONFORMANCE_PACKAGE "thalweg:conformance"
 #define CONFORMANCE_VERSION "0.1.0"
-#define CONFORMANCE_LAYOUT UINT64_C(0x74787db5fbddb923)
+#define CONFORMANCE_LAYOUT UINT64_C(0x2a0e3b4089ef4de5)
 
 /* Methods by number: tw_submission.method. */
 enum {
@@ -109,7 +109,11 @@ enum {
   CONFORMANCE_METHOD_DROPS_OLDEST = 93,
   CONFORMANCE_METHOD_REFUSES = 94,
   CONFORMANCE_METHOD_WAITING = 95,
-  CONFORMANCE_METHOD_LOOKED_UP = 96
+  CONFORMANCE_METHOD_LOOKED_UP = 96,
+  CONFORMANCE_METHOD_LEASE_NEW = 97,
+  CONFORMANCE_METHOD_LEASE_MS = 98,
+  CONFORMANCE_METHOD_LEASES = 99,
+  CONFORMANCE_METHOD_LEASE_DESTROY = 100
 };
 
 /* ---- Types ----------------------------------------------------------------------------------- */
@@ -1113,6 +1117,15 @@ typedef struct conformance_option_u64 {
 TW_SIZE(conformance_option_u64, 16);
 TW_OFFSET(conformance_option_u64, value, 8);
 
+/* `tuple<u32, u32>` */
+typedef struct conformance_tuple2_u32_u32 {
+  uint32_t f0;
+  uint32_t f1;
+} conformance_tuple2_u32_u32;
+TW_SIZE(conformance_tuple2_u32_u32, 8);
+TW_OFFSET(conformance_tuple2_u32_u32, f0, 0);
+TW_OFFSET(conformance_tuple2_u32_u32, f1, 4);
+
 /* ---- Accessors ------------------------------------------------------------------------------- */
 
 /* `base` is that of the batch, or of the reply, in which the value lies; what is returned is valid as
@@ -2002,9 +2015,25 @@ static inline const tw_expected *conformance_expected(void) {
        UINT64_C(0x3bc93270ea6e6686), UINT64_C(0x99487982526f8a40),
        UINT64_C(0x0000000000000000), UINT64_C(0x704be0d8faaffc58),
        0, 0, NULL},
+      {"conformance.[constructor]lease",
+       UINT64_C(0x1de4c840b57a3080), UINT64_C(0x66370d527ae16849),
+       UINT64_C(0x60eca79926502947), UINT64_C(0x0000000000000000),
+       TW_METHOD_ASYNC, 0, NULL},
+      {"conformance.[method]lease.ms",
+       UINT64_C(0xf09980dc8e3859b5), UINT64_C(0x4d2bdf193e8526d1),
+       UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
+       0, 0, NULL},
+      {"conformance.leases",
+       UINT64_C(0x651bccb0340f0ef8), UINT64_C(0x2700dd7d522cafc9),
+       UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
+       0, 0, NULL},
+      {"conformance.[destructor]lease",
+       UINT64_C(0xc28dd0875886542e), UINT64_C(0xaf64124c8602484e),
+       UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
+       TW_METHOD_ASYNC, 0, NULL},
   };
   static const tw_expected expected = {CONFORMANCE_PACKAGE, CONFORMANCE_VERSION,
-    CONFORMANCE_LAYOUT, methods, 97};
+    CONFORMANCE_LAYOUT, methods, 101};
   return &expected;
 }
 
@@ -2086,6 +2115,22 @@ static inline uint32_t conformance_scale_close(conformance_scale *resource, tw_e
 /* Takes one out of a value that came, as tw_held_take does. */
 static inline uint32_t conformance_scale_take(tw_reply *reply, tw_held held,
                                               conformance_scale *resource, tw_error *error) {
+  return tw_held_take(reply, held, &resource->tw, error);
+}
+
+/* What is made and ended while others are served. */
+typedef struct conformance_lease {
+  tw_resource tw;
+} conformance_lease;
+
+/* Harmless twice. */
+static inline uint32_t conformance_lease_close(conformance_lease *resource, tw_error *error) {
+  return tw_resource_close(&resource->tw, error);
+}
+
+/* Takes one out of a value that came, as tw_held_take does. */
+static inline uint32_t conformance_lease_take(tw_reply *reply, tw_held held,
+                                              conformance_lease *resource, tw_error *error) {
   return tw_held_take(reply, held, &resource->tw, error);
 }
 
@@ -11769,6 +11814,335 @@ static inline uint32_t conformance_looked_up(const conformance_client *client, u
   }
   tw_writer_free(&writer);
   return code == TW_OK ? conformance_looked_up_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.[constructor]lease ---------------------------------------------------------- */
+
+/* constructor(ms: u32) -> result<lease, failure>
+ *
+ * Is there after `ms` milliseconds; fails where that is odd. Its end takes as long. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_lease_new_result {
+  tw_reply reply;
+  conformance_lease ok; /* where TW_OK; yours to close */
+  const conformance_failure *error; /* where TW_ERROR */
+} conformance_lease_new_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_lease_new_prepare(const conformance_client *client, uint32_t ms,
+                                                     tw_writer *writer, tw_submission *submission,
+                                                     tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x1de4c840b57a3080), 0, 4);
+  tw_put(writer, root, &ms, sizeof(ms));
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_LEASE_NEW, "conformance_lease_new",
+                    submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_lease_new_submit(const conformance_client *client, uint32_t ms,
+                                                    uint64_t deadline_ns, uint64_t token,
+                                                    tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_lease_new_prepare(client, ms, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_lease_new_read(const conformance_client *client,
+                                                  tw_completion *completion,
+                                                  conformance_lease_new_result *result,
+                                                  tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x66370d527ae16849), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_lease_new", error);
+    }
+    result->ok.tw.table = client->tw.table;
+    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+  }
+  if (result->reply.completion.code == TW_ERROR) {
+    const conformance_failure *root = (const conformance_failure *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x60eca79926502947), 20);
+    if (!root || !(conformance_failure_check(reader, root))) {
+      return tw_reply_malformed(&result->reply, "conformance_lease_new", error);
+    }
+    result->error = root;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_lease_new(const conformance_client *client, uint32_t ms,
+                                             uint64_t deadline_ns,
+                                             conformance_lease_new_result *result,
+                                             tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_lease_new_prepare(client, ms, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_lease_new_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.[method]lease.ms ------------------------------------------------------------ */
+
+/* ms: func() -> u32
+ *
+ * How long that is. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_lease_ms_result {
+  tw_reply reply;
+  uint32_t ok; /* where TW_OK */
+} conformance_lease_ms_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_lease_ms_prepare(const conformance_client *client,
+                                                    conformance_lease self, tw_writer *writer,
+                                                    tw_submission *submission, tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0xf09980dc8e3859b5), 1, 4);
+  tw_put_handle(writer, root, 0, self.tw.handle);
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_LEASE_MS, "conformance_lease_ms",
+                    submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_lease_ms_submit(const conformance_client *client,
+                                                   conformance_lease self, uint64_t deadline_ns,
+                                                   uint64_t token, tw_handle *call,
+                                                   tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_lease_ms_prepare(client, self, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_lease_ms_read(const conformance_client *client,
+                                                 tw_completion *completion,
+                                                 conformance_lease_ms_result *result,
+                                                 tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x4d2bdf193e8526d1), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_lease_ms", error);
+    }
+    result->ok = *root;
+    tw_reply_release(&result->reply);
+    return TW_OK;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_lease_ms(const conformance_client *client,
+                                            conformance_lease self, uint64_t deadline_ns,
+                                            conformance_lease_ms_result *result, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_lease_ms_prepare(client, self, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_lease_ms_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.leases ---------------------------------------------------------------------- */
+
+/* leases: func() -> tuple<u32, u32>
+ *
+ * How many leases are there or end; how many have ended well. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_leases_result {
+  tw_reply reply;
+  const conformance_tuple2_u32_u32 *ok; /* where TW_OK */
+} conformance_leases_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_leases_prepare(const conformance_client *client,
+                                                  tw_writer *writer, tw_submission *submission,
+                                                  tw_error *error) {
+  tw_writer_begin(writer, UINT64_C(0x651bccb0340f0ef8), 0, 0);
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_LEASES, "conformance_leases",
+                    submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_leases_submit(const conformance_client *client,
+                                                 uint64_t deadline_ns, uint64_t token,
+                                                 tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_leases_prepare(client, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_leases_read(const conformance_client *client,
+                                               tw_completion *completion,
+                                               conformance_leases_result *result, tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const conformance_tuple2_u32_u32 *root = (const conformance_tuple2_u32_u32 *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x2700dd7d522cafc9), 8);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_leases", error);
+    }
+    result->ok = root;
+    return TW_OK;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_leases(const conformance_client *client, uint64_t deadline_ns,
+                                          conformance_leases_result *result, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_leases_prepare(client, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_leases_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.[destructor]lease ----------------------------------------------------------- */
+
+/* destroy: async func()
+ * `self` is the service's once the call was submitted: do not close it.
+ *
+ * Ends the `lease`, and waits until it has ended. It ends by itself where its handle is closed, and nobody waits then. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_lease_destroy_result {
+  tw_reply reply;
+} conformance_lease_destroy_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_lease_destroy_prepare(const conformance_client *client,
+                                                         conformance_lease self, tw_writer *writer,
+                                                         tw_submission *submission,
+                                                         tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0xc28dd0875886542e), 1, 4);
+  tw_put_handle(writer, root, 0, self.tw.handle);
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_LEASE_DESTROY,
+                    "conformance_lease_destroy", submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_lease_destroy_submit(const conformance_client *client,
+                                                        conformance_lease self,
+                                                        uint64_t deadline_ns, uint64_t token,
+                                                        tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_lease_destroy_prepare(client, self, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_lease_destroy_read(const conformance_client *client,
+                                                      tw_completion *completion,
+                                                      conformance_lease_destroy_result *result,
+                                                      tw_error *error) {
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    tw_reply_release(&result->reply);
+    return TW_OK;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_lease_destroy(const conformance_client *client,
+                                                 conformance_lease self, uint64_t deadline_ns,
+                                                 conformance_lease_destroy_result *result,
+                                                 tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_lease_destroy_prepare(client, self, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_lease_destroy_read(client, &completion, result, error) : code;
 }
 
 /* ---- What the service asks of its host ------------------------------------------------------- */

@@ -29,7 +29,7 @@ use thalweg::wire::{self, Decode as _};
 pub const PACKAGE: port::Package = port::Package {
     name: "thalweg:conformance",
     version: "0.1.0",
-    layout: 0x7478_7db5_fbdd_b923,
+    layout: 0x2a0e_3b40_89ef_4de5,
     methods: &[
         port::Method {
             name: "conformance.echo-bool",
@@ -1314,6 +1314,53 @@ pub const PACKAGE: port::Package = port::Package {
                 capacity: 8192,
             }),
             description: "record{count:u64}\nstream<string>\n\nstring",
+        },
+        port::Method {
+            name: "conformance.[constructor]lease",
+            params: 0x1de4_c840_b57a_3080,
+            ok: 0x6637_0d52_7ae1_6849,
+            error: 0x60ec_a799_2650_2947,
+            element: 0,
+            is_async: true,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: concat!(
+                "record{ms:u32}\nown<lease>\nvariant{unknown,code(u32),",
+                "at(tuple<string,record{x:s32,y:s32}>)}\n"
+            ),
+        },
+        port::Method {
+            name: "conformance.[method]lease.ms",
+            params: 0xf099_80dc_8e38_59b5,
+            ok: 0x4d2b_df19_3e85_26d1,
+            error: 0,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{self:borrow<lease>}\nu32\n\n",
+        },
+        port::Method {
+            name: "conformance.leases",
+            params: 0x651b_ccb0_340f_0ef8,
+            ok: 0x2700_dd7d_522c_afc9,
+            error: 0,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{}\ntuple<u32,u32>\n\n",
+        },
+        port::Method {
+            name: "conformance.[destructor]lease",
+            params: 0xc28d_d087_5886_542e,
+            ok: 0xaf64_124c_8602_484e,
+            error: 0,
+            element: 0,
+            is_async: true,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{self:own<lease>}\n_\n\n",
         },
     ],
     imports: &[
@@ -4261,6 +4308,9 @@ pub trait Conformance: Sized + Send + 'static {
     /// A resource whose method takes and gives another.
     type Scale: Scale<Counter = Self::Counter>;
 
+    /// What is made and ended while others are served.
+    type Lease: Lease;
+
     /// WIT's `conformance.echo-bool`.
     fn echo_bool(&mut self, call: &port::Call, value: bool) -> bool;
 
@@ -4632,6 +4682,12 @@ pub trait Conformance: Sized + Send + 'static {
     ///
     /// Where its reader is slow, the writer waits; it holds 8192 records.
     fn looked_up(&mut self, call: &port::Call, count: u64) -> port::StreamReader<String>;
+
+    /// Is there after `ms` milliseconds; fails where that is odd. Its end takes as long.
+    fn lease(&mut self, call: &port::Call, ms: u32) -> port::Task<Result<Self::Lease, Failure>>;
+
+    /// How many leases are there or end; how many have ended well.
+    fn leases(&mut self, call: &port::Call) -> (u32, u32);
 }
 
 /// A number that is kept.
@@ -4664,6 +4720,15 @@ pub trait Scale: Sized + Send + Sync + 'static {
 
     /// A counter of the product.
     fn apply(&self, call: &port::Call, counter: std::sync::Arc<Self::Counter>) -> Self::Counter;
+}
+
+/// What is made and ended while others are served.
+pub trait Lease: Sized + Send + Sync + 'static {
+    /// How long that is.
+    fn ms(&self, call: &port::Call) -> u32;
+
+    /// Ends the `lease`, and waits until it has ended. It ends by itself where its handle is closed, and nobody waits then.
+    fn destroy(self: std::sync::Arc<Self>, call: &port::Call) -> port::Task<()>;
 }
 
 /// Serves what implements [`Conformance`]: what a library exports and a client starts.
@@ -4776,8 +4841,19 @@ impl<S: Conformance> port::Service for ConformanceServer<S> {
             94 => self.serve_refuses(incoming),
             95 => self.serve_waiting(incoming),
             96 => self.serve_looked_up(incoming),
+            97 => self.serve_lease(incoming),
+            98 => self.serve_lease_method_ms(incoming),
+            99 => self.serve_leases(incoming),
+            100 => self.serve_lease_method_destroy(incoming),
             other => unreachable!("the core passes on methods of the package alone, not {other}"),
         }
+    }
+
+    fn destructor(value: &(dyn std::any::Any + Send + Sync)) -> Option<u32> {
+        if value.is::<S::Lease>() {
+            return Some(100);
+        }
+        None
     }
 
     fn inline() -> Option<Box<dyn port::Inline>> {
@@ -5740,6 +5816,53 @@ impl<S: Conformance> ConformanceServer<S> {
         let result = self.0.looked_up(incoming.call(), count);
         incoming.reply_stream(result)
     }
+
+    fn serve_lease(&mut self, incoming: port::Incoming) {
+        let (ms,) = match incoming.params::<(u32,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let task = self.0.lease(incoming.call(), ms);
+        incoming.run(task, |incoming, result| match result {
+            Ok(value) => incoming.reply_own::<S::Lease>(value),
+            Err(error) => incoming.reply_error(&error),
+        });
+    }
+
+    fn serve_lease_method_ms(&self, incoming: port::Incoming) {
+        let (self_,) = match incoming.params::<(wire::Handle,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let self_ = match incoming.borrow::<S::Lease>(self_) {
+            Ok(resource) => resource,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self_.ms(incoming.call());
+        incoming.reply(&result)
+    }
+
+    fn serve_leases(&mut self, incoming: port::Incoming) {
+        match incoming.params::<()>() {
+            Ok(()) => {}
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.leases(incoming.call());
+        incoming.reply(&result)
+    }
+
+    fn serve_lease_method_destroy(&self, incoming: port::Incoming) {
+        let (self_,) = match incoming.params::<(wire::Handle,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let self_ = match incoming.own::<S::Lease>(self_) {
+            Ok(resource) => resource,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let task = self_.destroy(incoming.call());
+        incoming.run(task, |incoming, result| incoming.reply(&result));
+    }
 }
 
 /// The functions of `conformance` that run on the caller's thread: `Conformance::Inline`.
@@ -6572,6 +6695,18 @@ impl ConformanceClient {
         self.client
             .call(96, &(count,), |reply| reply.stream::<String>())
     }
+
+    /// Is there after `ms` milliseconds; fails where that is odd. Its end takes as long.
+    pub fn lease(&self, ms: u32) -> port::Pending<LeaseClient, Failure> {
+        self.client
+            .call(97, &(ms,), |reply| reply.own().map(LeaseClient::new))
+    }
+
+    /// How many leases are there or end; how many have ended well.
+    pub fn leases(&self) -> port::Pending<(u32, u32), port::NoError> {
+        self.client
+            .call(99, &(), |reply| reply.value::<(u32, u32)>())
+    }
 }
 
 /// A number that is kept.
@@ -6777,6 +6912,74 @@ impl ScaleClient {
 }
 
 impl port::ResourceClient for ScaleClient {
+    fn from_own(own: port::Own) -> Self {
+        Self::new(own)
+    }
+
+    fn into_own(self) -> port::Own {
+        self.own
+    }
+}
+
+/// What is made and ended while others are served.
+///
+/// It lives in the service; dropping this closes it.
+#[derive(Debug)]
+pub struct LeaseClient {
+    own: port::Own,
+    timeout: Option<std::time::Duration>,
+    detached: bool,
+}
+
+impl LeaseClient {
+    fn new(own: port::Own) -> Self {
+        Self {
+            own,
+            timeout: None,
+            detached: false,
+        }
+    }
+
+    fn client(&self) -> port::Client {
+        let client = match self.timeout {
+            Some(timeout) => self.own.client().with_timeout(timeout),
+            None => self.own.client(),
+        };
+        if self.detached {
+            client.detached()
+        } else {
+            client
+        }
+    }
+
+    /// From now on each of its calls must end within `timeout`.
+    #[must_use]
+    pub fn with_timeout(mut self, timeout: std::time::Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// From now on its calls are nobody's part, also where a service makes them while it works for a call.
+    #[must_use]
+    pub fn detached(mut self) -> Self {
+        self.detached = true;
+        self
+    }
+
+    /// How long that is.
+    pub fn ms(&self) -> port::Pending<u32, port::NoError> {
+        self.client()
+            .call(98, &(self.own.handle(),), |reply| reply.value::<u32>())
+    }
+
+    /// Ends the `lease`, and waits until it has ended. It ends by itself where its handle is closed, and nobody waits then.
+    pub fn destroy(self) -> port::Pending<(), port::NoError> {
+        self.client()
+            .call(100, &(self.own.into_handle(),), |reply| reply.value::<()>())
+    }
+}
+
+impl port::ResourceClient for LeaseClient {
     fn from_own(own: port::Own) -> Self {
         Self::new(own)
     }

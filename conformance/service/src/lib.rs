@@ -7,5 +7,5 @@ mod library;
 mod resources;
 mod service;
 
-pub use resources::{EvenNumber, Factor, KeptNumber};
+pub use resources::{EvenNumber, Factor, KeptNumber, Leases, TimedLease};
 pub use service::{Echo, Here};

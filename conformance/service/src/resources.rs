@@ -1,6 +1,7 @@
 //! The resources.
 
-use crate::conformance::{Counter, Even, Scale};
+use crate::conformance::{Counter, Even, Lease, Scale};
+use crate::service::pause;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use thalweg::{Call, StreamReader, Task};
@@ -91,5 +92,48 @@ impl Scale for Factor {
 
     fn apply(&self, _: &Call, counter: Arc<KeptNumber>) -> KeptNumber {
         KeptNumber::new(counter.now() * self.by, &self.counters)
+    }
+}
+
+/// Leases that are there or end, and those that have ended well.
+#[derive(Debug, Default)]
+pub struct Leases {
+    /// Made, and not dropped.
+    pub living: AtomicU32,
+    /// Their async destructors came to their end.
+    pub ended: AtomicU32,
+}
+
+/// What is made and ended while others are served.
+#[derive(Debug)]
+pub struct TimedLease {
+    ms: u32,
+    leases: Arc<Leases>,
+}
+
+impl TimedLease {
+    /// One more.
+    pub fn new(ms: u32, leases: Arc<Leases>) -> Self {
+        leases.living.fetch_add(1, Ordering::Relaxed);
+        Self { ms, leases }
+    }
+}
+
+impl Drop for TimedLease {
+    fn drop(&mut self) {
+        self.leases.living.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Lease for TimedLease {
+    fn ms(&self, _: &Call) -> u32 {
+        self.ms
+    }
+
+    fn destroy(self: Arc<Self>, _: &Call) -> Task<()> {
+        Task::new(move |call| {
+            pause(call, self.ms);
+            self.leases.ended.fetch_add(1, Ordering::Relaxed);
+        })
     }
 }

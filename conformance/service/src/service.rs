@@ -5,7 +5,7 @@ use crate::conformance::{
     MaybeCounter, Names, Nested, OracleHost, Pair, Point, Rights, Sample, Scalars, Shape, Spot,
     Wide,
 };
-use crate::{EvenNumber, Factor, KeptNumber};
+use crate::{EvenNumber, Factor, KeptNumber, Leases, TimedLease};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -27,6 +27,7 @@ pub struct Echo {
     counters: Arc<AtomicU32>,
     running: Arc<AtomicU32>,
     waiting: Arc<AtomicU32>,
+    leases: Arc<Leases>,
     ticking: Vec<Ticking>,
 }
 
@@ -64,6 +65,12 @@ fn stream_of<T: Encode<As = T> + Decode>(
         }
     });
     reader
+}
+
+/// So long, or until the call is cancelled.
+pub(crate) fn pause(call: &Call, milliseconds: u32) {
+    let time = Duration::from_millis(milliseconds.into());
+    wait_until(call, clock::deadline(time));
 }
 
 /// Nobody can have closed it yet.
@@ -173,6 +180,7 @@ impl Conformance for Echo {
     type Counter = KeptNumber;
     type Even = EvenNumber;
     type Scale = Factor;
+    type Lease = TimedLease;
 
     echo! {
         echo_bool: bool,
@@ -312,10 +320,7 @@ impl Conformance for Echo {
 
     fn sleep(&mut self, _: &Call, milliseconds: u32) -> Task<u32> {
         Task::new(move |call| {
-            wait_until(
-                call,
-                clock::deadline(Duration::from_millis(milliseconds.into())),
-            );
+            pause(call, milliseconds);
             milliseconds
         })
     }
@@ -530,5 +535,24 @@ impl Conformance for Echo {
             }
         });
         reader
+    }
+
+    fn lease(&mut self, _: &Call, ms: u32) -> Task<Result<TimedLease, Failure>> {
+        let leases = Arc::clone(&self.leases);
+        Task::new(move |call| {
+            pause(call, ms);
+            match ms % 2 {
+                0 => Ok(TimedLease::new(ms, leases)),
+                _ => Err(Failure::Code(ms)),
+            }
+        })
+    }
+
+    fn leases(&mut self, _: &Call) -> (u32, u32) {
+        let Leases { living, ended } = &*self.leases;
+        (
+            living.load(Ordering::Relaxed),
+            ended.load(Ordering::Relaxed),
+        )
     }
 }

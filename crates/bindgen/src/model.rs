@@ -196,6 +196,8 @@ pub struct Resource {
     pub name: String,
     pub docs: String,
     pub position: Position,
+    /// The function that ends it, for which who calls may wait: a method whose `self` is an `Own`. From the `.thalweg.toml`.
+    pub destructor: Option<usize>,
 }
 
 /// What kind of function, and whose.
@@ -331,6 +333,12 @@ pub fn seen_through<'a>(types: &'a [TypeDef], ty: &'a Type) -> &'a Type {
         },
         _ => ty,
     }
+}
+
+/// A method that takes its resource: an async destructor.
+pub fn is_destructor(function: &Function) -> bool {
+    let own = function.params.first().map(|field| &field.ty.kind);
+    matches!(function.kind, FunctionKind::Method(_)) && matches!(own, Some(TypeKind::Own(_)))
 }
 
 /// A stream or a future. As a parameter the caller writes it and the service reads it.

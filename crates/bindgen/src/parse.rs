@@ -64,9 +64,11 @@ fn package_of(mut sources: Sources) -> Result<Package, Refused> {
         None => None,
     };
     let Types {
-        defs, resources, ..
+        defs,
+        mut resources,
+        ..
     } = types;
-    let bounds = policy::apply(
+    let (bounds, destructors) = policy::apply(
         &sources,
         &package.name.name,
         &interface_name,
@@ -75,6 +77,11 @@ fn package_of(mut sources: Sources) -> Result<Package, Refused> {
         &mut functions,
     )?;
     said::add(&defs, &mut functions);
+    for id in destructors {
+        let destructor = functions::destructor(&interface_name, &defs, &resources, id);
+        resources[id.0].destructor = Some(functions.len());
+        functions.push(destructor);
+    }
     Ok(Package {
         namespace: package.name.namespace.clone(),
         name: package.name.name.clone(),

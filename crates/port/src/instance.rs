@@ -22,7 +22,7 @@ use crate::nested::{REPLACED, caught};
 use crate::own::{Places, Roll};
 use crate::pace::Pace;
 use crate::parcel::{Ending, Parcel, close_unread};
-use crate::resource::Value;
+use crate::resource::{Resource, Unnamed, Value};
 use crate::room::Room;
 use crate::service::{Bounds, Dispatch, Package, Service};
 use crate::stream::{AllBooks, Ends};
@@ -43,8 +43,8 @@ struct Seat {
 #[derive(Default)]
 struct Mailbox {
     calls: VecDeque<Parcel>,
-    /// Resources that nobody names any more, and of which incarnation they are.
-    unnamed: Vec<(u64, Value)>,
+    /// Resources that nobody names any more.
+    unnamed: Vec<Unnamed>,
     /// The owner word: while it is set there is one turn, running or to come, so the service is never entered twice.
     scheduled: bool,
 }
@@ -330,15 +330,15 @@ impl Instance {
     }
 
     /// Has a resource dropped, in a turn.
-    pub(crate) fn discard(self: &Arc<Self>, incarnation: u64, value: Value) {
+    pub(crate) fn discard(self: &Arc<Self>, unnamed: Unnamed) {
         if self.is_forked() {
             // It is the parent's, and so are the locks.
-            std::mem::forget(value);
+            std::mem::forget(unnamed);
             return;
         }
         let idle = {
             let mut mailbox = lock(&self.mailbox.0);
-            mailbox.unnamed.push((incarnation, value));
+            mailbox.unnamed.push(unnamed);
             mailbox.is_to_be_scheduled()
         };
         if idle {
@@ -419,15 +419,43 @@ impl Instance {
         }
     }
 
-    /// Drops a resource: the service's code.
-    fn drop_unnamed(self: &Arc<Self>, incarnation: u64, value: Value) {
-        let whose = match incarnation == self.incarnation() {
-            true => 0,
-            false => REPLACED,
-        };
+    /// Has a resource's async destructor called, if it has one; or drops it: the service's code.
+    fn end_unnamed(self: &Arc<Self>, seat: &mut Seat, unnamed: Unnamed) {
+        let Unnamed {
+            value,
+            incarnation,
+            is_ending,
+        } = unnamed;
+        let is_current = incarnation == self.incarnation();
+        if is_current
+            && !is_ending
+            && let Some(service) = &seat.service
+            && let Some(method) = service.destructor(&*value)
+        {
+            self.destroy(seat, method, value);
+            return;
+        }
+        let whose = if is_current { 0 } else { REPLACED };
         if caught(whose, || drop(value)).is_err() {
             self.replace();
         }
+    }
+
+    /// Calls a resource's async destructor. Nobody waits for it, so it takes no place in the mailbox.
+    fn destroy(self: &Arc<Self>, seat: &mut Seat, method: u32, value: Value) {
+        let resource = Resource::ending(self, value);
+        // Where the tables are full, what was not called is dropped in a later turn.
+        let Ok(handle) = handles::insert(Object::Resource(resource)) else {
+            return;
+        };
+        let Ok((calls, mut ending)) = self.spare() else {
+            let _ = handles::close_handle(handle);
+            return;
+        };
+        let layout = self.package.methods[method as usize].params;
+        ending.answer(Code::Ok, layout, &(thalweg_wire::Handle(handle),));
+        let core = calls.begin(method, To::Waiter, u64::MAX);
+        self.serve(seat, Parcel::new(ending, Call { core }));
     }
 
     /// Streams that end when the instance is closed.
@@ -546,8 +574,8 @@ impl Run for Instance {
             self.make_room();
             self.drop_replaced(&mut seat);
             // What was let go of before a call is gone when it is served.
-            for (incarnation, value) in unnamed {
-                self.drop_unnamed(incarnation, value);
+            for unnamed in unnamed {
+                self.end_unnamed(&mut seat, unnamed);
             }
             if seat.batch.is_empty() && self.life.is_closed() {
                 // Who closes may not have come so far.

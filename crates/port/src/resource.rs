@@ -1,6 +1,7 @@
 //! A resource as the table of handles has it: an object of the service, with whose it is.
 //!
-//! Its destructor is the service's code. So it runs on the instance's actor, in a turn, whichever thread lets go of the handle last.
+//! Its destructor is the service's code. So it runs on the instance's actor, in a turn, whichever thread lets go of the handle last. Where it has an async
+//! one, a method that takes the resource, letting go of the handle calls that, once: what is left when that is refused, or over, is dropped.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -14,6 +15,15 @@ use crate::instance::Instance;
 /// An object of the service.
 pub(crate) type Value = Arc<dyn Any + Send + Sync>;
 
+/// An object that nobody names any more.
+pub(crate) struct Unnamed {
+    pub(crate) value: Value,
+    /// Of the instance that made it.
+    pub(crate) incarnation: u64,
+    /// Its async destructor was called.
+    pub(crate) is_ending: bool,
+}
+
 /// An object of the service, with whose it is.
 #[derive(Clone)]
 pub struct Resource(Arc<Owned>);
@@ -23,14 +33,26 @@ struct Owned {
     incarnation: u64,
     /// Gone once it is the service's again.
     value: Option<Value>,
+    /// Its async destructor was called.
+    is_ending: bool,
 }
 
 impl Resource {
     pub(crate) fn new(instance: &Arc<Instance>, value: Value) -> Self {
+        Self::made(instance, value, false)
+    }
+
+    /// For the call of its async destructor.
+    pub(crate) fn ending(instance: &Arc<Instance>, value: Value) -> Self {
+        Self::made(instance, value, true)
+    }
+
+    fn made(instance: &Arc<Instance>, value: Value, is_ending: bool) -> Self {
         Self(Arc::new(Owned {
             instance: Arc::clone(instance),
             incarnation: instance.incarnation(),
             value: Some(value),
+            is_ending,
         }))
     }
 
@@ -59,7 +81,11 @@ impl Resource {
 impl Drop for Owned {
     fn drop(&mut self) {
         if let Some(value) = self.value.take() {
-            self.instance.discard(self.incarnation, value);
+            self.instance.discard(Unnamed {
+                value,
+                incarnation: self.incarnation,
+                is_ending: self.is_ending,
+            });
         }
     }
 }

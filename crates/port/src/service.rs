@@ -1,5 +1,7 @@
 //! What a service says of itself, and the seam to generated code.
 
+use std::any::Any;
+
 use thalweg_wire::{Bytes, Shape};
 
 use crate::incoming::Incoming;
@@ -187,6 +189,12 @@ pub trait Service: Send + 'static {
     /// Serves one call, on the instance's actor.
     fn dispatch(&mut self, incoming: Incoming);
 
+    /// Which method ends a resource of this value's type, where it has an async destructor.
+    fn destructor(value: &(dyn Any + Send + Sync)) -> Option<u32> {
+        let _ = value;
+        None
+    }
+
     /// Makes what serves the inline methods: once for each instance, on the thread that calls the first of them. `None`: there are none.
     fn inline() -> Option<Box<dyn Inline>> {
         None
@@ -196,10 +204,15 @@ pub trait Service: Send + 'static {
 /// A service whose type is forgotten.
 pub(crate) trait Dispatch: Send {
     fn dispatch(&mut self, incoming: Incoming);
+    fn destructor(&self, value: &(dyn Any + Send + Sync)) -> Option<u32>;
 }
 
 impl<S: Service> Dispatch for S {
     fn dispatch(&mut self, incoming: Incoming) {
         Service::dispatch(self, incoming);
+    }
+
+    fn destructor(&self, value: &(dyn Any + Send + Sync)) -> Option<u32> {
+        S::destructor(value)
     }
 }

@@ -3,8 +3,15 @@
 call can end.
 """
 
-from .aio import AsyncConformance, AsyncCounter, AsyncEven, AsyncOracle, AsyncScale
-from .client import Conformance, Counter, Even, Oracle, Scale
+from .aio import (
+    AsyncConformance,
+    AsyncCounter,
+    AsyncEven,
+    AsyncLease,
+    AsyncOracle,
+    AsyncScale,
+)
+from .client import Conformance, Counter, Even, Lease, Oracle, Scale
 from .types import (
     Color,
     Days,
@@ -42,6 +49,7 @@ __all__ = [
     "AsyncConformance",
     "AsyncCounter",
     "AsyncEven",
+    "AsyncLease",
     "AsyncOracle",
     "AsyncScale",
     "Color",
@@ -57,6 +65,7 @@ __all__ = [
     "Item",
     "ItemView",
     "Keywords",
+    "Lease",
     "MaybeCounter",
     "MaybeCounterNo",
     "MaybeCounterOne",

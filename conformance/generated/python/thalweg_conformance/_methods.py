@@ -8,7 +8,7 @@ from . import _layout
 from .types import Point
 from .views import ItemView, SampleView
 
-PACKAGE = layout.Package("thalweg:conformance", "0.1.0", 0x74787DB5FBDDB923)
+PACKAGE = layout.Package("thalweg:conformance", "0.1.0", 0x2A0E3B4089EF4DE5)
 
 ECHO_BOOL = PACKAGE.method(
     "conformance.echo-bool",
@@ -800,6 +800,34 @@ LOOKED_UP = PACKAGE.stream_method(
     (0x3BC93270EA6E6686, 0x99487982526F8A40, 0, 0x704BE0D8FAAFFC58),
     (8, (("count", 0, layout.U64),)),
     layout.STRING,
+    None,
+)
+
+LEASE = PACKAGE.resource_method(
+    "conformance.[constructor]lease",
+    (0x1DE4C840B57A3080, 0x66370D527AE16849, 0x60ECA79926502947, 0),
+    (4, (("ms", 0, layout.U32),)),
+    _layout.FAILURE,
+)
+
+LEASE_MS = PACKAGE.method(
+    "conformance.[method]lease.ms",
+    (0xF09980DC8E3859B5, 0x4D2BDF193E8526D1, 0, 0),
+    (4, (("self_", 0, layout.BORROW),)),
+    layout.U32,
+)
+
+LEASES: layout.Method[tuple[int, int], tuple[int, int]] = PACKAGE.method(
+    "conformance.leases",
+    (0x651BCCB0340F0EF8, 0x2700DD7D522CAFC9, 0, 0),
+    (0, ()),
+    layout.tuple_of(8, 4, (0, layout.U32), (4, layout.U32)),
+)
+
+LEASE_DESTROY = PACKAGE.method(
+    "conformance.[destructor]lease",
+    (0xC28DD0875886542E, 0xAF64124C8602484E, 0, 0),
+    (4, (("self_", 0, layout.OWN),)),
     None,
 )
 

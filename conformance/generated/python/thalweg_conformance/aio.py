@@ -93,6 +93,20 @@ class AsyncScale(thalweg.AsyncResource):
         )
 
 
+class AsyncLease(thalweg.AsyncResource):
+    """What is made and ended while others are served."""
+
+    __slots__ = ()
+
+    async def ms(self, *, timeout: float | None = None) -> int:
+        """How long that is."""
+        return await _methods.LEASE_MS.start(self, timeout, self)
+
+    async def destroy(self, *, timeout: float | None = None) -> None:
+        """Ends the `lease`, and waits until it has ended. It ends by itself where its handle is closed, and nobody waits then."""
+        return await _methods.LEASE_DESTROY.start(self, timeout, self)
+
+
 class AsyncOracle(Protocol):
     """What the service asks of its host.
 
@@ -877,3 +891,14 @@ class AsyncConformance(thalweg.AsyncClient):
         Where its reader is slow, the writer waits; it holds 8192 records.
         """
         return await _methods.LOOKED_UP.start(self, timeout, count)
+
+    async def lease(self, ms: int, *, timeout: float | None = None) -> AsyncLease:
+        """Is there after `ms` milliseconds; fails where that is odd. Its end takes as long.
+
+        Raises `Failure`.
+        """
+        return await _methods.LEASE.start_make(AsyncLease, self, timeout, ms)
+
+    async def leases(self, *, timeout: float | None = None) -> tuple[int, int]:
+        """How many leases are there or end; how many have ended well."""
+        return await _methods.LEASES.start(self, timeout)

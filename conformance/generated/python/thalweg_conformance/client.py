@@ -82,6 +82,20 @@ class Scale(thalweg.Resource):
         return _methods.SCALE_APPLY.make(Counter, self, timeout, self, counter)
 
 
+class Lease(thalweg.Resource):
+    """What is made and ended while others are served."""
+
+    __slots__ = ()
+
+    def ms(self, *, timeout: float | None = None) -> int:
+        """How long that is."""
+        return _methods.LEASE_MS.call(self, timeout, self)
+
+    def destroy(self, *, timeout: float | None = None) -> None:
+        """Ends the `lease`, and waits until it has ended. It ends by itself where its handle is closed, and nobody waits then."""
+        return _methods.LEASE_DESTROY.call(self, timeout, self)
+
+
 class Oracle(Protocol):
     """What the service asks of its host.
 
@@ -798,3 +812,14 @@ class Conformance(thalweg.Client):
         Where its reader is slow, the writer waits; it holds 8192 records.
         """
         return _methods.LOOKED_UP.call(self, timeout, count)
+
+    def lease(self, ms: int, *, timeout: float | None = None) -> Lease:
+        """Is there after `ms` milliseconds; fails where that is odd. Its end takes as long.
+
+        Raises `Failure`.
+        """
+        return _methods.LEASE.make(Lease, self, timeout, ms)
+
+    def leases(self, *, timeout: float | None = None) -> tuple[int, int]:
+        """How many leases are there or end; how many have ended well."""
+        return _methods.LEASES.call(self, timeout)

@@ -338,6 +338,26 @@ impl Runner {
                     compare(step, method, came)
                 })
             }
+            "[constructor]lease" => {
+                let ms = u32::read(&step["params"][0]);
+                finish(step, method, c.lease(ms), move |runner, made| {
+                    keep(&mut runner.leases, bind, made)
+                })
+            }
+            "[method]lease.ms" => {
+                let ms = self.leases[resource(step, 0)].ms();
+                finish(step, method, ms, move |_, came| compare(step, method, came))
+            }
+            "[destructor]lease" => {
+                let lease = self.leases.remove(resource(step, 0));
+                let ended = lease.expect("a lease of this name").destroy();
+                finish(step, method, ended, move |_, came| {
+                    compare(step, method, came)
+                })
+            }
+            "leases" => finish(step, method, c.leases(), move |_, came| {
+                compare(step, method, came)
+            }),
             "twice" => {
                 let value = u32::read(&step["params"][0]);
                 ended(step, method, c.twice(value), move |_, came| {

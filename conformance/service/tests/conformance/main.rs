@@ -12,13 +12,16 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 use streams::Kept;
 use thalweg_conformance::Echo;
-use thalweg_conformance::conformance::{ConformanceClient, CounterClient, EvenClient, ScaleClient};
+use thalweg_conformance::conformance::{
+    ConformanceClient, CounterClient, EvenClient, LeaseClient, ScaleClient,
+};
 
 /// One scenario under way.
 struct Runner {
     client: ConformanceClient,
     counters: HashMap<String, CounterClient>,
     evens: HashMap<String, EvenClient>,
+    leases: HashMap<String, LeaseClient>,
     scales: HashMap<String, ScaleClient>,
     streams: HashMap<String, Kept>,
     started: HashMap<String, Vec<Called>>,
@@ -30,6 +33,7 @@ impl Runner {
             client: open(),
             counters: HashMap::new(),
             evens: HashMap::new(),
+            leases: HashMap::new(),
             scales: HashMap::new(),
             streams: HashMap::new(),
             started: HashMap::new(),
@@ -39,6 +43,7 @@ impl Runner {
     fn step(&mut self, step: &'static Value) -> Verdict {
         if let Some(name) = step["drop"].as_str() {
             self.counters.remove(name);
+            self.leases.remove(name);
             self.streams.remove(name);
         } else if step["close"] == true {
             self.client.close();

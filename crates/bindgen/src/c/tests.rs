@@ -181,6 +181,7 @@ fn a_borrow_or_a_stream_inside_a_record_is_refused() {
         name: "query".to_owned(),
         docs: String::new(),
         position: position(9),
+        destructor: None,
     });
     let borrow = builder.ty(TypeKind::Borrow(ResourceId(0)));
     builder.define_record("holder", vec![("query", borrow)]);

@@ -4,8 +4,8 @@ use super::types::{MAX_TUPLE, Types};
 use crate::Refused;
 use crate::hash::Texts;
 use crate::model::{
-    Function, FunctionKind, FunctionOptions, Policy, ResourceId, StreamOptions, Type, TypeKind,
-    is_sent_up,
+    Field, Function, FunctionKind, FunctionOptions, Policy, Resource, ResourceId, StreamOptions,
+    Type, TypeDef, TypeKind, is_sent_up,
 };
 
 /// What a stream gets where the `.thalweg.toml` says nothing.
@@ -85,6 +85,50 @@ pub fn convert(
         stream,
         position: sources.position(function.span),
     })
+}
+
+/// Name of an async destructor.
+pub const DESTROY: &str = "destroy";
+
+/// The async destructor of a resource: what WIT has no word for, a method that takes its own resource.
+pub fn destructor(
+    interface: &str,
+    types: &[TypeDef],
+    resources: &[Resource],
+    id: ResourceId,
+) -> Function {
+    let resource = &resources[id.0];
+    // As a handle is laid out.
+    let (size, align) = (4, 4);
+    let params = vec![Field {
+        name: "self".to_owned(),
+        docs: String::new(),
+        ty: Type {
+            kind: TypeKind::Own(id),
+            size,
+            align,
+        },
+        offset: 0,
+    }];
+    let docs = format!(
+        "Ends the `{}`, and waits until it has ended. It ends by itself where its handle is closed, and nobody waits then.",
+        resource.name
+    );
+    Function {
+        name: DESTROY.to_owned(),
+        full_name: format!("{interface}.[destructor]{}", resource.name),
+        docs,
+        kind: FunctionKind::Method(id),
+        is_async: true,
+        params_layout: (size, align),
+        hashes: Texts { types, resources }.of_function(&params, None, None),
+        params,
+        ok: None,
+        error: None,
+        options: FunctionOptions::default(),
+        stream: None,
+        position: resource.position.clone(),
+    }
 }
 
 /// `None`: an accessor.

@@ -35,7 +35,16 @@ enum Value {
 }
 
 /// Those that are more than a name: [`options`](super::options) reads them, and [`policy`](super::policy) the `key`.
-const BUILT: &[&str] = &["bytes", "calls", "idempotent", "inline", "key", "notice"];
+const BUILT: &[&str] = &[
+    "bytes",
+    "calls",
+    "constructor",
+    "destructor",
+    "idempotent",
+    "inline",
+    "key",
+    "notice",
+];
 
 const OPTIONS: &[(&str, Of, Value)] = &[
     ("calls", Of::Interface, Value::Count),

@@ -3,11 +3,14 @@
 //! Keys are `interface.function`, or `interface.resource.method`. Nothing in it is ignored: an unknown key is an error at its line,
 //! and so is one that a later version has.
 
+use super::functions::DESTROY;
 use super::options;
 use super::planned::{self, Place};
 use super::sources::{Sources, position_of};
 use crate::Refused;
-use crate::model::{Bounds, Function, FunctionKind, Policy, Resource, StreamOptions, TypeDef};
+use crate::model::{
+    Bounds, Function, FunctionKind, Policy, Resource, ResourceId, StreamOptions, TypeDef,
+};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml_edit::{Document, Item, TableLike};
@@ -15,7 +18,8 @@ use toml_edit::{Document, Item, TableLike};
 /// Records in flight that may be asked for, as [`StreamOptions`](crate::model::StreamOptions) promises.
 const CAPACITY: std::ops::RangeInclusive<i64> = 64..=1_048_576;
 
-/// Reads the package's policy file, if there is one, and writes what it says into `functions`. What it says of the interface comes back.
+/// Reads the package's policy file, if there is one, and writes what it says into `functions`. What it says of the interface comes back, and
+/// the resources that are to have an async destructor.
 pub fn apply(
     sources: &Sources,
     package: &str,
@@ -23,9 +27,9 @@ pub fn apply(
     resources: &[Resource],
     types: &[TypeDef],
     functions: &mut [Function],
-) -> Result<Bounds, Refused> {
+) -> Result<(Bounds, Vec<ResourceId>), Refused> {
     let Some((path, text)) = sources.policy(package)? else {
-        return Ok(Bounds::default());
+        return Ok((Bounds::default(), Vec::new()));
     };
     let document = match Document::parse(text.as_str()) {
         Ok(document) => document,
@@ -46,9 +50,10 @@ pub fn apply(
         types,
         functions,
         bounds: Bounds::default(),
+        destructors: Vec::new(),
     };
     file.table(&[], document.as_table())?;
-    Ok(file.bounds)
+    Ok((file.bounds, file.destructors))
 }
 
 struct PolicyFile<'a> {
@@ -59,6 +64,7 @@ struct PolicyFile<'a> {
     types: &'a [TypeDef],
     functions: &'a mut [Function],
     bounds: Bounds,
+    destructors: Vec<ResourceId>,
 }
 
 impl PolicyFile<'_> {
@@ -92,7 +98,7 @@ impl PolicyFile<'_> {
                 && let Some(said) =
                     Self::place(above).and_then(|place| planned::check(name, place, item))
             {
-                said.and_then(|()| options::bound(&mut self.bounds, name, item))
+                said.and_then(|()| self.option(above, name, item))
                     .map_err(|reason| self.refused(span, &key, &reason))?;
                 continue;
             }
@@ -120,6 +126,29 @@ impl PolicyFile<'_> {
                 Some(index) => self.options(&key, index, inner)?,
                 None => self.table(&key, inner)?,
             }
+        }
+        Ok(())
+    }
+
+    /// What `name = item` says of the interface, or of the resource in it.
+    fn option(&mut self, above: &[&str], name: &str, item: &Item) -> Result<(), String> {
+        let [_, resource] = above else {
+            return options::bound(&mut self.bounds, name, item);
+        };
+        let place = self.resources.iter().position(|r| r.name == *resource);
+        let id = ResourceId(place.ok_or_else(|| "there is no such resource".to_owned())?);
+        let mut functions = self.functions.iter_mut();
+        if name == "constructor" {
+            let constructor = functions.find(|f| f.kind == FunctionKind::Constructor(id));
+            let constructor = constructor.ok_or_else(|| "it has no constructor".to_owned())?;
+            constructor.is_async = true;
+        } else {
+            if functions.any(|f| f.kind == FunctionKind::Method(id) && f.name == DESTROY) {
+                return Err(format!(
+                    "it has a method `{DESTROY}`, as the destructor is called"
+                ));
+            }
+            self.destructors.push(id);
         }
         Ok(())
     }

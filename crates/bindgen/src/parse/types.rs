@@ -66,6 +66,7 @@ impl<'a> Types<'a> {
                     name: name.clone(),
                     docs: def.docs.contents.clone().unwrap_or_default(),
                     position: sources.position(def.span),
+                    destructor: None,
                 });
             }
         }

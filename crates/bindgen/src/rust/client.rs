@@ -3,7 +3,7 @@
 use super::names::{camel, in_client, param};
 use super::types::{self, owned};
 use super::{docs, host, line, params};
-use crate::model::{Function, FunctionKind, Package, ResourceId, Type, TypeKind};
+use crate::model::{Function, FunctionKind, Package, ResourceId, Type, TypeKind, is_destructor};
 
 /// All clients.
 pub fn clients(out: &mut String, package: &Package) {
@@ -162,8 +162,13 @@ pub(super) fn method(
             _ => name,
         }
     });
-    let own =
-        matches!(function.kind, FunctionKind::Method(_)).then(|| "self.own.handle()".to_owned());
+    // A destructor takes the resource.
+    let takes = is_destructor(function);
+    let (receiver, handle) = match takes {
+        true => ("self", "self.own.into_handle()"),
+        false => ("&self", "self.own.handle()"),
+    };
+    let own = matches!(function.kind, FunctionKind::Method(_)).then(|| handle.to_owned());
     let values: Vec<_> = own.into_iter().chain(passed).collect();
     let passed = params::passed(package, function, &values);
 
@@ -218,7 +223,7 @@ pub(super) fn method(
     line(
         out,
         &format!(
-            "pub fn {}(&self{declared}) -> {gives} {{
+            "pub fn {}({receiver}{declared}) -> {gives} {{
                 {client}.{call}({number}, &{passed}, |reply| {read})
             }}
             ",

@@ -2,7 +2,7 @@
 
 use super::names::{camel, in_service, param, snake};
 use super::{inline, line, params};
-use crate::model::{Field, Function, FunctionKind, Package, Type, TypeKind, is_sent_up};
+use crate::model::{Field, Function, FunctionKind, Package, Resource, Type, TypeKind, is_sent_up};
 
 /// The server: reads parameters, calls the trait, writes results. `constant` is what it offers.
 pub fn server(out: &mut String, package: &Package, constant: &str) {
@@ -48,6 +48,7 @@ pub fn server(out: &mut String, package: &Package, constant: &str) {
                     }
                 }",
     );
+    destructors(out, package);
     if inline::is_there(package) {
         line(
             out,
@@ -65,6 +66,27 @@ pub fn server(out: &mut String, package: &Package, constant: &str) {
         serve(out, package, function);
     }
     line(out, "}");
+}
+
+/// Which method ends a value of which type.
+fn destructors(out: &mut String, package: &Package) {
+    let has = |resource: &Resource| Some((camel(&resource.name), resource.destructor?));
+    let all: Vec<_> = package.resources.iter().filter_map(has).collect();
+    if all.is_empty() {
+        return;
+    }
+    line(
+        out,
+        "
+        fn destructor(value: &(dyn std::any::Any + Send + Sync)) -> Option<u32> {",
+    );
+    for (name, number) in all {
+        line(
+            out,
+            &format!("if value.is::<S::{name}>() {{ return Some({number}); }}"),
+        );
+    }
+    line(out, "None\n}");
 }
 
 pub(super) fn serve_name(package: &Package, function: &Function) -> String {
