@@ -10,7 +10,7 @@ import operator
 import struct
 import types
 import typing
-from collections.abc import Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Iterable, Sequence
 from typing import Any
 
 import thalweg
@@ -18,6 +18,12 @@ import thalweg
 
 def value(hint: Any, given: Any) -> Any:
     """What `given`, as JSON has it, is in Python where `hint` is expected."""
+    if typing.get_origin(hint) is Iterable:
+        return iter(value(list[typing.get_args(hint)[0]], given))  # type: ignore[misc]
+    origins = [typing.get_origin(part) for part in typing.get_args(hint)]
+    if AsyncIterable in origins:
+        given = value(typing.get_args(hint)[origins.index(Iterable)], given)
+        return asynchronous(given)
     if isinstance(given, dict) and "repeat" in given:
         if typing.get_origin(hint) in (list, Sequence):
             given = [given["repeat"]] * given["count"]
@@ -25,6 +31,8 @@ def value(hint: Any, given: Any) -> Any:
             given = given["repeat"] * given["count"]
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
     if origin in (types.UnionType, typing.Union):
+        if thalweg.NoValue in parts:
+            return future_value(parts, given, Awaitable in origins)
         if type(None) in parts:
             rest = functools.reduce(
                 operator.or_, (p for p in parts if p is not type(None))
@@ -73,6 +81,28 @@ def value(hint: Any, given: Any) -> Any:
         )
         return case(part, given)
     return given
+
+
+def future_value(parts: tuple[Any, ...], given: Any, later: bool) -> Any:
+    """For a parameter that is a future: the value, or what gives it `later`."""
+    if given is None:
+        return thalweg.NoValue()
+    kinds = [
+        part
+        for part in parts
+        if part is not thalweg.NoValue and typing.get_origin(part) is not Awaitable
+    ]
+    came = value(functools.reduce(operator.or_, kinds), given["some"])
+
+    async def give() -> Any:
+        return came
+
+    return give() if later else came
+
+
+async def asynchronous(values: Iterable[Any]) -> AsyncIterator[Any]:
+    for one in values:
+        yield one
 
 
 def named(kept: dict[str, Any], item: Any) -> Any:

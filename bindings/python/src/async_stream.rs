@@ -6,10 +6,10 @@ use pyo3::exceptions::PyStopAsyncIteration;
 use pyo3::prelude::*;
 use pyo3::types::{PyTuple, PyType};
 
+use crate::armed::{self, Armed};
 use crate::awaitable::{self, Polled, Step};
 use crate::batch::Batch;
 use crate::gil::GilCell;
-use crate::loop_port::LoopPort;
 use crate::raw_type;
 use crate::reader::{Acquired, Reader};
 use crate::stats::{self, StreamStats};
@@ -30,20 +30,6 @@ pub struct AsyncStream {
     armed: GilCell<Option<Armed>>,
 }
 
-/// A stream's place on a loop's port, until the port is closed or the stream dropped.
-struct Armed {
-    port: Arc<LoopPort>,
-    token: u64,
-}
-
-impl Drop for Armed {
-    fn drop(&mut self) {
-        if self.port.is_open() {
-            self.port.give_up(self.token);
-        }
-    }
-}
-
 impl AsyncStream {
     /// A stream over `reader`.
     pub fn new(reader: Reader) -> Self {
@@ -53,34 +39,6 @@ impl AsyncStream {
             taken: GilCell::new(0),
             armed: GilCell::new(None),
         }
-    }
-
-    /// A future of the running loop that is done when the stream has something; `None`: it has now.
-    fn wait<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let (event_loop, port) = LoopPort::of_running_loop(py, self.reader.handle.library)?;
-        // An arming that nothing came of yet still stands.
-        let standing = self
-            .armed
-            .take(py)
-            .filter(|armed| Arc::ptr_eq(&armed.port, &port));
-        let standing = standing.filter(|armed| port.arrived(armed.token).is_none());
-        let (armed, ready) = match standing {
-            Some(armed) => (armed, false),
-            None => {
-                let armed = Armed {
-                    token: port.reserve(),
-                    port: Arc::clone(&port),
-                };
-                let ready = self.reader.arm(py, port.port, armed.token)?;
-                (armed, ready)
-            }
-        };
-        if ready {
-            return Ok(None);
-        }
-        let future = port.future(&event_loop, armed.token);
-        self.armed.set(py, Some(armed));
-        future.map(Some)
     }
 }
 
@@ -240,7 +198,7 @@ impl Step for Next {
             reader,
             buffer,
             taken,
-            ..
+            armed,
         } = stream.get();
         if !self.began {
             reader.begin(py)?;
@@ -260,7 +218,7 @@ impl Step for Next {
                 Acquired::End => return Err(PyStopAsyncIteration::new_err(())),
                 Acquired::WouldPark => {
                     taken.set(py, 0);
-                    if let Some(future) = stream.get().wait(py)? {
+                    if let Some(future) = armed::wait(py, &reader.handle, armed)? {
                         return Ok(Polled::Wait(future));
                     }
                 }

@@ -77,7 +77,15 @@ pub fn write<'py>(
         }
         _ => {
             let (kind, layout) = kind(method, part)?;
-            encode::alone(py, &method.name, kind, layout, value, &mut buffer)?;
+            encode::alone(
+                py,
+                &method.name,
+                || "value".into(),
+                kind,
+                layout,
+                value,
+                &mut buffer,
+            )?;
         }
     }
     let made = transcode(py, library, method, part, TW_CBOR, &buffer)?;

@@ -197,6 +197,10 @@ impl<'py> Decoder<'py> {
                     _ => return Err(Malformed("a handle is missing or out of turn").into()),
                 }
             }
+            Shape::Nothing => py.None().into_bound(py),
+            Shape::Upstream(_) => {
+                return Err(PyTypeError::new_err("a stream inside a value").into());
+            }
             Shape::Borrow => {
                 return Err(PyTypeError::new_err("a borrowed resource inside a value").into());
             }

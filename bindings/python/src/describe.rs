@@ -6,7 +6,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyType};
 
-use crate::kind::{Case, Field, Kind, Labels, Record, Shape, Slot};
+use crate::kind::{Case, Field, Kind, Labels, Record, Shape, Slot, Upstream};
 use crate::raw_type;
 
 /// How a type lies in messages.
@@ -135,6 +135,28 @@ fn tuple_of(size: u32, align: u32, items: Vec<(u32, PyRef<'_, PyKind>)>) -> PyRe
                 .collect(),
         ),
     )
+}
+
+/// A parameter that is a stream; `hash` is the layout of one element.
+#[pyfunction]
+fn stream_of(element: &PyKind, hash: u64) -> PyResult<PyKind> {
+    sent_up(element, hash, false)
+}
+
+/// A parameter that is a future.
+#[pyfunction]
+fn future_of(element: &PyKind, hash: u64) -> PyResult<PyKind> {
+    sent_up(element, hash, true)
+}
+
+fn sent_up(element: &PyKind, hash: u64, is_future: bool) -> PyResult<PyKind> {
+    let element = Arc::clone(&element.0);
+    let shape = Shape::Upstream(Upstream {
+        element,
+        hash,
+        is_future,
+    });
+    kind(4, 4, shape)
 }
 
 /// Name, offset and kind of a field or parameter.
@@ -291,6 +313,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     }
     module.add("STRING", kind(8, 4, Shape::String)?)?;
     module.add("BYTES", kind(8, 4, Shape::Bytes)?)?;
+    module.add("NOTHING", kind(0, 1, Shape::Nothing)?)?;
     for function in [
         wrap_pyfunction!(list_of, module)?,
         wrap_pyfunction!(array_of, module)?,
@@ -303,6 +326,8 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(variant, module)?,
         wrap_pyfunction!(enumeration, module)?,
         wrap_pyfunction!(flags, module)?,
+        wrap_pyfunction!(stream_of, module)?,
+        wrap_pyfunction!(future_of, module)?,
     ] {
         module.add_function(function)?;
     }

@@ -67,11 +67,31 @@ pub struct Encoder<'a, 'py> {
     /// Places in the table of handles, and how many handles there are.
     room: u32,
     handles: u32,
-    moved: Vec<Bound<'py, Resource>>,
+    given: Given<'py>,
+    /// The argument that is written.
+    parameter: usize,
 }
 
-/// Encodes `arguments` as the record `fields` into `buffer`. Gives back the resources that the call takes away; they
-/// are still open, so that a call that is not accepted leaves them.
+/// What a call takes away with its arguments.
+#[derive(Default)]
+pub struct Given<'py> {
+    /// Still open, so that a call that is not accepted leaves them.
+    pub resources: Vec<Bound<'py, Resource>>,
+    /// Places in the table of handles are empty for them: [`crate::upstream::open`] fills them.
+    pub streams: Vec<SentUp<'py>>,
+}
+
+/// An argument that is a stream or a future.
+pub struct SentUp<'py> {
+    /// Which.
+    pub parameter: usize,
+    /// Its place in the table of handles.
+    pub place: u32,
+    /// What was given for it.
+    pub value: Bound<'py, PyAny>,
+}
+
+/// Encodes `arguments` as the record `fields` into `buffer`. Gives back what the call takes away.
 ///
 /// # Errors
 /// `TypeError`, `OverflowError` or `ValueError` that names `call` and the path of the value.
@@ -82,7 +102,7 @@ pub fn arguments<'py>(
     layout: (u64, u32),
     arguments: &Bound<'py, PyTuple>,
     buffer: &mut Vec<u8>,
-) -> PyResult<Vec<Bound<'py, Resource>>> {
+) -> PyResult<Given<'py>> {
     if arguments.len() != fields.len() {
         return Err(PyTypeError::new_err(format!(
             "{call}: {} arguments, expected {}",
@@ -90,29 +110,34 @@ pub fn arguments<'py>(
             fields.len()
         )));
     }
-    let handles = fields
-        .iter()
-        .filter(|field| matches!(field.kind.shape, Shape::Borrow | Shape::Own))
-        .count();
+    let is_handle = |field: &&Field| {
+        matches!(
+            field.kind.shape,
+            Shape::Borrow | Shape::Own | Shape::Upstream(_)
+        )
+    };
+    let handles = fields.iter().filter(is_handle).count();
     let mut room =
         u32::try_from(handles).map_err(|_| PyOverflowError::new_err("too many handles"))?;
     let mut tries = 0;
-    let moved = loop {
+    let given = loop {
         let root = message::begin(buffer, layout.0, room, layout.1);
         let mut encoder = Encoder {
             py,
             buffer,
             room,
             handles: 0,
-            moved: Vec::new(),
+            given: Given::default(),
+            parameter: 0,
         };
         for (field, value) in fields.iter().zip(arguments.iter_borrowed()) {
             encoder
                 .value(&field.kind, &value, root + field.offset)
                 .map_err(|unfit| unfit.within(field.name.to_string()).raise(py, call))?;
+            encoder.parameter += 1;
         }
         if encoder.handles == room {
-            break encoder.moved;
+            break encoder.given;
         }
         // Values have some in them: now it is known how many. Encoding can run code that changes that, so not for ever.
         room = encoder.handles;
@@ -123,7 +148,7 @@ pub fn arguments<'py>(
         }
     };
     if message::finish(buffer) {
-        Ok(moved)
+        Ok(given)
     } else {
         Err(PyOverflowError::new_err(format!(
             "{call}: the arguments are longer than 2 GiB"
@@ -131,13 +156,14 @@ pub fn arguments<'py>(
     }
 }
 
-/// Encodes `value` alone, as a message of `kind` and `layout`, into `buffer`.
+/// Encodes `value` alone, as a message of `kind` and `layout`, into `buffer`; errors say `place` of it.
 ///
 /// # Errors
 /// As [`arguments`].
 pub fn alone(
     py: Python<'_>,
     call: &str,
+    place: impl FnOnce() -> String,
     kind: &Kind,
     layout: u64,
     value: &Bound<'_, PyAny>,
@@ -149,11 +175,12 @@ pub fn alone(
         buffer,
         room: 0,
         handles: 0,
-        moved: Vec::new(),
+        given: Given::default(),
+        parameter: 0,
     };
     encoder
         .value(kind, value, root)
-        .map_err(|unfit| unfit.within("value").raise(py, call))?;
+        .map_err(|unfit| unfit.within(place()).raise(py, call))?;
     if message::finish(buffer) {
         Ok(())
     } else {
@@ -312,19 +339,38 @@ impl<'py> Encoder<'_, 'py> {
                     .cast::<Resource>()
                     .map_err(|_| self.unfit(kind, value))?;
                 let number = resource.get().handle().number(self.py)?;
-                let place = self.handles;
-                self.handles += 1;
-                // Where there is no place this is not the last try.
-                if place < self.room {
-                    self.put(message::handle_at(place), &number.to_le_bytes());
-                    self.put(at, &place.to_le_bytes());
-                }
+                self.handle(number, at);
                 if matches!(kind.shape, Shape::Own) {
-                    self.moved.push(resource.clone());
+                    self.given.resources.push(resource.clone());
+                }
+            }
+            Shape::Upstream(_) => {
+                let sent = SentUp {
+                    parameter: self.parameter,
+                    place: self.handle(0, at),
+                    value: value.clone(),
+                };
+                self.given.streams.push(sent);
+            }
+            Shape::Nothing => {
+                if !value.is_none() {
+                    return Err(self.unfit(kind, value));
                 }
             }
         }
         Ok(())
+    }
+
+    /// Writes the next place of the table of handles at `at`, and `number` there.
+    fn handle(&mut self, number: u64, at: u32) -> u32 {
+        let place = self.handles;
+        self.handles += 1;
+        // Where there is no place this is not the last try.
+        if place < self.room {
+            self.put(message::handle_at(place), &number.to_le_bytes());
+            self.put(at, &place.to_le_bytes());
+        }
+        place
     }
 
     fn unfit(&self, kind: &Kind, value: &Bound<'py, PyAny>) -> Unfit {

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pyo3::prelude::*;
-use thalweg_capi::abi::TwHandle;
+use thalweg_capi::abi::{TW_OK, TwHandle};
 
 use crate::library::Library;
 use crate::{errors, fork};
@@ -37,6 +37,32 @@ impl Owned {
             _ if self.epoch != fork::epoch() => Err(errors::forked(py, self.what)),
             0 => Err(errors::closed(py, self.what)),
             number => Ok(number),
+        }
+    }
+
+    /// Of a stream: asks `port` for a completion with `token` as soon as it has something, or room. True: it has now.
+    ///
+    /// # Errors
+    /// As [`Self::number`], and what the table says.
+    pub fn arm(&self, py: Python<'_>, port: TwHandle, token: u64) -> PyResult<bool> {
+        let stream = self.number(py)?;
+        let (mut ready, mut error) = (0, errors::blank());
+        let table = self.library.table;
+        // SAFETY: the pointers are ours; a closed or stale handle is an error of the table.
+        let code =
+            unsafe { (table.stream_arm)(stream, port, token, &raw mut ready, &raw mut error) };
+        if code == TW_OK {
+            Ok(ready != 0)
+        } else {
+            Err(errors::from_table(py, code, &error))
+        }
+    }
+
+    /// Of a stream: closes it, unless that was done before. It posts and does not wait.
+    pub fn close_stream(&self) {
+        if let Some(stream) = self.take() {
+            // SAFETY: a handle is a number; a stale one is an error of the table.
+            unsafe { (self.library.table.stream_close)(stream, std::ptr::null_mut()) };
         }
     }
 

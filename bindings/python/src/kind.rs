@@ -73,6 +73,20 @@ pub enum Shape {
     Borrow,
     /// A resource that is given away.
     Own,
+    /// A stream, or a future, that the caller writes: only a parameter is one.
+    Upstream(Upstream),
+    /// What a stream without an element carries: `None`, of no bytes.
+    Nothing,
+}
+
+/// What a caller sends up.
+pub struct Upstream {
+    /// Its elements.
+    pub element: Arc<Kind>,
+    /// The layout of a message of one.
+    pub hash: u64,
+    /// It has one.
+    pub is_future: bool,
 }
 
 /// A class with slots, built without its `__init__`.
@@ -212,6 +226,8 @@ impl Kind {
                 .collect::<Vec<_>>()
                 .join(" or "),
             Shape::Borrow | Shape::Own => "a resource".into(),
+            Shape::Upstream(_) => "an iterable".into(),
+            Shape::Nothing => "None".into(),
         }
     }
 }

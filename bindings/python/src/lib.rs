@@ -8,9 +8,11 @@
 //! | a library, and handles of it | `library`, `handle`, `client`, `resource` |
 //! | one process, one interpreter | `fork`, `interpreter`, `gil` |
 //! | from values to messages and back | `describe`, `kind`, `encode`, `decode`, `message`, `results`, `cbor` |
-//! | calls | `package`, `method`, `completion`; sync: `thread_port`; asyncio: `loop_port`, `pending_call`, `awaitable` |
+//! | calls | `package`, `method`, `completion`; sync: `thread_port`; asyncio: `loop_port`, `pending_call`, `awaitable`, `armed` |
+//! | what a call is given to send | `upstream` |
 //! | streams | `reader`, `batch`, `stats`, `view`, `columns`, `arrow`, `arrow_data`; sync: `stream`; asyncio: `async_stream` |
 
+mod armed;
 mod arrow;
 mod arrow_data;
 mod async_stream;
@@ -44,6 +46,7 @@ mod results;
 mod stats;
 mod stream;
 mod thread_port;
+mod upstream;
 mod view;
 
 use pyo3::prelude::*;
@@ -65,6 +68,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<method::Method>()?;
     module.add_class::<client::Client>()?;
     module.add_class::<host::Asked>()?;
+    module.add_class::<upstream::Writer>()?;
     module.add_class::<resource::Resource>()?;
     module.add_class::<stream::Stream>()?;
     module.add_class::<async_stream::AsyncStream>()?;

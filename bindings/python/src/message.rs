@@ -108,6 +108,12 @@ pub fn begin(buffer: &mut Vec<u8>, layout: u64, handles: u32, root_size: u32) ->
     at
 }
 
+/// Puts `handle` into a place of the table of handles of the message in `buffer`, which has that place.
+pub fn set_handle(buffer: &mut [u8], place: u32, handle: u64) {
+    let at = handle_at(place) as usize;
+    buffer[at..at + 8].copy_from_slice(&handle.to_le_bytes());
+}
+
 /// Where handle number `place` stands; for the number of handles, where the root does.
 pub const fn handle_at(place: u32) -> u32 {
     16 + 8 * place

@@ -22,7 +22,8 @@ use crate::reader::Reader;
 use crate::resource::Resource;
 use crate::stream::Stream;
 use crate::thread_port::ThreadPort;
-use crate::{awaitable, cbor, encode, errors, host, inline};
+use crate::upstream::Source;
+use crate::{awaitable, cbor, encode, errors, host, inline, upstream};
 
 /// Layout hashes of a method's messages, and of its package.
 #[derive(Clone, Copy)]
@@ -177,14 +178,14 @@ impl Method {
         let caller = Caller::of(of, &self.name, self.hashes.package)?;
         let deadline = deadline(caller.library, timeout)?;
         let completion = if caller.library.is_inline(self.number) {
-            self.with_message(py, arguments, |message| {
+            self.with_message(&caller, arguments, Face::Sync, |message, _| {
                 inline::call(py, &caller, self.number, message, deadline)
             })?
         } else {
             host::check_not_serving(py, caller.number)?;
             let port = ThreadPort::of(py, caller.library)?;
-            self.with_message(py, arguments, |message| {
-                port.call(py, caller.number, self.number, message, deadline)
+            self.with_message(&caller, arguments, Face::Sync, |message, sources| {
+                port.call(py, caller.number, self.number, message, deadline, sources)
             })?
         };
         Ok((caller.client, completion))
@@ -202,15 +203,15 @@ impl Method {
         let caller = Caller::of(of, &this.name, this.hashes.package)?;
         let deadline = deadline(caller.library, timeout)?;
         if caller.library.is_inline(this.number) {
-            let ended = this.with_message(py, arguments, |message| {
+            let ended = this.with_message(&caller, arguments, Face::Async, |message, _| {
                 inline::call(py, &caller, this.number, message, deadline)
             })?;
             let value = this.finish(ended, &caller.client, class, Face::Async);
             let ready = inline::Ready(Some(value.map(Bound::unbind)));
             return awaitable::new(py, Box::new(ready));
         }
-        let ticket = this.with_message(py, arguments, |message| {
-            pending_call::submit(py, &caller, this.number, message, deadline)
+        let ticket = this.with_message(&caller, arguments, Face::Async, |message, sources| {
+            pending_call::submit(py, &caller, this.number, message, deadline, sources)
         })?;
         let call = PendingCall::new(
             ticket,
@@ -221,21 +222,25 @@ impl Method {
         awaitable::new(py, Box::new(call))
     }
 
-    /// Encodes the arguments and hands them to `submit`; on success the resources among them that the call takes
-    /// are given away.
+    /// Encodes the arguments and hands them to `submit`, with what is to be sent besides; on success what of them the
+    /// call takes is given away.
     fn with_message<'py, T>(
         &self,
-        py: Python<'py>,
+        caller: &Caller<'py>,
         arguments: &Bound<'py, PyTuple>,
-        submit: impl FnOnce(&[u8]) -> PyResult<T>,
+        face: Face,
+        submit: impl FnOnce(&[u8], Vec<Source<'py>>) -> PyResult<T>,
     ) -> PyResult<T> {
+        let py = arguments.py();
         // Taken out, not borrowed: encoding and waiting can run code that calls on this thread.
         let mut buffer = ARGUMENTS.take();
         let layout = (self.hashes.params, self.params_size);
         let given =
             encode::arguments(py, &self.name, &self.fields, layout, arguments, &mut buffer)?;
-        let done = submit(&buffer)?;
-        for resource in given {
+        let (readers, sources) = upstream::open(caller, self, given.streams, face, &mut buffer)?;
+        let done = submit(&buffer, sources)?;
+        readers.given();
+        for resource in given.resources {
             resource.get().handle().take();
         }
         if buffer.capacity() <= KEPT_BYTES {

@@ -10,6 +10,7 @@ use crate::awaitable::{Polled, Step};
 use crate::client::{Caller, Client};
 use crate::loop_port::LoopPort;
 use crate::method::{Face, Method};
+use crate::upstream::{Source, Tasks};
 use crate::{errors, thread_port};
 
 /// A submitted call. Dropping it before the end cancels the call.
@@ -19,6 +20,7 @@ pub struct Ticket {
     token: u64,
     call: TwHandle,
     ended: bool,
+    tasks: Tasks,
 }
 
 /// Submits one call on the running loop's port.
@@ -28,6 +30,7 @@ pub fn submit(
     method: u32,
     message: &[u8],
     deadline_ns: u64,
+    sources: Vec<Source<'_>>,
 ) -> PyResult<Ticket> {
     let (event_loop, port) = LoopPort::of_running_loop(py, caller.library)?;
     let token = port.reserve();
@@ -41,19 +44,20 @@ pub fn submit(
         deadline_ns,
         call: 0,
     };
-    match thread_port::submit(py, caller.library, port.port, &mut submission) {
-        Ok(()) => Ok(Ticket {
-            event_loop: event_loop.unbind(),
-            port,
-            token,
-            call: submission.call,
-            ended: false,
-        }),
-        Err(refused) => {
-            port.give_up(token);
-            Err(refused)
-        }
+    if let Err(refused) = thread_port::submit(py, caller.library, port.port, &mut submission) {
+        port.give_up(token);
+        return Err(refused);
     }
+    let mut ticket = Ticket {
+        event_loop: event_loop.clone().unbind(),
+        port,
+        token,
+        call: submission.call,
+        ended: false,
+        tasks: Tasks::default(),
+    };
+    ticket.tasks = Tasks::begin(&event_loop, ticket.call, sources)?;
+    Ok(ticket)
 }
 
 impl Drop for Ticket {
@@ -98,6 +102,9 @@ impl Step for PendingCall {
         let port = &self.ticket.port;
         if let Some(completion) = port.arrived(self.ticket.token) {
             self.ticket.ended = true;
+            if let Some(raised) = self.ticket.tasks.raised(py) {
+                return Err(raised);
+            }
             let class = self.class.as_ref().map(|class| class.bind(py));
             let value =
                 self.method

@@ -158,21 +158,6 @@ impl Reader {
         self.reading.set(py, false);
     }
 
-    /// Asks `port` for a completion with `token` as soon as [`Self::acquire`] has something. True: it has now.
-    pub fn arm(&self, py: Python<'_>, port: TwHandle, token: u64) -> PyResult<bool> {
-        let stream = self.handle.number(py)?;
-        let (mut ready, mut error) = (0, errors::blank());
-        let table = self.handle.library.table;
-        // SAFETY: the pointers are ours; a closed or stale handle is an error of the table.
-        let code =
-            unsafe { (table.stream_arm)(stream, port, token, &raw mut ready, &raw mut error) };
-        if code == TW_OK {
-            Ok(ready != 0)
-        } else {
-            Err(errors::from_table(py, code, &error))
-        }
-    }
-
     /// Asks for at most `max` records, and waits until `deadline_ns` with the GIL released; 0 does not wait.
     ///
     /// # Errors
@@ -322,9 +307,7 @@ impl Drop for Pin<'_, '_> {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        if let Some(stream) = self.handle.take() {
-            self.close_handle(stream);
-        }
+        self.handle.close_stream();
     }
 }
 

@@ -14,6 +14,8 @@ pub struct Wrappers {
     pub ok: Py<PyType>,
     /// The other one.
     pub err: Py<PyType>,
+    /// `thalweg.NoValue`: of a future that is a parameter.
+    pub no_value: Py<PyType>,
     some_slot: Slot,
     ok_slot: Slot,
     err_slot: Slot,
@@ -44,6 +46,7 @@ impl Wrappers {
                 some: some.unbind(),
                 ok: ok.unbind(),
                 err: err.unbind(),
+                no_value: class("NoValue")?.unbind(),
             })
         })
     }

@@ -12,7 +12,8 @@ use thalweg_capi::abi::{TW_FOREVER, TW_INTERRUPTED, TW_OK, TW_TIMED_OUT, TwHandl
 use crate::completion::Completion;
 use crate::library::Library;
 use crate::reader::Reader;
-use crate::{errors, fork, host};
+use crate::upstream::Source;
+use crate::{errors, fork, host, upstream};
 
 /// Calls of one thread that may be unreaped at once: the waiting ones, and cancelled ones until they are reaped.
 const CAPACITY: u32 = 64;
@@ -66,10 +67,23 @@ impl ThreadPort {
         Ok(port)
     }
 
-    /// Submits one call and waits for its end with the GIL released.
+    /// A token that nothing had before, for something to wait for; [`Self::forget`] ends it.
+    pub fn token(&self) -> u64 {
+        let token = self.last_token.get() + 1;
+        self.last_token.set(token);
+        self.waiting.borrow_mut().push(token);
+        token
+    }
+
+    /// Its number.
+    pub fn number(&self) -> TwHandle {
+        self.port
+    }
+
+    /// Submits one call and waits for its end with the GIL released; `sources` are sent meanwhile.
     ///
     /// # Errors
-    /// What `submit` refuses with, and what a signal handler raised; then the call is cancelled.
+    /// What `submit` refuses with, what a signal handler raised, and what a source did; then the call is cancelled.
     pub fn call(
         &self,
         py: Python<'_>,
@@ -77,9 +91,9 @@ impl ThreadPort {
         method: u32,
         arguments: &[u8],
         deadline_ns: u64,
+        sources: Vec<Source<'_>>,
     ) -> PyResult<Completion> {
-        let token = self.last_token.get() + 1;
-        self.last_token.set(token);
+        let token = self.token();
         let mut submission = TwSubmission {
             token,
             client,
@@ -90,13 +104,15 @@ impl ThreadPort {
             deadline_ns,
             call: 0,
         };
-        submit(py, self.library, self.port, &mut submission)?;
-        self.waiting.borrow_mut().push(token);
+        if let Err(refused) = submit(py, self.library, self.port, &mut submission) {
+            self.forget(token);
+            return Err(refused);
+        }
+        let mut ended = upstream::send_all(py, self, token, sources).transpose();
         let ended = loop {
-            match self.wait(py, token, TW_FOREVER) {
-                Ok(None) => {}
-                Ok(Some(completion)) => break Ok(completion),
-                Err(raised) => break Err(raised),
+            match ended {
+                Some(ended) => break ended,
+                None => ended = self.wait(py, &[token], TW_FOREVER).transpose(),
             }
         };
         self.forget(token);
@@ -118,29 +134,39 @@ impl ThreadPort {
         reader: &Reader,
         deadline_ns: u64,
     ) -> PyResult<()> {
-        let token = self.last_token.get() + 1;
-        self.last_token.set(token);
-        // What comes for it later, after this one has gone, is nobody's and released.
-        if reader.arm(py, self.port, token)? {
-            return Ok(());
-        }
-        self.waiting.borrow_mut().push(token);
-        let ended = self.wait(py, token, deadline_ns);
+        let token = self.token();
+        let ended = match reader.handle.arm(py, self.port, token) {
+            Ok(true) => Ok(None),
+            Ok(false) => self.wait(py, &[token], deadline_ns),
+            Err(refused) => Err(refused),
+        };
         self.forget(token);
         ended.map(drop)
     }
 
-    fn forget(&self, token: u64) {
+    /// What comes for `token` from now on is nobody's and released.
+    pub fn forget(&self, token: u64) {
         self.waiting
             .borrow_mut()
             .retain(|waiting| *waiting != token);
+        let left = self.kept(&[token]);
+        drop(left);
     }
 
-    /// The completion of `token`; `None` at the deadline.
-    fn wait(&self, py: Python<'_>, token: u64, deadline_ns: u64) -> PyResult<Option<Completion>> {
+    /// The first completion of one of `tokens`; `None` at the deadline.
+    pub fn wait(
+        &self,
+        py: Python<'_>,
+        tokens: &[u64],
+        deadline_ns: u64,
+    ) -> PyResult<Option<Completion>> {
         loop {
             // A signal that came before the GIL is released would be seen only when the call has ended.
             py.check_signals()?;
+            // A wait inside of this one, or one for several tokens, has reaped it.
+            if let Some(completion) = self.kept(tokens) {
+                return Ok(Some(completion));
+            }
             let mut error = errors::blank();
             let (table, port) = (self.library.table, self.port);
             // SAFETY: the port is this thread's and open; `error` is ours.
@@ -150,16 +176,16 @@ impl ThreadPort {
                 TW_OK | TW_INTERRUPTED | TW_TIMED_OUT => {}
                 _ => return Err(errors::from_table(py, code, &error)),
             }
-            let completion = self.reap(py, token)?;
+            let completion = self.reap(py, tokens)?;
             if completion.is_some() || code == TW_TIMED_OUT {
                 return Ok(completion);
             }
         }
     }
 
-    /// Reaps what is there: the completion of `token` comes back, another's that waits is kept, the rest were
+    /// Reaps what is there: a completion of one of `tokens` comes back, another's that waits is kept, the rest were
     /// cancelled and are released.
-    fn reap(&self, py: Python<'_>, token: u64) -> PyResult<Option<Completion>> {
+    pub fn reap(&self, py: Python<'_>, tokens: &[u64]) -> PyResult<Option<Completion>> {
         loop {
             let mut reaped = [Completion::blank(); REAP];
             let (mut count, mut error) = (0, errors::blank());
@@ -176,7 +202,7 @@ impl ThreadPort {
             if code != TW_OK && count == 0 {
                 // Nothing to reap is said so, or as a status.
                 return match code {
-                    thalweg_capi::abi::TW_WOULD_PARK => Ok(self.kept(token)),
+                    thalweg_capi::abi::TW_WOULD_PARK => Ok(self.kept(tokens)),
                     _ => Err(errors::from_table(py, code, &error)),
                 };
             }
@@ -194,16 +220,16 @@ impl ThreadPort {
                 host::serve(py, self.library, &asked)?;
             }
             if (count as usize) < REAP {
-                return Ok(self.kept(token));
+                return Ok(self.kept(tokens));
             }
         }
     }
 
-    fn kept(&self, token: u64) -> Option<Completion> {
+    fn kept(&self, tokens: &[u64]) -> Option<Completion> {
         let mut kept = self.kept.borrow_mut();
         let place = kept
             .iter()
-            .position(|completion| completion.token() == token)?;
+            .position(|completion| tokens.contains(&completion.token()))?;
         Some(kept.swap_remove(place))
     }
 }

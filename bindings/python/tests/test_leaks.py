@@ -60,11 +60,26 @@ def resources(service: Conformance) -> None:
     assert service.counter(1).value() == 1
 
 
-@pytest.mark.parametrize("work", [values, errors, streams, resources])
+def sent(service: Conformance) -> None:
+    assert service.sum_of(iter(range(20))) == (20, 190)
+    assert service.first_numbers(1, range(20)) == [0]
+    assert service.hear("now") == "now"
+    with pytest.raises(thalweg.ServiceError):
+        service.hear(thalweg.NoValue())
+    with pytest.raises(TypeError):
+        service.words_first([1], "x")
+    with pytest.raises(TypeError):
+        service.sum_of([1, "x"])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize(
+    ("work", "rounds"),
+    [(values, 5000), (errors, 5000), (streams, 5000), (resources, 5000), (sent, 1000)],
+)
 def test_sync_work_leaves_nothing(
-    work: Callable[[Conformance], None], service: Conformance
+    work: Callable[[Conformance], None], rounds: int, service: Conformance
 ) -> None:
-    assert growth(lambda: work(service), 5000) < 2 << 20
+    assert growth(lambda: work(service), rounds) < 2 << 20
 
 
 def test_clients_leave_nothing(conformance_library: str) -> None:
@@ -84,6 +99,11 @@ def test_asyncio_leaves_nothing(conformance_library: str) -> None:
             pass
         with contextlib.suppress(thalweg.ServiceError):
             await service.fail(FailureCode(1))
+        assert await service.first_numbers(1, range(300)) == [0]
+        with contextlib.suppress(TypeError):
+            await service.sum_of([1, "x"])  # type: ignore[list-item]
+        with contextlib.suppress(thalweg.ServiceError):
+            await service.hear(asyncio.sleep(0, thalweg.NoValue()))
 
     def work() -> None:
         async def many() -> None:

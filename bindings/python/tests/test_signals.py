@@ -120,3 +120,19 @@ def test_a_handler_that_calls_does_not_disturb_the_call(
     out, _ = process.communicate(timeout=10)
     assert out == "[7, 7, 7]\n"
     assert process.returncode == 0
+
+
+def test_a_call_may_end_while_a_handler_calls(conformance_library: str) -> None:
+    body = """
+        import signal
+        with Conformance.open(library) as service:
+            def handler(number, frame):
+                print(service.sleep(300), flush=True)
+            signal.signal(signal.SIGALRM, handler)
+            ready()
+            signal.setitimer(signal.ITIMER_REAL, 0.01)
+            print(service.sleep(100), flush=True)
+    """
+    process = start(body, conformance_library)
+    out, _ = process.communicate(timeout=60)
+    assert out == "300\n100\n"

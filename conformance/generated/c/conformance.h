@@ -6,10 +6,11 @@
 #define CONFORMANCE_H
 
 #include "thalweg_client.h"
+#include "thalweg_upstream.h"
 
 #define CONFORMANCE_PACKAGE "thalweg:conformance"
 #define CONFORMANCE_VERSION "0.1.0"
-#define CONFORMANCE_LAYOUT UINT64_C(0x2a0e3b4089ef4de5)
+#define CONFORMANCE_LAYOUT UINT64_C(0x8c76e4a1e430b88b)
 
 /* Methods by number: tw_submission.method. */
 enum {
@@ -113,7 +114,18 @@ enum {
   CONFORMANCE_METHOD_LEASE_NEW = 97,
   CONFORMANCE_METHOD_LEASE_MS = 98,
   CONFORMANCE_METHOD_LEASES = 99,
-  CONFORMANCE_METHOD_LEASE_DESTROY = 100
+  CONFORMANCE_METHOD_SUM_OF = 100,
+  CONFORMANCE_METHOD_NAMES_OF = 101,
+  CONFORMANCE_METHOD_FIRST_NUMBERS = 102,
+  CONFORMANCE_METHOD_WORDS_FIRST = 103,
+  CONFORMANCE_METHOD_ADD_ALL = 104,
+  CONFORMANCE_METHOD_HEAR = 105,
+  CONFORMANCE_METHOD_BEATS_OF = 106,
+  CONFORMANCE_METHOD_COMES = 107,
+  CONFORMANCE_METHOD_BEATS = 108,
+  CONFORMANCE_METHOD_SIGNAL = 109,
+  CONFORMANCE_METHOD_ASK_ALL = 110,
+  CONFORMANCE_METHOD_LEASE_DESTROY = 111
 };
 
 /* ---- Types ----------------------------------------------------------------------------------- */
@@ -638,6 +650,15 @@ TW_OFFSET(conformance_item, name, 8);
 TW_OFFSET(conformance_item, tags, 16);
 TW_OFFSET(conformance_item, blob, 24);
 
+/* An element of a stream with tails of its own.
+ * To fill in. */
+typedef struct conformance_item_in {
+  uint64_t number;
+  tw_text name;
+  conformance_list_string_in tags;
+  conformance_option_list_u8_in blob;
+} conformance_item_in;
+
 /* `list<u8, 5>` */
 typedef struct conformance_list5_u8 {
   uint8_t items[5];
@@ -1125,6 +1146,52 @@ typedef struct conformance_tuple2_u32_u32 {
 TW_SIZE(conformance_tuple2_u32_u32, 8);
 TW_OFFSET(conformance_tuple2_u32_u32, f0, 0);
 TW_OFFSET(conformance_tuple2_u32_u32, f1, 4);
+
+/* `tuple<u64, u64>` */
+typedef struct conformance_tuple2_u64_u64 {
+  uint64_t f0;
+  uint64_t f1;
+} conformance_tuple2_u64_u64;
+TW_SIZE(conformance_tuple2_u64_u64, 16);
+TW_OFFSET(conformance_tuple2_u64_u64, f0, 0);
+TW_OFFSET(conformance_tuple2_u64_u64, f1, 8);
+
+/* `list<u64>` */
+typedef struct conformance_list_u64 {
+  const uint64_t *items;
+  size_t count;
+} conformance_list_u64;
+
+/* `tuple<string, u64>` */
+typedef struct conformance_tuple2_string_u64 {
+  tw_slice f0;
+  uint64_t f1;
+} conformance_tuple2_string_u64;
+TW_SIZE(conformance_tuple2_string_u64, 16);
+TW_OFFSET(conformance_tuple2_string_u64, f0, 0);
+TW_OFFSET(conformance_tuple2_string_u64, f1, 8);
+
+enum {
+  CONFORMANCE_RESULT_STRING_U32_OK = 0,
+  CONFORMANCE_RESULT_STRING_U32_ERROR = 1
+};
+
+/* `result<string, u32>` */
+typedef struct conformance_result_string_u32 {
+  uint8_t tag; /* CONFORMANCE_RESULT_STRING_U32_OK .. CONFORMANCE_RESULT_STRING_U32_ERROR */
+  union {
+    tw_slice ok;
+    uint32_t error;
+  } value;
+} conformance_result_string_u32;
+TW_SIZE(conformance_result_string_u32, 12);
+TW_OFFSET(conformance_result_string_u32, value, 4);
+
+/* `list<result<string, u32>>` */
+typedef struct conformance_list_result_string_u32 {
+  const conformance_result_string_u32 *items;
+  size_t count;
+} conformance_list_result_string_u32;
 
 /* ---- Accessors ------------------------------------------------------------------------------- */
 
@@ -1617,6 +1684,48 @@ static inline tw_text conformance_tuple2_u64_string_f1(const uint8_t *base,
   return tw_text_view(base, value->f1);
 }
 
+/* What the slice of a `list<u64>` refers to. */
+static inline conformance_list_u64 conformance_list_u64_view(const uint8_t *base, tw_slice slice) {
+  conformance_list_u64 list;
+  list.items = (const uint64_t *)tw_at(base, slice);
+  list.count = slice.length;
+  return list;
+}
+
+static inline tw_text conformance_tuple2_string_u64_f0(const uint8_t *base,
+                                                       const conformance_tuple2_string_u64 *value) {
+  return tw_text_view(base, value->f0);
+}
+
+static inline bool conformance_result_string_u32_ok(const uint8_t *base,
+                                                    const conformance_result_string_u32 *value,
+                                                    tw_text *out) {
+  if (value->tag != CONFORMANCE_RESULT_STRING_U32_OK) {
+    return false;
+  }
+  *out = tw_text_view(base, value->value.ok);
+  return true;
+}
+
+static inline bool conformance_result_string_u32_error(const uint8_t *base,
+                                                       const conformance_result_string_u32 *value,
+                                                       uint32_t *out) {
+  (void)base;
+  if (value->tag != CONFORMANCE_RESULT_STRING_U32_ERROR) {
+    return false;
+  }
+  *out = value->value.error;
+  return true;
+}
+
+/* What the slice of a `list<result<string, u32>>` refers to. */
+static inline conformance_list_result_string_u32 conformance_list_result_string_u32_view(const uint8_t *base, tw_slice slice) {
+  conformance_list_result_string_u32 list;
+  list.items = (const conformance_result_string_u32 *)tw_at(base, slice);
+  list.count = slice.length;
+  return list;
+}
+
 /* ---- The library and its clients ------------------------------------------------------------- */
 
 /* The library, opened and checked. It is never closed: see tw_open. */
@@ -2027,13 +2136,57 @@ static inline const tw_expected *conformance_expected(void) {
        UINT64_C(0x651bccb0340f0ef8), UINT64_C(0x2700dd7d522cafc9),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
        0, 0, NULL},
+      {"conformance.sum-of",
+       UINT64_C(0x8acb6c45c378d541), UINT64_C(0x09ca88268d982fd9),
+       UINT64_C(0x4d2bdf193e8526d1), UINT64_C(0x0000000000000000),
+       TW_METHOD_ASYNC, 0, NULL},
+      {"conformance.names-of",
+       UINT64_C(0xddc4c126f3e0f510), UINT64_C(0x704be0d8faaffc58),
+       UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
+       0, 0, NULL},
+      {"conformance.first-numbers",
+       UINT64_C(0x9a80034f802bc4b0), UINT64_C(0xac6dcfa595542366),
+       UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
+       TW_METHOD_ASYNC, 0, NULL},
+      {"conformance.words-first",
+       UINT64_C(0x033b819e089f0d6d), UINT64_C(0x733949a332ee2e43),
+       UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
+       TW_METHOD_ASYNC, 0, NULL},
+      {"conformance.add-all",
+       UINT64_C(0xf4802f5dab134fa9), UINT64_C(0x4d35d3193e8d66f2),
+       UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
+       0, 0, NULL},
+      {"conformance.hear",
+       UINT64_C(0x04f86a1329a6af65), UINT64_C(0x704be0d8faaffc58),
+       UINT64_C(0x4d2bdf193e8526d1), UINT64_C(0x0000000000000000),
+       TW_METHOD_ASYNC, 0, NULL},
+      {"conformance.beats-of",
+       UINT64_C(0x76170f7d081a63c8), UINT64_C(0x4d35d3193e8d66f2),
+       UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
+       TW_METHOD_ASYNC, 0, NULL},
+      {"conformance.comes",
+       UINT64_C(0x2d748bc05279196a), UINT64_C(0xaf64124c8602484e),
+       UINT64_C(0x4d2bdf193e8526d1), UINT64_C(0x0000000000000000),
+       TW_METHOD_ASYNC, 0, NULL},
+      {"conformance.beats",
+       UINT64_C(0x3bc93270ea6e6686), UINT64_C(0xdc2f54e76a3aea36),
+       UINT64_C(0x0000000000000000), UINT64_C(0xaf64124c8602484e),
+       0, 0, NULL},
+      {"conformance.signal",
+       UINT64_C(0x3ac0f3e4996f8d7a), UINT64_C(0xf850e888e7c550d7),
+       UINT64_C(0x0000000000000000), UINT64_C(0xaf64124c8602484e),
+       0, 0, NULL},
+      {"conformance.ask-all",
+       UINT64_C(0x8555419ac16f9f45), UINT64_C(0xe6c60242a38ccb25),
+       UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
+       TW_METHOD_ASYNC, 0, NULL},
       {"conformance.[destructor]lease",
        UINT64_C(0xc28dd0875886542e), UINT64_C(0xaf64124c8602484e),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
        TW_METHOD_ASYNC, 0, NULL},
   };
   static const tw_expected expected = {CONFORMANCE_PACKAGE, CONFORMANCE_VERSION,
-    CONFORMANCE_LAYOUT, methods, 101};
+    CONFORMANCE_LAYOUT, methods, 112};
   return &expected;
 }
 
@@ -2652,6 +2805,126 @@ static inline uint32_t conformance_string_stream_close(conformance_string_stream
   return tw_stream_close(&stream->tw, error);
 }
 
+/* A stream of `void`. One thread at a time reads it:
+ *
+ *   while ((code = conformance_void_stream_acquire(&stream, 256, TW_FOREVER, &batch, &error)) == TW_OK) {
+ *     for (i = 0; i < batch.tw.count; i++) {
+ *       const void *record = conformance_void_batch_at(&batch, i);
+ *       ...
+ *     }
+ *     conformance_void_stream_release(&stream, batch.tw.count, &error);
+ *   }
+ *   if (code == TW_CLOSED) everything was read; else `error` says how it ended
+ *   conformance_void_stream_close(&stream, &error);
+ */
+typedef struct conformance_void_stream {
+  tw_stream tw;
+} conformance_void_stream;
+
+/* Records in place: `tw.count` of them, valid until released. */
+typedef struct conformance_void_batch {
+  tw_batch tw;
+} conformance_void_batch;
+
+/* Record `index` of a batch, from 0. The base of its accessors is `batch->tw.base`. */
+static inline const void *conformance_void_batch_at(const conformance_void_batch *batch,
+                                                    uint32_t index) {
+  return (const void *)tw_batch_at(&batch->tw, index);
+}
+
+/* Waits for records, at most `max`: TW_OK with at least one. TW_CLOSED: the end, all were read. */
+static inline uint32_t conformance_void_stream_acquire(const conformance_void_stream *stream,
+                                                       uint32_t max, uint64_t deadline_ns,
+                                                       conformance_void_batch *batch,
+                                                       tw_error *error) {
+  return tw_stream_acquire(&stream->tw, max, deadline_ns, 0, &batch->tw, error);
+}
+
+/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+static inline uint32_t conformance_void_stream_acquire_serving(const conformance_void_stream *stream, const conformance_client *client, uint32_t max, uint64_t deadline_ns, conformance_void_batch *batch, tw_error *error) {
+  return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 0, &batch->tw,
+                                   error);
+}
+
+/* Gives back the first `count` records of the open batch; all of them close it. */
+static inline uint32_t conformance_void_stream_release(const conformance_void_stream *stream,
+                                                       uint32_t count, tw_error *error) {
+  return tw_stream_release(&stream->tw, count, error);
+}
+
+/* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
+static inline uint32_t conformance_void_stream_arm(const conformance_void_stream *stream,
+                                                   const conformance_client *client,
+                                                   uint64_t token, uint32_t *ready,
+                                                   tw_error *error) {
+  return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
+}
+
+/* Takes a stream's records, on threads of the service, one call at a time: see tw_stream_callback in thalweg.h. `batch` is valid until it returns.
+ * The last call has `ending` and no records. Any other result than 0 closes the stream. It must not wait. */
+typedef uint32_t (*conformance_void_stream_callback)(void *ctx,
+                                                     const conformance_void_batch *batch,
+                                                     const tw_error *ending);
+
+/* What the core calls. */
+static inline uint32_t conformance_void_stream_deliver(void *ctx, const tw_batch *batch,
+                                                       const tw_error *ending) {
+  const tw_subscriber *to = (const tw_subscriber *)ctx;
+  conformance_void_stream_callback callback = (conformance_void_stream_callback)to->callback;
+  tw_error other;
+  conformance_void_batch typed;
+  typed.tw = *batch;
+  if (!ending && tw_batch_check(batch, 0, &other) != TW_OK) {
+    typed.tw.count = 0;
+    typed.tw.flags = TW_BATCH_ENDED;
+    callback(to->ctx, &typed, &other);
+    return 1;
+  }
+  return callback(to->ctx, &typed, ending);
+}
+
+/* Gives the records to `callback`, and not to a reader. TW_OK: `drop_ctx`, which may be NULL, is called once, last, whatever happens; else it never is.
+ * tw_stream_join waits for that. */
+static inline uint32_t conformance_void_stream_subscribe(const conformance_void_stream *stream,
+                                                         conformance_void_stream_callback callback,
+                                                         void *ctx, tw_drop_ctx drop_ctx,
+                                                         tw_error *error) {
+  return tw_stream_deliver(&stream->tw, callback ? conformance_void_stream_deliver : NULL,
+                           (void (*)(void))callback, ctx, drop_ctx, error);
+}
+
+/* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
+static inline uint32_t conformance_void_stream_close(conformance_void_stream *stream,
+                                                     tw_error *error) {
+  return tw_stream_close(&stream->tw, error);
+}
+
+/* A value that comes later, a `void`. One thread at a time waits for it:
+ *
+ *   if ((code = conformance_void_future_wait(&future, TW_FOREVER, &batch, &value, &error)) == TW_OK) {
+ *     ... `*value`, until it is closed; the base of its accessors is `batch.base`
+ *   }
+ *   conformance_void_future_close(&future, &error);
+ */
+typedef struct conformance_void_future {
+  tw_stream tw;
+} conformance_void_future;
+
+/* Waits for the value, which comes once. TW_GUEST_LOST: the service dropped it without one. */
+static inline uint32_t conformance_void_future_wait(const conformance_void_future *future,
+                                                    uint64_t deadline_ns, tw_batch *batch,
+                                                    const void **value, tw_error *error) {
+  uint32_t code = tw_future_wait(&future->tw, deadline_ns, 0, batch, error);
+  *value = code == TW_OK ? (const void *)tw_batch_at(batch, 0) : NULL;
+  return code;
+}
+
+/* Harmless twice. The value is gone then; where it had not come, the service is told that nobody waits. */
+static inline uint32_t conformance_void_future_close(conformance_void_future *future,
+                                                     tw_error *error) {
+  return tw_stream_close(&future->tw, error);
+}
+
 /* ---- Writing and checking messages: what the calls below are made of ------------------------- */
 
 static inline uint32_t conformance_option_counter_held(const conformance_option_counter_in *value) {
@@ -2924,6 +3197,14 @@ static inline void conformance_failure_write(tw_writer *writer, uint32_t at,
   default:
     break;
   }
+}
+
+static inline void conformance_item_write(tw_writer *writer, uint32_t at,
+                                          const conformance_item_in *value) {
+  tw_put(writer, at, &value->number, sizeof(value->number));
+  tw_put_text(writer, at + 8, value->name);
+  conformance_list_string_write(writer, at + 16, value->tags);
+  conformance_option_list_u8_write(writer, at + 24, &value->blob);
 }
 
 static inline void conformance_list5_u8_write(tw_writer *writer, uint32_t at,
@@ -3603,6 +3884,322 @@ static inline bool conformance_option_u64_check(tw_reader *reader,
                                                 const conformance_option_u64 *value) {
   (void)reader;
   return tw_check_bool(&value->some);
+}
+
+static inline bool conformance_list_u64_check(tw_reader *reader, tw_slice slice) {
+  return tw_check_list(reader, slice, 8, 8) != NULL;
+}
+
+static inline bool conformance_tuple2_string_u64_check(tw_reader *reader,
+                                                       const conformance_tuple2_string_u64 *value) {
+  return tw_check_text(reader, value->f0);
+}
+
+static inline bool conformance_result_string_u32_check(tw_reader *reader,
+                                                       const conformance_result_string_u32 *value) {
+  (void)reader;
+  switch (value->tag) {
+  case CONFORMANCE_RESULT_STRING_U32_OK:
+    return tw_check_text(reader, value->value.ok);
+  default:
+    return value->tag < 2;
+  }
+}
+
+static inline bool conformance_list_result_string_u32_check(tw_reader *reader, tw_slice slice) {
+  const conformance_result_string_u32 *items = (const conformance_result_string_u32 *)tw_check_list(reader, slice, 12, 4);
+  uint32_t index;
+  for (index = 0; items && index < slice.length; index++) {
+    if (!(conformance_result_string_u32_check(reader, &items[index]))) {
+      return false;
+    }
+  }
+  return items != NULL;
+}
+
+/* ---- Streams that are parameters ------------------------------------------------------------- */
+
+/* A stream for one call, whose service reads it:
+ *
+ *   the call's _open(&client, &stream, &error), then its _submit with `stream`
+ *   while ((code = conformance_u64_upstream_send(&stream, element, TW_FOREVER, &error)) == TW_OK) ...
+ *   conformance_u64_upstream_end(&stream, &error);
+ *   conformance_u64_upstream_close(&stream, &error);
+ */
+typedef struct conformance_u64_upstream {
+  tw_upstream tw;
+} conformance_u64_upstream;
+
+/* Sends one element, and waits for room: see stream_send in thalweg.h. TW_CLOSED: the service reads no more. */
+static inline uint32_t conformance_u64_upstream_send(const conformance_u64_upstream *stream,
+                                                     uint64_t element, uint64_t deadline_ns,
+                                                     tw_error *error) {
+  tw_writer state;
+  tw_writer *writer = &state;
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x4d35d3193e8d66f2), 0, 8);
+  tw_put(writer, root, &element, sizeof(element));
+  return tw_upstream_send(&stream->tw, writer, deadline_ns, error);
+}
+
+/* Nothing more comes. */
+static inline uint32_t conformance_u64_upstream_end(const conformance_u64_upstream *stream,
+                                                    tw_error *error) {
+  return tw_upstream_end(&stream->tw, error);
+}
+
+/* One TW_STREAM_READY with `token` comes to the client's port as soon as there is room. */
+static inline uint32_t conformance_u64_upstream_arm(const conformance_u64_upstream *stream,
+                                                    const conformance_client *client,
+                                                    uint64_t token, uint32_t *ready,
+                                                    tw_error *error) {
+  return tw_upstream_arm(&stream->tw, &client->tw, token, ready, error);
+}
+
+/* Legal anywhere. Not ended before, the service has TW_CANCELLED behind what was sent. Harmless twice. */
+static inline uint32_t conformance_u64_upstream_close(conformance_u64_upstream *stream,
+                                                      tw_error *error) {
+  return tw_upstream_close(&stream->tw, error);
+}
+
+/* A stream for one call, whose service reads it:
+ *
+ *   the call's _open(&client, &stream, &error), then its _submit with `stream`
+ *   while ((code = conformance_item_upstream_send(&stream, element, TW_FOREVER, &error)) == TW_OK) ...
+ *   conformance_item_upstream_end(&stream, &error);
+ *   conformance_item_upstream_close(&stream, &error);
+ */
+typedef struct conformance_item_upstream {
+  tw_upstream tw;
+} conformance_item_upstream;
+
+/* Sends one element, and waits for room: see stream_send in thalweg.h. TW_CLOSED: the service reads no more. */
+static inline uint32_t conformance_item_upstream_send(const conformance_item_upstream *stream,
+                                                      const conformance_item_in *element,
+                                                      uint64_t deadline_ns, tw_error *error) {
+  tw_writer state;
+  tw_writer *writer = &state;
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x1fd3a7e2bf56062d), 0, 40);
+  if (element) {
+    conformance_item_write(writer, root, element);
+  } else {
+    writer->status = TW_ARGUMENT;
+  }
+  return tw_upstream_send(&stream->tw, writer, deadline_ns, error);
+}
+
+/* Nothing more comes. */
+static inline uint32_t conformance_item_upstream_end(const conformance_item_upstream *stream,
+                                                     tw_error *error) {
+  return tw_upstream_end(&stream->tw, error);
+}
+
+/* One TW_STREAM_READY with `token` comes to the client's port as soon as there is room. */
+static inline uint32_t conformance_item_upstream_arm(const conformance_item_upstream *stream,
+                                                     const conformance_client *client,
+                                                     uint64_t token, uint32_t *ready,
+                                                     tw_error *error) {
+  return tw_upstream_arm(&stream->tw, &client->tw, token, ready, error);
+}
+
+/* Legal anywhere. Not ended before, the service has TW_CANCELLED behind what was sent. Harmless twice. */
+static inline uint32_t conformance_item_upstream_close(conformance_item_upstream *stream,
+                                                       tw_error *error) {
+  return tw_upstream_close(&stream->tw, error);
+}
+
+/* A stream for one call, whose service reads it:
+ *
+ *   the call's _open(&client, &stream, &error), then its _submit with `stream`
+ *   while ((code = conformance_string_upstream_send(&stream, element, TW_FOREVER, &error)) == TW_OK) ...
+ *   conformance_string_upstream_end(&stream, &error);
+ *   conformance_string_upstream_close(&stream, &error);
+ */
+typedef struct conformance_string_upstream {
+  tw_upstream tw;
+} conformance_string_upstream;
+
+/* Sends one element, and waits for room: see stream_send in thalweg.h. TW_CLOSED: the service reads no more. */
+static inline uint32_t conformance_string_upstream_send(const conformance_string_upstream *stream,
+                                                        tw_text element, uint64_t deadline_ns,
+                                                        tw_error *error) {
+  tw_writer state;
+  tw_writer *writer = &state;
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x704be0d8faaffc58), 0, 8);
+  tw_put_text(writer, root, element);
+  return tw_upstream_send(&stream->tw, writer, deadline_ns, error);
+}
+
+/* Nothing more comes. */
+static inline uint32_t conformance_string_upstream_end(const conformance_string_upstream *stream,
+                                                       tw_error *error) {
+  return tw_upstream_end(&stream->tw, error);
+}
+
+/* One TW_STREAM_READY with `token` comes to the client's port as soon as there is room. */
+static inline uint32_t conformance_string_upstream_arm(const conformance_string_upstream *stream,
+                                                       const conformance_client *client,
+                                                       uint64_t token, uint32_t *ready,
+                                                       tw_error *error) {
+  return tw_upstream_arm(&stream->tw, &client->tw, token, ready, error);
+}
+
+/* Legal anywhere. Not ended before, the service has TW_CANCELLED behind what was sent. Harmless twice. */
+static inline uint32_t conformance_string_upstream_close(conformance_string_upstream *stream,
+                                                         tw_error *error) {
+  return tw_upstream_close(&stream->tw, error);
+}
+
+/* A value that comes later, for one call. Closed without a value, the service has TW_CANCELLED. */
+typedef struct conformance_string_upfuture {
+  tw_upstream tw;
+} conformance_string_upfuture;
+
+/* Says what it is, once; never waits. TW_CLOSED: the service does not wait for it any more. */
+static inline uint32_t conformance_string_upfuture_set(const conformance_string_upfuture *future,
+                                                       tw_text element, tw_error *error) {
+  tw_writer state;
+  tw_writer *writer = &state;
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x704be0d8faaffc58), 0, 8);
+  tw_put_text(writer, root, element);
+  return tw_upstream_send(&future->tw, writer, 0, error);
+}
+
+/* When it is set, or will not be. Harmless twice. */
+static inline uint32_t conformance_string_upfuture_close(conformance_string_upfuture *future,
+                                                         tw_error *error) {
+  return tw_upstream_close(&future->tw, error);
+}
+
+/* A stream for one call, whose service reads it:
+ *
+ *   the call's _open(&client, &stream, &error), then its _submit with `stream`
+ *   while ((code = conformance_void_upstream_send(&stream, element, TW_FOREVER, &error)) == TW_OK) ...
+ *   conformance_void_upstream_end(&stream, &error);
+ *   conformance_void_upstream_close(&stream, &error);
+ */
+typedef struct conformance_void_upstream {
+  tw_upstream tw;
+} conformance_void_upstream;
+
+/* Sends one element, and waits for room: see stream_send in thalweg.h. TW_CLOSED: the service reads no more. */
+static inline uint32_t conformance_void_upstream_send(const conformance_void_upstream *stream,
+                                                      uint64_t deadline_ns, tw_error *error) {
+  tw_writer state;
+  tw_writer *writer = &state;
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0xaf64124c8602484e), 0, 0);
+  (void)root;
+  return tw_upstream_send(&stream->tw, writer, deadline_ns, error);
+}
+
+/* Nothing more comes. */
+static inline uint32_t conformance_void_upstream_end(const conformance_void_upstream *stream,
+                                                     tw_error *error) {
+  return tw_upstream_end(&stream->tw, error);
+}
+
+/* One TW_STREAM_READY with `token` comes to the client's port as soon as there is room. */
+static inline uint32_t conformance_void_upstream_arm(const conformance_void_upstream *stream,
+                                                     const conformance_client *client,
+                                                     uint64_t token, uint32_t *ready,
+                                                     tw_error *error) {
+  return tw_upstream_arm(&stream->tw, &client->tw, token, ready, error);
+}
+
+/* Legal anywhere. Not ended before, the service has TW_CANCELLED behind what was sent. Harmless twice. */
+static inline uint32_t conformance_void_upstream_close(conformance_void_upstream *stream,
+                                                       tw_error *error) {
+  return tw_upstream_close(&stream->tw, error);
+}
+
+/* A value that comes later, for one call. Closed without a value, the service has TW_CANCELLED. */
+typedef struct conformance_void_upfuture {
+  tw_upstream tw;
+} conformance_void_upfuture;
+
+/* Says what it is, once; never waits. TW_CLOSED: the service does not wait for it any more. */
+static inline uint32_t conformance_void_upfuture_set(const conformance_void_upfuture *future,
+                                                     tw_error *error) {
+  tw_writer state;
+  tw_writer *writer = &state;
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0xaf64124c8602484e), 0, 0);
+  (void)root;
+  return tw_upstream_send(&future->tw, writer, 0, error);
+}
+
+/* When it is set, or will not be. Harmless twice. */
+static inline uint32_t conformance_void_upfuture_close(conformance_void_upfuture *future,
+                                                       tw_error *error) {
+  return tw_upstream_close(&future->tw, error);
+}
+
+/* Makes `numbers` of `conformance_sum_of`: write it before the call, or from another thread, or between the turns of a loop. */
+static inline uint32_t conformance_sum_of_numbers_open(const conformance_client *client,
+                                                       conformance_u64_upstream *stream,
+                                                       tw_error *error) {
+  return tw_upstream_open(&client->tw, CONFORMANCE_METHOD_SUM_OF, 0, &stream->tw, error);
+}
+
+/* Makes `items` of `conformance_names_of`: write it before the call, or from another thread, or between the turns of a loop. */
+static inline uint32_t conformance_names_of_items_open(const conformance_client *client,
+                                                       conformance_item_upstream *stream,
+                                                       tw_error *error) {
+  return tw_upstream_open(&client->tw, CONFORMANCE_METHOD_NAMES_OF, 0, &stream->tw, error);
+}
+
+/* Makes `numbers` of `conformance_first_numbers`: write it before the call, or from another thread, or between the turns of a loop. */
+static inline uint32_t conformance_first_numbers_numbers_open(const conformance_client *client,
+                                                              conformance_u64_upstream *stream,
+                                                              tw_error *error) {
+  return tw_upstream_open(&client->tw, CONFORMANCE_METHOD_FIRST_NUMBERS, 1, &stream->tw, error);
+}
+
+/* Makes `numbers` of `conformance_words_first`: write it before the call, or from another thread, or between the turns of a loop. */
+static inline uint32_t conformance_words_first_numbers_open(const conformance_client *client,
+                                                            conformance_u64_upstream *stream,
+                                                            tw_error *error) {
+  return tw_upstream_open(&client->tw, CONFORMANCE_METHOD_WORDS_FIRST, 0, &stream->tw, error);
+}
+
+/* Makes `words` of `conformance_words_first`: write it before the call, or from another thread, or between the turns of a loop. */
+static inline uint32_t conformance_words_first_words_open(const conformance_client *client,
+                                                          conformance_string_upstream *stream,
+                                                          tw_error *error) {
+  return tw_upstream_open(&client->tw, CONFORMANCE_METHOD_WORDS_FIRST, 1, &stream->tw, error);
+}
+
+/* Makes `amounts` of `conformance_add_all`: write it before the call, or from another thread, or between the turns of a loop. */
+static inline uint32_t conformance_add_all_amounts_open(const conformance_client *client,
+                                                        conformance_u64_upstream *stream,
+                                                        tw_error *error) {
+  return tw_upstream_open(&client->tw, CONFORMANCE_METHOD_ADD_ALL, 1, &stream->tw, error);
+}
+
+/* Makes `text` of `conformance_hear`: write it before the call, or from another thread, or between the turns of a loop. */
+static inline uint32_t conformance_hear_text_open(const conformance_client *client,
+                                                  conformance_string_upfuture *stream,
+                                                  tw_error *error) {
+  return tw_upstream_open(&client->tw, CONFORMANCE_METHOD_HEAR, 0, &stream->tw, error);
+}
+
+/* Makes `beats` of `conformance_beats_of`: write it before the call, or from another thread, or between the turns of a loop. */
+static inline uint32_t conformance_beats_of_beats_open(const conformance_client *client,
+                                                       conformance_void_upstream *stream,
+                                                       tw_error *error) {
+  return tw_upstream_open(&client->tw, CONFORMANCE_METHOD_BEATS_OF, 0, &stream->tw, error);
+}
+
+/* Makes `signal` of `conformance_comes`: write it before the call, or from another thread, or between the turns of a loop. */
+static inline uint32_t conformance_comes_signal_open(const conformance_client *client,
+                                                     conformance_void_upfuture *stream,
+                                                     tw_error *error) {
+  return tw_upstream_open(&client->tw, CONFORMANCE_METHOD_COMES, 0, &stream->tw, error);
+}
+
+/* Makes `keys` of `conformance_ask_all`: write it before the call, or from another thread, or between the turns of a loop. */
+static inline uint32_t conformance_ask_all_keys_open(const conformance_client *client,
+                                                     conformance_u64_upstream *stream,
+                                                     tw_error *error) {
+  return tw_upstream_open(&client->tw, CONFORMANCE_METHOD_ASK_ALL, 0, &stream->tw, error);
 }
 
 /* ---- conformance.echo-bool ------------------------------------------------------------------- */
@@ -12066,6 +12663,1059 @@ static inline uint32_t conformance_leases(const conformance_client *client, uint
   }
   tw_writer_free(&writer);
   return code == TW_OK ? conformance_leases_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.sum-of ---------------------------------------------------------------------- */
+
+/* sum-of: async func(numbers: stream<u64>) -> result<tuple<u64, u64>, u32>
+ * `numbers`: made by `conformance_sum_of_numbers_open`, for this call alone. The service has its reader once the call was submitted: who does that with tw_table.submit sets `numbers->tw.reader` to 0.
+ *
+ * How many numbers came, and their sum; the number of the code of how else their stream ended. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_sum_of_result {
+  tw_reply reply;
+  const conformance_tuple2_u64_u64 *ok; /* where TW_OK */
+  uint32_t error; /* where TW_ERROR */
+} conformance_sum_of_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_sum_of_prepare(const conformance_client *client,
+                                                  conformance_u64_upstream *numbers,
+                                                  tw_writer *writer, tw_submission *submission,
+                                                  tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x8acb6c45c378d541), 1, 4);
+  if (!numbers) {
+    writer->status = TW_ARGUMENT;
+  } else {
+    tw_put_handle(writer, root, 0, numbers->tw.reader);
+  }
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_SUM_OF, "conformance_sum_of",
+                    submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_sum_of_submit(const conformance_client *client,
+                                                 conformance_u64_upstream *numbers,
+                                                 uint64_t deadline_ns, uint64_t token,
+                                                 tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_sum_of_prepare(client, numbers, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (code == TW_OK) {
+      numbers->tw.reader = 0;
+    }
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_sum_of_read(const conformance_client *client,
+                                               tw_completion *completion,
+                                               conformance_sum_of_result *result, tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const conformance_tuple2_u64_u64 *root = (const conformance_tuple2_u64_u64 *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x09ca88268d982fd9), 16);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_sum_of", error);
+    }
+    result->ok = root;
+    return TW_OK;
+  }
+  if (result->reply.completion.code == TW_ERROR) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x4d2bdf193e8526d1), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_sum_of", error);
+    }
+    result->error = *root;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_sum_of(const conformance_client *client,
+                                          conformance_u64_upstream *numbers, uint64_t deadline_ns,
+                                          conformance_sum_of_result *result, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_sum_of_prepare(client, numbers, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+    if (code == TW_OK) {
+      numbers->tw.reader = 0;
+    }
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_sum_of_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.names-of -------------------------------------------------------------------- */
+
+/* names-of: func(items: stream<item>) -> string
+ * `items`: made by `conformance_names_of_items_open`, for this call alone. The service has its reader once the call was submitted: who does that with tw_table.submit sets `items->tw.reader` to 0.
+ *
+ * The names of the items, one after the other. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_names_of_result {
+  tw_reply reply;
+  tw_text ok; /* where TW_OK */
+} conformance_names_of_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_names_of_prepare(const conformance_client *client,
+                                                    conformance_item_upstream *items,
+                                                    tw_writer *writer, tw_submission *submission,
+                                                    tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0xddc4c126f3e0f510), 1, 4);
+  if (!items) {
+    writer->status = TW_ARGUMENT;
+  } else {
+    tw_put_handle(writer, root, 0, items->tw.reader);
+  }
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_NAMES_OF, "conformance_names_of",
+                    submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_names_of_submit(const conformance_client *client,
+                                                   conformance_item_upstream *items,
+                                                   uint64_t deadline_ns, uint64_t token,
+                                                   tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_names_of_prepare(client, items, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (code == TW_OK) {
+      items->tw.reader = 0;
+    }
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_names_of_read(const conformance_client *client,
+                                                 tw_completion *completion,
+                                                 conformance_names_of_result *result,
+                                                 tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const tw_slice *root = (const tw_slice *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x704be0d8faaffc58), 8);
+    if (!root || !(tw_check_text(reader, *root))) {
+      return tw_reply_malformed(&result->reply, "conformance_names_of", error);
+    }
+    result->ok = tw_text_view(result->reply.base, *root);
+    return TW_OK;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_names_of(const conformance_client *client,
+                                            conformance_item_upstream *items, uint64_t deadline_ns,
+                                            conformance_names_of_result *result, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_names_of_prepare(client, items, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+    if (code == TW_OK) {
+      items->tw.reader = 0;
+    }
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_names_of_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.first-numbers --------------------------------------------------------------- */
+
+/* first-numbers: async func(count: u32, numbers: stream<u64>) -> list<u64>
+ * `numbers`: made by `conformance_first_numbers_numbers_open`, for this call alone. The service has its reader once the call was submitted: who does that with tw_table.submit sets `numbers->tw.reader` to 0.
+ *
+ * The first `count` numbers; then the stream is closed. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_first_numbers_result {
+  tw_reply reply;
+  conformance_list_u64 ok; /* where TW_OK */
+} conformance_first_numbers_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_first_numbers_prepare(const conformance_client *client,
+                                                         uint32_t count,
+                                                         conformance_u64_upstream *numbers,
+                                                         tw_writer *writer,
+                                                         tw_submission *submission,
+                                                         tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x9a80034f802bc4b0), 1, 8);
+  if (!numbers) {
+    writer->status = TW_ARGUMENT;
+  } else {
+    tw_put(writer, root, &count, sizeof(count));
+    tw_put_handle(writer, root + 4, 0, numbers->tw.reader);
+  }
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_FIRST_NUMBERS,
+                    "conformance_first_numbers", submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_first_numbers_submit(const conformance_client *client,
+                                                        uint32_t count,
+                                                        conformance_u64_upstream *numbers,
+                                                        uint64_t deadline_ns, uint64_t token,
+                                                        tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_first_numbers_prepare(client, count, numbers, &writer, &submission,
+                                                    error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (code == TW_OK) {
+      numbers->tw.reader = 0;
+    }
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_first_numbers_read(const conformance_client *client,
+                                                      tw_completion *completion,
+                                                      conformance_first_numbers_result *result,
+                                                      tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const tw_slice *root = (const tw_slice *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0xac6dcfa595542366), 8);
+    if (!root || !(conformance_list_u64_check(reader, *root))) {
+      return tw_reply_malformed(&result->reply, "conformance_first_numbers", error);
+    }
+    result->ok = conformance_list_u64_view(result->reply.base, *root);
+    return TW_OK;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_first_numbers(const conformance_client *client, uint32_t count,
+                                                 conformance_u64_upstream *numbers,
+                                                 uint64_t deadline_ns,
+                                                 conformance_first_numbers_result *result,
+                                                 tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_first_numbers_prepare(client, count, numbers, &writer, &submission,
+                                                    error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+    if (code == TW_OK) {
+      numbers->tw.reader = 0;
+    }
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_first_numbers_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.words-first ----------------------------------------------------------------- */
+
+/* words-first: async func(numbers: stream<u64>, words: stream<string>) -> tuple<string, u64>
+ * `numbers`: made by `conformance_words_first_numbers_open`, for this call alone. The service has its reader once the call was submitted: who does that with tw_table.submit sets `numbers->tw.reader` to 0.
+ * `words`: made by `conformance_words_first_words_open`, for this call alone. The service has its reader once the call was submitted: who does that with tw_table.submit sets `words->tw.reader` to 0.
+ *
+ * The words one after the other, which are read first, and the sum of the numbers. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_words_first_result {
+  tw_reply reply;
+  const conformance_tuple2_string_u64 *ok; /* where TW_OK */
+} conformance_words_first_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_words_first_prepare(const conformance_client *client,
+                                                       conformance_u64_upstream *numbers,
+                                                       conformance_string_upstream *words,
+                                                       tw_writer *writer,
+                                                       tw_submission *submission, tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x033b819e089f0d6d), 2, 8);
+  if (!numbers || !words) {
+    writer->status = TW_ARGUMENT;
+  } else {
+    tw_put_handle(writer, root, 0, numbers->tw.reader);
+    tw_put_handle(writer, root + 4, 1, words->tw.reader);
+  }
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_WORDS_FIRST, "conformance_words_first",
+                    submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_words_first_submit(const conformance_client *client,
+                                                      conformance_u64_upstream *numbers,
+                                                      conformance_string_upstream *words,
+                                                      uint64_t deadline_ns, uint64_t token,
+                                                      tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_words_first_prepare(client, numbers, words, &writer, &submission,
+                                                  error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (code == TW_OK) {
+      numbers->tw.reader = 0;
+      words->tw.reader = 0;
+    }
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_words_first_read(const conformance_client *client,
+                                                    tw_completion *completion,
+                                                    conformance_words_first_result *result,
+                                                    tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const conformance_tuple2_string_u64 *root = (const conformance_tuple2_string_u64 *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x733949a332ee2e43), 16);
+    if (!root || !(conformance_tuple2_string_u64_check(reader, root))) {
+      return tw_reply_malformed(&result->reply, "conformance_words_first", error);
+    }
+    result->ok = root;
+    return TW_OK;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_words_first(const conformance_client *client,
+                                               conformance_u64_upstream *numbers,
+                                               conformance_string_upstream *words,
+                                               uint64_t deadline_ns,
+                                               conformance_words_first_result *result,
+                                               tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_words_first_prepare(client, numbers, words, &writer, &submission,
+                                                  error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+    if (code == TW_OK) {
+      numbers->tw.reader = 0;
+      words->tw.reader = 0;
+    }
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_words_first_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.add-all --------------------------------------------------------------------- */
+
+/* add-all: func(counter: borrow<counter>, amounts: stream<u64>) -> u64
+ * `amounts`: made by `conformance_add_all_amounts_open`, for this call alone. The service has its reader once the call was submitted: who does that with tw_table.submit sets `amounts->tw.reader` to 0.
+ *
+ * Adds all, and says what it is then. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_add_all_result {
+  tw_reply reply;
+  uint64_t ok; /* where TW_OK */
+} conformance_add_all_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_add_all_prepare(const conformance_client *client,
+                                                   conformance_counter counter,
+                                                   conformance_u64_upstream *amounts,
+                                                   tw_writer *writer, tw_submission *submission,
+                                                   tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0xf4802f5dab134fa9), 2, 8);
+  if (!amounts) {
+    writer->status = TW_ARGUMENT;
+  } else {
+    tw_put_handle(writer, root, 0, counter.tw.handle);
+    tw_put_handle(writer, root + 4, 1, amounts->tw.reader);
+  }
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_ADD_ALL, "conformance_add_all",
+                    submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_add_all_submit(const conformance_client *client,
+                                                  conformance_counter counter,
+                                                  conformance_u64_upstream *amounts,
+                                                  uint64_t deadline_ns, uint64_t token,
+                                                  tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_add_all_prepare(client, counter, amounts, &writer, &submission,
+                                              error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (code == TW_OK) {
+      amounts->tw.reader = 0;
+    }
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_add_all_read(const conformance_client *client,
+                                                tw_completion *completion,
+                                                conformance_add_all_result *result,
+                                                tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint64_t *root = (const uint64_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x4d35d3193e8d66f2), 8);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_add_all", error);
+    }
+    result->ok = *root;
+    tw_reply_release(&result->reply);
+    return TW_OK;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_add_all(const conformance_client *client,
+                                           conformance_counter counter,
+                                           conformance_u64_upstream *amounts, uint64_t deadline_ns,
+                                           conformance_add_all_result *result, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_add_all_prepare(client, counter, amounts, &writer, &submission,
+                                              error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+    if (code == TW_OK) {
+      amounts->tw.reader = 0;
+    }
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_add_all_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.hear ------------------------------------------------------------------------ */
+
+/* hear: async func(text: future<string>) -> result<string, u32>
+ * `text`: made by `conformance_hear_text_open`, for this call alone. The service has its reader once the call was submitted: who does that with tw_table.submit sets `text->tw.reader` to 0.
+ *
+ * The text when it comes; the number of the code of why none does. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_hear_result {
+  tw_reply reply;
+  tw_text ok; /* where TW_OK */
+  uint32_t error; /* where TW_ERROR */
+} conformance_hear_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_hear_prepare(const conformance_client *client,
+                                                conformance_string_upfuture *text,
+                                                tw_writer *writer, tw_submission *submission,
+                                                tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x04f86a1329a6af65), 1, 4);
+  if (!text) {
+    writer->status = TW_ARGUMENT;
+  } else {
+    tw_put_handle(writer, root, 0, text->tw.reader);
+  }
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_HEAR, "conformance_hear", submission,
+                    error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_hear_submit(const conformance_client *client,
+                                               conformance_string_upfuture *text,
+                                               uint64_t deadline_ns, uint64_t token,
+                                               tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_hear_prepare(client, text, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (code == TW_OK) {
+      text->tw.reader = 0;
+    }
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_hear_read(const conformance_client *client,
+                                             tw_completion *completion,
+                                             conformance_hear_result *result, tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const tw_slice *root = (const tw_slice *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x704be0d8faaffc58), 8);
+    if (!root || !(tw_check_text(reader, *root))) {
+      return tw_reply_malformed(&result->reply, "conformance_hear", error);
+    }
+    result->ok = tw_text_view(result->reply.base, *root);
+    return TW_OK;
+  }
+  if (result->reply.completion.code == TW_ERROR) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x4d2bdf193e8526d1), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_hear", error);
+    }
+    result->error = *root;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_hear(const conformance_client *client,
+                                        conformance_string_upfuture *text, uint64_t deadline_ns,
+                                        conformance_hear_result *result, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_hear_prepare(client, text, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+    if (code == TW_OK) {
+      text->tw.reader = 0;
+    }
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_hear_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.beats-of -------------------------------------------------------------------- */
+
+/* beats-of: async func(beats: stream) -> u64
+ * `beats`: made by `conformance_beats_of_beats_open`, for this call alone. The service has its reader once the call was submitted: who does that with tw_table.submit sets `beats->tw.reader` to 0.
+ *
+ * How many times there was nothing. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_beats_of_result {
+  tw_reply reply;
+  uint64_t ok; /* where TW_OK */
+} conformance_beats_of_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_beats_of_prepare(const conformance_client *client,
+                                                    conformance_void_upstream *beats,
+                                                    tw_writer *writer, tw_submission *submission,
+                                                    tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x76170f7d081a63c8), 1, 4);
+  if (!beats) {
+    writer->status = TW_ARGUMENT;
+  } else {
+    tw_put_handle(writer, root, 0, beats->tw.reader);
+  }
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_BEATS_OF, "conformance_beats_of",
+                    submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_beats_of_submit(const conformance_client *client,
+                                                   conformance_void_upstream *beats,
+                                                   uint64_t deadline_ns, uint64_t token,
+                                                   tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_beats_of_prepare(client, beats, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (code == TW_OK) {
+      beats->tw.reader = 0;
+    }
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_beats_of_read(const conformance_client *client,
+                                                 tw_completion *completion,
+                                                 conformance_beats_of_result *result,
+                                                 tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint64_t *root = (const uint64_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x4d35d3193e8d66f2), 8);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_beats_of", error);
+    }
+    result->ok = *root;
+    tw_reply_release(&result->reply);
+    return TW_OK;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_beats_of(const conformance_client *client,
+                                            conformance_void_upstream *beats, uint64_t deadline_ns,
+                                            conformance_beats_of_result *result, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_beats_of_prepare(client, beats, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+    if (code == TW_OK) {
+      beats->tw.reader = 0;
+    }
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_beats_of_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.comes ----------------------------------------------------------------------- */
+
+/* comes: async func(signal: future) -> result<_, u32>
+ * `signal`: made by `conformance_comes_signal_open`, for this call alone. The service has its reader once the call was submitted: who does that with tw_table.submit sets `signal->tw.reader` to 0.
+ *
+ * Ends when it comes; the number of the code of why it does not. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_comes_result {
+  tw_reply reply;
+  uint32_t error; /* where TW_ERROR */
+} conformance_comes_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_comes_prepare(const conformance_client *client,
+                                                 conformance_void_upfuture *signal,
+                                                 tw_writer *writer, tw_submission *submission,
+                                                 tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x2d748bc05279196a), 1, 4);
+  if (!signal) {
+    writer->status = TW_ARGUMENT;
+  } else {
+    tw_put_handle(writer, root, 0, signal->tw.reader);
+  }
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_COMES, "conformance_comes", submission,
+                    error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_comes_submit(const conformance_client *client,
+                                                conformance_void_upfuture *signal,
+                                                uint64_t deadline_ns, uint64_t token,
+                                                tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_comes_prepare(client, signal, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (code == TW_OK) {
+      signal->tw.reader = 0;
+    }
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_comes_read(const conformance_client *client,
+                                              tw_completion *completion,
+                                              conformance_comes_result *result, tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    tw_reply_release(&result->reply);
+    return TW_OK;
+  }
+  if (result->reply.completion.code == TW_ERROR) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x4d2bdf193e8526d1), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_comes", error);
+    }
+    result->error = *root;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_comes(const conformance_client *client,
+                                         conformance_void_upfuture *signal, uint64_t deadline_ns,
+                                         conformance_comes_result *result, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_comes_prepare(client, signal, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+    if (code == TW_OK) {
+      signal->tw.reader = 0;
+    }
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_comes_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.beats ----------------------------------------------------------------------- */
+
+/* beats: func(count: u64) -> stream
+ *
+ * Nothing, so many times.
+ *
+ * Where its reader is slow, the writer waits; it holds 8192 records. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_beats_result {
+  tw_reply reply;
+  conformance_void_stream ok; /* where TW_OK; yours to close */
+} conformance_beats_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_beats_prepare(const conformance_client *client, uint64_t count,
+                                                 tw_writer *writer, tw_submission *submission,
+                                                 tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x3bc93270ea6e6686), 0, 8);
+  tw_put(writer, root, &count, sizeof(count));
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_BEATS, "conformance_beats", submission,
+                    error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_beats_submit(const conformance_client *client, uint64_t count,
+                                                uint64_t deadline_ns, uint64_t token,
+                                                tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_beats_prepare(client, count, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_beats_read(const conformance_client *client,
+                                              tw_completion *completion,
+                                              conformance_beats_result *result, tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0xdc2f54e76a3aea36), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_beats", error);
+    }
+    result->ok.tw.table = client->tw.table;
+    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_beats(const conformance_client *client, uint64_t count,
+                                         uint64_t deadline_ns, conformance_beats_result *result,
+                                         tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_beats_prepare(client, count, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_beats_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.signal ---------------------------------------------------------------------- */
+
+/* signal: func(milliseconds: u32) -> future
+ *
+ * Nothing, later: after so many milliseconds; with 0, at once. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_signal_result {
+  tw_reply reply;
+  conformance_void_future ok; /* where TW_OK; yours to close */
+} conformance_signal_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_signal_prepare(const conformance_client *client,
+                                                  uint32_t milliseconds, tw_writer *writer,
+                                                  tw_submission *submission, tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x3ac0f3e4996f8d7a), 0, 4);
+  tw_put(writer, root, &milliseconds, sizeof(milliseconds));
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_SIGNAL, "conformance_signal",
+                    submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_signal_submit(const conformance_client *client,
+                                                 uint32_t milliseconds, uint64_t deadline_ns,
+                                                 uint64_t token, tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_signal_prepare(client, milliseconds, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_signal_read(const conformance_client *client,
+                                               tw_completion *completion,
+                                               conformance_signal_result *result, tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0xf850e888e7c550d7), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_signal", error);
+    }
+    result->ok.tw.table = client->tw.table;
+    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_signal(const conformance_client *client, uint32_t milliseconds,
+                                          uint64_t deadline_ns, conformance_signal_result *result,
+                                          tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_signal_prepare(client, milliseconds, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_signal_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.ask-all --------------------------------------------------------------------- */
+
+/* ask-all: async func(keys: stream<u64>) -> list<result<string, u32>>
+ * `keys`: made by `conformance_ask_all_keys_open`, for this call alone. The service has its reader once the call was submitted: who does that with tw_table.submit sets `keys->tw.reader` to 0.
+ *
+ * What the host's oracle says of each key, which is looked up before the next one is read. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_ask_all_result {
+  tw_reply reply;
+  conformance_list_result_string_u32 ok; /* where TW_OK */
+} conformance_ask_all_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_ask_all_prepare(const conformance_client *client,
+                                                   conformance_u64_upstream *keys,
+                                                   tw_writer *writer, tw_submission *submission,
+                                                   tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x8555419ac16f9f45), 1, 4);
+  if (!keys) {
+    writer->status = TW_ARGUMENT;
+  } else {
+    tw_put_handle(writer, root, 0, keys->tw.reader);
+  }
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_ASK_ALL, "conformance_ask_all",
+                    submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_ask_all_submit(const conformance_client *client,
+                                                  conformance_u64_upstream *keys,
+                                                  uint64_t deadline_ns, uint64_t token,
+                                                  tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_ask_all_prepare(client, keys, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (code == TW_OK) {
+      keys->tw.reader = 0;
+    }
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_ask_all_read(const conformance_client *client,
+                                                tw_completion *completion,
+                                                conformance_ask_all_result *result,
+                                                tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const tw_slice *root = (const tw_slice *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0xe6c60242a38ccb25), 8);
+    if (!root || !(conformance_list_result_string_u32_check(reader, *root))) {
+      return tw_reply_malformed(&result->reply, "conformance_ask_all", error);
+    }
+    result->ok = conformance_list_result_string_u32_view(result->reply.base, *root);
+    return TW_OK;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_ask_all(const conformance_client *client,
+                                           conformance_u64_upstream *keys, uint64_t deadline_ns,
+                                           conformance_ask_all_result *result, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_ask_all_prepare(client, keys, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+    if (code == TW_OK) {
+      keys->tw.reader = 0;
+    }
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_ask_all_read(client, &completion, result, error) : code;
 }
 
 /* ---- conformance.[destructor]lease ----------------------------------------------------------- */

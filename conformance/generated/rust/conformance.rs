@@ -29,7 +29,7 @@ use thalweg::wire::{self, Decode as _};
 pub const PACKAGE: port::Package = port::Package {
     name: "thalweg:conformance",
     version: "0.1.0",
-    layout: 0x2a0e_3b40_89ef_4de5,
+    layout: 0x8c76_e4a1_e430_b88b,
     methods: &[
         port::Method {
             name: "conformance.echo-bool",
@@ -1350,6 +1350,136 @@ pub const PACKAGE: port::Package = port::Package {
             options: port::MethodOptions::NONE,
             stream: None,
             description: "record{}\ntuple<u32,u32>\n\n",
+        },
+        port::Method {
+            name: "conformance.sum-of",
+            params: 0x8acb_6c45_c378_d541,
+            ok: 0x09ca_8826_8d98_2fd9,
+            error: 0x4d2b_df19_3e85_26d1,
+            element: 0,
+            is_async: true,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{numbers:stream<u64>}\ntuple<u64,u64>\nu32\n",
+        },
+        port::Method {
+            name: "conformance.names-of",
+            params: 0xddc4_c126_f3e0_f510,
+            ok: 0x704b_e0d8_faaf_fc58,
+            error: 0,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: concat!(
+                "record{items:stream<record{number:u64,name:string,",
+                "tags:list<string>,blob:option<list<u8>>}>}\nstring\n\n"
+            ),
+        },
+        port::Method {
+            name: "conformance.first-numbers",
+            params: 0x9a80_034f_802b_c4b0,
+            ok: 0xac6d_cfa5_9554_2366,
+            error: 0,
+            element: 0,
+            is_async: true,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{count:u32,numbers:stream<u64>}\nlist<u64>\n\n",
+        },
+        port::Method {
+            name: "conformance.words-first",
+            params: 0x033b_819e_089f_0d6d,
+            ok: 0x7339_49a3_32ee_2e43,
+            error: 0,
+            element: 0,
+            is_async: true,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: concat!(
+                "record{numbers:stream<u64>,words:stream<string>}\ntuple<string,",
+                "u64>\n\n"
+            ),
+        },
+        port::Method {
+            name: "conformance.add-all",
+            params: 0xf480_2f5d_ab13_4fa9,
+            ok: 0x4d35_d319_3e8d_66f2,
+            error: 0,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{counter:borrow<counter>,amounts:stream<u64>}\nu64\n\n",
+        },
+        port::Method {
+            name: "conformance.hear",
+            params: 0x04f8_6a13_29a6_af65,
+            ok: 0x704b_e0d8_faaf_fc58,
+            error: 0x4d2b_df19_3e85_26d1,
+            element: 0,
+            is_async: true,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{text:future<string>}\nstring\nu32\n",
+        },
+        port::Method {
+            name: "conformance.beats-of",
+            params: 0x7617_0f7d_081a_63c8,
+            ok: 0x4d35_d319_3e8d_66f2,
+            error: 0,
+            element: 0,
+            is_async: true,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{beats:stream<_>}\nu64\n\n",
+        },
+        port::Method {
+            name: "conformance.comes",
+            params: 0x2d74_8bc0_5279_196a,
+            ok: 0xaf64_124c_8602_484e,
+            error: 0x4d2b_df19_3e85_26d1,
+            element: 0,
+            is_async: true,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{signal:future<_>}\n_\nu32\n",
+        },
+        port::Method {
+            name: "conformance.beats",
+            params: 0x3bc9_3270_ea6e_6686,
+            ok: 0xdc2f_54e7_6a3a_ea36,
+            error: 0,
+            element: 0xaf64_124c_8602_484e,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: Some(port::StreamOptions {
+                policy: port::Policy::Block,
+                capacity: 8192,
+            }),
+            description: "record{count:u64}\nstream<_>\n\n_",
+        },
+        port::Method {
+            name: "conformance.signal",
+            params: 0x3ac0_f3e4_996f_8d7a,
+            ok: 0xf850_e888_e7c5_50d7,
+            error: 0,
+            element: 0xaf64_124c_8602_484e,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{milliseconds:u32}\nfuture<_>\n\n_",
+        },
+        port::Method {
+            name: "conformance.ask-all",
+            params: 0x8555_419a_c16f_9f45,
+            ok: 0xe6c6_0242_a38c_cb25,
+            error: 0,
+            element: 0,
+            is_async: true,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{keys:stream<u64>}\nlist<result<string,u32>>\n\n",
         },
         port::Method {
             name: "conformance.[destructor]lease",
@@ -4688,6 +4818,72 @@ pub trait Conformance: Sized + Send + 'static {
 
     /// How many leases are there or end; how many have ended well.
     fn leases(&mut self, call: &port::Call) -> (u32, u32);
+
+    /// How many numbers came, and their sum; the number of the code of how else their stream ended.
+    fn sum_of(
+        &mut self,
+        call: &port::Call,
+        numbers: port::Upstream<u64>,
+    ) -> port::Task<Result<(u64, u64), u32>>;
+
+    /// The names of the items, one after the other.
+    fn names_of(&mut self, call: &port::Call, items: port::Upstream<Item>) -> String;
+
+    /// The first `count` numbers; then the stream is closed.
+    fn first_numbers(
+        &mut self,
+        call: &port::Call,
+        count: u32,
+        numbers: port::Upstream<u64>,
+    ) -> port::Task<Vec<u64>>;
+
+    /// The words one after the other, which are read first, and the sum of the numbers.
+    fn words_first(
+        &mut self,
+        call: &port::Call,
+        numbers: port::Upstream<u64>,
+        words: port::Upstream<String>,
+    ) -> port::Task<(String, u64)>;
+
+    /// Adds all, and says what it is then.
+    fn add_all(
+        &mut self,
+        call: &port::Call,
+        counter: std::sync::Arc<Self::Counter>,
+        amounts: port::Upstream<u64>,
+    ) -> u64;
+
+    /// The text when it comes; the number of the code of why none does.
+    fn hear(
+        &mut self,
+        call: &port::Call,
+        text: port::UpFuture<String>,
+    ) -> port::Task<Result<String, u32>>;
+
+    /// How many times there was nothing.
+    fn beats_of(&mut self, call: &port::Call, beats: port::Upstream<()>) -> port::Task<u64>;
+
+    /// Ends when it comes; the number of the code of why it does not.
+    fn comes(
+        &mut self,
+        call: &port::Call,
+        signal: port::UpFuture<()>,
+    ) -> port::Task<Result<(), u32>>;
+
+    /// Nothing, so many times.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
+    fn beats(&mut self, call: &port::Call, count: u64) -> port::StreamReader<()>;
+
+    /// Nothing, later: after so many milliseconds; with 0, at once.
+    fn signal(&mut self, call: &port::Call, milliseconds: u32) -> port::FutureReader<()>;
+
+    /// What the host's oracle says of each key, which is looked up before the next one is read.
+    fn ask_all(
+        &mut self,
+        call: &port::Call,
+        keys: port::Upstream<u64>,
+    ) -> port::Task<Vec<Result<String, u32>>>;
 }
 
 /// A number that is kept.
@@ -4844,14 +5040,25 @@ impl<S: Conformance> port::Service for ConformanceServer<S> {
             97 => self.serve_lease(incoming),
             98 => self.serve_lease_method_ms(incoming),
             99 => self.serve_leases(incoming),
-            100 => self.serve_lease_method_destroy(incoming),
+            100 => self.serve_sum_of(incoming),
+            101 => self.serve_names_of(incoming),
+            102 => self.serve_first_numbers(incoming),
+            103 => self.serve_words_first(incoming),
+            104 => self.serve_add_all(incoming),
+            105 => self.serve_hear(incoming),
+            106 => self.serve_beats_of(incoming),
+            107 => self.serve_comes(incoming),
+            108 => self.serve_beats(incoming),
+            109 => self.serve_signal(incoming),
+            110 => self.serve_ask_all(incoming),
+            111 => self.serve_lease_method_destroy(incoming),
             other => unreachable!("the core passes on methods of the package alone, not {other}"),
         }
     }
 
     fn destructor(value: &(dyn std::any::Any + Send + Sync)) -> Option<u32> {
         if value.is::<S::Lease>() {
-            return Some(100);
+            return Some(111);
         }
         None
     }
@@ -5851,6 +6058,159 @@ impl<S: Conformance> ConformanceServer<S> {
         incoming.reply(&result)
     }
 
+    fn serve_sum_of(&mut self, incoming: port::Incoming) {
+        let (numbers,) = match incoming.params::<(port::Upstream<u64>,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let numbers = match incoming.upstream(numbers) {
+            Ok(stream) => stream,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let task = self.0.sum_of(incoming.call(), numbers);
+        incoming.run(task, |incoming, result| match result {
+            Ok(value) => incoming.reply(&value),
+            Err(error) => incoming.reply_error(&error),
+        });
+    }
+
+    fn serve_names_of(&mut self, incoming: port::Incoming) {
+        let (items,) = match incoming.params::<(port::Upstream<Item>,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let items = match incoming.upstream(items) {
+            Ok(stream) => stream,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.names_of(incoming.call(), items);
+        incoming.reply(&result)
+    }
+
+    fn serve_first_numbers(&mut self, incoming: port::Incoming) {
+        let (count, numbers) = match incoming.params::<(u32, port::Upstream<u64>)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let numbers = match incoming.upstream(numbers) {
+            Ok(stream) => stream,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let task = self.0.first_numbers(incoming.call(), count, numbers);
+        incoming.run(task, |incoming, result| incoming.reply(&result));
+    }
+
+    fn serve_words_first(&mut self, incoming: port::Incoming) {
+        let (numbers, words) =
+            match incoming.params::<(port::Upstream<u64>, port::Upstream<String>)>() {
+                Ok(params) => params,
+                Err(refusal) => return incoming.refuse(refusal),
+            };
+        let numbers = match incoming.upstream(numbers) {
+            Ok(stream) => stream,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let words = match incoming.upstream(words) {
+            Ok(stream) => stream,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let task = self.0.words_first(incoming.call(), numbers, words);
+        incoming.run(task, |incoming, result| incoming.reply(&result));
+    }
+
+    fn serve_add_all(&mut self, incoming: port::Incoming) {
+        let (counter, amounts) = match incoming.params::<(wire::Handle, port::Upstream<u64>)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let amounts = match incoming.upstream(amounts) {
+            Ok(stream) => stream,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let counter = match incoming.borrow::<S::Counter>(counter) {
+            Ok(resource) => resource,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.add_all(incoming.call(), counter, amounts);
+        incoming.reply(&result)
+    }
+
+    fn serve_hear(&mut self, incoming: port::Incoming) {
+        let (text,) = match incoming.params::<(port::Upstream<String>,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let text = match incoming.upstream(text) {
+            Ok(stream) => port::UpFuture::from(stream),
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let task = self.0.hear(incoming.call(), text);
+        incoming.run(task, |incoming, result| match result {
+            Ok(value) => incoming.reply(&value),
+            Err(error) => incoming.reply_error(&error),
+        });
+    }
+
+    fn serve_beats_of(&mut self, incoming: port::Incoming) {
+        let (beats,) = match incoming.params::<(port::Upstream<()>,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let beats = match incoming.upstream(beats) {
+            Ok(stream) => stream,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let task = self.0.beats_of(incoming.call(), beats);
+        incoming.run(task, |incoming, result| incoming.reply(&result));
+    }
+
+    fn serve_comes(&mut self, incoming: port::Incoming) {
+        let (signal,) = match incoming.params::<(port::Upstream<()>,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let signal = match incoming.upstream(signal) {
+            Ok(stream) => port::UpFuture::from(stream),
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let task = self.0.comes(incoming.call(), signal);
+        incoming.run(task, |incoming, result| match result {
+            Ok(value) => incoming.reply(&value),
+            Err(error) => incoming.reply_error(&error),
+        });
+    }
+
+    fn serve_beats(&mut self, incoming: port::Incoming) {
+        let (count,) = match incoming.params::<(u64,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.beats(incoming.call(), count);
+        incoming.reply_stream(result)
+    }
+
+    fn serve_signal(&mut self, incoming: port::Incoming) {
+        let (milliseconds,) = match incoming.params::<(u32,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.signal(incoming.call(), milliseconds);
+        incoming.reply_stream(result.into_stream())
+    }
+
+    fn serve_ask_all(&mut self, incoming: port::Incoming) {
+        let (keys,) = match incoming.params::<(port::Upstream<u64>,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let keys = match incoming.upstream(keys) {
+            Ok(stream) => stream,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let task = self.0.ask_all(incoming.call(), keys);
+        incoming.run(task, |incoming, result| incoming.reply(&result));
+    }
+
     fn serve_lease_method_destroy(&self, incoming: port::Incoming) {
         let (self_,) = match incoming.params::<(wire::Handle,)>() {
             Ok(params) => params,
@@ -6707,6 +7067,97 @@ impl ConformanceClient {
         self.client
             .call(99, &(), |reply| reply.value::<(u32, u32)>())
     }
+
+    /// How many numbers came, and their sum; the number of the code of how else their stream ended.
+    pub fn sum_of(&self, numbers: port::Upstream<u64>) -> port::Pending<(u64, u64), u32> {
+        self.client
+            .call(100, &(numbers,), |reply| reply.value::<(u64, u64)>())
+    }
+
+    /// The names of the items, one after the other.
+    pub fn names_of(&self, items: port::Upstream<Item>) -> port::Pending<String, port::NoError> {
+        self.client
+            .call(101, &(items,), |reply| reply.value::<String>())
+    }
+
+    /// The first `count` numbers; then the stream is closed.
+    pub fn first_numbers(
+        &self,
+        count: u32,
+        numbers: port::Upstream<u64>,
+    ) -> port::Pending<Vec<u64>, port::NoError> {
+        self.client
+            .call(102, &(count, numbers), |reply| reply.value::<Vec<u64>>())
+    }
+
+    /// The words one after the other, which are read first, and the sum of the numbers.
+    pub fn words_first(
+        &self,
+        numbers: port::Upstream<u64>,
+        words: port::Upstream<String>,
+    ) -> port::Pending<(String, u64), port::NoError> {
+        self.client.call(103, &(numbers, words), |reply| {
+            reply.value::<(String, u64)>()
+        })
+    }
+
+    /// Adds all, and says what it is then.
+    pub fn add_all(
+        &self,
+        counter: &CounterClient,
+        amounts: port::Upstream<u64>,
+    ) -> port::Pending<u64, port::NoError> {
+        self.client
+            .call(104, &(counter.own.handle(), amounts), |reply| {
+                reply.value::<u64>()
+            })
+    }
+
+    /// The text when it comes; the number of the code of why none does.
+    pub fn hear(&self, text: port::UpFuture<String>) -> port::Pending<String, u32> {
+        self.client
+            .call(105, &(text.as_stream(),), |reply| reply.value::<String>())
+    }
+
+    /// How many times there was nothing.
+    pub fn beats_of(&self, beats: port::Upstream<()>) -> port::Pending<u64, port::NoError> {
+        self.client
+            .call(106, &(beats,), |reply| reply.value::<u64>())
+    }
+
+    /// Ends when it comes; the number of the code of why it does not.
+    pub fn comes(&self, signal: port::UpFuture<()>) -> port::Pending<(), u32> {
+        self.client
+            .call(107, &(signal.as_stream(),), |reply| reply.value::<()>())
+    }
+
+    /// Nothing, so many times.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
+    pub fn beats(&self, count: u64) -> port::Pending<port::StreamReader<()>, port::NoError> {
+        self.client
+            .call(108, &(count,), |reply| reply.stream::<()>())
+    }
+
+    /// Nothing, later: after so many milliseconds; with 0, at once.
+    pub fn signal(
+        &self,
+        milliseconds: u32,
+    ) -> port::Pending<port::FutureReader<()>, port::NoError> {
+        self.client.call(109, &(milliseconds,), |reply| {
+            reply.stream::<()>().map(port::FutureReader::from)
+        })
+    }
+
+    /// What the host's oracle says of each key, which is looked up before the next one is read.
+    pub fn ask_all(
+        &self,
+        keys: port::Upstream<u64>,
+    ) -> port::Pending<Vec<Result<String, u32>>, port::NoError> {
+        self.client.call(110, &(keys,), |reply| {
+            reply.value::<Vec<Result<String, u32>>>()
+        })
+    }
 }
 
 /// A number that is kept.
@@ -6975,7 +7426,7 @@ impl LeaseClient {
     /// Ends the `lease`, and waits until it has ended. It ends by itself where its handle is closed, and nobody waits then.
     pub fn destroy(self) -> port::Pending<(), port::NoError> {
         self.client()
-            .call(100, &(self.own.into_handle(),), |reply| reply.value::<()>())
+            .call(111, &(self.own.into_handle(),), |reply| reply.value::<()>())
     }
 }
 

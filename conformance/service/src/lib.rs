@@ -4,8 +4,10 @@
 pub mod conformance;
 
 mod library;
+mod made;
 mod resources;
 mod service;
+mod upstreams;
 
 pub use resources::{EvenNumber, Factor, KeptNumber, Leases, TimedLease};
 pub use service::{Echo, Here};

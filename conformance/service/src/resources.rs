@@ -1,7 +1,7 @@
 //! The resources.
 
 use crate::conformance::{Counter, Even, Lease, Scale};
-use crate::service::pause;
+use crate::made::pause;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use thalweg::{Call, StreamReader, Task};

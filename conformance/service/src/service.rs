@@ -1,22 +1,18 @@
 //! The functions that belong to no resource.
 
 use crate::conformance::{
-    Color, Conformance, ConformanceInline, CounterClient, Days, Failure, Fixed, Item, Keywords,
-    MaybeCounter, Names, Nested, OracleHost, Pair, Point, Rights, Sample, Scalars, Shape, Spot,
-    Wide,
+    Color, Conformance, ConformanceInline, Counter, CounterClient, Days, Failure, Fixed, Item,
+    Keywords, MaybeCounter, Names, Nested, OracleHost, Pair, Point, Rights, Sample, Scalars, Shape,
+    Spot, Wide,
 };
-use crate::{EvenNumber, Factor, KeptNumber, Leases, TimedLease};
+use crate::made::{later, pause, sample, send_all, stream_of, wait_until, written};
+use crate::{EvenNumber, Factor, KeptNumber, Leases, TimedLease, upstreams};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
-use thalweg::port::{FutureReader, Held};
+use thalweg::port::{FutureReader, Held, UpFuture, Upstream};
 use thalweg::queue::clock;
-use thalweg::runtime::wait;
-use thalweg::wire::{Decode, Encode};
 use thalweg::{Call, CallError, Code, StreamReader, StreamWriter, Task};
-
-/// How often what waits looks whether it was cancelled. Only a service of tests may wait so.
-const LOOK: Duration = Duration::from_millis(1);
 
 /// By then a method that has nothing left to do but to return has been answered.
 const ANSWERED: Duration = Duration::from_millis(200);
@@ -51,71 +47,6 @@ impl Drop for Running {
     }
 }
 
-/// A stream of `records` that ends with them, or when nobody reads it.
-fn stream_of<T: Encode<As = T> + Decode>(
-    call: &Call,
-    records: impl Iterator<Item = T> + Send + 'static,
-) -> StreamReader<T> {
-    let (writer, reader) = call.stream();
-    call.spawn(move |_| {
-        for record in records {
-            if writer.send(&record).is_err() {
-                return;
-            }
-        }
-    });
-    reader
-}
-
-/// So long, or until the call is cancelled.
-pub(crate) fn pause(call: &Call, milliseconds: u32) {
-    let time = Duration::from_millis(milliseconds.into());
-    wait_until(call, clock::deadline(time));
-}
-
-/// Nobody can have closed it yet.
-fn send_all(writer: &StreamWriter<u64>, count: u64) {
-    let sent = (0..count).try_for_each(|number| writer.send(&number).map(drop));
-    sent.expect("a stream that nobody closed");
-}
-
-/// A stream into which `write` writes before anybody can read.
-fn written(call: &Call, write: impl FnOnce(&StreamWriter<u64>)) -> StreamReader<u64> {
-    let (writer, reader) = call.stream();
-    write(&writer);
-    reader
-}
-
-fn sample(number: u32) -> Sample {
-    let i = number as i32;
-    let even = number.is_multiple_of(2);
-    let corners = (0..i % 4).map(|corner| Point { x: i, y: corner });
-    Sample {
-        number,
-        at: Point { x: i, y: -i },
-        all: Scalars {
-            a_bool: even,
-            a_u64: u64::from(number) << 32,
-            a_u8: number as u8,
-            a_u16: number as u16,
-            a_s8: i as i8,
-            a_u32: number,
-            a_s16: -i as i16,
-            a_f64: f64::from(number) / 2.0,
-            a_char: char::from(b'a' + (number % 26) as u8),
-            a_s64: -i64::from(i),
-            a_f32: number as f32 / 4.0,
-            a_s32: -i,
-        },
-        weight: even.then_some(f64::from(number)),
-        color: [Color::Red, Color::Green, Color::Bool][number as usize % 3],
-        days: if even { Days::MONDAY } else { Days::WORKDAY },
-        pair: (number as u8, u64::from(number)),
-        name: even.then(|| format!("sample {number}")),
-        corners: corners.collect(),
-    }
-}
-
 fn failing(how: Option<Failure>) -> Result<u64, Failure> {
     how.map_or(Ok(7), Err)
 }
@@ -132,13 +63,6 @@ fn said<T, E>(ended: Result<T, CallError<E>>) -> Result<T, u32> {
 fn taken(call: &Call, held: Held<CounterClient>) -> u64 {
     let counter = held.take::<KeptNumber>(call);
     counter.map_or(0, |counter| counter.now())
-}
-
-/// Waits in an actor until `deadline`, in ns of the clock, or until the call is to stop.
-fn wait_until(call: &Call, deadline: u64) {
-    while call.check().is_ok() && clock::now() < deadline {
-        wait::park(Some(deadline.min(clock::deadline(LOOK))));
-    }
 }
 
 /// Functions that give back what they are given.
@@ -438,14 +362,7 @@ impl Conformance for Echo {
     }
 
     fn later(&mut self, call: &Call, milliseconds: u32, text: String) -> FutureReader<String> {
-        let (writer, reader) = call.future();
-        call.spawn(move |call| {
-            let until = Duration::from_millis(milliseconds.into());
-            wait_until(call, clock::deadline(until));
-            // Nobody may wait for it any more.
-            let _ = writer.set(&text);
-        });
-        reader
+        later(call, milliseconds, text)
     }
 
     fn never_comes(
@@ -554,5 +471,61 @@ impl Conformance for Echo {
             living.load(Ordering::Relaxed),
             ended.load(Ordering::Relaxed),
         )
+    }
+
+    fn sum_of(&mut self, _: &Call, numbers: Upstream<u64>) -> Task<Result<(u64, u64), u32>> {
+        Task::new(move |_| upstreams::sum(numbers))
+    }
+
+    fn names_of(&mut self, _: &Call, items: Upstream<Item>) -> String {
+        upstreams::names(items)
+    }
+
+    fn first_numbers(&mut self, _: &Call, count: u32, numbers: Upstream<u64>) -> Task<Vec<u64>> {
+        Task::new(move |_| upstreams::first(count, numbers))
+    }
+
+    fn words_first(
+        &mut self,
+        _: &Call,
+        numbers: Upstream<u64>,
+        words: Upstream<String>,
+    ) -> Task<(String, u64)> {
+        Task::new(move |_| upstreams::words_first(numbers, words))
+    }
+
+    fn add_all(&mut self, call: &Call, counter: Arc<KeptNumber>, amounts: Upstream<u64>) -> u64 {
+        for amount in amounts.map_while(Result::ok) {
+            counter.add(call, amount);
+        }
+        counter.now()
+    }
+
+    fn hear(&mut self, _: &Call, text: UpFuture<String>) -> Task<Result<String, u32>> {
+        Task::new(move |_| upstreams::come(text))
+    }
+
+    fn beats_of(&mut self, _: &Call, beats: Upstream<()>) -> Task<u64> {
+        Task::new(move |_| upstreams::beats(beats))
+    }
+
+    fn comes(&mut self, _: &Call, signal: UpFuture<()>) -> Task<Result<(), u32>> {
+        Task::new(move |_| upstreams::come(signal))
+    }
+
+    fn beats(&mut self, call: &Call, count: u64) -> StreamReader<()> {
+        stream_of(call, (0..count).map(|_| ()))
+    }
+
+    fn ask_all(&mut self, _: &Call, keys: Upstream<u64>) -> Task<Vec<Result<String, u32>>> {
+        Task::new(move |call| {
+            let oracle = OracleHost::of(call);
+            let keys = keys.map_while(Result::ok);
+            keys.map(|key| said(oracle.look_up(key).wait())).collect()
+        })
+    }
+
+    fn signal(&mut self, call: &Call, milliseconds: u32) -> FutureReader<()> {
+        later(call, milliseconds, ())
     }
 }

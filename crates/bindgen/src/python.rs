@@ -33,8 +33,8 @@ use source::{Doc, Source};
 /// Writes the package's files: the folder `thalweg_search` of `thalweg:search`.
 ///
 /// # Errors
-/// A construct that has no place in Python or in the table: a future, a stream or resource inside a value, a stream
-/// as a parameter or without elements.
+/// A construct that has no place in Python or in the table: a future or a stream inside a value, a borrowed resource
+/// there.
 pub fn emit(package: &Package) -> Result<Vec<Output>, Refused> {
     let plan = Plan::new(package)?;
     let folder = Path::new(&plan.folder);

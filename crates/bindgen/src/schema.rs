@@ -2,7 +2,7 @@
 //!
 //! A named type has its own name. What a function takes and gives is named after it, `search.count.params`, `.result`, `.error` and
 //! `.element` (of its stream or future); a resource's functions are `search.query.progress` and `search.query.@constructor`. What has
-//! a resource in it has no definition: a handle means nothing outside of its process.
+//! a resource in it has no definition, and no parameters with a stream have one: a handle means nothing outside of its process.
 
 use crate::model::{self, Field, Function, FunctionKind, Package, Type, TypeDefKind, TypeKind};
 
@@ -54,7 +54,9 @@ fn of_function<'a>(package: &'a Package, function: &'a Function, out: &mut Vec<D
             what,
         });
     };
-    if !function.params.iter().any(|field| holds(&field.ty)) {
+    let sent_up = |ty: &Type| matches!(ty.kind, TypeKind::Stream(_) | TypeKind::Future(_));
+    let params = &mut function.params.iter();
+    if !params.any(|field| holds(&field.ty) || sent_up(&field.ty)) {
         add("params", What::Params(&function.params));
     }
     let (part, value) = match function.ok.as_ref().map(|ty| (&ty.kind, ty)) {

@@ -34,7 +34,7 @@ from thalweg._native import (
     __version__,
 )
 from thalweg._native import Resource as Held
-from thalweg._results import Err, Ok, Some
+from thalweg._results import Err, NoValue, Ok, Some
 
 __all__ = [
     "ABI",
@@ -55,6 +55,7 @@ __all__ = [
     "GuestPanicked",
     "Held",
     "Interrupted",
+    "NoValue",
     "Ok",
     "Overloaded",
     "Resource",

@@ -51,6 +51,22 @@ class Asked:
     def fail(self, raised: BaseException, /) -> None:
         """Answers with what the function raised: its typed error, or that it broke."""
 
+@final
+class Writer:
+    """What a call sends to the service: a stream, or a future's value."""
+
+    def send(self, value: object, /) -> Awaitable[None] | None:
+        """Sends an element; what is to be awaited, if there is no room."""
+    def end(self) -> None:
+        """Says that nothing more comes, and closes it."""
+    def close(self) -> None:
+        """Without an end, the service has `Cancelled` behind what was sent."""
+    @property
+    def closed(self) -> bool:
+        """Was it closed, or has the service enough?"""
+    def fail(self, raised: BaseException, /) -> None:
+        """The values raised this: the call is cancelled and raises it."""
+
 class Resource:
     """An object on the service's side. Generated classes derive from it.
 
@@ -290,6 +306,7 @@ STRING: Final[Kind[str]]
 BYTES: Final[Kind[bytes]]
 BORROW: Final[Kind[Resource]]
 OWN: Final[Kind[Resource]]
+NOTHING: Final[Kind[None]]
 
 def array_of(element: Kind[_T], count: int, /) -> Kind[list[_T]]: ...
 def bytes_of(count: int, /) -> Kind[bytes]: ...
@@ -329,6 +346,8 @@ def variant(
 ) -> Kind[Any]: ...
 def enumeration(cls: type[_N], size: int, /) -> Kind[_N]: ...
 def flags(cls: type[_F], size: int, /) -> Kind[_F]: ...
+def stream_of(element: Kind[_T], hash: int, /) -> Kind[Any]: ...
+def future_of(element: Kind[_T], hash: int, /) -> Kind[Any]: ...
 
 @final
 class Field(Generic[_T_co]):

@@ -1,4 +1,4 @@
-"""Values that Python has no name for: a result inside a value, and an option of an option."""
+"""Values that Python has no name for: a result inside a value, an option of an option, no value."""
 
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -25,3 +25,8 @@ class Some(Generic[T_co]):
     """An option's payload where that can be `None` itself: `Some(None)` is not `None`."""
 
     value: T_co
+
+
+@dataclass(frozen=True, slots=True)
+class NoValue:
+    """For a parameter that is a `future`: there is no value, and none comes."""

@@ -8,7 +8,7 @@ from . import _layout
 from .types import Point
 from .views import ItemView, SampleView
 
-PACKAGE = layout.Package("thalweg:conformance", "0.1.0", 0x2A0E3B4089EF4DE5)
+PACKAGE = layout.Package("thalweg:conformance", "0.1.0", 0x8C76E4A1E430B88B)
 
 ECHO_BOOL = PACKAGE.method(
     "conformance.echo-bool",
@@ -822,6 +822,106 @@ LEASES: layout.Method[tuple[int, int], tuple[int, int]] = PACKAGE.method(
     (0x651BCCB0340F0EF8, 0x2700DD7D522CAFC9, 0, 0),
     (0, ()),
     layout.tuple_of(8, 4, (0, layout.U32), (4, layout.U32)),
+)
+
+SUM_OF: layout.Method[tuple[int, int], tuple[int, int]] = PACKAGE.method(
+    "conformance.sum-of",
+    (0x8ACB6C45C378D541, 0x09CA88268D982FD9, 0x4D2BDF193E8526D1, 0),
+    (4, (("numbers", 0, layout.stream_of(layout.U64, 0x4D35D3193E8D66F2)),)),
+    layout.tuple_of(16, 8, (0, layout.U64), (8, layout.U64)),
+    layout.U32,
+)
+
+NAMES_OF = PACKAGE.method(
+    "conformance.names-of",
+    (0xDDC4C126F3E0F510, 0x704BE0D8FAAFFC58, 0, 0),
+    (4, (("items", 0, layout.stream_of(_layout.ITEM, 0x1FD3A7E2BF56062D)),)),
+    layout.STRING,
+)
+
+FIRST_NUMBERS = PACKAGE.method(
+    "conformance.first-numbers",
+    (0x9A80034F802BC4B0, 0xAC6DCFA595542366, 0, 0),
+    (
+        8,
+        (
+            ("count", 0, layout.U32),
+            ("numbers", 4, layout.stream_of(layout.U64, 0x4D35D3193E8D66F2)),
+        ),
+    ),
+    layout.list_of(layout.U64),
+)
+
+WORDS_FIRST: layout.Method[tuple[str, int], tuple[str, int]] = PACKAGE.method(
+    "conformance.words-first",
+    (0x033B819E089F0D6D, 0x733949A332EE2E43, 0, 0),
+    (
+        8,
+        (
+            ("numbers", 0, layout.stream_of(layout.U64, 0x4D35D3193E8D66F2)),
+            ("words", 4, layout.stream_of(layout.STRING, 0x704BE0D8FAAFFC58)),
+        ),
+    ),
+    layout.tuple_of(16, 8, (0, layout.STRING), (8, layout.U64)),
+)
+
+ADD_ALL = PACKAGE.method(
+    "conformance.add-all",
+    (0xF4802F5DAB134FA9, 0x4D35D3193E8D66F2, 0, 0),
+    (
+        8,
+        (
+            ("counter", 0, layout.BORROW),
+            ("amounts", 4, layout.stream_of(layout.U64, 0x4D35D3193E8D66F2)),
+        ),
+    ),
+    layout.U64,
+)
+
+HEAR = PACKAGE.method(
+    "conformance.hear",
+    (0x04F86A1329A6AF65, 0x704BE0D8FAAFFC58, 0x4D2BDF193E8526D1, 0),
+    (4, (("text", 0, layout.future_of(layout.STRING, 0x704BE0D8FAAFFC58)),)),
+    layout.STRING,
+    layout.U32,
+)
+
+BEATS_OF = PACKAGE.method(
+    "conformance.beats-of",
+    (0x76170F7D081A63C8, 0x4D35D3193E8D66F2, 0, 0),
+    (4, (("beats", 0, layout.stream_of(layout.NOTHING, 0xAF64124C8602484E)),)),
+    layout.U64,
+)
+
+COMES = PACKAGE.method(
+    "conformance.comes",
+    (0x2D748BC05279196A, 0xAF64124C8602484E, 0x4D2BDF193E8526D1, 0),
+    (4, (("signal", 0, layout.future_of(layout.NOTHING, 0xAF64124C8602484E)),)),
+    None,
+    layout.U32,
+)
+
+BEATS = PACKAGE.stream_method(
+    "conformance.beats",
+    (0x3BC93270EA6E6686, 0xDC2F54E76A3AEA36, 0, 0xAF64124C8602484E),
+    (8, (("count", 0, layout.U64),)),
+    layout.NOTHING,
+    None,
+)
+
+SIGNAL = PACKAGE.stream_method(
+    "conformance.signal",
+    (0x3AC0F3E4996F8D7A, 0xF850E888E7C550D7, 0, 0xAF64124C8602484E),
+    (4, (("milliseconds", 0, layout.U32),)),
+    layout.NOTHING,
+    None,
+)
+
+ASK_ALL = PACKAGE.method(
+    "conformance.ask-all",
+    (0x8555419AC16F9F45, 0xE6C60242A38CCB25, 0, 0),
+    (4, (("keys", 0, layout.stream_of(layout.U64, 0x4D35D3193E8D66F2)),)),
+    layout.list_of(layout.result(layout.STRING, layout.U32, 12, 4, 4)),
 )
 
 LEASE_DESTROY = PACKAGE.method(

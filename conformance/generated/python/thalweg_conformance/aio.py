@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterable, Awaitable, Iterable, Sequence
 from os import PathLike
 from typing import Protocol, Self
 
@@ -902,3 +902,153 @@ class AsyncConformance(thalweg.AsyncClient):
     async def leases(self, *, timeout: float | None = None) -> tuple[int, int]:
         """How many leases are there or end; how many have ended well."""
         return await _methods.LEASES.start(self, timeout)
+
+    async def sum_of(
+        self,
+        numbers: AsyncIterable[int] | Iterable[int],
+        *,
+        timeout: float | None = None,
+    ) -> tuple[int, int]:
+        """How many numbers came, and their sum; the number of the code of how else their stream ended.
+
+        `numbers` is iterated and sent while the call is waited for, until the service has enough.
+        What iterating it raises cancels the call, which raises it.
+
+        Raises `thalweg.ServiceError`.
+        """
+        return await _methods.SUM_OF.start(self, timeout, numbers)
+
+    async def names_of(
+        self,
+        items: AsyncIterable[Item] | Iterable[Item],
+        *,
+        timeout: float | None = None,
+    ) -> str:
+        """The names of the items, one after the other.
+
+        `items` is iterated and sent while the call is waited for, until the service has enough.
+        What iterating it raises cancels the call, which raises it.
+        """
+        return await _methods.NAMES_OF.start(self, timeout, items)
+
+    async def first_numbers(
+        self,
+        count: int,
+        numbers: AsyncIterable[int] | Iterable[int],
+        *,
+        timeout: float | None = None,
+    ) -> list[int]:
+        """The first `count` numbers; then the stream is closed.
+
+        `numbers` is iterated and sent while the call is waited for, until the service has enough.
+        What iterating it raises cancels the call, which raises it.
+        """
+        return await _methods.FIRST_NUMBERS.start(self, timeout, count, numbers)
+
+    async def words_first(
+        self,
+        numbers: AsyncIterable[int] | Iterable[int],
+        words: AsyncIterable[str] | Iterable[str],
+        *,
+        timeout: float | None = None,
+    ) -> tuple[str, int]:
+        """The words one after the other, which are read first, and the sum of the numbers.
+
+        `numbers` is iterated and sent while the call is waited for, until the service has enough.
+        What iterating it raises cancels the call, which raises it.
+
+        `words` is iterated and sent while the call is waited for, until the service has enough.
+        What iterating it raises cancels the call, which raises it.
+        """
+        return await _methods.WORDS_FIRST.start(self, timeout, numbers, words)
+
+    async def add_all(
+        self,
+        counter: AsyncCounter,
+        amounts: AsyncIterable[int] | Iterable[int],
+        *,
+        timeout: float | None = None,
+    ) -> int:
+        """Adds all, and says what it is then.
+
+        `amounts` is iterated and sent while the call is waited for, until the service has enough.
+        What iterating it raises cancels the call, which raises it.
+        """
+        return await _methods.ADD_ALL.start(self, timeout, counter, amounts)
+
+    async def hear(
+        self,
+        text: Awaitable[thalweg.NoValue | str] | thalweg.NoValue | str,
+        *,
+        timeout: float | None = None,
+    ) -> str:
+        """The text when it comes; the number of the code of why none does.
+
+        `text` is a value, what can be awaited for it, or `thalweg.NoValue()` where there is none.
+
+        Raises `thalweg.ServiceError`.
+        """
+        return await _methods.HEAR.start(self, timeout, text)
+
+    async def beats_of(
+        self,
+        beats: AsyncIterable[None] | Iterable[None],
+        *,
+        timeout: float | None = None,
+    ) -> int:
+        """How many times there was nothing.
+
+        `beats` is iterated and sent while the call is waited for, until the service has enough.
+        What iterating it raises cancels the call, which raises it.
+        """
+        return await _methods.BEATS_OF.start(self, timeout, beats)
+
+    async def comes(
+        self,
+        signal: Awaitable[thalweg.NoValue | None] | thalweg.NoValue | None,
+        *,
+        timeout: float | None = None,
+    ) -> None:
+        """Ends when it comes; the number of the code of why it does not.
+
+        `signal` is a value, what can be awaited for it, or `thalweg.NoValue()` where there is none.
+
+        Raises `thalweg.ServiceError`.
+        """
+        return await _methods.COMES.start(self, timeout, signal)
+
+    async def beats(
+        self,
+        count: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.AsyncStream[None, None]:
+        """Nothing, so many times.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
+        return await _methods.BEATS.start(self, timeout, count)
+
+    async def signal(
+        self,
+        milliseconds: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.AsyncFuture[None]:
+        """Nothing, later: after so many milliseconds; with 0, at once."""
+        return thalweg.AsyncFuture(
+            await _methods.SIGNAL.start(self, timeout, milliseconds),
+        )
+
+    async def ask_all(
+        self,
+        keys: AsyncIterable[int] | Iterable[int],
+        *,
+        timeout: float | None = None,
+    ) -> list[thalweg.Ok[str] | thalweg.Err[int]]:
+        """What the host's oracle says of each key, which is looked up before the next one is read.
+
+        `keys` is iterated and sent while the call is waited for, until the service has enough.
+        What iterating it raises cancels the call, which raises it.
+        """
+        return await _methods.ASK_ALL.start(self, timeout, keys)

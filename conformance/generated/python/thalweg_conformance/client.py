@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from os import PathLike
 from typing import Protocol, Self
 
@@ -823,3 +823,136 @@ class Conformance(thalweg.Client):
     def leases(self, *, timeout: float | None = None) -> tuple[int, int]:
         """How many leases are there or end; how many have ended well."""
         return _methods.LEASES.call(self, timeout)
+
+    def sum_of(
+        self,
+        numbers: Iterable[int],
+        *,
+        timeout: float | None = None,
+    ) -> tuple[int, int]:
+        """How many numbers came, and their sum; the number of the code of how else their stream ended.
+
+        `numbers` is iterated and sent while the call is waited for, until the service has enough.
+        What iterating it raises cancels the call, which raises it.
+
+        Raises `thalweg.ServiceError`.
+        """
+        return _methods.SUM_OF.call(self, timeout, numbers)
+
+    def names_of(self, items: Iterable[Item], *, timeout: float | None = None) -> str:
+        """The names of the items, one after the other.
+
+        `items` is iterated and sent while the call is waited for, until the service has enough.
+        What iterating it raises cancels the call, which raises it.
+        """
+        return _methods.NAMES_OF.call(self, timeout, items)
+
+    def first_numbers(
+        self,
+        count: int,
+        numbers: Iterable[int],
+        *,
+        timeout: float | None = None,
+    ) -> list[int]:
+        """The first `count` numbers; then the stream is closed.
+
+        `numbers` is iterated and sent while the call is waited for, until the service has enough.
+        What iterating it raises cancels the call, which raises it.
+        """
+        return _methods.FIRST_NUMBERS.call(self, timeout, count, numbers)
+
+    def words_first(
+        self,
+        numbers: Iterable[int],
+        words: Iterable[str],
+        *,
+        timeout: float | None = None,
+    ) -> tuple[str, int]:
+        """The words one after the other, which are read first, and the sum of the numbers.
+
+        `numbers` is iterated and sent while the call is waited for, until the service has enough.
+        What iterating it raises cancels the call, which raises it.
+
+        `words` is iterated and sent while the call is waited for, until the service has enough.
+        What iterating it raises cancels the call, which raises it.
+        """
+        return _methods.WORDS_FIRST.call(self, timeout, numbers, words)
+
+    def add_all(
+        self,
+        counter: Counter,
+        amounts: Iterable[int],
+        *,
+        timeout: float | None = None,
+    ) -> int:
+        """Adds all, and says what it is then.
+
+        `amounts` is iterated and sent while the call is waited for, until the service has enough.
+        What iterating it raises cancels the call, which raises it.
+        """
+        return _methods.ADD_ALL.call(self, timeout, counter, amounts)
+
+    def hear(self, text: thalweg.NoValue | str, *, timeout: float | None = None) -> str:
+        """The text when it comes; the number of the code of why none does.
+
+        `text` is a value, or `thalweg.NoValue()` where there is none.
+
+        Raises `thalweg.ServiceError`.
+        """
+        return _methods.HEAR.call(self, timeout, text)
+
+    def beats_of(self, beats: Iterable[None], *, timeout: float | None = None) -> int:
+        """How many times there was nothing.
+
+        `beats` is iterated and sent while the call is waited for, until the service has enough.
+        What iterating it raises cancels the call, which raises it.
+        """
+        return _methods.BEATS_OF.call(self, timeout, beats)
+
+    def comes(
+        self,
+        signal: thalweg.NoValue | None,
+        *,
+        timeout: float | None = None,
+    ) -> None:
+        """Ends when it comes; the number of the code of why it does not.
+
+        `signal` is a value, or `thalweg.NoValue()` where there is none.
+
+        Raises `thalweg.ServiceError`.
+        """
+        return _methods.COMES.call(self, timeout, signal)
+
+    def beats(
+        self,
+        count: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.Stream[None, None]:
+        """Nothing, so many times.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
+        return _methods.BEATS.call(self, timeout, count)
+
+    def signal(
+        self,
+        milliseconds: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.Future[None]:
+        """Nothing, later: after so many milliseconds; with 0, at once."""
+        return thalweg.Future(_methods.SIGNAL.call(self, timeout, milliseconds))
+
+    def ask_all(
+        self,
+        keys: Iterable[int],
+        *,
+        timeout: float | None = None,
+    ) -> list[thalweg.Ok[str] | thalweg.Err[int]]:
+        """What the host's oracle says of each key, which is looked up before the next one is read.
+
+        `keys` is iterated and sent while the call is waited for, until the service has enough.
+        What iterating it raises cancels the call, which raises it.
+        """
+        return _methods.ASK_ALL.call(self, timeout, keys)

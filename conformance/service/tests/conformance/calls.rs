@@ -23,7 +23,7 @@ macro_rules! echoes {
     };
 }
 
-fn compare<T: Json + Encode>(step: &'static Value, method: usize, came: T) -> Verdict {
+pub(crate) fn compare<T: Json + Encode>(step: &'static Value, method: usize, came: T) -> Verdict {
     expect(
         "ok",
         came.show(),
@@ -38,7 +38,7 @@ fn keep<R>(kept: &mut HashMap<String, R>, name: &str, made: R) -> Verdict {
 }
 
 /// The name of the resource that is parameter `i`.
-fn resource(step: &'static Value, i: usize) -> &'static str {
+pub(crate) fn resource(step: &'static Value, i: usize) -> &'static str {
     step["params"][i]["resource"]
         .as_str()
         .expect("a resource's name")
@@ -382,7 +382,7 @@ impl Runner {
             "panic-here" => ended(step, method, c.panic_here(&text()), move |_, came| {
                 compare(step, method, came)
             }),
-            other => Err(format!("the runner does not know {other}")),
+            other => self.call_with_streams(&c, step, method, other),
         }
     }
 }

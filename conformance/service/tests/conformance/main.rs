@@ -4,6 +4,7 @@ mod calls;
 mod endings;
 mod oracle;
 mod streams;
+mod upstreams;
 mod values;
 
 use endings::{Called, Verdict};

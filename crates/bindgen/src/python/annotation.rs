@@ -75,8 +75,28 @@ pub(super) fn of(plan: &Plan<'_>, ty: &Type, place: Place) -> String {
 pub(super) fn parameter(plan: &Plan<'_>, ty: &Type, face: Face) -> String {
     match &ty.kind {
         TypeKind::Own(id) | TypeKind::Borrow(id) => resource(plan, id.0, face).to_owned(),
+        TypeKind::Stream(element) => {
+            let element = carried(plan, element.as_deref(), Place::Parameter);
+            match face {
+                Face::Sync => format!("Iterable[{element}]"),
+                Face::Async => format!("AsyncIterable[{element}] | Iterable[{element}]"),
+            }
+        }
+        TypeKind::Future(value) => {
+            let value = carried(plan, value.as_deref(), Place::Parameter);
+            let given = format!("thalweg.NoValue | {value}");
+            match face {
+                Face::Sync => given,
+                Face::Async => format!("Awaitable[{given}] | {given}"),
+            }
+        }
         _ => of(plan, ty, Place::Parameter),
     }
+}
+
+/// What a stream or a future carries; without an element, nothing each time.
+fn carried(plan: &Plan<'_>, element: Option<&Type>, place: Place) -> String {
+    element.map_or("None".into(), |element| of(plan, element, place))
 }
 
 /// The annotation of what a call gives.
@@ -84,23 +104,25 @@ pub(super) fn result(plan: &Plan<'_>, ok: Option<&Type>, face: Face) -> String {
     match ok.map(|ok| (&ok.kind, ok)) {
         None => "None".into(),
         Some((TypeKind::Own(id), _)) => resource(plan, id.0, face).to_owned(),
-        Some((TypeKind::Stream(Some(element)), _)) => {
+        Some((TypeKind::Stream(element), _)) => {
             let stream = if face == Face::Sync {
                 "Stream"
             } else {
                 "AsyncStream"
             };
-            let object = of(plan, element, Place::Value);
-            let view = view(plan, element).unwrap_or_else(|| object.clone());
+            let object = carried(plan, element.as_deref(), Place::Value);
+            let view = element.as_ref().and_then(|element| view(plan, element));
+            let view = view.unwrap_or_else(|| object.clone());
             format!("thalweg.{stream}[{object}, {view}]")
         }
-        Some((TypeKind::Future(Some(value)), _)) => {
+        Some((TypeKind::Future(value), _)) => {
             let future = if face == Face::Sync {
                 "Future"
             } else {
                 "AsyncFuture"
             };
-            format!("thalweg.{future}[{}]", of(plan, value, Place::Value))
+            let value = carried(plan, value.as_deref(), Place::Value);
+            format!("thalweg.{future}[{value}]")
         }
         Some((_, ok)) => of(plan, ok, Place::Value),
     }

@@ -40,9 +40,13 @@ pub(super) fn emit(plan: &Plan<'_>, face: Face) -> Source {
     if mentions(&body, "builtins") {
         out.line(0, "import builtins");
     }
-    if mentions(&body, "Sequence") {
-        out.line(0, "from collections.abc import Sequence");
-    }
+    let abc = ["AsyncIterable", "Awaitable", "Iterable", "Sequence"];
+    let abc: Vec<String> = abc
+        .into_iter()
+        .filter(|name| mentions(&body, name))
+        .map(String::from)
+        .collect();
+    out.import("collections.abc", &abc);
     out.line(0, "from os import PathLike");
     let protocol = if plan.host.is_some() {
         "Protocol, "
@@ -265,6 +269,23 @@ pub(super) fn docs(plan: &Plan<'_>, function: &Function, face: Face) -> String {
             }
             _ => format!("Calls `{}`.", function.full_name),
         };
+    }
+    for param in &function.params {
+        let name = names::parameter(&param.name);
+        match param.ty.kind {
+            TypeKind::Stream(_) => docs.push_str(&format!(
+                "\n\n`{name}` is iterated and sent while the call is waited for, until the service has enough.\n\
+                 What iterating it raises cancels the call, which raises it."
+            )),
+            TypeKind::Future(_) => docs.push_str(&format!(
+                "\n\n`{name}` is a value{}, or `thalweg.NoValue()` where there is none.",
+                match face {
+                    Face::Sync => "",
+                    Face::Async => ", what can be awaited for it",
+                }
+            )),
+            _ => {}
+        }
     }
     let raised = match &function.error {
         None => return docs,

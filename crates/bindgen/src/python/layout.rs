@@ -1,9 +1,11 @@
 //! `_layout.py`: how each type lies in messages.
 
 use super::annotation;
+use super::methods::hex;
 use super::names;
 use super::plan::Plan;
 use super::source::{Doc, Source};
+use crate::hash::{Texts, of_text};
 use crate::model::{Type, TypeDef, TypeDefKind, TypeKind};
 
 pub(super) fn emit(plan: &Plan<'_>) -> Source {
@@ -207,7 +209,31 @@ pub(super) fn named(plan: &Plan<'_>, ty: &Type, spelling: Spelling) -> Doc {
         TypeKind::Named(id) => Doc::from(spelling.of_type(&plan.type_of(*id).1.constant)),
         TypeKind::Own(_) => scalar("OWN"),
         TypeKind::Borrow(_) => scalar("BORROW"),
-        // The plan has refused them.
-        TypeKind::Stream(_) | TypeKind::Future(_) => Doc::from("None"),
+        TypeKind::Stream(element) | TypeKind::Future(element) => {
+            let texts = Texts {
+                types: &plan.package.types,
+                resources: &plan.package.resources,
+            };
+            let text = element
+                .as_ref()
+                .map_or("_".to_owned(), |ty| texts.of_type(ty));
+            let head = match ty.kind {
+                TypeKind::Stream(_) => "stream_of",
+                _ => "future_of",
+            };
+            let items = vec![
+                carried(plan, element.as_deref(), spelling),
+                hex(of_text(&text)).into(),
+            ];
+            Doc::call(&spelling.of_kind(head), items)
+        }
     }
+}
+
+/// The kind of what a stream or a future carries.
+pub(super) fn carried(plan: &Plan<'_>, element: Option<&Type>, spelling: Spelling) -> Doc {
+    element.map_or_else(
+        || spelling.of_kind("NOTHING").into(),
+        |element| named(plan, element, spelling),
+    )
 }

@@ -89,10 +89,12 @@ fn method(plan: &Plan<'_>, function: &Function) -> (Option<Doc>, Doc) {
     let mut annotation = None;
     let head = match function.ok.as_ref().map(|ok| (ok, &ok.kind)) {
         Some((_, TypeKind::Own(_))) => "PACKAGE.resource_method",
-        Some((ok, TypeKind::Stream(Some(element)))) => {
-            items.push(layout::named(plan, element, Spelling::Elsewhere));
-            items.push(annotation::view(plan, element).map_or("None".into(), Doc::from));
-            if has_tuple(plan, element) {
+        Some((ok, TypeKind::Stream(element))) => {
+            let element = element.as_deref();
+            items.push(layout::carried(plan, element, Spelling::Elsewhere));
+            let view = element.and_then(|element| annotation::view(plan, element));
+            items.push(view.map_or("None".into(), Doc::from));
+            if element.is_some_and(|element| has_tuple(plan, element)) {
                 let faces = [Face::Sync, Face::Async]
                     .map(|face| annotation::result(plan, Some(ok), face).into());
                 annotation = Some(Doc::Group {
@@ -103,10 +105,11 @@ fn method(plan: &Plan<'_>, function: &Function) -> (Option<Doc>, Doc) {
             }
             "PACKAGE.stream_method"
         }
-        Some((_, TypeKind::Future(Some(value)))) => {
-            items.push(layout::named(plan, value, Spelling::Elsewhere));
+        Some((_, TypeKind::Future(value))) => {
+            let value = value.as_deref();
+            items.push(layout::carried(plan, value, Spelling::Elsewhere));
             items.push("None".into());
-            if has_tuple(plan, value) {
+            if let Some(value) = value.filter(|value| has_tuple(plan, value)) {
                 let value = annotation::of(plan, value, Place::Value);
                 let faces = ["Stream", "AsyncStream"]
                     .map(|face| format!("thalweg.{face}[{value}, {value}]").into());

@@ -235,16 +235,10 @@ fn check_function(function: &Function) -> Result<(), Refused> {
     for param in &function.params {
         match &param.ty.kind {
             TypeKind::Own(_) | TypeKind::Borrow(_) => {}
-            TypeKind::Stream(_) | TypeKind::Future(_) => {
-                let construct = format!(
-                    "parameter `{}` of `{}`, a stream",
-                    param.name, function.name
-                );
-                return Err(refused(
-                    at,
-                    &construct,
-                    "a host has nothing to write a stream with: return one",
-                ));
+            TypeKind::Stream(element) | TypeKind::Future(element) => {
+                if let Some(element) = element {
+                    check_value(element, at)?;
+                }
             }
             _ => check_value(&param.ty, at)?,
         }
@@ -254,19 +248,7 @@ fn check_function(function: &Function) -> Result<(), Refused> {
         Some(TypeKind::Stream(Some(element)) | TypeKind::Future(Some(element))) => {
             check_value(element, at)?;
         }
-        Some(TypeKind::Future(None)) => {
-            let construct = format!("result of `{}`, a future without a value", function.name);
-            let reason = "without a value it has no form in Python yet: give it a type";
-            return Err(refused(at, &construct, reason));
-        }
-        Some(TypeKind::Stream(None)) => {
-            let construct = format!("result of `{}`, a stream without elements", function.name);
-            return Err(refused(
-                at,
-                &construct,
-                "there is nothing to iterate over: give it an element type",
-            ));
-        }
+        Some(TypeKind::Future(None) | TypeKind::Stream(None)) => {}
         _ => {
             if let Some(ok) = &function.ok {
                 check_value(ok, at)?;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::emit;
 use crate::Refused;
+use crate::hash::of_text;
 use crate::model::{
     Bounds, Case, Field, Function, FunctionKind, FunctionOptions, Hashes, Label, Package, Position,
     Type, TypeDef, TypeDefKind, TypeId, TypeKind,
@@ -92,31 +93,52 @@ fn refusal(types: Vec<TypeDef>, functions: Vec<Function>) -> Refused {
 }
 
 #[test]
-fn a_future_without_a_value_is_refused_with_its_place() {
-    let future = ty(TypeKind::Future(None), 4, 4);
-    let refused = refusal(vec![], vec![function("f", vec![], Some(future))]);
-    assert_eq!(refused.position, position());
-    assert!(refused.construct.contains("future"), "{refused}");
-}
-
-#[test]
-fn a_stream_is_refused_where_a_host_has_none() {
-    let stream = |element| ty(TypeKind::Stream(element), 4, 4);
-    let some = Some(Box::new(string()));
-    let as_parameter = vec![field("in", stream(some.clone()))];
-    let refused = refusal(vec![], vec![function("f", as_parameter, None)]);
-    assert!(
-        refused.construct.contains("parameter `in` of `f`"),
-        "{refused}"
-    );
-    let refused = refusal(vec![], vec![function("f", vec![], Some(stream(None)))]);
-    assert!(refused.construct.contains("without elements"), "{refused}");
-    let list = ty(TypeKind::List(Box::new(stream(some))), 8, 4);
+fn a_stream_is_refused_inside_of_a_value() {
+    let stream = ty(TypeKind::Stream(Some(Box::new(string()))), 4, 4);
+    let list = ty(TypeKind::List(Box::new(stream)), 8, 4);
     let refused = refusal(vec![], vec![function("f", vec![], Some(list))]);
+    assert_eq!(refused.position, position());
     assert!(
         refused.construct.contains("stream inside a value"),
         "{refused}"
     );
+}
+
+#[test]
+fn streams_and_futures_are_parameters_with_their_elements_layouts() {
+    let carrying = |kind: fn(Option<Box<Type>>) -> TypeKind, element: Option<Type>| {
+        ty(kind(element.map(Box::new)), 4, 4)
+    };
+    let params = vec![
+        field("words", carrying(TypeKind::Stream, Some(string()))),
+        field("beats", carrying(TypeKind::Stream, None)),
+        field("last", carrying(TypeKind::Future, Some(string()))),
+    ];
+    let beats = carrying(TypeKind::Stream, None);
+    let package = package(vec![], vec![function("f", params, Some(beats))]);
+    let methods = file(&package, "_methods.py");
+    let (text, nothing) = (of_text("string"), of_text("_"));
+    for expected in [
+        format!("layout.stream_of(layout.STRING, 0x{text:016X})"),
+        format!("layout.stream_of(layout.NOTHING, 0x{nothing:016X})"),
+        format!("layout.future_of(layout.STRING, 0x{text:016X})"),
+        "    layout.NOTHING,\n    None,\n)".to_owned(),
+    ] {
+        assert!(methods.contains(&expected), "{expected} in {methods}");
+    }
+    let sync = file(&package, "client.py");
+    assert!(
+        sync.contains("from collections.abc import Iterable\n"),
+        "{sync}"
+    );
+    assert!(sync.contains("words: Iterable[str],"), "{sync}");
+    assert!(sync.contains("last: thalweg.NoValue | str,"), "{sync}");
+    assert!(sync.contains("-> thalweg.Stream[None, None]:"), "{sync}");
+    let aio = file(&package, "aio.py");
+    let many = "beats: AsyncIterable[None] | Iterable[None],";
+    assert!(aio.contains(many), "{aio}");
+    let last = "last: Awaitable[thalweg.NoValue | str] | thalweg.NoValue | str,";
+    assert!(aio.contains(last), "{aio}");
 }
 
 #[test]

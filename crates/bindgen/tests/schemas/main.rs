@@ -33,11 +33,16 @@ fn definition_of(step: &Value) -> Option<String> {
 
 /// `{"repeat": X, "count": N}` written out, where a value of this kind stands.
 fn expand(kind: &TypeKind, value: &Value) -> Value {
+    if let (TypeKind::Tuple(kinds), Some(parts)) = (kind, value.as_array()) {
+        let parts = kinds.iter().zip(parts);
+        return parts.map(|(ty, part)| expand(&ty.kind, part)).collect();
+    }
     let Some(count) = value.get("repeat").and(value["count"].as_u64()) else {
         return value.clone();
     };
     let one = &value["repeat"];
     match kind {
+        TypeKind::Stream(_) => Value::Array(vec![one.clone(); count as usize]),
         TypeKind::List(item) if item.kind != TypeKind::U8 => {
             Value::Array(vec![one.clone(); count as usize])
         }
@@ -123,7 +128,7 @@ fn every_value_of_the_scenarios_is_valid_under_the_json_schema() {
     let schema = json::Schema::of(&package);
     let mut checked = 0;
     for (name, value) in values(&package) {
-        // What has a resource in it has no definition.
+        // What has a resource in it has no definition, nor have parameters with a stream.
         let Some(result) = schema.check(&name, &value) else {
             assert!(
                 !name.contains(".echo-"),

@@ -1,0 +1,99 @@
+//! What the functions give: streams, futures and samples.
+
+use crate::conformance::{Color, Days, Point, Sample, Scalars};
+use std::time::Duration;
+use thalweg::port::FutureReader;
+use thalweg::queue::clock;
+use thalweg::runtime::wait;
+use thalweg::wire::{Decode, Encode};
+use thalweg::{Call, StreamReader, StreamWriter};
+
+/// How often what waits looks whether it was cancelled. Only a service of tests may wait so.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// A stream of `records` that ends with them, or when nobody reads it.
+pub(crate) fn stream_of<T: Encode<As = T> + Decode>(
+    call: &Call,
+    records: impl Iterator<Item = T> + Send + 'static,
+) -> StreamReader<T> {
+    let (writer, reader) = call.stream();
+    call.spawn(move |_| {
+        for record in records {
+            if writer.send(&record).is_err() {
+                return;
+            }
+        }
+    });
+    reader
+}
+
+/// A future whose value comes after so many milliseconds.
+pub(crate) fn later<T>(call: &Call, milliseconds: u32, value: T) -> FutureReader<T>
+where
+    T: Encode<As = T> + Decode + Send + 'static,
+{
+    let (writer, reader) = call.future();
+    call.spawn(move |call| {
+        pause(call, milliseconds);
+        // Nobody may wait for it any more.
+        let _ = writer.set(&value);
+    });
+    reader
+}
+
+/// So long, or until the call is cancelled.
+pub(crate) fn pause(call: &Call, milliseconds: u32) {
+    let time = Duration::from_millis(milliseconds.into());
+    wait_until(call, clock::deadline(time));
+}
+
+/// Nobody can have closed it yet.
+pub(crate) fn send_all(writer: &StreamWriter<u64>, count: u64) {
+    let sent = (0..count).try_for_each(|number| writer.send(&number).map(drop));
+    sent.expect("a stream that nobody closed");
+}
+
+/// A stream into which `write` writes before anybody can read.
+pub(crate) fn written(call: &Call, write: impl FnOnce(&StreamWriter<u64>)) -> StreamReader<u64> {
+    let (writer, reader) = call.stream();
+    write(&writer);
+    reader
+}
+
+/// Sample number `number`, as the WIT says.
+pub(crate) fn sample(number: u32) -> Sample {
+    let i = number as i32;
+    let even = number.is_multiple_of(2);
+    let corners = (0..i % 4).map(|corner| Point { x: i, y: corner });
+    Sample {
+        number,
+        at: Point { x: i, y: -i },
+        all: Scalars {
+            a_bool: even,
+            a_u64: u64::from(number) << 32,
+            a_u8: number as u8,
+            a_u16: number as u16,
+            a_s8: i as i8,
+            a_u32: number,
+            a_s16: -i as i16,
+            a_f64: f64::from(number) / 2.0,
+            a_char: char::from(b'a' + (number % 26) as u8),
+            a_s64: -i64::from(i),
+            a_f32: number as f32 / 4.0,
+            a_s32: -i,
+        },
+        weight: even.then_some(f64::from(number)),
+        color: [Color::Red, Color::Green, Color::Bool][number as usize % 3],
+        days: if even { Days::MONDAY } else { Days::WORKDAY },
+        pair: (number as u8, u64::from(number)),
+        name: even.then(|| format!("sample {number}")),
+        corners: corners.collect(),
+    }
+}
+
+/// Waits in an actor until `deadline`, in ns of the clock, or until the call is to stop.
+pub(crate) fn wait_until(call: &Call, deadline: u64) {
+    while call.check().is_ok() && clock::now() < deadline {
+        wait::park(Some(deadline.min(clock::deadline(LOOK))));
+    }
+}
