@@ -7,7 +7,7 @@ mod client;
 mod codec;
 pub(crate) mod format;
 mod host;
-mod inline;
+pub(crate) mod inline;
 pub(crate) mod names;
 mod params;
 mod server;

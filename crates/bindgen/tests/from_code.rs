@@ -1,8 +1,10 @@
 //! Code first: what Rust becomes in WIT, and what is refused.
+//!
+//! `BLESS=1 cargo test -p thalweg-bindgen --test from_code` writes the files below `generated` anew.
 
 use std::fs;
 use std::path::Path;
-use thalweg_bindgen::{FromCode, Refused, code_of, from_code, parse};
+use thalweg_bindgen::{FromCode, LANGUAGES, Refused, code_of, from_code, parse};
 
 fn read(code: &str) -> Result<FromCode, Refused> {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -87,6 +89,46 @@ fn the_policy_file_has_what_the_marks_say() {
     );
 }
 
+/// What is read from code is what is read from the WIT that a person wrote, and `examples/hello` builds and calls what is made of it.
+#[test]
+fn flags_futures_streams_and_inline_functions_are_those_of_wit() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let hand = [
+        ("more.wit", include_str!("from_code/more.wit")),
+        (
+            "more.thalweg.toml",
+            include_str!("from_code/more.thalweg.toml"),
+        ),
+    ];
+    for (name, text) in hand {
+        fs::write(folder.path().join(name), text).expect("a file can be written");
+    }
+    let by_wit = parse(&folder.path().join("more.wit")).unwrap();
+    let by_code = read(include_str!("from_code/more.rs")).unwrap();
+    let rest = |text: &str| text.split_once('\n').unwrap().1.to_owned();
+    assert_eq!(rest(&by_code.sources[0].contents), rest(hand[0].1));
+    assert_eq!(by_code.sources[1].contents, hand[1].1);
+    assert_eq!(by_code.package.layout, by_wit.layout);
+    for (code, wit) in by_code.package.functions.iter().zip(&by_wit.functions) {
+        assert_eq!(
+            (&code.full_name, code.hashes, code.options, code.is_async),
+            (&wit.full_name, wit.hashes, wit.options, wit.is_async)
+        );
+    }
+
+    let rust = LANGUAGES.iter().find(|language| language.name == "rust");
+    let emitted = (rust.unwrap().emit)(&by_code.package).unwrap();
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/from_code/generated");
+    for output in emitted.into_iter().chain([by_code.glue]) {
+        let path = kept.join(&output.path);
+        if std::env::var_os("BLESS").is_some() {
+            fs::write(&path, &output.contents).expect("a file can be written");
+        }
+        let kept = fs::read_to_string(&path).unwrap_or_default();
+        assert!(kept == output.contents, "{} differs", path.display());
+    }
+}
+
 #[test]
 fn a_wit_file_knows_its_code_and_one_by_hand_is_not_written_over() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -165,13 +207,17 @@ fn types_without_a_form_are_refused_with_what_to_write() {
         ),
         (
             "StreamReader<u8>",
-            "a stream may only be the whole result of a function, or its ok side",
+            "a stream is an `impl Iterator<Item = T>`: a whole parameter, the whole result of a function, or its ok side",
+        ),
+        (
+            "UpFuture<u8>",
+            "a future is an `impl Future<Output = T>`: a whole parameter, the whole result of a function, or its ok side",
         ),
         ("<u8 as Tr>::T", "WIT has no such type"),
         ("Box<dyn Fn()>", INSIDE),
         (
             "dyn Fn()",
-            "a trait is no value: write the type; an iterator may only be the whole result of a function, or its ok side",
+            "a trait is no value: write the type; an iterator or a future may only be a whole parameter, the whole result of a function, or its ok side",
         ),
     ] {
         assert_eq!(field(ty), format!("src/api.rs:2:23: type `{ty}`: {reason}"));
@@ -217,6 +263,18 @@ fn shapes_without_a_form_are_refused_with_what_to_write() {
         (
             "#[thalweg::value] struct R { #[cfg(unix)] a: u8 }",
             "1:30: name `a`: the interface is the same in every build: take the `#[cfg]` away",
+        ),
+        (
+            "#[thalweg::value(flags)] struct R { a: u8 }",
+            "1:40: type `u8`: a flag is set or is not: write `bool`",
+        ),
+        (
+            "#[thalweg::value(flags)] enum E { A }",
+            "1:31: enum `E`: of these one is chosen: flags are a struct with a `bool` for each",
+        ),
+        (
+            "#[thalweg::value(open)] enum E { A }",
+            "1:1: `#[thalweg::value(open)]`: `open = true` is no option; there is `flags`, of a struct",
         ),
         (
             "#[thalweg::value] fn f() {}",
@@ -292,16 +350,32 @@ fn functions_without_a_form_are_refused_with_what_to_write() {
             "4:13: function `f`: a parameter is a name: take it apart inside",
         ),
         (
-            "fn f(&self) -> impl Future<Output = u8>;",
-            "4:16: type `impl Future<Output = u8>`: a trait is no value: write the type; an iterator may only be the whole result of a function, or its ok side",
+            "fn f(&self) -> Option<impl Future<Output = u8>>;",
+            "4:23: type `impl Future<Output = u8>`: a trait is no value: write the type; an iterator or a future may only be a whole parameter, the whole result of a function, or its ok side",
+        ),
+        (
+            "fn f(&self, a: impl Iterator<Item = u8>);",
+            "4:37: type `u8`: what the caller sends may break off: write `Result<T, thalweg::Failure>` here",
+        ),
+        (
+            "fn f(&self, a: Pin<Box<dyn Future<Output = Result<u8, String>>>>);",
+            "4:44: type `Result<u8, String>`: what the caller sends may break off: write `Result<T, thalweg::Failure>` here",
+        ),
+        (
+            "fn f(&self, a: impl Future<Output = Result<usize, Failure>>);",
+            "4:44: type `usize`: its size differs between machines: write `u64`",
         ),
         (
             "#[thalweg::method(inline)] fn f(&self);",
-            "4:1: function `f`: a function of code first cannot be `inline`: write the WIT by hand",
+            "4:33: function `f`: it runs on the caller's thread and sees neither the instance nor a call: leave `&self` and `&Call` out",
+        ),
+        (
+            "#[thalweg::method(inline)] fn f(call: &Call);",
+            "4:39: function `f`: it runs on the caller's thread and sees neither the instance nor a call: leave `&self` and `&Call` out",
         ),
         (
             "#[thalweg::method(other)] fn f(&self);",
-            "4:1: function `f`: `other` is no option; there are capacity, idempotent, policy",
+            "4:1: function `f`: `other` is no option; there are capacity, idempotent, inline, policy",
         ),
         ("type T;", "4:1: service `I`: a service has functions alone"),
     ] {
@@ -318,6 +392,28 @@ fn what_the_policy_file_refuses_is_refused_at_its_function() {
         refused.starts_with("src/api.rs:5:4: key `i.f.capacity`: "),
         "{refused}"
     );
+}
+
+#[test]
+fn an_inline_function_takes_and_gives_values_alone() {
+    for (line, refused) in [
+        (
+            "fn f() -> Q;",
+            "an inline function gives values alone, no resource and no stream",
+        ),
+        (
+            "fn f(a: impl Iterator<Item = Result<u8, Failure>>);",
+            "an inline function takes values alone, and `a` is sent up",
+        ),
+        (
+            "fn f(a: &Q);",
+            "an inline function takes values alone, and `a` is a resource of the service's",
+        ),
+    ] {
+        let said = function(&format!("#[thalweg::method(inline)]\n{line}"));
+        let begin = "src/api.rs:5:4: key `i.f.inline`: ";
+        assert_eq!(said, format!("{begin}{refused}"));
+    }
 }
 
 #[test]

@@ -14,7 +14,7 @@ pub fn service(_: TokenStream, item: TokenStream) -> TokenStream {
     all
 }
 
-/// On a struct or an enum: its values cross the boundary.
+/// On a struct or an enum: its values cross the boundary. `flags`, of a struct of `bool`s: WIT's `flags`.
 #[proc_macro_attribute]
 pub fn value(_: TokenStream, item: TokenStream) -> TokenStream {
     item
@@ -26,7 +26,7 @@ pub fn resource(_: TokenStream, item: TokenStream) -> TokenStream {
     item
 }
 
-/// On a function of a service or a resource: `idempotent`; of its stream, `policy = "latest"` and `capacity = 64`.
+/// On a function of a service or a resource: `idempotent`; `inline`: it runs on the caller's thread; of its stream, `policy = "latest"` and `capacity = 64`.
 #[proc_macro_attribute]
 pub fn method(_: TokenStream, item: TokenStream) -> TokenStream {
     item

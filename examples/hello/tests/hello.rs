@@ -86,9 +86,10 @@ fn the_page_shows_this_code() {
         include_str!("../hosts/python/hello.py"),
         include_str!("../hosts/c/hello.c"),
         include_str!("../wit/hello.wit"),
+        include_str!("../../../crates/bindgen/tests/from_code/more.rs"),
     );
     let shown: Vec<_> = page.split("```").skip(1).step_by(2).collect();
-    assert!(shown.len() >= 6);
+    assert!(shown.len() >= 10);
     for block in shown {
         let (language, block) = block.split_once('\n').unwrap();
         if language != "sh" {

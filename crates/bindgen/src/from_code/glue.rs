@@ -1,10 +1,10 @@
 //! What stands between the author's types and the generated ones, in Rust.
 
-use super::model::{Api, Function, Kind, Out, Param, Type, ValueKind};
+use super::model::{Api, Form, Function, Kind, Out, Param, Type, ValueKind};
 use super::names::kebab;
 use crate::model::{self, Package, ResourceId};
-use crate::rust::names::{camel, in_service, param, snake};
-use crate::rust::{format, service};
+use crate::rust::names::{camel, in_service, param, shouted, snake};
+use crate::rust::{format, inline, service};
 use crate::{Output, Refused};
 use std::fmt::Write;
 
@@ -54,6 +54,10 @@ pub fn glue(api: &Api, package: &Package, module: &str) -> Result<Output, Refuse
         impl<T: code::{service_trait} + Send + Sync + 'static> {name} for {name}FromCode<T> {{
         "
     );
+    let is_inline = inline::is_there(package);
+    if is_inline {
+        let _ = writeln!(out, "type Inline = {name}FromCodeInline<T>;");
+    }
     let resource = |id: usize| api.resources[id].named.ident.as_str();
     for id in 0..package.resources.len() {
         let _ = writeln!(
@@ -78,11 +82,37 @@ pub fn glue(api: &Api, package: &Package, module: &str) -> Result<Output, Refuse
         .zip(&package.functions)
         .collect();
     for ((function, of), known) in &all {
-        if !matches!(known.kind, model::FunctionKind::Method(_)) {
+        if !matches!(known.kind, model::FunctionKind::Method(_)) && !function.is_inline {
             method(&mut out, package, function, of, known);
         }
     }
     out.push_str("}\n");
+    if is_inline {
+        let _ = write!(
+            out,
+            "
+            /// Serves the functions of [`code::{service_trait}`] that run on the caller's thread.
+            pub struct {name}FromCodeInline<T>(std::marker::PhantomData<fn() -> T>);
+
+            impl<T> Default for {name}FromCodeInline<T> {{
+                fn default() -> Self {{
+                    Self(std::marker::PhantomData)
+                }}
+            }}
+
+            impl<T: code::{service_trait} + Send + Sync + 'static> {name}Inline for {name}FromCodeInline<T> {{
+            "
+        );
+        for ((function, of), known) in &all {
+            if function.is_inline {
+                let _ = writeln!(out, "{} {{", inline::signature(package, known));
+                let arguments = arguments(function, &known.params);
+                let call = format!("{of}::{}({})", function.named.ident, arguments.join(", "));
+                let _ = writeln!(out, "{}\n}}\n", answer(function, &call));
+            }
+        }
+        out.push_str("}\n");
+    }
     for (id, known) in package.resources.iter().enumerate() {
         let _ = writeln!(
             out,
@@ -105,10 +135,11 @@ pub fn glue(api: &Api, package: &Package, module: &str) -> Result<Output, Refuse
         }
         out.push_str("}\n");
     }
-    if all
-        .iter()
-        .any(|((function, _), _)| matches!(function.ok, Some(Out::Stream(_))))
-    {
+    let gives = |what: fn(&Out) -> bool| {
+        all.iter()
+            .any(|((function, _), _)| function.ok.as_ref().is_some_and(what))
+    };
+    if gives(|ok| matches!(ok, Out::Stream(_))) {
         out.push_str(
             "
             /// Sends what comes until nobody listens any more.
@@ -123,6 +154,24 @@ pub fn glue(api: &Api, package: &Package, module: &str) -> Result<Output, Refuse
                             return;
                         }
                     }
+                });
+                reader
+            }
+            ",
+        );
+    }
+    if gives(|ok| matches!(ok, Out::Future(_))) {
+        out.push_str(
+            "
+            /// Says the value when it is there.
+            fn future<T: wire::Decode + wire::Encode<As = T> + Send + 'static>(
+                call: &port::Call,
+                value: impl std::future::Future<Output = T> + Send + 'static,
+            ) -> port::FutureReader<T> {
+                let (writer, reader) = call.future();
+                call.spawn(move |_| {
+                    // Where nobody waits for it any more, nobody has to know.
+                    let _ = writer.set(&thalweg::runtime::block_on(value));
                 });
                 reader
             }
@@ -165,6 +214,21 @@ fn conversions(out: &mut String, ident: &str, kind: &ValueKind) {
                     let _ = writeln!(out, "{set}: {},", convert(ty, &format!("value.{get}"), way));
                 }
                 out.push('}');
+            }
+            ValueKind::Flags(flags) => {
+                let each = flags.iter().map(|flag| {
+                    let (theirs, known) = names(&flag.ident);
+                    let known = shouted(&known);
+                    match way {
+                        Way::Out => format!("if value.{theirs} {{ flags |= Self::{known}; }}\n"),
+                        Way::In => format!("{theirs}: value.contains({ours}::{known}),\n"),
+                    }
+                });
+                let each: String = each.collect();
+                out.push_str(&match way {
+                    Way::Out => format!("let mut flags = Self::empty();\n{each}flags"),
+                    Way::In => format!("Self {{ {each} }}"),
+                });
             }
             ValueKind::Enum(cases) => {
                 out.push_str("match value {");
@@ -285,32 +349,16 @@ fn method(
     out.push_str(" {\n");
 
     let on_service = function.kind == Kind::Method && !is_method;
-    let mut arguments = Vec::new();
+    let mut passed = Vec::new();
     match (function.kind, is_method, function.is_async) {
-        (Kind::Method, true, true) => arguments.push("&self".to_owned()),
-        (Kind::Method, true, false) => arguments.push("self".to_owned()),
-        (Kind::Method, false, true) => arguments.push("&service".to_owned()),
-        (Kind::Method, false, false) => arguments.push("&self.0".to_owned()),
+        (Kind::Method, true, true) => passed.push("&self".to_owned()),
+        (Kind::Method, true, false) => passed.push("self".to_owned()),
+        (Kind::Method, false, true) => passed.push("&service".to_owned()),
+        (Kind::Method, false, false) => passed.push("&self.0".to_owned()),
         (Kind::Constructor | Kind::Static, ..) => {}
     }
-    let mut generated = params.iter().map(|field| param(&field.name));
-    for (_, passed) in &function.params {
-        if let Param::Call = passed {
-            arguments.push("call".to_owned());
-            continue;
-        }
-        let name = generated.next().expect("WIT has all but the call");
-        arguments.push(match passed {
-            Param::Call | Param::Own(_) => name,
-            Param::Value(ty) => convert(ty, &name, Way::In),
-            Param::Str | Param::Borrow(_) => format!("&{name}"),
-            Param::Slice(ty) => format!(
-                "&{}",
-                convert(&Type::List(Box::new(ty.clone())), &name, Way::In)
-            ),
-        });
-    }
-    let call = format!("{of}::{}({})", function.named.ident, arguments.join(", "));
+    passed.extend(arguments(function, params));
+    let call = format!("{of}::{}({})", function.named.ident, passed.join(", "));
     if function.is_async {
         if on_service {
             out.push_str("let service = Arc::clone(&self.0);\n");
@@ -327,17 +375,64 @@ fn method(
     out.push_str("}\n\n");
 }
 
+/// What the author's function gets for `params` of the generated one.
+fn arguments(function: &Function, params: &[model::Field]) -> Vec<String> {
+    let mut generated = params.iter().map(|field| param(&field.name));
+    let mut next = || generated.next().expect("WIT has all but the call");
+    let each = |item: &Option<Type>| match item {
+        Some(item) if !same(item) => {
+            Some(format!(".map(|value| {})", convert(item, "value", Way::In)))
+        }
+        _ => None,
+    };
+    let in_box = |form: Form, make: &str, value: String| match form {
+        Form::Impl => value,
+        Form::Boxed => format!("{make}({value})"),
+    };
+    let argument = |(_, passed): &(_, Param)| match passed {
+        Param::Call => "call".to_owned(),
+        Param::Own(_) => next(),
+        Param::Value(ty) => convert(ty, &next(), Way::In),
+        Param::Str | Param::Borrow(_) => format!("&{}", next()),
+        Param::Slice(ty) => format!(
+            "&{}",
+            convert(&Type::List(Box::new(ty.clone())), &next(), Way::In)
+        ),
+        Param::Stream(item, form) => {
+            let name = next();
+            let items =
+                each(item).map_or(name.clone(), |map| format!("{name}.map(|item| item{map})"));
+            in_box(*form, "Box::new", items)
+        }
+        Param::Future(item, form) => {
+            let name = next();
+            let value = each(item).map_or(name.clone(), |map| {
+                format!("async move {{ {name}.await{map} }}")
+            });
+            in_box(*form, "Box::pin", value)
+        }
+    };
+    function.params.iter().map(argument).collect()
+}
+
 /// What `call` returns, as the generated trait has it.
 fn answer(function: &Function, call: &str) -> String {
     let ok = match &function.ok {
         Some(Out::Value(ty)) => convert(ty, "value", Way::Out),
-        Some(Out::Stream(ty)) if same(ty) => "stream(call, value)".to_owned(),
-        Some(Out::Stream(ty)) => {
+        Some(Out::Stream(Some(ty))) if !same(ty) => {
             format!(
                 "stream(call, value.map(|value| {}))",
                 convert(ty, "value", Way::Out)
             )
         }
+        Some(Out::Stream(_)) => "stream(call, value)".to_owned(),
+        Some(Out::Future(Some(ty))) if !same(ty) => {
+            format!(
+                "future(call, async move {{ let value = value.await; {} }})",
+                convert(ty, "value", Way::Out)
+            )
+        }
+        Some(Out::Future(_)) => "future(call, value)".to_owned(),
         None | Some(Out::Own(_)) => "value".to_owned(),
     };
     match &function.error {

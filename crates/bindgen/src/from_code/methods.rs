@@ -1,6 +1,6 @@
 //! Functions of a service or a resource.
 
-use super::model::{Function, Kind, Named, Out, Param, Type};
+use super::model::{Form, Function, Kind, Named, Out, Param, Type};
 use super::read::Source;
 use super::types::last;
 use crate::Refused;
@@ -8,7 +8,9 @@ use syn::spanned::Spanned;
 use syn::{FnArg, GenericArgument, Pat, ReturnType};
 
 /// The options of `#[thalweg::method]`, and of `#[thalweg::service]` besides its package.
-const OPTIONS: &[&str] = &["capacity", "idempotent", "policy"];
+const OPTIONS: &[&str] = &["capacity", "idempotent", "inline", "policy"];
+
+const INLINE: &str = "it runs on the caller's thread and sees neither the instance nor a call: leave `&self` and `&Call` out";
 
 impl Source<'_> {
     /// A function of the trait, or with `resource` one of that resource.
@@ -29,12 +31,6 @@ impl Source<'_> {
             .filter(|attribute| self.is_mark(attribute, "method"))
         {
             for (key, value) in self.options(attribute)? {
-                if key == "inline" {
-                    return refuse(
-                        attribute.span(),
-                        "a function of code first cannot be `inline`: write the WIT by hand",
-                    );
-                }
                 if !OPTIONS.contains(&key.as_str()) {
                     let reason = format!("`{key}` is no option; there are {}", OPTIONS.join(", "));
                     return refuse(attribute.span(), &reason);
@@ -42,6 +38,7 @@ impl Source<'_> {
                 options.push((key, value));
             }
         }
+        let is_inline = options.contains(&("inline".to_owned(), "true".to_owned()));
         let mut params = Vec::new();
         let mut kind = if signature.ident == "new" {
             Kind::Constructor
@@ -58,6 +55,9 @@ impl Source<'_> {
                             "calls share what they are made on: write `&self`, and what changes into a lock or an atomic",
                         );
                     }
+                    if is_inline {
+                        return refuse(receiver.span(), INLINE);
+                    }
                     kind = Kind::Method;
                 }
                 FnArg::Typed(typed) => {
@@ -68,9 +68,15 @@ impl Source<'_> {
                         );
                     };
                     let param = self.param(&typed.ty)?;
+                    if is_inline && matches!(param, Param::Call) {
+                        return refuse(typed.ty.span(), INLINE);
+                    }
                     params.push((self.named(&name.ident, &[])?, param));
                 }
             }
+        }
+        if is_inline && resource.is_none() {
+            kind = Kind::Method;
         }
         if kind != Kind::Method && resource.is_none() {
             return refuse(
@@ -98,6 +104,7 @@ impl Source<'_> {
             named,
             kind,
             is_async,
+            is_inline,
             params,
             ok,
             error,
@@ -158,7 +165,48 @@ impl Source<'_> {
                 return Err(self.refused(ty.span(), format!("type `{text}`"), reason));
             }
         }
+        if let Some((sent, item, form)) = sent(ty) {
+            let Some(item) = self.or_failure(item) else {
+                let text = self.text(item.span());
+                let reason =
+                    "what the caller sends may break off: write `Result<T, thalweg::Failure>` here";
+                return Err(self.refused(item.span(), format!("type `{text}`"), reason));
+            };
+            let item = self.item(item)?;
+            return Ok(match sent {
+                Sent::Stream => Param::Stream(item, form),
+                Sent::Future => Param::Future(item, form),
+            });
+        }
         Ok(Param::Value(self.value(ty)?))
+    }
+
+    /// `T` of `Result<T, thalweg::Failure>`.
+    fn or_failure<'a>(&self, ty: &'a syn::Type) -> Option<&'a syn::Type> {
+        let syn::Type::Path(path) = ty else {
+            return None;
+        };
+        let (name, arguments) = last(&path.path)?;
+        let ("Result", [GenericArgument::Type(item), GenericArgument::Type(error)]) =
+            (name.as_str(), &arguments[..])
+        else {
+            return None;
+        };
+        let syn::Type::Path(error) = error else {
+            return None;
+        };
+        // The author may have a value of that name.
+        let is_theirs = error.path.segments.len() == 1 && self.values.contains("Failure");
+        (last(&error.path)?.0 == "Failure" && !is_theirs).then_some(item)
+    }
+
+    /// What a stream or a future carries; `()` is nothing.
+    fn item(&self, ty: &syn::Type) -> Result<Option<Type>, Refused> {
+        if is_unit(ty) {
+            Ok(None)
+        } else {
+            self.value(ty).map(Some)
+        }
     }
 
     #[allow(clippy::type_complexity, reason = "the two sides of a result")]
@@ -189,8 +237,12 @@ impl Source<'_> {
         if is_unit(ty) {
             return Ok(None);
         }
-        if let Some(item) = item_of_iterator(ty) {
-            return Ok(Some(Out::Stream(self.value(item)?)));
+        if let Some((sent, item, _)) = sent(ty) {
+            let item = self.item(item)?;
+            return Ok(Some(match sent {
+                Sent::Stream => Out::Stream(item),
+                Sent::Future => Out::Future(item),
+            }));
         }
         if let syn::Type::Path(path) = ty
             && let Some((name, arguments)) = last(&path.path)
@@ -238,27 +290,43 @@ fn is_unit(ty: &syn::Type) -> bool {
     matches!(ty, syn::Type::Tuple(items) if items.elems.is_empty())
 }
 
-/// `T` of `impl Iterator<Item = T> + Send` and of `Box<dyn Iterator<Item = T> + Send>`.
-fn item_of_iterator(ty: &syn::Type) -> Option<&syn::Type> {
-    let bounds = match ty {
-        syn::Type::ImplTrait(ty) => &ty.bounds,
-        syn::Type::Path(path) => match (last(&path.path)?.0.as_str(), &last(&path.path)?.1[..]) {
-            ("Box", [GenericArgument::Type(syn::Type::TraitObject(ty))]) => &ty.bounds,
-            _ => return None,
-        },
+/// What is not one value.
+enum Sent {
+    Stream,
+    Future,
+}
+
+/// `T` of `impl Iterator<Item = T>`, `impl Future<Output = T>`, `Box<dyn Iterator<Item = T>>` and `Pin<Box<dyn Future<Output = T>>>`.
+fn sent(ty: &syn::Type) -> Option<(Sent, &syn::Type, Form)> {
+    let (bounds, form) = match ty {
+        syn::Type::ImplTrait(ty) => (&ty.bounds, Form::Impl),
+        syn::Type::Path(path) => (&boxed(path)?.bounds, Form::Boxed),
         _ => return None,
     };
     bounds.iter().find_map(|bound| {
         let syn::TypeParamBound::Trait(bound) = bound else {
             return None;
         };
-        match (last(&bound.path)?.0.as_str(), &last(&bound.path)?.1[..]) {
-            ("Iterator", [GenericArgument::AssocType(item)]) if item.ident == "Item" => {
-                Some(&item.ty)
-            }
+        let (name, arguments) = last(&bound.path)?;
+        let [GenericArgument::AssocType(item)] = arguments[..] else {
+            return None;
+        };
+        match (name.as_str(), item.ident.to_string().as_str()) {
+            ("Iterator", "Item") => Some((Sent::Stream, &item.ty, form)),
+            ("Future", "Output") => Some((Sent::Future, &item.ty, form)),
             _ => None,
         }
     })
+}
+
+/// The trait of `Box<dyn TRAIT>` and `Pin<Box<dyn TRAIT>>`.
+fn boxed(path: &syn::TypePath) -> Option<&syn::TypeTraitObject> {
+    let (name, arguments) = last(&path.path)?;
+    match (name.as_str(), &arguments[..]) {
+        ("Box", [GenericArgument::Type(syn::Type::TraitObject(object))]) => Some(object),
+        ("Pin", [GenericArgument::Type(syn::Type::Path(inner))]) => boxed(inner),
+        _ => None,
+    }
 }
 
 /// The lines of `///`.

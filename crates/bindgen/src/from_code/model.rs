@@ -37,6 +37,8 @@ pub enum ValueKind {
     Record(Vec<(Named, Type)>),
     /// Cases with what each carries. Where none carries anything it is WIT's `enum`.
     Enum(Vec<(Named, Vec<Type>)>),
+    /// Fields of `bool`: WIT's `flags`.
+    Flags(Vec<Named>),
 }
 
 #[derive(Debug)]
@@ -50,6 +52,8 @@ pub struct Function {
     pub named: Named,
     pub kind: Kind,
     pub is_async: bool,
+    /// It runs on the caller's thread and sees no instance.
+    pub is_inline: bool,
     pub params: Vec<(Named, Param)>,
     pub ok: Option<Out>,
     /// `Some`: it returns a `Result`; the inner `None` is `()`.
@@ -77,6 +81,19 @@ pub enum Param {
     Borrow(String),
     /// `Arc<R>`.
     Own(String),
+    /// An iterator that the caller feeds; `None`: of `()`.
+    Stream(Option<Type>, Form),
+    /// A future whose value the caller says; `None`: of `()`.
+    Future(Option<Type>, Form),
+}
+
+/// How a trait stands where a type does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// `impl TRAIT`.
+    Impl,
+    /// `Box<dyn TRAIT>`, `Pin<Box<dyn TRAIT>>`.
+    Boxed,
 }
 
 /// What a function returns.
@@ -84,8 +101,10 @@ pub enum Param {
 pub enum Out {
     Value(Type),
     Own(String),
-    /// An iterator, sent item by item.
-    Stream(Type),
+    /// An iterator, sent item by item; `None`: of `()`.
+    Stream(Option<Type>),
+    /// A future, whose value is sent when it is there; `None`: of `()`.
+    Future(Option<Type>),
 }
 
 /// A type of a value.

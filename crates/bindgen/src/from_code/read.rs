@@ -1,6 +1,6 @@
 //! What is marked in a file.
 
-use super::model::{Api, Kind, Resource, Value, ValueKind};
+use super::model::{Api, Kind, Resource, Type, Value, ValueKind};
 use crate::Refused;
 use crate::model::Position;
 use proc_macro2::Span;
@@ -179,9 +179,22 @@ impl Source<'_> {
                         let ident = field.ident.as_ref().expect("its fields have names");
                         read.push((self.named(ident, &field.attrs)?, self.value(&field.ty)?));
                     }
+                    let kind = if self.is_flags(&item.attrs)? {
+                        for ((_, ty), field) in read.iter().zip(&fields.named) {
+                            if !matches!(ty, Type::Plain("bool")) {
+                                let text = self.text(field.ty.span());
+                                let reason = "a flag is set or is not: write `bool`";
+                                let construct = format!("type `{text}`");
+                                return Err(self.refused(field.ty.span(), construct, reason));
+                            }
+                        }
+                        ValueKind::Flags(read.into_iter().map(|(named, _)| named).collect())
+                    } else {
+                        ValueKind::Record(read)
+                    };
                     values.push(Value {
                         named: self.named(&item.ident, &item.attrs)?,
-                        kind: ValueKind::Record(read),
+                        kind,
                     });
                 }
                 Item::Enum(item) if self.marked(&item.attrs, "value").is_some() => {
@@ -274,7 +287,27 @@ impl Source<'_> {
         })
     }
 
+    /// What `#[thalweg::value]` says besides.
+    fn is_flags(&self, attributes: &[Attribute]) -> Result<bool, Refused> {
+        let mark = self.marked(attributes, "value").expect("it is marked");
+        let options = self.options(mark)?;
+        if let Some((key, value)) = options
+            .iter()
+            .find(|(key, value)| (key.as_str(), value.as_str()) != ("flags", "true"))
+        {
+            let text = self.text(mark.span());
+            let reason = format!("`{key} = {value}` is no option; there is `flags`, of a struct");
+            return Err(self.refused(mark.span(), format!("`{text}`"), &reason));
+        }
+        Ok(!options.is_empty())
+    }
+
     fn enumeration(&self, item: &syn::ItemEnum) -> Result<Value, Refused> {
+        if self.is_flags(&item.attrs)? {
+            let reason = "of these one is chosen: flags are a struct with a `bool` for each";
+            let construct = format!("enum `{}`", item.ident);
+            return Err(self.refused(item.ident.span(), construct, reason));
+        }
         self.no_generics(&item.generics, &format!("enum `{}`", item.ident))?;
         let mut cases = Vec::new();
         for case in &item.variants {

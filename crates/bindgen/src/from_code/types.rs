@@ -28,8 +28,11 @@ fn instead(name: &str) -> Option<&'static str> {
         "Duration" | "Instant" | "SystemTime" => {
             "WIT has no time: write `u64` and say the unit in the name, as in `delay_ms`"
         }
-        "StreamReader" | "Iterator" | "Stream" => {
-            "a stream may only be the whole result of a function, or its ok side"
+        "StreamReader" | "Upstream" | "Iterator" | "Stream" => {
+            "a stream is an `impl Iterator<Item = T>`: a whole parameter, the whole result of a function, or its ok side"
+        }
+        "FutureReader" | "UpFuture" | "Future" => {
+            "a future is an `impl Future<Output = T>`: a whole parameter, the whole result of a function, or its ok side"
         }
         _ => return None,
     })
@@ -82,7 +85,7 @@ impl Source<'_> {
             syn::Type::Slice(_) => refuse("it has no size: write `Vec<T>`"),
             syn::Type::Reference(_) => refuse(OWNED),
             syn::Type::ImplTrait(_) | syn::Type::TraitObject(_) => refuse(
-                "a trait is no value: write the type; an iterator may only be the whole result of a function, or its ok side",
+                "a trait is no value: write the type; an iterator or a future may only be a whole parameter, the whole result of a function, or its ok side",
             ),
             syn::Type::FnPtr(_) | syn::Type::Ptr(_) => {
                 refuse("an address means nothing on the other side: write a `#[thalweg::resource]`")

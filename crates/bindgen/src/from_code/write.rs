@@ -75,6 +75,13 @@ pub fn wit(api: &Api, way: &str) -> Lines {
                     );
                 }
             }
+            ValueKind::Flags(flags) => {
+                out.line(1, &format!("flags {own} {{"), at);
+                for flag in flags {
+                    out.docs(2, flag);
+                    out.line(2, &format!("{},", name(&flag.ident)), &flag.position);
+                }
+            }
             ValueKind::Enum(cases) => {
                 let plain = cases.iter().all(|(_, carried)| carried.is_empty());
                 let word = if plain { "enum" } else { "variant" };
@@ -136,6 +143,8 @@ fn function(out: &mut Lines, depth: usize, function: &Function, own: &str) {
             Param::Slice(ty) => format!("list<{}>", of(ty)),
             Param::Borrow(resource) => format!("borrow<{}>", name(resource)),
             Param::Own(resource) => name(resource),
+            Param::Stream(item, _) => sent("stream", item.as_ref()),
+            Param::Future(item, _) => sent("future", item.as_ref()),
         };
         Some(format!("{}: {ty}", name(&named.ident)))
     };
@@ -144,7 +153,8 @@ fn function(out: &mut Lines, depth: usize, function: &Function, own: &str) {
     let ok = function.ok.as_ref().map(|ok| match ok {
         Out::Value(ty) => of(ty),
         Out::Own(resource) => name(resource),
-        Out::Stream(ty) => format!("stream<{}>", of(ty)),
+        Out::Stream(item) => sent("stream", item.as_ref()),
+        Out::Future(item) => sent("future", item.as_ref()),
     });
     let result = match &function.error {
         None => ok,
@@ -170,6 +180,11 @@ fn function(out: &mut Lines, depth: usize, function: &Function, own: &str) {
     let result = result.map_or(String::new(), |result| format!(" -> {result}"));
     let own = name(&function.named.ident);
     out.line(depth, &format!("{own}: {word}({params}){result};"), at);
+}
+
+/// A stream or a future.
+fn sent(word: &str, item: Option<&Type>) -> String {
+    item.map_or(word.to_owned(), |item| format!("{word}<{}>", of(item)))
 }
 
 fn result(ok: Option<String>, error: Option<String>) -> String {

@@ -40,17 +40,7 @@ pub fn emit(out: &mut String, package: &Package) {
             &function.docs,
             &format!("WIT's `{}`.", function.full_name),
         );
-        let params: String = function
-            .params
-            .iter()
-            .map(|field| format!(", {}: {}", param(&field.name), owned(package, &field.ty)))
-            .collect();
-        let result = match service::result(package, function).as_str() {
-            "()" => String::new(),
-            result => format!(" -> {result}"),
-        };
-        let name = in_service(package, function);
-        line(out, &format!("fn {name}(&self{params}){result};\n"));
+        line(out, &format!("{};\n", signature(package, function)));
     }
     line(out, "}");
     line(
@@ -84,6 +74,21 @@ pub fn emit(out: &mut String, package: &Package) {
         serve(out, package, function);
     }
     line(out, "}");
+}
+
+/// The function of the trait, without what ends it.
+pub(crate) fn signature(package: &Package, function: &Function) -> String {
+    let params: String = function
+        .params
+        .iter()
+        .map(|field| format!(", {}: {}", param(&field.name), owned(package, &field.ty)))
+        .collect();
+    let result = match service::result(package, function).as_str() {
+        "()" => String::new(),
+        result => format!(" -> {result}"),
+    };
+    let name = in_service(package, function);
+    format!("fn {name}(&self{params}){result}")
 }
 
 fn serve(out: &mut String, package: &Package, function: &Function) {
