@@ -89,22 +89,14 @@ fn the_policy_file_has_what_the_marks_say() {
     );
 }
 
-/// What is read from code is what is read from the WIT that a person wrote, and `examples/hello` builds and calls what is made of it.
-#[test]
-fn flags_futures_streams_and_inline_functions_are_those_of_wit() {
+/// What is read from `code` is what is read from the WIT that a person wrote. `examples/hello` builds and calls what is made of it.
+fn same_as_by_hand(code: &str, hand: [(&str, &str); 2]) {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let hand = [
-        ("more.wit", include_str!("from_code/more.wit")),
-        (
-            "more.thalweg.toml",
-            include_str!("from_code/more.thalweg.toml"),
-        ),
-    ];
     for (name, text) in hand {
         fs::write(folder.path().join(name), text).expect("a file can be written");
     }
-    let by_wit = parse(&folder.path().join("more.wit")).unwrap();
-    let by_code = read(include_str!("from_code/more.rs")).unwrap();
+    let by_wit = parse(&folder.path().join(hand[0].0)).unwrap();
+    let by_code = read(code).unwrap();
     let rest = |text: &str| text.split_once('\n').unwrap().1.to_owned();
     assert_eq!(rest(&by_code.sources[0].contents), rest(hand[0].1));
     assert_eq!(by_code.sources[1].contents, hand[1].1);
@@ -126,6 +118,97 @@ fn flags_futures_streams_and_inline_functions_are_those_of_wit() {
         }
         let kept = fs::read_to_string(&path).unwrap_or_default();
         assert!(kept == output.contents, "{} differs", path.display());
+    }
+}
+
+#[test]
+fn flags_futures_streams_and_inline_functions_are_those_of_wit() {
+    same_as_by_hand(
+        include_str!("from_code/more.rs"),
+        [
+            ("more.wit", include_str!("from_code/more.wit")),
+            (
+                "more.thalweg.toml",
+                include_str!("from_code/more.thalweg.toml"),
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_host_is_that_of_wit() {
+    same_as_by_hand(
+        include_str!("from_code/asks.rs"),
+        [
+            ("asks.wit", include_str!("from_code/asks.wit")),
+            (
+                "asks.thalweg.toml",
+                include_str!("from_code/asks.thalweg.toml"),
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_host_takes_and_gives_values_alone() {
+    const VALUES: &str = "a host's functions take and give values alone";
+    const OPTIONS: &str = "a host's functions have no options: it says what it does";
+    for (line, place, reason) in [
+        ("fn f(&self, call: &Call);", "3:4: host `H`", VALUES),
+        ("fn f(&self, q: &Q);", "3:4: host `H`", VALUES),
+        ("fn f(&self, q: Arc<Q>);", "3:4: host `H`", VALUES),
+        ("fn f(&self) -> Q;", "3:4: host `H`", VALUES),
+        (
+            "fn f(&self) -> Box<dyn Iterator<Item = u8>>;",
+            "3:4: host `H`",
+            VALUES,
+        ),
+        (
+            "fn f(&self) -> impl Future<Output = u8>;",
+            "3:4: host `H`",
+            VALUES,
+        ),
+        (
+            "fn f(&self, a: impl Future<Output = Result<u8, Failure>>);",
+            "3:4: host `H`",
+            VALUES,
+        ),
+        (
+            "#[thalweg::method(idempotent)] fn f(&self);",
+            "3:35: host `H`",
+            OPTIONS,
+        ),
+        (
+            "#[thalweg::method(inline)] fn f();",
+            "3:31: host `H`",
+            OPTIONS,
+        ),
+        ("type T;", "3:1: host `H`", "a host has functions alone"),
+    ] {
+        let lines = format!(
+            "struct Q; #[thalweg::resource] impl Q {{}}\n#[thalweg::host] trait H {{\n{line}\n}}"
+        );
+        assert_eq!(refusal(&lines), format!("src/api.rs:{place}: {reason}"));
+    }
+    for (lines, refused) in [
+        (
+            "#[thalweg::host(calls = 4)] trait H {}",
+            "1:1: host `H`: it has no options",
+        ),
+        (
+            "#[thalweg::host] trait H<T> {}",
+            "1:26: host `H`: WIT has no generics: write one for each type it is used with",
+        ),
+        (
+            "#[thalweg::host] trait G { fn f(&self); }\n#[thalweg::host] trait H { fn f(&self); }",
+            "2:24: host `H`: a service has one host; this is a second one",
+        ),
+        (
+            "#[thalweg::host] struct H;",
+            "1:1: `#[thalweg::host]`: it stands on a trait",
+        ),
+    ] {
+        assert_eq!(refusal(lines), format!("src/api.rs:{refused}"));
     }
 }
 

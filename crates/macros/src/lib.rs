@@ -7,9 +7,18 @@ use proc_macro::TokenStream;
 #[proc_macro_attribute]
 pub fn service(_: TokenStream, item: TokenStream) -> TokenStream {
     // Its futures stay on the stack that makes them, so nobody has to promise that they are `Send`.
-    let mut all: TokenStream = "#[allow(async_fn_in_trait)]"
-        .parse()
-        .expect("it is an attribute");
+    marked("#[allow(async_fn_in_trait)]", item)
+}
+
+/// On a trait: it is what the host has for the service, which asks by the generated `NAMEHost::of(call)`.
+#[proc_macro_attribute]
+pub fn host(_: TokenStream, item: TokenStream) -> TokenStream {
+    // It says what there is; the generated trait of its name is what a host in Rust implements.
+    marked("#[allow(async_fn_in_trait, dead_code)]", item)
+}
+
+fn marked(attribute: &str, item: TokenStream) -> TokenStream {
+    let mut all: TokenStream = attribute.parse().expect("it is an attribute");
     all.extend(item);
     all
 }

@@ -12,7 +12,7 @@
 
 pub mod channel;
 
-pub use thalweg_macros::{method, resource, service, value};
+pub use thalweg_macros::{host, method, resource, service, value};
 pub use thalweg_port as port;
 pub use thalweg_queue as queue;
 pub use thalweg_runtime as runtime;

@@ -87,9 +87,10 @@ fn the_page_shows_this_code() {
         include_str!("../hosts/c/hello.c"),
         include_str!("../wit/hello.wit"),
         include_str!("../../../crates/bindgen/tests/from_code/more.rs"),
+        include_str!("../../../crates/bindgen/tests/from_code/asks.rs"),
     );
     let shown: Vec<_> = page.split("```").skip(1).step_by(2).collect();
-    assert!(shown.len() >= 10);
+    assert!(shown.len() >= 12);
     for block in shown {
         let (language, block) = block.split_once('\n').unwrap();
         if language != "sh" {

@@ -1,6 +1,7 @@
 //! What was read from a Rust file: names as the author wrote them.
 
 use crate::model::Position;
+use std::collections::BTreeSet;
 
 /// The file.
 #[derive(Debug)]
@@ -16,6 +17,15 @@ pub struct Api {
     pub functions: Vec<Function>,
     pub values: Vec<Value>,
     pub resources: Vec<Resource>,
+    /// What it asks of its host.
+    pub host: Option<Host>,
+}
+
+/// The other trait: what the host has for the service.
+#[derive(Debug)]
+pub struct Host {
+    pub named: Named,
+    pub functions: Vec<Function>,
 }
 
 /// A name with its documentation and place.
@@ -107,6 +117,64 @@ pub enum Out {
     Future(Option<Type>),
 }
 
+impl Api {
+    /// The values that its host's functions take and give, and those inside of them: WIT has them with the host.
+    pub fn of_host(&self) -> BTreeSet<String> {
+        let mut names = BTreeSet::new();
+        for function in self.host.iter().flat_map(|host| &host.functions) {
+            function.names(&mut names);
+        }
+        loop {
+            let before = names.len();
+            for value in &self.values {
+                if names.contains(&value.named.ident) {
+                    value.names(&mut names);
+                }
+            }
+            if names.len() == before {
+                return names;
+            }
+        }
+    }
+}
+
+impl Function {
+    /// The values that it names.
+    pub fn names(&self, names: &mut BTreeSet<String>) {
+        for (_, param) in &self.params {
+            match param {
+                Param::Value(ty) | Param::Slice(ty) => ty.names(names),
+                Param::Stream(item, _) | Param::Future(item, _) => {
+                    item.iter().for_each(|ty| ty.names(names));
+                }
+                Param::Call | Param::Str | Param::Borrow(_) | Param::Own(_) => {}
+            }
+        }
+        match &self.ok {
+            Some(Out::Value(ty)) => ty.names(names),
+            Some(Out::Stream(item) | Out::Future(item)) => {
+                item.iter().for_each(|ty| ty.names(names));
+            }
+            Some(Out::Own(_)) | None => {}
+        }
+        self.error.iter().flatten().for_each(|ty| ty.names(names));
+    }
+}
+
+impl Value {
+    /// The values that stand in it.
+    pub fn names(&self, names: &mut BTreeSet<String>) {
+        match &self.kind {
+            ValueKind::Record(fields) => fields.iter().for_each(|(_, ty)| ty.names(names)),
+            ValueKind::Enum(cases) => {
+                let carried = cases.iter().flat_map(|(_, carried)| carried);
+                carried.for_each(|ty| ty.names(names));
+            }
+            ValueKind::Flags(_) => {}
+        }
+    }
+}
+
 /// A type of a value.
 #[derive(Clone, Debug)]
 pub enum Type {
@@ -120,4 +188,23 @@ pub enum Type {
     Result(Option<Box<Type>>, Option<Box<Type>>),
     Tuple(Vec<Type>),
     Named(String),
+}
+
+impl Type {
+    fn names(&self, names: &mut BTreeSet<String>) {
+        match self {
+            Self::Plain(_) | Self::BoxedStr => {}
+            Self::List(item)
+            | Self::BoxedList(item)
+            | Self::Array(item, _)
+            | Self::Option(item) => {
+                item.names(names);
+            }
+            Self::Result(ok, error) => ok.iter().chain(error).for_each(|ty| ty.names(names)),
+            Self::Tuple(items) => items.iter().for_each(|ty| ty.names(names)),
+            Self::Named(ident) => {
+                names.insert(ident.clone());
+            }
+        }
+    }
 }

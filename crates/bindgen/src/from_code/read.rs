@@ -1,6 +1,6 @@
 //! What is marked in a file.
 
-use super::model::{Api, Kind, Resource, Type, Value, ValueKind};
+use super::model::{Api, Host, Kind, Out, Param, Resource, Type, Value, ValueKind};
 use crate::Refused;
 use crate::model::Position;
 use proc_macro2::Span;
@@ -165,6 +165,7 @@ impl Source<'_> {
 
     fn all(&self, items: &[Item]) -> Result<Api, Refused> {
         let (mut values, mut resources, mut services) = (Vec::new(), Vec::new(), Vec::new());
+        let mut host = None;
         for item in items {
             match item {
                 Item::Struct(item) if self.marked(&item.attrs, "value").is_some() => {
@@ -206,6 +207,13 @@ impl Source<'_> {
                 Item::Trait(item) => {
                     if let Some(mark) = self.marked(&item.attrs, "service") {
                         services.push((item, mark));
+                    } else if let Some(mark) = self.marked(&item.attrs, "host") {
+                        if host.is_some() {
+                            let reason = "a service has one host; this is a second one";
+                            let construct = format!("host `{}`", item.ident);
+                            return Err(self.refused(item.ident.span(), construct, reason));
+                        }
+                        host = Some(self.host(item, mark)?);
                     }
                 }
                 other => self.misplaced(other)?,
@@ -226,16 +234,49 @@ impl Source<'_> {
             refused.position.line = refused.position.line.max(1);
             return Err(refused);
         };
-        self.service(item, mark, values, resources)
+        Ok(Api {
+            values,
+            resources,
+            host,
+            ..self.service(item, mark)?
+        })
     }
 
-    fn service(
-        &self,
-        item: &syn::ItemTrait,
-        mark: &Attribute,
-        values: Vec<Value>,
-        resources: Vec<Resource>,
-    ) -> Result<Api, Refused> {
+    fn host(&self, item: &syn::ItemTrait, mark: &Attribute) -> Result<Host, Refused> {
+        let construct = format!("host `{}`", item.ident);
+        self.no_generics(&item.generics, &construct)?;
+        let refuse = |span, reason: &str| Err(self.refused(span, construct.clone(), reason));
+        if !self.options(mark)?.is_empty() {
+            return refuse(mark.span(), "it has no options");
+        }
+        let mut functions = Vec::new();
+        for function in &item.items {
+            let TraitItem::Fn(function) = function else {
+                return refuse(function.span(), "a host has functions alone");
+            };
+            let read = self.function(&function.attrs, &function.sig, None)?;
+            let is_value =
+                |param: &Param| matches!(param, Param::Value(_) | Param::Str | Param::Slice(_));
+            if !read.params.iter().all(|(_, param)| is_value(param))
+                || !matches!(read.ok, None | Some(Out::Value(_)))
+            {
+                let reason = "a host's functions take and give values alone";
+                return refuse(function.sig.ident.span(), reason);
+            }
+            if !read.options.is_empty() {
+                let reason = "a host's functions have no options: it says what it does";
+                return refuse(function.sig.ident.span(), reason);
+            }
+            functions.push(read);
+        }
+        Ok(Host {
+            named: self.named(&item.ident, &item.attrs)?,
+            functions,
+        })
+    }
+
+    /// The service, without what stands beside it.
+    fn service(&self, item: &syn::ItemTrait, mark: &Attribute) -> Result<Api, Refused> {
         let construct = format!("service `{}`", item.ident);
         self.no_generics(&item.generics, &construct)?;
         let refuse = |span, reason: &str| Err(self.refused(span, construct.clone(), reason));
@@ -282,8 +323,9 @@ impl Source<'_> {
             service: self.named(&item.ident, &item.attrs)?,
             bounds,
             functions,
-            values,
-            resources,
+            values: Vec::new(),
+            resources: Vec::new(),
+            host: None,
         })
     }
 
@@ -372,6 +414,7 @@ impl Source<'_> {
         };
         for (name, place) in [
             ("service", "a trait"),
+            ("host", "a trait"),
             ("value", "a struct or an enum"),
             ("resource", "an `impl`"),
         ] {

@@ -1,9 +1,10 @@
 //! The WIT file and the policy file.
 
-use super::model::{Api, Function, Kind, Named, Out, Param, Type, ValueKind};
+use super::model::{Api, Function, Host, Kind, Named, Out, Param, Type, Value, ValueKind};
 use super::names::wit as name;
 use super::{MARK, MARK_END};
 use crate::model::Position;
+use std::collections::BTreeSet;
 
 /// A text that knows for each line what it was written from.
 pub struct Lines {
@@ -50,58 +51,37 @@ pub fn wit(api: &Api, way: &str) -> Lines {
     out.line(0, &format!("{MARK}{way}{MARK_END}"), at);
     out.line(0, &format!("package {};", api.package), at);
     out.line(0, "", at);
+    let of_host = api.of_host();
+    let (hosts, own): (Vec<_>, Vec<_>) = api
+        .values
+        .iter()
+        .partition(|value| of_host.contains(&value.named.ident));
+    if let Some(host) = &api.host {
+        self::host(&mut out, host, &hosts);
+    }
     out.docs(0, &api.service);
     let interface = name(&api.service.ident);
     out.line(0, &format!("interface {interface} {{"), at);
     let mut first = true;
+    let used = used(api, &own);
+    let used: Vec<_> = hosts
+        .iter()
+        .filter(|value| used.contains(&value.named.ident))
+        .map(|value| name(&value.named.ident))
+        .collect();
+    if let (Some(host), false) = (&api.host, used.is_empty()) {
+        first = false;
+        let host = name(&host.named.ident);
+        out.line(1, &format!("use {host}.{{{}}};", used.join(", ")), at);
+    }
     let mut apart = |out: &mut Lines| {
         if !std::mem::take(&mut first) {
             out.line(0, "", at);
         }
     };
-    for value in &api.values {
+    for each in own {
         apart(&mut out);
-        out.docs(1, &value.named);
-        let (at, own) = (&value.named.position, name(&value.named.ident));
-        match &value.kind {
-            ValueKind::Record(fields) => {
-                out.line(1, &format!("record {own} {{"), at);
-                for (field, ty) in fields {
-                    out.docs(2, field);
-                    out.line(
-                        2,
-                        &format!("{}: {},", name(&field.ident), of(ty)),
-                        &field.position,
-                    );
-                }
-            }
-            ValueKind::Flags(flags) => {
-                out.line(1, &format!("flags {own} {{"), at);
-                for flag in flags {
-                    out.docs(2, flag);
-                    out.line(2, &format!("{},", name(&flag.ident)), &flag.position);
-                }
-            }
-            ValueKind::Enum(cases) => {
-                let plain = cases.iter().all(|(_, carried)| carried.is_empty());
-                let word = if plain { "enum" } else { "variant" };
-                out.line(1, &format!("{word} {own} {{"), at);
-                for (case, carried) in cases {
-                    out.docs(2, case);
-                    let carried = match &carried[..] {
-                        [] => String::new(),
-                        [one] => format!("({})", of(one)),
-                        several => format!("({})", of(&Type::Tuple(several.to_vec()))),
-                    };
-                    out.line(
-                        2,
-                        &format!("{}{carried},", name(&case.ident)),
-                        &case.position,
-                    );
-                }
-            }
-        }
-        out.line(1, "}", at);
+        value(&mut out, each);
     }
     for resource in &api.resources {
         apart(&mut out);
@@ -127,9 +107,91 @@ pub fn wit(api: &Api, way: &str) -> Lines {
     out.line(0, "}", at);
     out.line(0, "", at);
     out.line(0, "world library {", at);
+    if let Some(host) = &api.host {
+        out.line(1, &format!("import {};", name(&host.named.ident)), at);
+    }
     out.line(1, &format!("export {interface};"), at);
     out.line(0, "}", at);
     out
+}
+
+/// The host's interface, with the values that its functions name.
+fn host(out: &mut Lines, host: &Host, values: &[&Value]) {
+    let at = &host.named.position;
+    out.docs(0, &host.named);
+    out.line(0, &format!("interface {} {{", name(&host.named.ident)), at);
+    let mut first = true;
+    let mut apart = |out: &mut Lines| {
+        if !std::mem::take(&mut first) {
+            out.line(0, "", at);
+        }
+    };
+    for each in values {
+        apart(out);
+        value(out, each);
+    }
+    for each in &host.functions {
+        apart(out);
+        function(out, 1, each, "");
+    }
+    out.line(0, "}", at);
+    out.line(0, "", at);
+}
+
+/// The values that the service's own interface names.
+fn used(api: &Api, own: &[&Value]) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    own.iter().for_each(|value| value.names(&mut names));
+    let of_resources = api.resources.iter().flat_map(|own| &own.functions);
+    for function in of_resources.chain(&api.functions) {
+        function.names(&mut names);
+    }
+    names
+}
+
+/// A value's type.
+fn value(out: &mut Lines, value: &Value) {
+    out.docs(1, &value.named);
+    let (at, own) = (&value.named.position, name(&value.named.ident));
+    match &value.kind {
+        ValueKind::Record(fields) => {
+            out.line(1, &format!("record {own} {{"), at);
+            for (field, ty) in fields {
+                out.docs(2, field);
+                out.line(
+                    2,
+                    &format!("{}: {},", name(&field.ident), of(ty)),
+                    &field.position,
+                );
+            }
+        }
+        ValueKind::Flags(flags) => {
+            out.line(1, &format!("flags {own} {{"), at);
+            for flag in flags {
+                out.docs(2, flag);
+                out.line(2, &format!("{},", name(&flag.ident)), &flag.position);
+            }
+        }
+        ValueKind::Enum(cases) => {
+            let plain = cases.iter().all(|(_, carried)| carried.is_empty());
+            let word = if plain { "enum" } else { "variant" };
+            out.line(1, &format!("{word} {own} {{"), at);
+            for (case, carried) in cases {
+                out.docs(2, case);
+                let carried = match &carried[..] {
+                    [] => String::new(),
+                    [one] => format!("({})", of(one)),
+                    several => format!("({})", of(&Type::Tuple(several.to_vec()))),
+                };
+                out.line(
+                    2,
+                    &format!("{}{carried},", name(&case.ident)),
+                    &case.position,
+                );
+            }
+        }
+    }
+    out.line(1, "}", at);
 }
 
 /// `own`: the resource's name, for its constructor.
