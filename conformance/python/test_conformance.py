@@ -129,9 +129,9 @@ def prepare(face: Face, kept: dict[str, Any], step: Step) -> Any:
     """The method and its arguments."""
     kind, _, name = step["call"].rpartition("]")
     given, target = step.get("params", []), face.client
-    if kind == "[method":
+    if kind in ("[method", "[destructor"):
         target, given = kept[given[0]["resource"]], given[1:]
-        name = name.partition(".")[2]
+        name = name.partition(".")[2] or "destroy"
     method = getattr(target, name.replace(".", "_").replace("-", "_"))
     hints = typing.get_type_hints(method)
     arguments = []
