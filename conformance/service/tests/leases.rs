@@ -1,0 +1,103 @@
+//! Async constructors and destructors: each resource ends once, whoever lets go of it.
+
+use std::time::{Duration, Instant};
+
+use thalweg::{CallError, Code};
+use thalweg_conformance::Echo;
+use thalweg_conformance::conformance::{ConformanceClient, LeaseClient};
+
+fn open() -> ConformanceClient {
+    ConformanceClient::start(Echo::default).unwrap()
+}
+
+fn made(client: &ConformanceClient, ms: u32) -> LeaseClient {
+    client.lease(ms).wait().unwrap()
+}
+
+/// How it ended.
+fn code<T, E>(result: Result<T, CallError<E>>) -> Code {
+    match result {
+        Ok(_) => Code::Ok,
+        Err(CallError::Service(_)) => Code::Error,
+        Err(CallError::Ended(why)) => why.code,
+    }
+}
+
+/// Waits until so many leases live and so many have ended well.
+fn wait_for(client: &ConformanceClient, wanted: (u32, u32)) {
+    let began = Instant::now();
+    loop {
+        let (living, ended) = client.leases().wait().unwrap();
+        if (living, ended) == wanted {
+            return;
+        }
+        assert!(
+            ended <= wanted.1 && began.elapsed() < Duration::from_secs(60),
+            "{living} live and {ended} have ended; {wanted:?} was wanted"
+        );
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn who_destroys_one_waits_until_it_has_ended() {
+    let client = open();
+    made(&client, 50).destroy().wait().unwrap();
+    assert_eq!(client.leases().wait().unwrap(), (0, 1));
+}
+
+#[test]
+fn each_ends_once_whether_it_is_destroyed_or_let_go_of() {
+    let client = open();
+    let leases: Vec<_> = (0..200).map(|_| made(&client, 2)).collect();
+    let mut ending = Vec::new();
+    for (i, lease) in leases.into_iter().enumerate() {
+        match i % 3 {
+            0 => ending.push(lease.destroy()),
+            1 => drop(lease),
+            // Nobody waits for its end, and it is not cancelled for that once it has begun.
+            _ => drop(std::thread::spawn(move || drop(lease)).join()),
+        }
+    }
+    ending.into_iter().for_each(|end| end.wait().unwrap());
+    wait_for(&client, (0, 200));
+}
+
+#[test]
+fn more_end_at_once_than_calls_may_wait() {
+    let client = open();
+    // Two turns' worth, each while calls that sleep are under way.
+    let asleep: Vec<_> = (0..500).map(|_| client.sleep(200)).collect();
+    let leases: Vec<_> = (0..5000).map(|_| made(&client, 0)).collect();
+    drop(leases);
+    wait_for(&client, (0, 5000));
+    asleep.into_iter().for_each(|end| drop(end.wait()));
+}
+
+#[test]
+fn one_whose_caller_has_gone_ends_all_the_same() {
+    let client = open();
+    let pending = client.with_timeout(Duration::from_millis(20)).lease(40);
+    assert_eq!(code(pending.wait()), Code::TimedOut);
+    // It came when nobody wanted it any more.
+    wait_for(&client, (0, 1));
+}
+
+#[test]
+fn of_a_client_that_is_closed_it_is_dropped_and_ends_as_closed() {
+    let client = open();
+    let lease = made(&client, 2);
+    client.close();
+    assert_eq!(code(lease.destroy().wait()), Code::Closed);
+}
+
+#[test]
+fn one_of_a_service_that_was_replaced_is_stale() {
+    let client = open();
+    let (lease, other) = (made(&client, 2), made(&client, 2));
+    client.panic("once").wait().unwrap_err();
+    assert_eq!(code(lease.destroy().wait()), Code::Stale);
+    drop(other);
+    // The one that took its place never had one.
+    assert_eq!(client.leases().wait().unwrap(), (0, 0));
+}
