@@ -3,3 +3,4 @@
 
 mod life;
 mod port;
+mod turn;

@@ -22,6 +22,7 @@ use crate::code::{Code, Failure, would_park};
 use crate::stream::core::{StreamCore, lock};
 use crate::stream::counts::Reason;
 use crate::stream::receiving::OpenBatch;
+use crate::stream::turn::{After, Turn};
 use crate::stream::waking::{DIRECT, MANY};
 
 /// What a callback is given.
@@ -56,24 +57,10 @@ impl Who {
     }
 }
 
-#[derive(Default)]
-enum Place {
-    /// There is none, or none any more.
-    #[default]
-    Nobody,
-    Here(Callback),
-    /// Who has the turn has it.
-    Away,
-}
-
 /// A stream's callback: rule 1. A part of its queue.
 #[derive(Default)]
 pub(super) struct Direct {
-    place: Place,
-    /// Takes the place of the one that is away.
-    next: Option<Callback>,
-    /// Who has the turn.
-    by: Option<Who>,
+    turn: Turn<Callback, Who>,
     joining: Vec<Waker>,
     stream: Weak<StreamCore>,
 }
@@ -81,7 +68,7 @@ pub(super) struct Direct {
 impl std::fmt::Debug for Direct {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Direct")
-            .field("by", &self.by)
+            .field("is_there", &self.is_there())
             .finish_non_exhaustive()
     }
 }
@@ -89,26 +76,11 @@ impl std::fmt::Debug for Direct {
 impl Direct {
     /// Whether a callback takes what comes.
     pub(super) fn is_there(&self) -> bool {
-        !matches!(self.place, Place::Nobody)
+        self.turn.is_there()
     }
 
-    /// Takes the turn, if nobody has it.
     fn begin(&mut self) -> Option<Callback> {
-        match std::mem::replace(&mut self.place, Place::Away) {
-            Place::Here(callback) => {
-                self.by = Some(Who::runs());
-                Some(callback)
-            }
-            other => {
-                self.place = other;
-                None
-            }
-        }
-    }
-
-    fn give_back(&mut self, callback: Callback) {
-        self.place = Place::Here(callback);
-        self.by = None;
+        self.turn.begin(Who::runs)
     }
 }
 
@@ -184,14 +156,7 @@ impl StreamCore {
         queue.direct.stream = Arc::downgrade(self);
         let many = self.telling.load(Ordering::Relaxed) & MANY;
         self.telling.store(DIRECT | many, Ordering::Relaxed);
-        let callback = callback();
-        Ok(match &mut queue.direct.place {
-            Place::Away => queue.direct.next.replace(callback),
-            place => match std::mem::replace(place, Place::Here(callback)) {
-                Place::Here(former) => Some(former),
-                _ => None,
-            },
-        })
+        Ok(queue.direct.turn.replace(callback()))
     }
 
     /// A writer that told nobody, since it had not heard of the callback, is seen from here on.
@@ -221,7 +186,7 @@ impl StreamCore {
             if self.closed.load(Ordering::Acquire) {
                 break;
             }
-            if let Some(next) = queue.direct.next.take() {
+            if let Some(next) = queue.direct.turn.next() {
                 drop(queue);
                 forget_quietly(std::mem::replace(&mut callback, next));
                 queue = lock(&self.queue);
@@ -250,11 +215,11 @@ impl StreamCore {
                 let (lost, reason) = (gap.lost, gap.reason);
                 let _ = call(&mut callback, Delivered::Ended { why, lost, reason });
                 queue = lock(&self.queue);
-                if queue.direct.next.is_none() {
+                if !queue.direct.turn.has_next() {
                     break;
                 }
             } else {
-                queue.direct.give_back(callback);
+                queue.direct.turn.give_back(callback);
                 return;
             }
         }
@@ -264,24 +229,22 @@ impl StreamCore {
 
     /// Rule 4, by who has taken the callback out.
     fn finish(&self, callback: Callback) {
-        let mut over = Some(callback);
-        while let Some(callback) = over {
-            forget_quietly(callback);
+        let mut over = callback;
+        loop {
+            forget_quietly(over);
             let mut queue = lock(&self.queue);
-            let direct = &mut queue.direct;
-            over = direct.next.take();
-            if over.is_none() {
-                direct.place = Place::Nobody;
-                direct.by = None;
-                let joining = std::mem::take(&mut direct.joining);
-                drop(queue);
-                joining.into_iter().for_each(Waker::wake);
-            } else if !self.closed.load(Ordering::Acquire) {
+            match queue.direct.turn.end(self.closed.load(Ordering::Acquire)) {
+                After::Over => {
+                    let joining = std::mem::take(&mut queue.direct.joining);
+                    drop(queue);
+                    return joining.into_iter().for_each(Waker::wake);
+                }
                 // It came after the ending was told to the one before.
-                direct.place = Place::Here(over.take().expect("looked at above"));
-                direct.by = None;
-                drop(queue);
-                self.deliver_elsewhere();
+                After::Another => {
+                    drop(queue);
+                    return self.deliver_elsewhere();
+                }
+                After::Late(callback) => over = callback,
             }
         }
     }
@@ -308,7 +271,7 @@ impl StreamCore {
                 if !direct.is_there() {
                     return Ok(());
                 }
-                if direct.by == Some(Who::runs()) {
+                if direct.turn.is_of(Who::runs()) {
                     return Err(Code::WouldPark.because("a callback cannot wait for its own end"));
                 }
                 if deadline == 0 || woke == Woke::TimedOut {

@@ -50,6 +50,7 @@ mod sending;
 mod stats;
 mod subscription;
 mod tee;
+pub(crate) mod turn;
 mod up;
 mod upstream;
 mod waking;

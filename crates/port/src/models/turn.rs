@@ -1,0 +1,235 @@
+//! A callback's turn beside writers and closes (`stream/direct.rs`): what the stream does there, with numbers instead of records.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use loom::cell::UnsafeCell;
+use loom::sync::atomic::{AtomicBool, Ordering};
+use loom::sync::{Arc, Condvar, Mutex, MutexGuard};
+use loom::thread::{self, JoinHandle};
+use thalweg_queue::explore::model;
+
+use crate::stream::turn::{After, Turn};
+
+/// What a callback uses: loom finds two that use it at a time, and a use that is not over when it is given up.
+#[derive(Default)]
+struct Used {
+    calls: UnsafeCell<Vec<u32>>,
+    /// None of loom's business.
+    dropped: AtomicUsize,
+}
+
+// SAFETY: the cell is what the models are about: loom finds a use that is not ordered.
+unsafe impl Sync for Used {}
+// SAFETY: as above.
+unsafe impl Send for Used {}
+
+impl Used {
+    /// By who knows that it is over.
+    fn calls(&self) -> Vec<u32> {
+        assert_eq!(self.dropped.load(Relaxed), 1);
+        self.calls.with_mut(|calls| {
+            // SAFETY: as above.
+            unsafe { (*calls).clone() }
+        })
+    }
+}
+
+/// Its callback.
+struct Callback {
+    used: Arc<Used>,
+    /// Closes the stream when it is called with this.
+    closes_at: u32,
+}
+
+impl Drop for Callback {
+    fn drop(&mut self) {
+        self.used.calls.with_mut(|_| ());
+        self.used.dropped.fetch_add(1, Relaxed);
+    }
+}
+
+#[derive(Default)]
+struct Queue {
+    records: VecDeque<u32>,
+    turn: Turn<Callback, u32>,
+}
+
+#[derive(Default)]
+struct Stream {
+    queue: Mutex<Queue>,
+    closed: AtomicBool,
+    over: Condvar,
+}
+
+impl Stream {
+    fn with(closes_at: u32) -> (Arc<Self>, Arc<Used>) {
+        let stream = Arc::new(Self::default());
+        let used = stream.subscribe(closes_at);
+        (stream, used)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap()
+    }
+
+    fn subscribe(&self, closes_at: u32) -> Arc<Used> {
+        let used = Arc::new(Used::default());
+        let callback = Callback {
+            used: used.clone(),
+            closes_at,
+        };
+        let mut queue = self.lock();
+        let unused = if self.closed.load(Ordering::Acquire) {
+            Some(callback)
+        } else {
+            queue.turn.replace(callback)
+        };
+        drop(queue);
+        drop(unused);
+        used
+    }
+
+    /// Thread `me` writes, and calls where nobody does.
+    fn write(&self, me: u32, record: u32) {
+        self.lock().records.push_back(record);
+        self.deliver(me);
+    }
+
+    fn deliver(&self, me: u32) {
+        let mut queue = self.lock();
+        let Some(mut callback) = queue.turn.begin(|| me) else {
+            return;
+        };
+        while !self.closed.load(Ordering::Acquire) {
+            if let Some(next) = queue.turn.next() {
+                drop(queue);
+                drop(std::mem::replace(&mut callback, next));
+            } else if let Some(record) = queue.records.pop_front() {
+                drop(queue);
+                callback.used.calls.with_mut(|calls| {
+                    // SAFETY: one has the turn; loom says where that is not so.
+                    unsafe { (*calls).push(record) }
+                });
+                if record == callback.closes_at {
+                    self.close(me);
+                    assert!(!self.join(me), "it would wait for itself");
+                }
+            } else {
+                return queue.turn.give_back(callback);
+            }
+            queue = self.lock();
+        }
+        drop(queue);
+        self.finish(me, callback);
+    }
+
+    fn finish(&self, me: u32, callback: Callback) {
+        let mut over = callback;
+        loop {
+            drop(over);
+            let mut queue = self.lock();
+            match queue.turn.end(self.closed.load(Ordering::Acquire)) {
+                After::Over => return self.over.notify_all(),
+                After::Another => {
+                    drop(queue);
+                    return self.deliver(me);
+                }
+                After::Late(callback) => over = callback,
+            }
+        }
+    }
+
+    fn close(&self, me: u32) {
+        if !self.closed.swap(true, Ordering::AcqRel) {
+            let callback = self.lock().turn.begin(|| me);
+            if let Some(callback) = callback {
+                self.finish(me, callback);
+            }
+        }
+    }
+
+    /// Waits until it is over; `false`: on the callback's own thread, where nothing waits.
+    fn join(&self, me: u32) -> bool {
+        let mut queue = self.lock();
+        while queue.turn.is_there() {
+            if queue.turn.is_of(me) {
+                return false;
+            }
+            queue = self.over.wait(queue).unwrap();
+        }
+        true
+    }
+}
+
+fn writes(stream: &Arc<Stream>, me: u32, record: u32) -> JoinHandle<()> {
+    let stream = stream.clone();
+    thread::spawn(move || stream.write(me, record))
+}
+
+const NEVER: u32 = 0;
+
+/// Rule 1: two write, one calls at a time, and nothing stays behind.
+#[test]
+fn who_finds_the_callback_gone_leaves_what_it_wrote_to_who_has_it() {
+    model(|| {
+        let (stream, used) = Stream::with(NEVER);
+        let other = writes(&stream, 1, 1);
+        stream.write(0, 2);
+        other.join().unwrap();
+        stream.close(0);
+        assert!(stream.join(0));
+        let mut calls = used.calls();
+        calls.sort_unstable();
+        assert_eq!(calls, [1, 2]);
+    });
+}
+
+/// R5, elsewhere: who has closed and joined gives up what the callback used.
+#[test]
+fn a_close_from_elsewhere_waits_for_the_running_call() {
+    model(|| {
+        let (stream, used) = Stream::with(NEVER);
+        let others = [writes(&stream, 1, 1), writes(&stream, 2, 2)];
+        stream.close(0);
+        assert!(stream.join(0));
+        let calls = used.calls();
+        others.into_iter().for_each(|other| other.join().unwrap());
+        assert_eq!(used.calls(), calls, "nothing is called after the close");
+    });
+}
+
+/// R5, on its own thread: the close comes back while it is called, no further call begins, and who joins elsewhere waits.
+#[test]
+fn a_callback_that_closes_its_stream_is_the_last_call() {
+    model(|| {
+        let (stream, used) = Stream::with(1);
+        let others = [writes(&stream, 1, 1), writes(&stream, 2, 2)];
+        stream.close(0);
+        assert!(stream.join(0));
+        let calls = used.calls();
+        others.into_iter().for_each(|other| other.join().unwrap());
+        assert_eq!(used.calls(), calls);
+        let after = calls.iter().skip_while(|record| **record != 1).skip(1);
+        assert_eq!(after.count(), 0, "{calls:?}");
+    });
+}
+
+/// The one before is dropped once, after its call; so is the one that comes beside a close, whoever finds it.
+#[test]
+fn a_callback_that_takes_the_place_of_another_is_dropped_once_too() {
+    model(|| {
+        let (stream, former) = Stream::with(1);
+        let other = writes(&stream, 1, 1);
+        let used = stream.subscribe(1);
+        stream.write(0, 2);
+        stream.close(0);
+        assert!(stream.join(0));
+        other.join().unwrap();
+        let mut calls = [former.calls(), used.calls()].concat();
+        let all = calls.len();
+        calls.sort_unstable();
+        calls.dedup();
+        assert_eq!(calls.len(), all, "no record comes twice");
+    });
+}
