@@ -152,3 +152,46 @@ fn the_interval_of_notices_is_in_the_model() {
         assert_eq!(notices, [ns, 0]);
     }
 }
+
+#[test]
+fn an_async_constructor_and_destructor() {
+    let wit = "package a:b@0.1.0;
+interface i {
+  resource r { constructor(x: u8); m: func(); }
+  resource bare { m: func(); }
+  resource taken { destroy: func(); }
+  last: func();
+}
+world w { export i; }
+";
+    let folder = |toml: &str| Folder::with(&[("b.wit", wit), ("b.thalweg.toml", toml)]);
+    let said = folder("[i.r]\nconstructor = \"async\"\ndestructor = \"async\"\n");
+    let package = parse(&said.path("b.wit")).expect("it is right");
+    let named = |name: &str| {
+        let mut all = package.functions.iter();
+        all.find(|f| f.full_name == name).expect("there is one")
+    };
+    assert!(named("i.[constructor]r").is_async);
+    assert!(!named("i.[method]r.m").is_async);
+    // It comes last, so that no other function has another number.
+    let destructor = package.functions.last().expect("there are some");
+    assert_eq!(destructor.full_name, "i.[destructor]r");
+    assert!(destructor.is_async && destructor.params[0].name == "self");
+    let of = |name: &str| package.resources.iter().find(|r| r.name == name);
+    let number = package.functions.len() - 1;
+    assert_eq!(of("r").expect("there is one").destructor, Some(number));
+    assert_eq!(of("bare").expect("there is one").destructor, None);
+
+    for (toml, refused) in [
+        (
+            "[i.bare]\nconstructor = \"async\"\n",
+            "b.thalweg.toml:2:1: key `i.bare.constructor`: it has no constructor",
+        ),
+        (
+            "[i.taken]\ndestructor = \"async\"\n",
+            "b.thalweg.toml:2:1: key `i.taken.destructor`: it has a method `destroy`, as the destructor is called",
+        ),
+    ] {
+        assert_eq!(folder(toml).refusal("b.wit"), refused);
+    }
+}

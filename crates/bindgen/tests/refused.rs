@@ -474,8 +474,6 @@ fn option_refusal(table: &str, line: &str) -> String {
 fn option_of_a_later_version() {
     for (table, line) in [
         ("i", "overload = \"block\""),
-        ("i.r", "constructor = \"async\""),
-        ("i.r", "destructor = \"async\""),
         ("i.a", "deadline = \"5s\""),
         ("i.s", "format = \"cbor\""),
         ("i.s", "linger = \"100us\""),
