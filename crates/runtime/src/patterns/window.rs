@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn a_rate_is_that_of_the_tenths_it_looks_back_over() {
         let mut random = crate::supervisor::Random(11);
-        for _ in 0..100 {
+        for _ in 0..if cfg!(miri) { 3 } else { 100 } {
             let (rate, at_least) = (0.1 + 0.9 * random.next(), 1 + (random.next() * 20.0) as u64);
             let mut window = Window::new(Trip::Rate {
                 rate,
