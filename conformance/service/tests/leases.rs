@@ -101,3 +101,13 @@ fn one_of_a_service_that_was_replaced_is_stale() {
     // The one that took its place never had one.
     assert_eq!(client.leases().wait().unwrap(), (0, 0));
 }
+
+#[test]
+fn one_that_was_being_made_when_the_service_was_replaced_is_stale() {
+    let client = open();
+    let pending = client.lease(100);
+    // It is served behind the constructor, which has begun then.
+    client.panic("meanwhile").wait().unwrap_err();
+    let lease = pending.wait().unwrap();
+    assert_eq!(code(lease.ms().wait()), Code::Stale);
+}

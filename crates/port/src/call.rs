@@ -74,6 +74,8 @@ pub struct CallCore {
     place: usize,
     method: AtomicU32,
     deadline: AtomicU64,
+    /// Of the service that serves it: what it makes is that one's.
+    incarnation: AtomicU64,
     /// `stopped` has a reason.
     told: AtomicBool,
     /// It has, or had, a stream, which may outlive it: its memory is not used again.
@@ -117,6 +119,7 @@ impl CallCore {
                 place: instance.enlist(this),
                 method: AtomicU32::new(0),
                 deadline: AtomicU64::new(u64::MAX),
+                incarnation: AtomicU64::new(0),
                 told: AtomicBool::new(false),
                 streamed: AtomicBool::new(false),
                 state: Mutex::new(State {
@@ -140,6 +143,16 @@ impl CallCore {
 
     pub(crate) fn name(&self) -> u32 {
         self.name
+    }
+
+    /// The service that has it from now on.
+    pub(crate) fn serve_by(&self, incarnation: u64) {
+        self.incarnation.store(incarnation, Ordering::Relaxed);
+    }
+
+    /// The service that has it.
+    pub(crate) fn incarnation(&self) -> u64 {
+        self.incarnation.load(Ordering::Relaxed)
     }
 
     /// The call begins: it has a number, and its deadline runs. The slot that the port promised is its own from now on. The

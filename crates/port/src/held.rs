@@ -109,7 +109,7 @@ impl Call {
     /// # Errors
     /// `overloaded`: there are too many handles.
     pub fn hold<R, T: Any + Send + Sync>(&self, object: T) -> Result<Held<R>, Failure> {
-        let resource = Resource::new(&self.core.instance, Arc::new(object));
+        let resource = Resource::new(self.core.core(), Arc::new(object));
         Ok(Held::new(
             handles::insert(Object::Resource(resource))?,
             None,

@@ -146,7 +146,7 @@ impl Incoming {
 
     /// Answers with a new resource, `own<r>`.
     pub fn reply_own<R: Any + Send + Sync>(self, resource: R) {
-        let resource = Resource::new(&self.core().instance, Arc::new(resource));
+        let resource = Resource::new(self.core(), Arc::new(resource));
         self.reply_object(Object::Resource(resource));
     }
 

@@ -532,6 +532,7 @@ impl Instance {
         if let Some(service) = &mut seat.service {
             // Nothing of the call is kept beside: who gets the answer is the last in it.
             let handle = call.handle();
+            call.serve_by(self.incarnation());
             if let Err(why) = caught(handle, || service.dispatch(Incoming::new(parcel))) {
                 self.replace();
                 if let Ok(Object::Call(call)) = handles::find(handle) {

@@ -5,9 +5,11 @@
 
 use std::any::Any;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use thalweg_wire::Handle;
 
+use crate::call::CallCore;
 use crate::code::{Code, Failure};
 use crate::handles::{self, Object};
 use crate::instance::Instance;
@@ -33,26 +35,27 @@ struct Owned {
     incarnation: u64,
     /// Gone once it is the service's again.
     value: Option<Value>,
-    /// Its async destructor was called.
-    is_ending: bool,
+    /// The service has it again, or its async destructor was called.
+    is_ending: AtomicBool,
 }
 
 impl Resource {
-    pub(crate) fn new(instance: &Arc<Instance>, value: Value) -> Self {
-        Self::made(instance, value, false)
+    /// What a call made.
+    pub(crate) fn new(call: &CallCore, value: Value) -> Self {
+        Self::made(&call.instance, call.incarnation(), value, false)
     }
 
     /// For the call of its async destructor.
     pub(crate) fn ending(instance: &Arc<Instance>, value: Value) -> Self {
-        Self::made(instance, value, true)
+        Self::made(instance, instance.incarnation(), value, true)
     }
 
-    fn made(instance: &Arc<Instance>, value: Value, is_ending: bool) -> Self {
+    fn made(instance: &Arc<Instance>, incarnation: u64, value: Value, is_ending: bool) -> Self {
         Self(Arc::new(Owned {
             instance: Arc::clone(instance),
-            incarnation: instance.incarnation(),
+            incarnation,
             value: Some(value),
-            is_ending,
+            is_ending: AtomicBool::new(is_ending),
         }))
     }
 
@@ -69,11 +72,14 @@ impl Resource {
         self.0.value.clone()
     }
 
-    /// For the service, which has it only once if nobody else names it just now.
+    /// For the service, which has it only once if nobody else names it just now; it is not ended by who lets go of it then.
     pub(crate) fn into_value(self) -> Option<Value> {
         match Arc::try_unwrap(self.0) {
             Ok(mut owned) => owned.value.take(),
-            Err(shared) => shared.value.clone(),
+            Err(shared) => {
+                shared.is_ending.store(true, Ordering::Relaxed);
+                shared.value.clone()
+            }
         }
     }
 }
@@ -84,7 +90,7 @@ impl Drop for Owned {
             self.instance.discard(Unnamed {
                 value,
                 incarnation: self.incarnation,
-                is_ending: self.is_ending,
+                is_ending: *self.is_ending.get_mut(),
             });
         }
     }
