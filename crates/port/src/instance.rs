@@ -441,7 +441,8 @@ impl Instance {
         }
     }
 
-    /// Calls a resource's async destructor. Nobody waits for it, so it takes no place in the mailbox.
+    /// Has a resource's async destructor called in this turn. Nobody waits for it, so it takes no place in the mailbox.
+    #[cold]
     fn destroy(self: &Arc<Self>, seat: &mut Seat, method: u32, value: Value) {
         let resource = Resource::ending(self, value);
         // Where the tables are full, what was not called is dropped in a later turn.
@@ -455,7 +456,8 @@ impl Instance {
         let layout = self.package.methods[method as usize].params;
         ending.answer(Code::Ok, layout, &(thalweg_wire::Handle(handle),));
         let core = calls.begin(method, To::Waiter, u64::MAX);
-        self.serve(seat, Parcel::new(ending, Call { core }));
+        // Small enough not to be weighed.
+        seat.batch.push_front(Parcel::new(ending, Call { core }));
     }
 
     /// Streams that end when the instance is closed.
