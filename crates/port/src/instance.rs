@@ -444,9 +444,8 @@ impl Instance {
     /// Has a resource's async destructor called in this turn. Nobody waits for it, so it takes no place in the mailbox.
     #[cold]
     fn destroy(self: &Arc<Self>, seat: &mut Seat, method: u32, value: Value) {
-        let resource = Resource::ending(self, value);
         // Where the tables are full, what was not called is dropped in a later turn.
-        let Ok(handle) = handles::insert(Object::Resource(resource)) else {
+        let Ok(handle) = handles::insert(Object::Resource(Resource::ending(self, value))) else {
             return;
         };
         let Ok((calls, mut ending)) = self.spare() else {
@@ -455,8 +454,8 @@ impl Instance {
         };
         let layout = self.package.methods[method as usize].params;
         ending.answer(Code::Ok, layout, &(thalweg_wire::Handle(handle),));
-        let core = calls.begin(method, To::Waiter, u64::MAX);
         // Small enough not to be weighed.
+        let core = calls.begin(method, To::Waiter, u64::MAX);
         seat.batch.push_front(Parcel::new(ending, Call { core }));
     }
 
