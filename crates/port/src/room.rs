@@ -3,16 +3,14 @@
 //! A waiter says so, then tries once more, then sleeps; who makes room does that first, then looks for waiters. Between the two steps of each is
 //! a fence, so that one of them sees the other.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::task::Waker;
 
-use thalweg_queue::quiet::lock;
 use thalweg_runtime::{Woke, wait};
 
 use crate::call::is_past;
 use crate::code::{Code, Failure, would_park};
 use crate::parcel::Parcel;
+use crate::sync::{AtomicBool, Mutex, Ordering, fence, lock};
 
 /// Those who wait.
 #[derive(Default)]
@@ -22,7 +20,7 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    fn want(&self, waker: Waker) {
+    pub(crate) fn want(&self, waker: Waker) {
         lock(&self.waiting).push(waker);
         self.is_wanted.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);

@@ -3,4 +3,5 @@
 
 mod life;
 mod port;
+mod room;
 mod turn;

@@ -1,0 +1,42 @@
+//! Who waits for room against who makes it.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::task::{Wake, Waker};
+
+use loom::sync::Arc;
+use loom::sync::atomic::AtomicU64;
+use loom::thread;
+
+use thalweg_queue::explore::model;
+
+use crate::room::Room;
+
+/// None of loom's business: it is read when all threads have ended.
+#[derive(Default)]
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: std::sync::Arc<Self>) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+/// The place is seen by the last try, or the waiter is woken: it never sleeps beside a free place.
+#[test]
+fn who_waits_sees_the_room_or_is_woken() {
+    model(|| {
+        let shared = Arc::new((Room::default(), AtomicU64::new(0)));
+        let maker = thread::spawn({
+            let shared = shared.clone();
+            move || {
+                shared.1.store(1, Relaxed);
+                shared.0.is_there();
+            }
+        });
+        let woken = std::sync::Arc::new(Woken::default());
+        shared.0.want(Waker::from(woken.clone()));
+        let was_seen = shared.1.load(Relaxed) == 1;
+        maker.join().unwrap();
+        assert!(was_seen || woken.0.load(Relaxed), "a wake-up was lost");
+    });
+}
