@@ -5,6 +5,7 @@
 //! that no generator can write.
 
 mod functions;
+pub(crate) use functions::DESTROY;
 mod host;
 mod options;
 mod planned;

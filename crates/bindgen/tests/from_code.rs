@@ -136,6 +136,20 @@ fn flags_futures_streams_and_inline_functions_are_those_of_wit() {
 }
 
 #[test]
+fn resources_inside_of_values_and_their_lives_are_those_of_wit() {
+    same_as_by_hand(
+        include_str!("from_code/kept.rs"),
+        [
+            ("kept.wit", include_str!("from_code/kept.wit")),
+            (
+                "kept.thalweg.toml",
+                include_str!("from_code/kept.thalweg.toml"),
+            ),
+        ],
+    );
+}
+
+#[test]
 fn a_host_is_that_of_wit() {
     same_as_by_hand(
         include_str!("from_code/asks.rs"),
@@ -410,7 +424,19 @@ fn functions_without_a_form_are_refused_with_what_to_write() {
         ),
         (
             "fn f(&self) -> Option<Q>;",
-            "4:23: type `Q`: a resource may only be a whole parameter, the whole result, or its ok side",
+            "4:23: type `Q`: a resource is a whole parameter, the whole result, or its ok side; inside of a value it is a `thalweg::Held<R>`",
+        ),
+        (
+            "fn f(&self) -> Vec<Held<u8>>;",
+            "4:20: type `Held<u8>`: it holds a resource: write the name of a `#[thalweg::resource]` of this file",
+        ),
+        (
+            "fn f(&self) -> Held<Q>;",
+            "4:16: type `Held<Q>`: it is for what stands inside of a value: write `Q`",
+        ),
+        (
+            "fn f(&self, q: Held<Q>);",
+            "4:16: type `Held<Q>`: it is for what stands inside of a value: write `&Q` to borrow it, or `Arc<Q>` to take it",
         ),
         (
             "fn f(&self, q: Q);",
@@ -458,7 +484,7 @@ fn functions_without_a_form_are_refused_with_what_to_write() {
         ),
         (
             "#[thalweg::method(other)] fn f(&self);",
-            "4:1: function `f`: `other` is no option; there are capacity, idempotent, inline, policy",
+            "4:1: function `f`: `other` is no option; there are capacity, idempotent, inline, key, notice, policy",
         ),
         ("type T;", "4:1: service `I`: a service has functions alone"),
     ] {
@@ -500,7 +526,7 @@ fn an_inline_function_takes_and_gives_values_alone() {
 }
 
 #[test]
-fn a_constructor_makes_its_resource_and_waits_for_nothing() {
+fn a_constructor_makes_its_resource_and_a_destructor_takes_it() {
     let resource = |line: &str| {
         refusal(&format!(
             "struct Q;\n#[thalweg::resource] impl Q {{\n{line}\n}}"
@@ -510,10 +536,26 @@ fn a_constructor_makes_its_resource_and_waits_for_nothing() {
         resource("pub fn new() -> u8 { 0 }"),
         "src/api.rs:3:8: function `new`: `new` makes the resource: write `-> Self` or `-> Result<Self, E>`"
     );
-    assert_eq!(
-        resource("pub async fn new() -> Self { Q }"),
-        "src/api.rs:3:14: function `new`: WIT has no async constructor: write `fn`, or a static function of another name"
-    );
+    let takes = "what takes its resource is its async destructor: write `pub async fn destroy(self: Arc<Self>)`, or `&self`";
+    for (line, place, name) in [
+        ("pub fn destroy(self: Arc<Self>) {}", 8, "destroy"),
+        ("pub async fn close(self: Arc<Self>) {}", 14, "close"),
+        (
+            "pub async fn destroy(self: Arc<Self>, a: u8) {}",
+            14,
+            "destroy",
+        ),
+        (
+            "pub async fn destroy(self: Arc<Self>) -> u8 { 0 }",
+            14,
+            "destroy",
+        ),
+    ] {
+        assert_eq!(
+            resource(line),
+            format!("src/api.rs:3:{place}: function `{name}`: {takes}")
+        );
+    }
 }
 
 #[test]

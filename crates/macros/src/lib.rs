@@ -29,13 +29,13 @@ pub fn value(_: TokenStream, item: TokenStream) -> TokenStream {
     item
 }
 
-/// On an inherent `impl`: the type stays in the service, and its public functions are called by handle.
+/// On an inherent `impl`: the type stays in the service, and its public functions are called by handle. `new` makes one, `destroy(self: Arc<Self>)` ends it.
 #[proc_macro_attribute]
 pub fn resource(_: TokenStream, item: TokenStream) -> TokenStream {
     item
 }
 
-/// On a function of a service or a resource: `idempotent`; `inline`: it runs on the caller's thread; of its stream, `policy = "latest"` and `capacity = 64`.
+/// On a function of a service or a resource: `idempotent`; `inline`: it runs on the caller's thread; `notice = "5s"`; of its stream, `policy = "latest"`, `key` and `capacity = 64`.
 #[proc_macro_attribute]
 pub fn method(_: TokenStream, item: TokenStream) -> TokenStream {
     item

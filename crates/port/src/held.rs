@@ -84,6 +84,13 @@ impl<R> Held<R> {
         self.given.store(true, Ordering::Relaxed);
         Ok(value)
     }
+
+    /// The same resource, for whom another type stands for it: in code first the author's own, where generated code has the typed client.
+    pub fn cast<Q>(mut self) -> Held<Q> {
+        let given = self.given.swap(true, Ordering::Relaxed);
+        let handle = if given { 0 } else { self.handle };
+        Held::new(handle, self.opened.take())
+    }
 }
 
 impl<R: ResourceClient> Held<R> {

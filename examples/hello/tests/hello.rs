@@ -88,6 +88,7 @@ fn the_page_shows_this_code() {
         include_str!("../wit/hello.wit"),
         include_str!("../../../crates/bindgen/tests/from_code/more.rs"),
         include_str!("../../../crates/bindgen/tests/from_code/asks.rs"),
+        include_str!("../../../crates/bindgen/tests/from_code/kept.rs"),
     );
     let shown: Vec<_> = page.split("```").skip(1).step_by(2).collect();
     assert!(shown.len() >= 12);

@@ -77,8 +77,13 @@ pub fn glue(api: &Api, package: &Package, module: &str) -> Result<Output, Refuse
     });
     let own = format!("<T as code::{service_trait}>");
     let of_service = api.functions.iter().map(|function| (function, own.clone()));
+    let destructors = api.resources.iter().filter_map(|resource| {
+        let own = format!("code::{}", resource.named.ident);
+        resource.destructor.as_ref().map(|function| (function, own))
+    });
     let all: Vec<_> = of_resources
         .chain(of_service)
+        .chain(destructors)
         .zip(&package.functions)
         .collect();
     for ((function, of), known) in &all {
@@ -271,7 +276,7 @@ enum Way {
 fn same(ty: &Type) -> bool {
     match ty {
         Type::Plain(_) => true,
-        Type::BoxedStr | Type::BoxedList(_) | Type::Named(_) => false,
+        Type::BoxedStr | Type::BoxedList(_) | Type::Named(_) | Type::Held(_) => false,
         Type::List(item) | Type::Array(item, _) | Type::Option(item) => same(item),
         Type::Result(ok, error) => ok.iter().chain(error).all(|ty| same(ty)),
         Type::Tuple(items) => items.iter().all(same),
@@ -318,6 +323,7 @@ fn convert(ty: &Type, value: &str, way: Way) -> String {
             let made: String = made.collect();
             format!("{{ let ({},) = {value}; ({made}) }}", names.join(", "))
         }
+        (Type::Held(_), _) => format!("{value}.cast()"),
         (Type::Named(ident), Way::Out) => format!("{}::from({value})", generated(ident)),
         (Type::Named(ident), Way::In) => format!("code::{ident}::from({value})"),
     }
@@ -355,6 +361,7 @@ fn method(
         (Kind::Method, true, false) => passed.push("self".to_owned()),
         (Kind::Method, false, true) => passed.push("&service".to_owned()),
         (Kind::Method, false, false) => passed.push("&self.0".to_owned()),
+        (Kind::Destructor, ..) => passed.push("self".to_owned()),
         (Kind::Constructor | Kind::Static, ..) => {}
     }
     passed.extend(arguments(function, params));

@@ -4,11 +4,19 @@ use super::model::{Form, Function, Kind, Named, Out, Param, Type};
 use super::read::Source;
 use super::types::last;
 use crate::Refused;
+use crate::parse::DESTROY;
 use syn::spanned::Spanned;
 use syn::{FnArg, GenericArgument, Pat, ReturnType};
 
 /// The options of `#[thalweg::method]`, and of `#[thalweg::service]` besides its package.
-const OPTIONS: &[&str] = &["capacity", "idempotent", "inline", "policy"];
+const OPTIONS: &[&str] = &[
+    "capacity",
+    "idempotent",
+    "inline",
+    "key",
+    "notice",
+    "policy",
+];
 
 const INLINE: &str = "it runs on the caller's thread and sees neither the instance nor a call: leave `&self` and `&Call` out";
 
@@ -49,6 +57,11 @@ impl Source<'_> {
             match input {
                 FnArg::Receiver(receiver) => {
                     let text = self.text(receiver.span());
+                    if resource.is_some() && text == "self: Arc<Self>" {
+                        self.is_destructor(signature)?;
+                        kind = Kind::Destructor;
+                        continue;
+                    }
                     if text != "&self" {
                         return refuse(
                             receiver.span(),
@@ -85,12 +98,6 @@ impl Source<'_> {
             );
         }
         let is_async = signature.asyncness.is_some();
-        if kind == Kind::Constructor && is_async {
-            return refuse(
-                signature.ident.span(),
-                "WIT has no async constructor: write `fn`, or a static function of another name",
-            );
-        }
         let (ok, error) = self.result(&signature.output, resource)?;
         let makes_itself =
             matches!((&ok, resource), (Some(Out::Own(made)), Some(own)) if made == own);
@@ -110,6 +117,26 @@ impl Source<'_> {
             error,
             options,
         })
+    }
+
+    /// What takes its resource can only be this.
+    fn is_destructor(&self, signature: &syn::Signature) -> Result<(), Refused> {
+        let is_call = |input: &FnArg| match input {
+            FnArg::Receiver(_) => true,
+            FnArg::Typed(typed) => matches!(self.param(&typed.ty), Ok(Param::Call)),
+        };
+        let ends = signature.ident == DESTROY
+            && signature.asyncness.is_some()
+            && signature.inputs.iter().all(is_call)
+            && matches!(signature.output, ReturnType::Default);
+        if ends {
+            return Ok(());
+        }
+        Err(self.refused(
+            signature.ident.span(),
+            format!("function `{}`", signature.ident),
+            "what takes its resource is its async destructor: write `pub async fn destroy(self: Arc<Self>)`, or `&self`",
+        ))
     }
 
     fn param(&self, ty: &syn::Type) -> Result<Param, Refused> {
@@ -178,7 +205,14 @@ impl Source<'_> {
                 Sent::Future => Param::Future(item, form),
             });
         }
-        Ok(Param::Value(self.value(ty)?))
+        match self.value(ty)? {
+            Type::Held(own) => Err(self.refused(
+                ty.span(),
+                format!("type `{}`", self.text(ty.span())),
+                &format!("it is for what stands inside of a value: write `&{own}` to borrow it, or `Arc<{own}>` to take it"),
+            )),
+            value => Ok(Param::Value(value)),
+        }
     }
 
     /// `T` of `Result<T, thalweg::Failure>`.
@@ -257,7 +291,14 @@ impl Source<'_> {
                 return Ok(Some(Out::Own(name)));
             }
         }
-        Ok(Some(Out::Value(self.value(ty)?)))
+        match self.value(ty)? {
+            Type::Held(own) => Err(self.refused(
+                ty.span(),
+                format!("type `{}`", self.text(ty.span())),
+                &format!("it is for what stands inside of a value: write `{own}`"),
+            )),
+            value => Ok(Some(Out::Value(value))),
+        }
     }
 
     /// A name, which WIT has to be able to write.

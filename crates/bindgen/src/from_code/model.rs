@@ -55,6 +55,8 @@ pub enum ValueKind {
 pub struct Resource {
     pub named: Named,
     pub functions: Vec<Function>,
+    /// Its async one, which the WIT file does not have.
+    pub destructor: Option<Function>,
 }
 
 #[derive(Debug)]
@@ -77,6 +79,8 @@ pub enum Kind {
     Method,
     Constructor,
     Static,
+    /// An async one, `destroy`.
+    Destructor,
 }
 
 /// How a parameter is passed.
@@ -188,12 +192,14 @@ pub enum Type {
     Result(Option<Box<Type>>, Option<Box<Type>>),
     Tuple(Vec<Type>),
     Named(String),
+    /// `Held<R>`.
+    Held(String),
 }
 
 impl Type {
     fn names(&self, names: &mut BTreeSet<String>) {
         match self {
-            Self::Plain(_) | Self::BoxedStr => {}
+            Self::Plain(_) | Self::BoxedStr | Self::Held(_) => {}
             Self::List(item)
             | Self::BoxedList(item)
             | Self::Array(item, _)

@@ -395,9 +395,13 @@ impl Source<'_> {
             }
         }
         functions.sort_by_key(|function| function.kind != Kind::Constructor);
+        let (destructors, functions): (Vec<_>, Vec<_>) = functions
+            .into_iter()
+            .partition(|function| function.kind == Kind::Destructor);
         Ok(Resource {
             named: self.named(ident, &item.attrs)?,
             functions,
+            destructor: destructors.into_iter().next(),
         })
     }
 

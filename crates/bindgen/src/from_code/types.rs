@@ -97,6 +97,11 @@ impl Source<'_> {
         }
     }
 
+    fn resource_of(&self, ty: &syn::TypePath) -> Option<String> {
+        let ident = ty.path.get_ident()?.to_string();
+        self.resources.contains(&ident).then_some(ident)
+    }
+
     fn path(&self, ty: &syn::Type, path: &syn::Path) -> Result<Type, Refused> {
         let refuse = |reason: &str| {
             let text = self.text(ty.span());
@@ -147,9 +152,15 @@ impl Source<'_> {
             ("Result", [ok, error]) => Ok(Type::Result(side(ok)?, side(error)?)),
             ("Result", [_]) => refuse("its error has to stand there: write `Result<T, E>`"),
             (name, []) if self.values.contains(name) => Ok(Type::Named(name.to_owned())),
-            (name, []) if self.resources.contains(name) => {
-                refuse("a resource may only be a whole parameter, the whole result, or its ok side")
+            (name, []) if self.resources.contains(name) => refuse(
+                "a resource is a whole parameter, the whole result, or its ok side; inside of a value it is a `thalweg::Held<R>`",
+            ),
+            ("Held", [syn::Type::Path(own)]) if self.resource_of(own).is_some() => {
+                Ok(Type::Held(self.resource_of(own).expect("it is one")))
             }
+            ("Held", [_]) => refuse(
+                "it holds a resource: write the name of a `#[thalweg::resource]` of this file",
+            ),
             (name, types) => match instead(name) {
                 Some(reason) => refuse(reason),
                 None if types.is_empty() => {

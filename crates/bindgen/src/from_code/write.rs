@@ -270,7 +270,7 @@ fn of(ty: &Type) -> String {
             let items: Vec<_> = items.iter().map(of).collect();
             format!("tuple<{}>", items.join(", "))
         }
-        Type::Named(ident) => name(ident),
+        Type::Named(ident) | Type::Held(ident) => name(ident),
     }
 }
 
@@ -300,8 +300,24 @@ pub fn policy(api: &Api, way: &str) -> Lines {
         table(key, &function.options, &function.named.position);
     }
     for resource in &api.resources {
+        let own = bare(&resource.named.ident);
+        let of_its_life: Vec<_> = resource
+            .functions
+            .iter()
+            .chain(&resource.destructor)
+            .filter_map(|function| match (function.kind, function.is_async) {
+                (Kind::Constructor, true) => Some("constructor"),
+                (Kind::Destructor, _) => Some("destructor"),
+                _ => None,
+            })
+            .map(|name| (name.to_owned(), "\"async\"".to_owned()))
+            .collect();
+        table(
+            format!("{interface}.{own}"),
+            &of_its_life,
+            &resource.named.position,
+        );
         for function in &resource.functions {
-            let own = bare(&resource.named.ident);
             let key = format!("{interface}.{own}.{}", bare(&function.named.ident));
             table(key, &function.options, &function.named.position);
         }
