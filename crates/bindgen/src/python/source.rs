@@ -77,6 +77,29 @@ impl Doc {
     }
 }
 
+/// `) -> A[b, c]:` as `) -> A[`, what stands between, and `]:`; `None` where the result's type has no two arguments.
+fn arguments(close: &str) -> Option<(&str, Vec<&str>, &str)> {
+    let start = close.find('[')? + 1;
+    let end = close.strip_suffix("]:")?.len();
+    let (mut arguments, mut depth, mut from) = (Vec::new(), 0_i32, start);
+    for (at, letter) in close[start..end].char_indices() {
+        match letter {
+            '[' => depth += 1,
+            // Then what is last in it is no argument of what is first.
+            ']' if depth == 0 => return None,
+            ']' => depth -= 1,
+            ',' if depth == 0 => {
+                arguments.push(&close[from..start + at]);
+                from = start + at + ", ".len();
+            }
+            _ => {}
+        }
+    }
+    let is_list = !arguments.is_empty();
+    arguments.push(&close[from..end]);
+    is_list.then(|| (&close[..start], arguments, &close[end..]))
+}
+
 /// A file that is being written.
 pub(super) struct Source(String);
 
@@ -165,11 +188,21 @@ impl Source {
             self.line(indent, &flat);
             return;
         }
+        let width = close.chars().count();
         self.line(indent, open);
         for parameter in parameters {
             self.line(indent + 1, &format!("{},", parameter.flat()));
         }
-        self.line(indent, close);
+        match arguments(close) {
+            Some((open, arguments, close)) if indent * 4 + width > WIDTH => {
+                self.line(indent, open);
+                for argument in arguments {
+                    self.line(indent + 1, &format!("{argument},"));
+                }
+                self.line(indent, close);
+            }
+            _ => self.line(indent, close),
+        }
     }
 
     /// Where the next text goes.

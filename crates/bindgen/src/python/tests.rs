@@ -257,3 +257,24 @@ fn what_a_package_does_not_have_has_no_file() {
     assert!(names.iter().any(|path| path.ends_with("py.typed")));
     assert_eq!(emit(&package), emit(&package));
 }
+
+#[test]
+fn a_result_that_is_too_long_for_a_line_is_wrapped() {
+    let long = ty(
+        TypeKind::Result {
+            ok: Some(Box::new(string())),
+            error: Some(Box::new(string())),
+        },
+        12,
+        4,
+    );
+    let stream = ty(TypeKind::Stream(Some(Box::new(long))), 4, 4);
+    let package = package(vec![], vec![function("f", vec![], Some(stream))]);
+    let text = file(&package, "client.py");
+    let expected = "    ) -> thalweg.Stream[
+        thalweg.Ok[str] | thalweg.Err[str],
+        thalweg.Ok[str] | thalweg.Err[str],
+    ]:
+";
+    assert!(text.contains(expected), "{text}");
+}
