@@ -12,6 +12,7 @@ typedef struct flight {
   const json_t *step; /* NULL: the place is free */
   const method *method;
   uint64_t token;
+  uint64_t notices; /* after so many more it is cancelled; 0: it is not */
   bool ended;
   tw_completion completion;
 } flight;
@@ -30,6 +31,7 @@ static inline uint64_t take_off(const json_t *step, const method *method) {
   flights[i].step = step;
   flights[i].method = method;
   flights[i].token = i + 1;
+  flights[i].notices = number(step, "cancel_after_notices", 0);
   flights[i].ended = false;
   return i + 1;
 }
@@ -58,7 +60,12 @@ static inline uint32_t land(const tw_client *client, uint64_t token, tw_completi
     uint32_t count = 0;
     tw_completion came;
     code = next_or_answer(client, &came, &count, error);
-    if (code == TW_OK && count == 1) {
+    if (code == TW_OK && count == 1 && came.kind == TW_STILL_RUNNING) {
+      if (--flights[came.token - 1].notices == 0) {
+        client->table->cancel(came.call, NULL);
+      }
+      client->table->release(&came);
+    } else if (code == TW_OK && count == 1) {
       flights[came.token - 1].completion = came;
       flights[came.token - 1].ended = true;
     }

@@ -1,7 +1,7 @@
 /* The conformance scenarios in C: runner LIBRARY SCENARIOS REPORT. What a step means stands in conformance/README.md. */
+#include "clients.h"
 #include "conformance_json.h"
 #include "inflight.h"
-#include "oracle.h"
 #include "report.h"
 #include "streams.h"
 
@@ -20,6 +20,7 @@ static uint32_t call_once(const json_t *step, const method *method, tw_submissio
     return tw_call_inline(&client, submission, completion, error);
   }
   submission->token = take_off(step, method);
+  submission->flags |= json_object_get(step, "cancel_after_notices") ? TW_NOTICES : 0;
   code = tw_submit(&client, submission, error);
   if (code == TW_OK && cancel_after) {
     client.table->port_wait(client.port, tw_after(&client, cancel_after * MILLISECOND), NULL);
@@ -116,23 +117,6 @@ static void call(const json_t *step) {
   }
 }
 
-/* The instance alone: what is in flight is still to come from the port. */
-static void close_instance(void) {
-  if (client.instance != 0) {
-    client.table->client_close(client.instance, NULL);
-  }
-  client.instance = 0;
-}
-
-static void open_instance(void) {
-  tw_error error;
-  close_instance();
-  if (client.table->client_open(&client.instance, &error) != TW_OK ||
-      give_oracle(&client, &error) != TW_OK) {
-    fail("no client", error.message);
-  }
-}
-
 static void run(const json_t *steps) {
   size_t i;
   for (i = 0; i < json_array_size(steps); i++) {
@@ -149,6 +133,8 @@ static void run(const json_t *steps) {
       close_instance();
     } else if (json_object_get(step, "open")) {
       open_instance();
+    } else if (json_object_get(step, "other")) {
+      swap_instances();
     } else if (times == 0) {
       stream_step(step);
     }
@@ -178,7 +164,7 @@ int main(int argc, char **argv) {
     }
     drop_resource(&kept_resources, NULL);
     drop_all_streams();
-    tw_client_close(&client, NULL);
+    close_both();
     give_back_all();
     report_scenario();
   }

@@ -23,6 +23,20 @@ class CancelNow(Exception):
     """How a call ends that the caller cancelled."""
 
 
+def said(step: Step) -> dict[str, Any]:
+    """What a method is told besides its arguments."""
+    words: dict[str, Any] = {"timeout": step.get("timeout_ms", math.inf) / 1000}
+    if "cancel_after_notices" in step:
+        left = iter(range(step["cancel_after_notices"] - 1))
+
+        def told(elapsed: float) -> None:
+            if next(left, None) is None:
+                raise CancelNow
+
+        words["on_notice"] = told
+    return words
+
+
 @dataclasses.dataclass
 class Seen:
     """What came out of a stream, `take` records at most."""
@@ -37,7 +51,28 @@ class Seen:
         return len(self.all) == self.take
 
 
-class SyncFace:
+class Clients:
+    """The client of a scenario, and another one beside it."""
+
+    client: Any = None
+    other: Any = None
+
+    def open(self) -> None:
+        raise NotImplementedError
+
+    def swap(self) -> None:
+        """The other one takes this one's place; it is opened when it is first wanted."""
+        self.client, self.other = self.other, self.client
+        if self.client is None:
+            self.open()
+
+    def close(self) -> None:
+        self.client.close()
+        if self.other is not None:
+            self.other.close()
+
+
+class SyncFace(Clients):
     """The client for sync code: a signal handler that raises is how a call is cancelled."""
 
     def __init__(self) -> None:
@@ -51,14 +86,13 @@ class SyncFace:
         before = signal.signal(signal.SIGALRM, handler)
         signal.setitimer(signal.ITIMER_REAL, step.get("cancel_after_ms", 0) / 1000)
         try:
-            return method(*arguments, timeout=step.get("timeout_ms", math.inf) / 1000)
+            return method(*arguments, **said(step))
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
 
     def start(self, method: Any, arguments: list[Any], step: Step) -> Future[Any]:
-        seconds = step.get("timeout_ms", math.inf) / 1000
-        return self.threads.submit(method, *arguments, timeout=seconds)
+        return self.threads.submit(method, *arguments, **said(step))
 
     def end(self, started: Any) -> Any:
         return started.result()
@@ -69,14 +103,14 @@ class SyncFace:
                 break
 
     def open(self) -> None:
-        self.client: Any = Conformance.open(LIBRARY, host=Book())
+        self.client = Conformance.open(LIBRARY, host=Book())
 
     def close(self) -> None:
-        self.client.close()
+        super().close()
         self.threads.shutdown()
 
 
-class AsyncFace:
+class AsyncFace(Clients):
     """The client for asyncio: to cancel a call is to cancel its task."""
 
     def __init__(self) -> None:
@@ -84,8 +118,7 @@ class AsyncFace:
         self.open()
 
     def call(self, method: Any, arguments: list[Any], step: Step) -> Any:
-        seconds = step.get("timeout_ms", math.inf) / 1000
-        task = self.loop.create_task(method(*arguments, timeout=seconds))
+        task = self.loop.create_task(method(*arguments, **said(step)))
         if "cancel_after_ms" in step:
             self.loop.call_later(step["cancel_after_ms"] / 1000, task.cancel)
         try:
@@ -94,8 +127,7 @@ class AsyncFace:
             raise CancelNow from None
 
     def start(self, method: Any, arguments: list[Any], step: Step) -> asyncio.Task[Any]:
-        seconds = step.get("timeout_ms", math.inf) / 1000
-        task = self.loop.create_task(method(*arguments, timeout=seconds))
+        task = self.loop.create_task(method(*arguments, **said(step)))
         # It is submitted in its first turn.
         self.loop.run_until_complete(asyncio.sleep(0))
         return task
@@ -112,10 +144,10 @@ class AsyncFace:
         self.loop.run_until_complete(read())
 
     def open(self) -> None:
-        self.client: Any = AsyncConformance.open(LIBRARY, host=AsyncBook())
+        self.client = AsyncConformance.open(LIBRARY, host=AsyncBook())
 
     def close(self) -> None:
-        self.client.close()
+        super().close()
         self.loop.close()
 
 

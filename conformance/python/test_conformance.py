@@ -33,6 +33,8 @@ def run(face: Face, kept: dict[str, Any], step: Step) -> None:
     elif "open" in step:
         face.client.close()
         face.open()
+    elif "other" in step:
+        face.swap()
     elif "repeat" in step:
         for one in step["steps"] * step["repeat"]:
             run(face, kept, one)

@@ -1,7 +1,7 @@
 //! The end of one call, as it came out of a port.
 
 use pyo3::prelude::*;
-use thalweg_capi::abi::{TW_HOST_CALL, TW_OK, TwCompletion, TwHandle};
+use thalweg_capi::abi::{TW_HOST_CALL, TW_OK, TW_STILL_RUNNING, TwCompletion, TwHandle};
 
 use crate::errors;
 use crate::library::Library;
@@ -51,6 +51,17 @@ impl Completion {
     /// Whether a service asks its host: the code is the import's number.
     pub fn is_host_call(&self) -> bool {
         self.raw.kind == TW_HOST_CALL
+    }
+
+    /// It says only that the call still runs, so many seconds after it was submitted.
+    pub fn notice(&self) -> Option<f64> {
+        if self.raw.kind != TW_STILL_RUNNING {
+            return None;
+        }
+        let elapsed = self.data().array(0).map_or(0, u64::from_le_bytes);
+        #[expect(clippy::cast_precision_loss, reason = "seconds, to 15 digits")]
+        let seconds = elapsed as f64 / 1e9;
+        Some(seconds)
     }
 
     /// How the call ended.

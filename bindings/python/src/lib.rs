@@ -8,7 +8,7 @@
 //! | a library, and handles of it | `library`, `handle`, `client`, `resource` |
 //! | one process, one interpreter | `fork`, `interpreter`, `gil` |
 //! | from values to messages and back | `describe`, `kind`, `encode`, `decode`, `message`, `results`, `cbor` |
-//! | calls | `package`, `method`, `completion`; sync: `thread_port`; asyncio: `loop_port`, `pending_call`, `awaitable`, `armed` |
+//! | calls | `package`, `method`, `submission`, `completion`; sync: `thread_port`; asyncio: `loop_port`, `pending_call`, `awaitable`, `armed` |
 //! | what a call is given to send | `upstream` |
 //! | streams | `reader`, `batch`, `stats`, `view`, `columns`, `arrow`, `arrow_data`; sync: `stream`; asyncio: `async_stream` |
 
@@ -45,6 +45,7 @@ mod resource;
 mod results;
 mod stats;
 mod stream;
+mod submission;
 mod thread_port;
 mod upstream;
 mod view;

@@ -6,7 +6,8 @@
 //!    turn. A turn takes at most [`BUDGET`] completions, so that a flood starves nobody on the loop.
 //! 3. Whoever waits has a slot; its number and generation are the token that the core carries. A slot that is given up
 //!    gets another generation, so a late completion finds nobody and is released.
-//! 4. The only reference to the reader is the loop's. When the loop closes, it drops its callbacks, and with the last
+//! 4. A notice is kept beside what ends the wait: the last one, which the task that waits tells before anything else.
+//! 5. The only reference to the reader is the loop's. When the loop closes, it drops its callbacks, and with the last
 //!    reference to the reader the port is closed: its calls end, and nothing is called any more. A loop that is dropped
 //!    without being closed is collected with its reader: the reader shows the collector the futures that it holds.
 
@@ -57,6 +58,7 @@ struct Slots {
 #[derive(Default)]
 struct Slot {
     generation: u32,
+    notice: Option<f64>,
     arrived: Option<Completion>,
     future: Option<Py<PyAny>>,
 }
@@ -156,6 +158,7 @@ impl LoopPort {
         let dropped = {
             let mut slots = self.slots();
             let slot = &mut slots.all[place];
+            slot.notice = None;
             let dropped = (slot.arrived.take(), slot.future.take());
             slot.generation = slot.generation.wrapping_add(1);
             #[expect(clippy::cast_possible_truncation, reason = "the token's low half")]
@@ -168,6 +171,11 @@ impl LoopPort {
     /// What arrived for `token`.
     pub fn arrived(&self, token: u64) -> Option<Completion> {
         self.slots().all[place(token)].arrived.take()
+    }
+
+    /// So many seconds the call of `token` has run, if it said so since it was last asked.
+    pub fn notice(&self, token: u64) -> Option<f64> {
+        self.slots().all[place(token)].notice.take()
     }
 
     /// A future of `event_loop`, whose port this is, that is done when something arrives for `token`.
@@ -246,7 +254,10 @@ impl LoopPort {
         if slot.generation != generation(token) {
             return None;
         }
-        slot.arrived = Some(completion);
+        match completion.notice() {
+            Some(seconds) => slot.notice = Some(seconds),
+            None => slot.arrived = Some(completion),
+        }
         slot.future.take()
     }
 
@@ -289,7 +300,7 @@ fn generation(token: u64) -> u32 {
     (token >> 32) as u32
 }
 
-/// The loop's end of a port. Only the loop holds it: see rule 4.
+/// The loop's end of a port. Only the loop holds it: see rule 5.
 #[pyclass(frozen, weakref, module = "thalweg._native")]
 pub struct LoopReader {
     port: Arc<LoopPort>,

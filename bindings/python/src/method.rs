@@ -21,6 +21,7 @@ use crate::raw_type;
 use crate::reader::Reader;
 use crate::resource::Resource;
 use crate::stream::Stream;
+use crate::submission::Submission;
 use crate::thread_port::ThreadPort;
 use crate::upstream::Source;
 use crate::{awaitable, cbor, encode, errors, host, inline, upstream};
@@ -77,51 +78,55 @@ const KEPT_BYTES: usize = 64 * 1024;
 #[pymethods]
 impl Method {
     /// Calls and waits.
-    #[pyo3(signature = (of, timeout, *arguments))]
+    #[pyo3(signature = (of, timeout, *arguments, on_notice=None))]
     fn call<'py>(
         &self,
         of: &Bound<'py, PyAny>,
         timeout: Option<f64>,
         arguments: &Bound<'py, PyTuple>,
+        on_notice: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (client, completion) = self.run(of, timeout, arguments)?;
+        let (client, completion) = self.run(of, timeout, arguments, on_notice)?;
         self.finish(completion, &client, None, Face::Sync)
     }
 
     /// Calls and waits; the resource that comes back is a `cls`.
-    #[pyo3(signature = (cls, of, timeout, *arguments))]
+    #[pyo3(signature = (cls, of, timeout, *arguments, on_notice=None))]
     fn make<'py>(
         &self,
         cls: &Bound<'py, PyType>,
         of: &Bound<'py, PyAny>,
         timeout: Option<f64>,
         arguments: &Bound<'py, PyTuple>,
+        on_notice: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (client, completion) = self.run(of, timeout, arguments)?;
+        let (client, completion) = self.run(of, timeout, arguments, on_notice)?;
         self.finish(completion, &client, Some(cls), Face::Sync)
     }
 
     /// Calls; what comes back is awaited on the running loop.
-    #[pyo3(signature = (of, timeout, *arguments))]
+    #[pyo3(signature = (of, timeout, *arguments, on_notice=None))]
     fn start<'py>(
         slf: &Bound<'py, Self>,
         of: &Bound<'py, PyAny>,
         timeout: Option<f64>,
         arguments: &Bound<'py, PyTuple>,
+        on_notice: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        Self::begin(slf, of, timeout, arguments, None)
+        Self::begin(slf, of, timeout, arguments, on_notice, None)
     }
 
     /// Calls; what comes back is awaited on the running loop and gives a `cls`.
-    #[pyo3(signature = (cls, of, timeout, *arguments))]
+    #[pyo3(signature = (cls, of, timeout, *arguments, on_notice=None))]
     fn start_make<'py>(
         slf: &Bound<'py, Self>,
         cls: &Bound<'py, PyType>,
         of: &Bound<'py, PyAny>,
         timeout: Option<f64>,
         arguments: &Bound<'py, PyTuple>,
+        on_notice: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        Self::begin(slf, of, timeout, arguments, Some(cls))
+        Self::begin(slf, of, timeout, arguments, on_notice, Some(cls))
     }
 
     /// The message that a call with `arguments` would carry, for tools and tests of the format.
@@ -173,6 +178,7 @@ impl Method {
         of: &Bound<'py, PyAny>,
         timeout: Option<f64>,
         arguments: &Bound<'py, PyTuple>,
+        on_notice: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<(Bound<'py, Client>, Completion)> {
         let py = of.py();
         let caller = Caller::of(of, &self.name, self.hashes.package)?;
@@ -185,7 +191,8 @@ impl Method {
             host::check_not_serving(py, caller.number)?;
             let port = ThreadPort::of(py, caller.library)?;
             self.with_message(&caller, arguments, Face::Sync, |message, sources| {
-                port.call(py, caller.number, self.number, message, deadline, sources)
+                let submission = self.submission(&caller, message, deadline, on_notice);
+                port.call(py, &submission, sources)
             })?
         };
         Ok((caller.client, completion))
@@ -196,6 +203,7 @@ impl Method {
         of: &Bound<'py, PyAny>,
         timeout: Option<f64>,
         arguments: &Bound<'py, PyTuple>,
+        on_notice: Option<&Bound<'py, PyAny>>,
         class: Option<&Bound<'py, PyType>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
@@ -211,7 +219,8 @@ impl Method {
             return awaitable::new(py, Box::new(ready));
         }
         let ticket = this.with_message(&caller, arguments, Face::Async, |message, sources| {
-            pending_call::submit(py, &caller, this.number, message, deadline, sources)
+            let submission = this.submission(&caller, message, deadline, on_notice);
+            pending_call::submit(py, caller.library, &submission, sources)
         })?;
         let call = PendingCall::new(
             ticket,
@@ -220,6 +229,22 @@ impl Method {
             class.cloned().map(Bound::unbind),
         );
         awaitable::new(py, Box::new(call))
+    }
+
+    fn submission<'a, 'py>(
+        &self,
+        caller: &Caller<'py>,
+        message: &'a [u8],
+        deadline_ns: u64,
+        on_notice: Option<&'a Bound<'py, PyAny>>,
+    ) -> Submission<'a, 'py> {
+        Submission {
+            client: caller.number,
+            method: self.number,
+            deadline_ns,
+            on_notice,
+            message,
+        }
     }
 
     /// Encodes the arguments and hands them to `submit`, with what is to be sent besides; on success what of them the

@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::PyType;
-use thalweg_capi::abi::{TW_CANCELLED, TwHandle, TwSubmission};
+use thalweg_capi::abi::{TW_CANCELLED, TwHandle};
 
 use crate::awaitable::{Polled, Step};
-use crate::client::{Caller, Client};
+use crate::client::Client;
+use crate::errors;
+use crate::library::Library;
 use crate::loop_port::LoopPort;
 use crate::method::{Face, Method};
+use crate::submission::Submission;
 use crate::upstream::{Source, Tasks};
-use crate::{errors, thread_port};
 
 /// A submitted call. Dropping it before the end cancels the call.
 pub struct Ticket {
@@ -20,40 +22,33 @@ pub struct Ticket {
     token: u64,
     call: TwHandle,
     ended: bool,
+    on_notice: Option<Py<PyAny>>,
     tasks: Tasks,
 }
 
 /// Submits one call on the running loop's port.
 pub fn submit(
     py: Python<'_>,
-    caller: &Caller<'_>,
-    method: u32,
-    message: &[u8],
-    deadline_ns: u64,
+    library: &'static Library,
+    submission: &Submission<'_, '_>,
     sources: Vec<Source<'_>>,
 ) -> PyResult<Ticket> {
-    let (event_loop, port) = LoopPort::of_running_loop(py, caller.library)?;
+    let (event_loop, port) = LoopPort::of_running_loop(py, library)?;
     let token = port.reserve();
-    let mut submission = TwSubmission {
-        token,
-        client: caller.number,
-        method,
-        flags: 0,
-        args: message.as_ptr(),
-        args_size: message.len() as u64,
-        deadline_ns,
-        call: 0,
+    let call = match submission.submit(py, library, port.port, token) {
+        Ok(call) => call,
+        Err(refused) => {
+            port.give_up(token);
+            return Err(refused);
+        }
     };
-    if let Err(refused) = thread_port::submit(py, caller.library, port.port, &mut submission) {
-        port.give_up(token);
-        return Err(refused);
-    }
     let mut ticket = Ticket {
         event_loop: event_loop.clone().unbind(),
         port,
         token,
-        call: submission.call,
+        call,
         ended: false,
+        on_notice: submission.on_notice.cloned().map(Bound::unbind),
         tasks: Tasks::default(),
     };
     ticket.tasks = Tasks::begin(&event_loop, ticket.call, sources)?;
@@ -100,6 +95,13 @@ impl PendingCall {
 impl Step for PendingCall {
     fn poll<'py>(&mut self, py: Python<'py>) -> PyResult<Polled<'py>> {
         let port = &self.ticket.port;
+        // In the task that awaits: what is raised is raised there, and dropping the step cancels the call.
+        if let (Some(seconds), Some(told)) = (
+            port.notice(self.ticket.token),
+            self.ticket.on_notice.as_ref(),
+        ) {
+            told.call1(py, (seconds,))?;
+        }
         if let Some(completion) = port.arrived(self.ticket.token) {
             self.ticket.ended = true;
             if let Some(raised) = self.ticket.tasks.raised(py) {

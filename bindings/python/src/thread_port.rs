@@ -2,16 +2,21 @@
 //!
 //! A wait runs Python's signal handlers, and a handler may call on the same thread. So a port has any number of
 //! waiting calls, nested like the frames that wait, and a wait that reaps another's completion keeps it for the other.
+//!
+//! A notice is told by its own call's wait, between two waits of the core, and before the end where both are there: so a
+//! function that is told never runs inside of itself. Of those that come while it runs, or while a wait inside of it does,
+//! the last is kept.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use pyo3::prelude::*;
-use thalweg_capi::abi::{TW_FOREVER, TW_INTERRUPTED, TW_OK, TW_TIMED_OUT, TwHandle, TwSubmission};
+use thalweg_capi::abi::{TW_FOREVER, TW_INTERRUPTED, TW_OK, TW_TIMED_OUT, TwHandle};
 
 use crate::completion::Completion;
 use crate::library::Library;
 use crate::reader::Reader;
+use crate::submission::Submission;
 use crate::upstream::Source;
 use crate::{errors, fork, host, upstream};
 
@@ -31,8 +36,15 @@ pub struct ThreadPort {
     epoch: u32,
     port: TwHandle,
     last_token: Cell<u64>,
-    waiting: RefCell<Vec<u64>>,
+    waiting: RefCell<Vec<Waiting>>,
     kept: RefCell<Vec<Completion>>,
+}
+
+/// Something that waits.
+struct Waiting {
+    token: u64,
+    /// What is told that its call still runs.
+    on_notice: Option<Py<PyAny>>,
 }
 
 impl ThreadPort {
@@ -69,9 +81,14 @@ impl ThreadPort {
 
     /// A token that nothing had before, for something to wait for; [`Self::forget`] ends it.
     pub fn token(&self) -> u64 {
+        self.token_of(None)
+    }
+
+    fn token_of(&self, on_notice: Option<Py<PyAny>>) -> u64 {
         let token = self.last_token.get() + 1;
         self.last_token.set(token);
-        self.waiting.borrow_mut().push(token);
+        let waiting = Waiting { token, on_notice };
+        self.waiting.borrow_mut().push(waiting);
         token
     }
 
@@ -83,31 +100,22 @@ impl ThreadPort {
     /// Submits one call and waits for its end with the GIL released; `sources` are sent meanwhile.
     ///
     /// # Errors
-    /// What `submit` refuses with, what a signal handler raised, and what a source did; then the call is cancelled.
+    /// What `submit` refuses with, and what a signal handler, a source or who is told of notices raised; then the call is
+    /// cancelled.
     pub fn call(
         &self,
         py: Python<'_>,
-        client: TwHandle,
-        method: u32,
-        arguments: &[u8],
-        deadline_ns: u64,
+        submission: &Submission<'_, '_>,
         sources: Vec<Source<'_>>,
     ) -> PyResult<Completion> {
-        let token = self.token();
-        let mut submission = TwSubmission {
-            token,
-            client,
-            method,
-            flags: 0,
-            args: arguments.as_ptr(),
-            args_size: arguments.len() as u64,
-            deadline_ns,
-            call: 0,
+        let token = self.token_of(submission.on_notice.cloned().map(Bound::unbind));
+        let call = match submission.submit(py, self.library, self.port, token) {
+            Ok(call) => call,
+            Err(refused) => {
+                self.forget(token);
+                return Err(refused);
+            }
         };
-        if let Err(refused) = submit(py, self.library, self.port, &mut submission) {
-            self.forget(token);
-            return Err(refused);
-        }
         let mut ended = upstream::send_all(py, self, token, sources).transpose();
         let ended = loop {
             match ended {
@@ -118,7 +126,7 @@ impl ThreadPort {
         self.forget(token);
         if ended.is_err() {
             // SAFETY: a stale call is an error of the table, and its words are of no use here.
-            unsafe { (self.library.table.cancel)(submission.call, std::ptr::null_mut()) };
+            unsafe { (self.library.table.cancel)(call, std::ptr::null_mut()) };
         }
         ended
     }
@@ -146,11 +154,16 @@ impl ThreadPort {
 
     /// What comes for `token` from now on is nobody's and released.
     pub fn forget(&self, token: u64) {
-        self.waiting
+        let waiting = {
+            let mut waiting = self.waiting.borrow_mut();
+            let place = waiting.iter().position(|one| one.token == token);
+            place.map(|place| waiting.swap_remove(place))
+        };
+        self.kept
             .borrow_mut()
-            .retain(|waiting| *waiting != token);
-        let left = self.kept(&[token]);
-        drop(left);
+            .retain(|completion| completion.token() != token);
+        // The last reference to what was told of notices can run code that calls here.
+        drop(waiting);
     }
 
     /// The first completion of one of `tokens`; `None` at the deadline.
@@ -164,7 +177,7 @@ impl ThreadPort {
             // A signal that came before the GIL is released would be seen only when the call has ended.
             py.check_signals()?;
             // A wait inside of this one, or one for several tokens, has reaped it.
-            if let Some(completion) = self.kept(tokens) {
+            if let Some(completion) = self.arrived(py, tokens)? {
                 return Ok(Some(completion));
             }
             let mut error = errors::blank();
@@ -202,7 +215,7 @@ impl ThreadPort {
             if code != TW_OK && count == 0 {
                 // Nothing to reap is said so, or as a status.
                 return match code {
-                    thalweg_capi::abi::TW_WOULD_PARK => Ok(self.kept(tokens)),
+                    thalweg_capi::abi::TW_WOULD_PARK => self.arrived(py, tokens),
                     _ => Err(errors::from_table(py, code, &error)),
                 };
             }
@@ -211,8 +224,8 @@ impl ThreadPort {
                 let completion = Completion::new(self.library, *raw);
                 if completion.is_host_call() {
                     asked.push(completion);
-                } else if self.waiting.borrow().contains(&completion.token()) {
-                    self.kept.borrow_mut().push(completion);
+                } else {
+                    self.keep(completion);
                 }
             }
             // They run code that may wait on this port, too.
@@ -220,8 +233,47 @@ impl ThreadPort {
                 host::serve(py, self.library, &asked)?;
             }
             if (count as usize) < REAP {
-                return Ok(self.kept(tokens));
+                return self.arrived(py, tokens);
             }
+        }
+    }
+
+    /// What was kept for one of `tokens`, once its call's notices were told.
+    ///
+    /// # Errors
+    /// What was raised by who was told.
+    fn arrived(&self, py: Python<'_>, tokens: &[u64]) -> PyResult<Option<Completion>> {
+        while let Some(completion) = self.kept(tokens) {
+            let Some(seconds) = completion.notice() else {
+                return Ok(Some(completion));
+            };
+            let told = {
+                let waiting = self.waiting.borrow();
+                let mine = waiting.iter().find(|one| one.token == completion.token());
+                mine.and_then(|one| one.on_notice.as_ref())
+                    .map(|told| told.clone_ref(py))
+            };
+            drop(completion);
+            if let Some(told) = told {
+                told.call1(py, (seconds,))?;
+            }
+        }
+        Ok(None)
+    }
+
+    /// Keeps what came for who waits for it, in the order in which it came; of a call's notices the last.
+    fn keep(&self, completion: Completion) {
+        let token = completion.token();
+        if !self.waiting.borrow().iter().any(|one| one.token == token) {
+            return;
+        }
+        let mut kept = self.kept.borrow_mut();
+        let mut notices = kept
+            .iter_mut()
+            .filter(|other| other.token() == token && other.notice().is_some());
+        match notices.next().filter(|_| completion.notice().is_some()) {
+            Some(place) => *place = completion,
+            None => kept.push(completion),
         }
     }
 
@@ -230,7 +282,7 @@ impl ThreadPort {
         let place = kept
             .iter()
             .position(|completion| tokens.contains(&completion.token()))?;
-        Some(kept.swap_remove(place))
+        Some(kept.remove(place))
     }
 }
 
@@ -241,23 +293,5 @@ impl Drop for ThreadPort {
             // SAFETY: opened by `of`, closed only here; runs without the GIL when the thread ends.
             unsafe { (self.library.table.port_close)(self.port, std::ptr::null_mut()) };
         }
-    }
-}
-
-/// Submits one call on `port`.
-pub fn submit(
-    py: Python<'_>,
-    library: &'static Library,
-    port: TwHandle,
-    submission: &mut TwSubmission,
-) -> PyResult<()> {
-    let (mut accepted, mut error) = (0, errors::blank());
-    // SAFETY: one submission, whose arguments are copied before the call returns; the rest is ours.
-    let code =
-        unsafe { (library.table.submit)(port, submission, 1, &raw mut accepted, &raw mut error) };
-    if accepted == 1 {
-        Ok(())
-    } else {
-        Err(errors::from_table(py, code, &error))
     }
 }

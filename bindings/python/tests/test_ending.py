@@ -62,6 +62,22 @@ ENDINGS = {
         threading.Thread(target=read, daemon=True).start()
         begun.wait()
     """,
+    "a daemon thread that is told of its call": """
+        service = Conformance.open(library)
+        begun = threading.Event()
+        def wait():
+            service.never(on_notice=lambda seconds: begun.set())
+        threading.Thread(target=wait, daemon=True).start()
+        begun.wait()
+    """,
+    "a task that is told of its call": """
+        loop = asyncio.new_event_loop()
+        service = AsyncConformance.open(library)
+        begun = asyncio.Event()
+        task = loop.create_task(service.never(on_notice=lambda seconds: begun.set()))
+        loop.run_until_complete(begun.wait())
+        task._log_destroy_pending = False
+    """,
     "a call from atexit": """
         service = Conformance.open(library)
         atexit.register(lambda: print(service.echo_u8(7)))

@@ -10,7 +10,7 @@
 
 #define CONFORMANCE_PACKAGE "thalweg:conformance"
 #define CONFORMANCE_VERSION "0.1.0"
-#define CONFORMANCE_LAYOUT UINT64_C(0x8c76e4a1e430b88b)
+#define CONFORMANCE_LAYOUT UINT64_C(0x624905c7f7ebf759)
 
 /* Methods by number: tw_submission.method. */
 enum {
@@ -125,7 +125,16 @@ enum {
   CONFORMANCE_METHOD_BEATS = 108,
   CONFORMANCE_METHOD_SIGNAL = 109,
   CONFORMANCE_METHOD_ASK_ALL = 110,
-  CONFORMANCE_METHOD_LEASE_DESTROY = 111
+  CONFORMANCE_METHOD_HELD_UP = 111,
+  CONFORMANCE_METHOD_LET_GO = 112,
+  CONFORMANCE_METHOD_BITS = 113,
+  CONFORMANCE_METHOD_LETTERS = 114,
+  CONFORMANCE_METHOD_MAYBES = 115,
+  CONFORMANCE_METHOD_COUPLES = 116,
+  CONFORMANCE_METHOD_ROWS = 117,
+  CONFORMANCE_METHOD_OUTCOMES = 118,
+  CONFORMANCE_METHOD_BY_NAME = 119,
+  CONFORMANCE_METHOD_LEASE_DESTROY = 120
 };
 
 /* ---- Types ----------------------------------------------------------------------------------- */
@@ -1193,6 +1202,31 @@ typedef struct conformance_list_result_string_u32 {
   size_t count;
 } conformance_list_result_string_u32;
 
+/* `tuple<u8, string>` */
+typedef struct conformance_tuple2_u8_string {
+  uint8_t f0;
+  tw_slice f1;
+} conformance_tuple2_u8_string;
+TW_SIZE(conformance_tuple2_u8_string, 12);
+TW_OFFSET(conformance_tuple2_u8_string, f0, 0);
+TW_OFFSET(conformance_tuple2_u8_string, f1, 4);
+
+enum {
+  CONFORMANCE_RESULT_U32_STRING_OK = 0,
+  CONFORMANCE_RESULT_U32_STRING_ERROR = 1
+};
+
+/* `result<u32, string>` */
+typedef struct conformance_result_u32_string {
+  uint8_t tag; /* CONFORMANCE_RESULT_U32_STRING_OK .. CONFORMANCE_RESULT_U32_STRING_ERROR */
+  union {
+    uint32_t ok;
+    tw_slice error;
+  } value;
+} conformance_result_u32_string;
+TW_SIZE(conformance_result_u32_string, 12);
+TW_OFFSET(conformance_result_u32_string, value, 4);
+
 /* ---- Accessors ------------------------------------------------------------------------------- */
 
 /* `base` is that of the batch, or of the reply, in which the value lies; what is returned is valid as
@@ -1726,6 +1760,32 @@ static inline conformance_list_result_string_u32 conformance_list_result_string_
   return list;
 }
 
+static inline tw_text conformance_tuple2_u8_string_f1(const uint8_t *base,
+                                                      const conformance_tuple2_u8_string *value) {
+  return tw_text_view(base, value->f1);
+}
+
+static inline bool conformance_result_u32_string_ok(const uint8_t *base,
+                                                    const conformance_result_u32_string *value,
+                                                    uint32_t *out) {
+  (void)base;
+  if (value->tag != CONFORMANCE_RESULT_U32_STRING_OK) {
+    return false;
+  }
+  *out = value->value.ok;
+  return true;
+}
+
+static inline bool conformance_result_u32_string_error(const uint8_t *base,
+                                                       const conformance_result_u32_string *value,
+                                                       tw_text *out) {
+  if (value->tag != CONFORMANCE_RESULT_U32_STRING_ERROR) {
+    return false;
+  }
+  *out = tw_text_view(base, value->value.error);
+  return true;
+}
+
 /* ---- The library and its clients ------------------------------------------------------------- */
 
 /* The library, opened and checked. It is never closed: see tw_open. */
@@ -2180,13 +2240,49 @@ static inline const tw_expected *conformance_expected(void) {
        UINT64_C(0x8555419ac16f9f45), UINT64_C(0xe6c60242a38ccb25),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
        TW_METHOD_ASYNC, 0, NULL},
+      {"conformance.held-up",
+       UINT64_C(0x651bccb0340f0ef8), UINT64_C(0xaf64124c8602484e),
+       UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
+       TW_METHOD_ASYNC | TW_METHOD_NOTICES, 0, NULL},
+      {"conformance.let-go",
+       UINT64_C(0x651bccb0340f0ef8), UINT64_C(0xaf64124c8602484e),
+       UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
+       0, 0, NULL},
+      {"conformance.bits",
+       UINT64_C(0x5544a970f8b8f1cf), UINT64_C(0xff8c8b15d2e5fab3),
+       UINT64_C(0x0000000000000000), UINT64_C(0xcd2fd49bc6b014bd),
+       0, 0, NULL},
+      {"conformance.letters",
+       UINT64_C(0x5544a970f8b8f1cf), UINT64_C(0xa8d70ff8be70de37),
+       UINT64_C(0x0000000000000000), UINT64_C(0xf2a393910b5b3ebd),
+       0, 0, NULL},
+      {"conformance.maybes",
+       UINT64_C(0x5544a970f8b8f1cf), UINT64_C(0x4f1f18cbdeb595a7),
+       UINT64_C(0x0000000000000000), UINT64_C(0x4328605c80a6e68d),
+       0, 0, NULL},
+      {"conformance.couples",
+       UINT64_C(0x5544a970f8b8f1cf), UINT64_C(0x9c625c0d8b98ce25),
+       UINT64_C(0x0000000000000000), UINT64_C(0x29bd3a586df8689f),
+       0, 0, NULL},
+      {"conformance.rows",
+       UINT64_C(0x5544a970f8b8f1cf), UINT64_C(0x1766bd5a34f87c2f),
+       UINT64_C(0x0000000000000000), UINT64_C(0xe9d570a5b853d555),
+       0, 0, NULL},
+      {"conformance.outcomes",
+       UINT64_C(0x5544a970f8b8f1cf), UINT64_C(0x8098e8d6031d5125),
+       UINT64_C(0x0000000000000000), UINT64_C(0x74dfde7d03a7164f),
+       0, 0, NULL},
+      {"conformance.by-name",
+       UINT64_C(0x48c7012af7fcc97a), UINT64_C(0x172eb4133195d4ab),
+       UINT64_C(0x0000000000000000), UINT64_C(0x1fd3a7e2bf56062d),
+       0, 0, NULL},
       {"conformance.[destructor]lease",
        UINT64_C(0xc28dd0875886542e), UINT64_C(0xaf64124c8602484e),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
        TW_METHOD_ASYNC, 0, NULL},
   };
   static const tw_expected expected = {CONFORMANCE_PACKAGE, CONFORMANCE_VERSION,
-    CONFORMANCE_LAYOUT, methods, 112};
+    CONFORMANCE_LAYOUT, methods, 121};
   return &expected;
 }
 
@@ -2923,6 +3019,527 @@ static inline uint32_t conformance_void_future_wait(const conformance_void_futur
 static inline uint32_t conformance_void_future_close(conformance_void_future *future,
                                                      tw_error *error) {
   return tw_stream_close(&future->tw, error);
+}
+
+/* A stream of `bool`. One thread at a time reads it:
+ *
+ *   while ((code = conformance_bool_stream_acquire(&stream, 256, TW_FOREVER, &batch, &error)) == TW_OK) {
+ *     for (i = 0; i < batch.tw.count; i++) {
+ *       const bool *record = conformance_bool_batch_at(&batch, i);
+ *       ...
+ *     }
+ *     conformance_bool_stream_release(&stream, batch.tw.count, &error);
+ *   }
+ *   if (code == TW_CLOSED) everything was read; else `error` says how it ended
+ *   conformance_bool_stream_close(&stream, &error);
+ */
+typedef struct conformance_bool_stream {
+  tw_stream tw;
+} conformance_bool_stream;
+
+/* Records in place: `tw.count` of them, valid until released. */
+typedef struct conformance_bool_batch {
+  tw_batch tw;
+} conformance_bool_batch;
+
+/* Record `index` of a batch, from 0. The base of its accessors is `batch->tw.base`. */
+static inline const bool *conformance_bool_batch_at(const conformance_bool_batch *batch,
+                                                    uint32_t index) {
+  return (const bool *)tw_batch_at(&batch->tw, index);
+}
+
+/* Waits for records, at most `max`: TW_OK with at least one. TW_CLOSED: the end, all were read. */
+static inline uint32_t conformance_bool_stream_acquire(const conformance_bool_stream *stream,
+                                                       uint32_t max, uint64_t deadline_ns,
+                                                       conformance_bool_batch *batch,
+                                                       tw_error *error) {
+  return tw_stream_acquire(&stream->tw, max, deadline_ns, 1, &batch->tw, error);
+}
+
+/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+static inline uint32_t conformance_bool_stream_acquire_serving(const conformance_bool_stream *stream, const conformance_client *client, uint32_t max, uint64_t deadline_ns, conformance_bool_batch *batch, tw_error *error) {
+  return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 1, &batch->tw,
+                                   error);
+}
+
+/* Gives back the first `count` records of the open batch; all of them close it. */
+static inline uint32_t conformance_bool_stream_release(const conformance_bool_stream *stream,
+                                                       uint32_t count, tw_error *error) {
+  return tw_stream_release(&stream->tw, count, error);
+}
+
+/* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
+static inline uint32_t conformance_bool_stream_arm(const conformance_bool_stream *stream,
+                                                   const conformance_client *client,
+                                                   uint64_t token, uint32_t *ready,
+                                                   tw_error *error) {
+  return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
+}
+
+/* Takes a stream's records, on threads of the service, one call at a time: see tw_stream_callback in thalweg.h. `batch` is valid until it returns.
+ * The last call has `ending` and no records. Any other result than 0 closes the stream. It must not wait. */
+typedef uint32_t (*conformance_bool_stream_callback)(void *ctx,
+                                                     const conformance_bool_batch *batch,
+                                                     const tw_error *ending);
+
+/* What the core calls. */
+static inline uint32_t conformance_bool_stream_deliver(void *ctx, const tw_batch *batch,
+                                                       const tw_error *ending) {
+  const tw_subscriber *to = (const tw_subscriber *)ctx;
+  conformance_bool_stream_callback callback = (conformance_bool_stream_callback)to->callback;
+  tw_error other;
+  conformance_bool_batch typed;
+  typed.tw = *batch;
+  if (!ending && tw_batch_check(batch, 1, &other) != TW_OK) {
+    typed.tw.count = 0;
+    typed.tw.flags = TW_BATCH_ENDED;
+    callback(to->ctx, &typed, &other);
+    return 1;
+  }
+  return callback(to->ctx, &typed, ending);
+}
+
+/* Gives the records to `callback`, and not to a reader. TW_OK: `drop_ctx`, which may be NULL, is called once, last, whatever happens; else it never is.
+ * tw_stream_join waits for that. */
+static inline uint32_t conformance_bool_stream_subscribe(const conformance_bool_stream *stream,
+                                                         conformance_bool_stream_callback callback,
+                                                         void *ctx, tw_drop_ctx drop_ctx,
+                                                         tw_error *error) {
+  return tw_stream_deliver(&stream->tw, callback ? conformance_bool_stream_deliver : NULL,
+                           (void (*)(void))callback, ctx, drop_ctx, error);
+}
+
+/* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
+static inline uint32_t conformance_bool_stream_close(conformance_bool_stream *stream,
+                                                     tw_error *error) {
+  return tw_stream_close(&stream->tw, error);
+}
+
+/* A stream of `uint32_t`. One thread at a time reads it:
+ *
+ *   while ((code = conformance_char_stream_acquire(&stream, 256, TW_FOREVER, &batch, &error)) == TW_OK) {
+ *     for (i = 0; i < batch.tw.count; i++) {
+ *       const uint32_t *record = conformance_char_batch_at(&batch, i);
+ *       ...
+ *     }
+ *     conformance_char_stream_release(&stream, batch.tw.count, &error);
+ *   }
+ *   if (code == TW_CLOSED) everything was read; else `error` says how it ended
+ *   conformance_char_stream_close(&stream, &error);
+ */
+typedef struct conformance_char_stream {
+  tw_stream tw;
+} conformance_char_stream;
+
+/* Records in place: `tw.count` of them, valid until released. */
+typedef struct conformance_char_batch {
+  tw_batch tw;
+} conformance_char_batch;
+
+/* Record `index` of a batch, from 0. The base of its accessors is `batch->tw.base`. */
+static inline const uint32_t *conformance_char_batch_at(const conformance_char_batch *batch,
+                                                        uint32_t index) {
+  return (const uint32_t *)tw_batch_at(&batch->tw, index);
+}
+
+/* Waits for records, at most `max`: TW_OK with at least one. TW_CLOSED: the end, all were read. */
+static inline uint32_t conformance_char_stream_acquire(const conformance_char_stream *stream,
+                                                       uint32_t max, uint64_t deadline_ns,
+                                                       conformance_char_batch *batch,
+                                                       tw_error *error) {
+  return tw_stream_acquire(&stream->tw, max, deadline_ns, 4, &batch->tw, error);
+}
+
+/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+static inline uint32_t conformance_char_stream_acquire_serving(const conformance_char_stream *stream, const conformance_client *client, uint32_t max, uint64_t deadline_ns, conformance_char_batch *batch, tw_error *error) {
+  return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 4, &batch->tw,
+                                   error);
+}
+
+/* Gives back the first `count` records of the open batch; all of them close it. */
+static inline uint32_t conformance_char_stream_release(const conformance_char_stream *stream,
+                                                       uint32_t count, tw_error *error) {
+  return tw_stream_release(&stream->tw, count, error);
+}
+
+/* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
+static inline uint32_t conformance_char_stream_arm(const conformance_char_stream *stream,
+                                                   const conformance_client *client,
+                                                   uint64_t token, uint32_t *ready,
+                                                   tw_error *error) {
+  return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
+}
+
+/* Takes a stream's records, on threads of the service, one call at a time: see tw_stream_callback in thalweg.h. `batch` is valid until it returns.
+ * The last call has `ending` and no records. Any other result than 0 closes the stream. It must not wait. */
+typedef uint32_t (*conformance_char_stream_callback)(void *ctx,
+                                                     const conformance_char_batch *batch,
+                                                     const tw_error *ending);
+
+/* What the core calls. */
+static inline uint32_t conformance_char_stream_deliver(void *ctx, const tw_batch *batch,
+                                                       const tw_error *ending) {
+  const tw_subscriber *to = (const tw_subscriber *)ctx;
+  conformance_char_stream_callback callback = (conformance_char_stream_callback)to->callback;
+  tw_error other;
+  conformance_char_batch typed;
+  typed.tw = *batch;
+  if (!ending && tw_batch_check(batch, 4, &other) != TW_OK) {
+    typed.tw.count = 0;
+    typed.tw.flags = TW_BATCH_ENDED;
+    callback(to->ctx, &typed, &other);
+    return 1;
+  }
+  return callback(to->ctx, &typed, ending);
+}
+
+/* Gives the records to `callback`, and not to a reader. TW_OK: `drop_ctx`, which may be NULL, is called once, last, whatever happens; else it never is.
+ * tw_stream_join waits for that. */
+static inline uint32_t conformance_char_stream_subscribe(const conformance_char_stream *stream,
+                                                         conformance_char_stream_callback callback,
+                                                         void *ctx, tw_drop_ctx drop_ctx,
+                                                         tw_error *error) {
+  return tw_stream_deliver(&stream->tw, callback ? conformance_char_stream_deliver : NULL,
+                           (void (*)(void))callback, ctx, drop_ctx, error);
+}
+
+/* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
+static inline uint32_t conformance_char_stream_close(conformance_char_stream *stream,
+                                                     tw_error *error) {
+  return tw_stream_close(&stream->tw, error);
+}
+
+/* A stream of `conformance_option_string`. One thread at a time reads it:
+ *
+ *   while ((code = conformance_option_string_stream_acquire(&stream, 256, TW_FOREVER, &batch, &error)) == TW_OK) {
+ *     for (i = 0; i < batch.tw.count; i++) {
+ *       const conformance_option_string *record = conformance_option_string_batch_at(&batch, i);
+ *       ...
+ *     }
+ *     conformance_option_string_stream_release(&stream, batch.tw.count, &error);
+ *   }
+ *   if (code == TW_CLOSED) everything was read; else `error` says how it ended
+ *   conformance_option_string_stream_close(&stream, &error);
+ */
+typedef struct conformance_option_string_stream {
+  tw_stream tw;
+} conformance_option_string_stream;
+
+/* Records in place: `tw.count` of them, valid until released. */
+typedef struct conformance_option_string_batch {
+  tw_batch tw;
+} conformance_option_string_batch;
+
+/* Record `index` of a batch, from 0. The base of its accessors is `batch->tw.base`. */
+static inline const conformance_option_string *conformance_option_string_batch_at(const conformance_option_string_batch *batch, uint32_t index) {
+  return (const conformance_option_string *)tw_batch_at(&batch->tw, index);
+}
+
+/* Waits for records, at most `max`: TW_OK with at least one. TW_CLOSED: the end, all were read. */
+static inline uint32_t conformance_option_string_stream_acquire(const conformance_option_string_stream *stream, uint32_t max, uint64_t deadline_ns, conformance_option_string_batch *batch, tw_error *error) {
+  return tw_stream_acquire(&stream->tw, max, deadline_ns, 12, &batch->tw, error);
+}
+
+/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+static inline uint32_t conformance_option_string_stream_acquire_serving(const conformance_option_string_stream *stream, const conformance_client *client, uint32_t max, uint64_t deadline_ns, conformance_option_string_batch *batch, tw_error *error) {
+  return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 12, &batch->tw,
+                                   error);
+}
+
+/* Gives back the first `count` records of the open batch; all of them close it. */
+static inline uint32_t conformance_option_string_stream_release(const conformance_option_string_stream *stream, uint32_t count, tw_error *error) {
+  return tw_stream_release(&stream->tw, count, error);
+}
+
+/* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
+static inline uint32_t conformance_option_string_stream_arm(const conformance_option_string_stream *stream, const conformance_client *client, uint64_t token, uint32_t *ready, tw_error *error) {
+  return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
+}
+
+/* Takes a stream's records, on threads of the service, one call at a time: see tw_stream_callback in thalweg.h. `batch` is valid until it returns.
+ * The last call has `ending` and no records. Any other result than 0 closes the stream. It must not wait. */
+typedef uint32_t (*conformance_option_string_stream_callback)(void *ctx,
+                                                              const conformance_option_string_batch *batch, const tw_error *ending);
+
+/* What the core calls. */
+static inline uint32_t conformance_option_string_stream_deliver(void *ctx, const tw_batch *batch,
+                                                                const tw_error *ending) {
+  const tw_subscriber *to = (const tw_subscriber *)ctx;
+  conformance_option_string_stream_callback callback = (conformance_option_string_stream_callback)to->callback;
+  tw_error other;
+  conformance_option_string_batch typed;
+  typed.tw = *batch;
+  if (!ending && tw_batch_check(batch, 12, &other) != TW_OK) {
+    typed.tw.count = 0;
+    typed.tw.flags = TW_BATCH_ENDED;
+    callback(to->ctx, &typed, &other);
+    return 1;
+  }
+  return callback(to->ctx, &typed, ending);
+}
+
+/* Gives the records to `callback`, and not to a reader. TW_OK: `drop_ctx`, which may be NULL, is called once, last, whatever happens; else it never is.
+ * tw_stream_join waits for that. */
+static inline uint32_t conformance_option_string_stream_subscribe(const conformance_option_string_stream *stream, conformance_option_string_stream_callback callback, void *ctx, tw_drop_ctx drop_ctx, tw_error *error) {
+  return tw_stream_deliver(&stream->tw, callback ? conformance_option_string_stream_deliver : NULL,
+                           (void (*)(void))callback, ctx, drop_ctx, error);
+}
+
+/* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
+static inline uint32_t conformance_option_string_stream_close(conformance_option_string_stream *stream, tw_error *error) {
+  return tw_stream_close(&stream->tw, error);
+}
+
+/* A stream of `conformance_tuple2_u8_string`. One thread at a time reads it:
+ *
+ *   while ((code = conformance_tuple2_u8_string_stream_acquire(&stream, 256, TW_FOREVER, &batch, &error)) == TW_OK) {
+ *     for (i = 0; i < batch.tw.count; i++) {
+ *       const conformance_tuple2_u8_string *record = conformance_tuple2_u8_string_batch_at(&batch, i);
+ *       ...
+ *     }
+ *     conformance_tuple2_u8_string_stream_release(&stream, batch.tw.count, &error);
+ *   }
+ *   if (code == TW_CLOSED) everything was read; else `error` says how it ended
+ *   conformance_tuple2_u8_string_stream_close(&stream, &error);
+ */
+typedef struct conformance_tuple2_u8_string_stream {
+  tw_stream tw;
+} conformance_tuple2_u8_string_stream;
+
+/* Records in place: `tw.count` of them, valid until released. */
+typedef struct conformance_tuple2_u8_string_batch {
+  tw_batch tw;
+} conformance_tuple2_u8_string_batch;
+
+/* Record `index` of a batch, from 0. The base of its accessors is `batch->tw.base`. */
+static inline const conformance_tuple2_u8_string *conformance_tuple2_u8_string_batch_at(const conformance_tuple2_u8_string_batch *batch, uint32_t index) {
+  return (const conformance_tuple2_u8_string *)tw_batch_at(&batch->tw, index);
+}
+
+/* Waits for records, at most `max`: TW_OK with at least one. TW_CLOSED: the end, all were read. */
+static inline uint32_t conformance_tuple2_u8_string_stream_acquire(const conformance_tuple2_u8_string_stream *stream, uint32_t max, uint64_t deadline_ns, conformance_tuple2_u8_string_batch *batch, tw_error *error) {
+  return tw_stream_acquire(&stream->tw, max, deadline_ns, 12, &batch->tw, error);
+}
+
+/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+static inline uint32_t conformance_tuple2_u8_string_stream_acquire_serving(const conformance_tuple2_u8_string_stream *stream, const conformance_client *client, uint32_t max, uint64_t deadline_ns, conformance_tuple2_u8_string_batch *batch, tw_error *error) {
+  return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 12, &batch->tw,
+                                   error);
+}
+
+/* Gives back the first `count` records of the open batch; all of them close it. */
+static inline uint32_t conformance_tuple2_u8_string_stream_release(const conformance_tuple2_u8_string_stream *stream, uint32_t count, tw_error *error) {
+  return tw_stream_release(&stream->tw, count, error);
+}
+
+/* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
+static inline uint32_t conformance_tuple2_u8_string_stream_arm(const conformance_tuple2_u8_string_stream *stream, const conformance_client *client, uint64_t token, uint32_t *ready, tw_error *error) {
+  return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
+}
+
+/* Takes a stream's records, on threads of the service, one call at a time: see tw_stream_callback in thalweg.h. `batch` is valid until it returns.
+ * The last call has `ending` and no records. Any other result than 0 closes the stream. It must not wait. */
+typedef uint32_t (*conformance_tuple2_u8_string_stream_callback)(void *ctx,
+                                                                 const conformance_tuple2_u8_string_batch *batch, const tw_error *ending);
+
+/* What the core calls. */
+static inline uint32_t conformance_tuple2_u8_string_stream_deliver(void *ctx,
+                                                                   const tw_batch *batch,
+                                                                   const tw_error *ending) {
+  const tw_subscriber *to = (const tw_subscriber *)ctx;
+  conformance_tuple2_u8_string_stream_callback callback = (conformance_tuple2_u8_string_stream_callback)to->callback;
+  tw_error other;
+  conformance_tuple2_u8_string_batch typed;
+  typed.tw = *batch;
+  if (!ending && tw_batch_check(batch, 12, &other) != TW_OK) {
+    typed.tw.count = 0;
+    typed.tw.flags = TW_BATCH_ENDED;
+    callback(to->ctx, &typed, &other);
+    return 1;
+  }
+  return callback(to->ctx, &typed, ending);
+}
+
+/* Gives the records to `callback`, and not to a reader. TW_OK: `drop_ctx`, which may be NULL, is called once, last, whatever happens; else it never is.
+ * tw_stream_join waits for that. */
+static inline uint32_t conformance_tuple2_u8_string_stream_subscribe(const conformance_tuple2_u8_string_stream *stream, conformance_tuple2_u8_string_stream_callback callback, void *ctx, tw_drop_ctx drop_ctx, tw_error *error) {
+  return tw_stream_deliver(&stream->tw,
+                           callback ? conformance_tuple2_u8_string_stream_deliver : NULL,
+                           (void (*)(void))callback, ctx, drop_ctx, error);
+}
+
+/* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
+static inline uint32_t conformance_tuple2_u8_string_stream_close(conformance_tuple2_u8_string_stream *stream, tw_error *error) {
+  return tw_stream_close(&stream->tw, error);
+}
+
+/* A stream of `tw_slice`. One thread at a time reads it:
+ *
+ *   while ((code = conformance_list_u16_stream_acquire(&stream, 256, TW_FOREVER, &batch, &error)) == TW_OK) {
+ *     for (i = 0; i < batch.tw.count; i++) {
+ *       const tw_slice *record = conformance_list_u16_batch_at(&batch, i);
+ *       ...
+ *     }
+ *     conformance_list_u16_stream_release(&stream, batch.tw.count, &error);
+ *   }
+ *   if (code == TW_CLOSED) everything was read; else `error` says how it ended
+ *   conformance_list_u16_stream_close(&stream, &error);
+ */
+typedef struct conformance_list_u16_stream {
+  tw_stream tw;
+} conformance_list_u16_stream;
+
+/* Records in place: `tw.count` of them, valid until released. */
+typedef struct conformance_list_u16_batch {
+  tw_batch tw;
+} conformance_list_u16_batch;
+
+/* Record `index` of a batch, from 0. The base of its accessors is `batch->tw.base`. */
+static inline const tw_slice *conformance_list_u16_batch_at(const conformance_list_u16_batch *batch, uint32_t index) {
+  return (const tw_slice *)tw_batch_at(&batch->tw, index);
+}
+
+/* Waits for records, at most `max`: TW_OK with at least one. TW_CLOSED: the end, all were read. */
+static inline uint32_t conformance_list_u16_stream_acquire(const conformance_list_u16_stream *stream, uint32_t max, uint64_t deadline_ns, conformance_list_u16_batch *batch, tw_error *error) {
+  return tw_stream_acquire(&stream->tw, max, deadline_ns, 8, &batch->tw, error);
+}
+
+/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+static inline uint32_t conformance_list_u16_stream_acquire_serving(const conformance_list_u16_stream *stream, const conformance_client *client, uint32_t max, uint64_t deadline_ns, conformance_list_u16_batch *batch, tw_error *error) {
+  return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 8, &batch->tw,
+                                   error);
+}
+
+/* Gives back the first `count` records of the open batch; all of them close it. */
+static inline uint32_t conformance_list_u16_stream_release(const conformance_list_u16_stream *stream, uint32_t count, tw_error *error) {
+  return tw_stream_release(&stream->tw, count, error);
+}
+
+/* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
+static inline uint32_t conformance_list_u16_stream_arm(const conformance_list_u16_stream *stream,
+                                                       const conformance_client *client,
+                                                       uint64_t token, uint32_t *ready,
+                                                       tw_error *error) {
+  return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
+}
+
+/* Takes a stream's records, on threads of the service, one call at a time: see tw_stream_callback in thalweg.h. `batch` is valid until it returns.
+ * The last call has `ending` and no records. Any other result than 0 closes the stream. It must not wait. */
+typedef uint32_t (*conformance_list_u16_stream_callback)(void *ctx,
+                                                         const conformance_list_u16_batch *batch,
+                                                         const tw_error *ending);
+
+/* What the core calls. */
+static inline uint32_t conformance_list_u16_stream_deliver(void *ctx, const tw_batch *batch,
+                                                           const tw_error *ending) {
+  const tw_subscriber *to = (const tw_subscriber *)ctx;
+  conformance_list_u16_stream_callback callback = (conformance_list_u16_stream_callback)to->callback;
+  tw_error other;
+  conformance_list_u16_batch typed;
+  typed.tw = *batch;
+  if (!ending && tw_batch_check(batch, 8, &other) != TW_OK) {
+    typed.tw.count = 0;
+    typed.tw.flags = TW_BATCH_ENDED;
+    callback(to->ctx, &typed, &other);
+    return 1;
+  }
+  return callback(to->ctx, &typed, ending);
+}
+
+/* Gives the records to `callback`, and not to a reader. TW_OK: `drop_ctx`, which may be NULL, is called once, last, whatever happens; else it never is.
+ * tw_stream_join waits for that. */
+static inline uint32_t conformance_list_u16_stream_subscribe(const conformance_list_u16_stream *stream, conformance_list_u16_stream_callback callback, void *ctx, tw_drop_ctx drop_ctx, tw_error *error) {
+  return tw_stream_deliver(&stream->tw, callback ? conformance_list_u16_stream_deliver : NULL,
+                           (void (*)(void))callback, ctx, drop_ctx, error);
+}
+
+/* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
+static inline uint32_t conformance_list_u16_stream_close(conformance_list_u16_stream *stream,
+                                                         tw_error *error) {
+  return tw_stream_close(&stream->tw, error);
+}
+
+/* A stream of `conformance_result_u32_string`. One thread at a time reads it:
+ *
+ *   while ((code = conformance_result_u32_string_stream_acquire(&stream, 256, TW_FOREVER, &batch, &error)) == TW_OK) {
+ *     for (i = 0; i < batch.tw.count; i++) {
+ *       const conformance_result_u32_string *record = conformance_result_u32_string_batch_at(&batch, i);
+ *       ...
+ *     }
+ *     conformance_result_u32_string_stream_release(&stream, batch.tw.count, &error);
+ *   }
+ *   if (code == TW_CLOSED) everything was read; else `error` says how it ended
+ *   conformance_result_u32_string_stream_close(&stream, &error);
+ */
+typedef struct conformance_result_u32_string_stream {
+  tw_stream tw;
+} conformance_result_u32_string_stream;
+
+/* Records in place: `tw.count` of them, valid until released. */
+typedef struct conformance_result_u32_string_batch {
+  tw_batch tw;
+} conformance_result_u32_string_batch;
+
+/* Record `index` of a batch, from 0. The base of its accessors is `batch->tw.base`. */
+static inline const conformance_result_u32_string *conformance_result_u32_string_batch_at(const conformance_result_u32_string_batch *batch, uint32_t index) {
+  return (const conformance_result_u32_string *)tw_batch_at(&batch->tw, index);
+}
+
+/* Waits for records, at most `max`: TW_OK with at least one. TW_CLOSED: the end, all were read. */
+static inline uint32_t conformance_result_u32_string_stream_acquire(const conformance_result_u32_string_stream *stream, uint32_t max, uint64_t deadline_ns, conformance_result_u32_string_batch *batch, tw_error *error) {
+  return tw_stream_acquire(&stream->tw, max, deadline_ns, 12, &batch->tw, error);
+}
+
+/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+static inline uint32_t conformance_result_u32_string_stream_acquire_serving(const conformance_result_u32_string_stream *stream, const conformance_client *client, uint32_t max, uint64_t deadline_ns, conformance_result_u32_string_batch *batch, tw_error *error) {
+  return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 12, &batch->tw,
+                                   error);
+}
+
+/* Gives back the first `count` records of the open batch; all of them close it. */
+static inline uint32_t conformance_result_u32_string_stream_release(const conformance_result_u32_string_stream *stream, uint32_t count, tw_error *error) {
+  return tw_stream_release(&stream->tw, count, error);
+}
+
+/* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
+static inline uint32_t conformance_result_u32_string_stream_arm(const conformance_result_u32_string_stream *stream, const conformance_client *client, uint64_t token, uint32_t *ready, tw_error *error) {
+  return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
+}
+
+/* Takes a stream's records, on threads of the service, one call at a time: see tw_stream_callback in thalweg.h. `batch` is valid until it returns.
+ * The last call has `ending` and no records. Any other result than 0 closes the stream. It must not wait. */
+typedef uint32_t (*conformance_result_u32_string_stream_callback)(void *ctx,
+                                                                  const conformance_result_u32_string_batch *batch, const tw_error *ending);
+
+/* What the core calls. */
+static inline uint32_t conformance_result_u32_string_stream_deliver(void *ctx,
+                                                                    const tw_batch *batch,
+                                                                    const tw_error *ending) {
+  const tw_subscriber *to = (const tw_subscriber *)ctx;
+  conformance_result_u32_string_stream_callback callback = (conformance_result_u32_string_stream_callback)to->callback;
+  tw_error other;
+  conformance_result_u32_string_batch typed;
+  typed.tw = *batch;
+  if (!ending && tw_batch_check(batch, 12, &other) != TW_OK) {
+    typed.tw.count = 0;
+    typed.tw.flags = TW_BATCH_ENDED;
+    callback(to->ctx, &typed, &other);
+    return 1;
+  }
+  return callback(to->ctx, &typed, ending);
+}
+
+/* Gives the records to `callback`, and not to a reader. TW_OK: `drop_ctx`, which may be NULL, is called once, last, whatever happens; else it never is.
+ * tw_stream_join waits for that. */
+static inline uint32_t conformance_result_u32_string_stream_subscribe(const conformance_result_u32_string_stream *stream, conformance_result_u32_string_stream_callback callback, void *ctx, tw_drop_ctx drop_ctx, tw_error *error) {
+  return tw_stream_deliver(&stream->tw,
+                           callback ? conformance_result_u32_string_stream_deliver : NULL,
+                           (void (*)(void))callback, ctx, drop_ctx, error);
+}
+
+/* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
+static inline uint32_t conformance_result_u32_string_stream_close(conformance_result_u32_string_stream *stream, tw_error *error) {
+  return tw_stream_close(&stream->tw, error);
 }
 
 /* ---- Writing and checking messages: what the calls below are made of ------------------------- */
@@ -12252,7 +12869,7 @@ static inline uint32_t conformance_refuses(const conformance_client *client, uin
 
 /* waiting: func() -> u32
  *
- * How many calls of `never` are under way. */
+ * How many calls of `never` and of `held-up` are under way. */
 
 /* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
 typedef struct conformance_waiting_result {
@@ -13716,6 +14333,730 @@ static inline uint32_t conformance_ask_all(const conformance_client *client,
   }
   tw_writer_free(&writer);
   return code == TW_OK ? conformance_ask_all_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.held-up --------------------------------------------------------------------- */
+
+/* held-up: async func()
+ *
+ * Ends when `let-go` is called. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_held_up_result {
+  tw_reply reply;
+} conformance_held_up_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_held_up_prepare(const conformance_client *client,
+                                                   tw_writer *writer, tw_submission *submission,
+                                                   tw_error *error) {
+  tw_writer_begin(writer, UINT64_C(0x651bccb0340f0ef8), 0, 0);
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_HELD_UP, "conformance_held_up",
+                    submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_held_up_submit(const conformance_client *client,
+                                                  uint64_t deadline_ns, uint64_t token,
+                                                  tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_held_up_prepare(client, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_held_up_read(const conformance_client *client,
+                                                tw_completion *completion,
+                                                conformance_held_up_result *result,
+                                                tw_error *error) {
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    tw_reply_release(&result->reply);
+    return TW_OK;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_held_up(const conformance_client *client, uint64_t deadline_ns,
+                                           conformance_held_up_result *result, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_held_up_prepare(client, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_held_up_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.let-go ---------------------------------------------------------------------- */
+
+/* let-go: func()
+ *
+ * Lets go of each call of `held-up` that is under way. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_let_go_result {
+  tw_reply reply;
+} conformance_let_go_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_let_go_prepare(const conformance_client *client,
+                                                  tw_writer *writer, tw_submission *submission,
+                                                  tw_error *error) {
+  tw_writer_begin(writer, UINT64_C(0x651bccb0340f0ef8), 0, 0);
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_LET_GO, "conformance_let_go",
+                    submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_let_go_submit(const conformance_client *client,
+                                                 uint64_t deadline_ns, uint64_t token,
+                                                 tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_let_go_prepare(client, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_let_go_read(const conformance_client *client,
+                                               tw_completion *completion,
+                                               conformance_let_go_result *result, tw_error *error) {
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    tw_reply_release(&result->reply);
+    return TW_OK;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_let_go(const conformance_client *client, uint64_t deadline_ns,
+                                          conformance_let_go_result *result, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_let_go_prepare(client, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_let_go_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.bits ------------------------------------------------------------------------ */
+
+/* bits: func(count: u32) -> stream<bool>
+ *
+ * Whether each number from 0 on is odd, `count` of them.
+ *
+ * Where its reader is slow, the writer waits; it holds 8192 records. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_bits_result {
+  tw_reply reply;
+  conformance_bool_stream ok; /* where TW_OK; yours to close */
+} conformance_bits_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_bits_prepare(const conformance_client *client, uint32_t count,
+                                                tw_writer *writer, tw_submission *submission,
+                                                tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x5544a970f8b8f1cf), 0, 4);
+  tw_put(writer, root, &count, sizeof(count));
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_BITS, "conformance_bits", submission,
+                    error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_bits_submit(const conformance_client *client, uint32_t count,
+                                               uint64_t deadline_ns, uint64_t token,
+                                               tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_bits_prepare(client, count, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_bits_read(const conformance_client *client,
+                                             tw_completion *completion,
+                                             conformance_bits_result *result, tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0xff8c8b15d2e5fab3), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_bits", error);
+    }
+    result->ok.tw.table = client->tw.table;
+    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_bits(const conformance_client *client, uint32_t count,
+                                        uint64_t deadline_ns, conformance_bits_result *result,
+                                        tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_bits_prepare(client, count, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_bits_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.letters --------------------------------------------------------------------- */
+
+/* letters: func(count: u32) -> stream<char>
+ *
+ * `a`, `ß`, `☃` and `𐍈`, again and again.
+ *
+ * Where its reader is slow, the writer waits; it holds 8192 records. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_letters_result {
+  tw_reply reply;
+  conformance_char_stream ok; /* where TW_OK; yours to close */
+} conformance_letters_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_letters_prepare(const conformance_client *client,
+                                                   uint32_t count, tw_writer *writer,
+                                                   tw_submission *submission, tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x5544a970f8b8f1cf), 0, 4);
+  tw_put(writer, root, &count, sizeof(count));
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_LETTERS, "conformance_letters",
+                    submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_letters_submit(const conformance_client *client, uint32_t count,
+                                                  uint64_t deadline_ns, uint64_t token,
+                                                  tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_letters_prepare(client, count, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_letters_read(const conformance_client *client,
+                                                tw_completion *completion,
+                                                conformance_letters_result *result,
+                                                tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0xa8d70ff8be70de37), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_letters", error);
+    }
+    result->ok.tw.table = client->tw.table;
+    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_letters(const conformance_client *client, uint32_t count,
+                                           uint64_t deadline_ns,
+                                           conformance_letters_result *result, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_letters_prepare(client, count, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_letters_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.maybes ---------------------------------------------------------------------- */
+
+/* maybes: func(count: u32) -> stream<option<string>>
+ *
+ * The even ones of the numbers from 0 on as texts, and of the odd ones nothing.
+ *
+ * Where its reader is slow, the writer waits; it holds 8192 records. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_maybes_result {
+  tw_reply reply;
+  conformance_option_string_stream ok; /* where TW_OK; yours to close */
+} conformance_maybes_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_maybes_prepare(const conformance_client *client, uint32_t count,
+                                                  tw_writer *writer, tw_submission *submission,
+                                                  tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x5544a970f8b8f1cf), 0, 4);
+  tw_put(writer, root, &count, sizeof(count));
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_MAYBES, "conformance_maybes",
+                    submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_maybes_submit(const conformance_client *client, uint32_t count,
+                                                 uint64_t deadline_ns, uint64_t token,
+                                                 tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_maybes_prepare(client, count, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_maybes_read(const conformance_client *client,
+                                               tw_completion *completion,
+                                               conformance_maybes_result *result, tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x4f1f18cbdeb595a7), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_maybes", error);
+    }
+    result->ok.tw.table = client->tw.table;
+    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_maybes(const conformance_client *client, uint32_t count,
+                                          uint64_t deadline_ns, conformance_maybes_result *result,
+                                          tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_maybes_prepare(client, count, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_maybes_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.couples --------------------------------------------------------------------- */
+
+/* couples: func(count: u32) -> stream<tuple<u8, string>>
+ *
+ * The numbers from 0 on, the low byte and as text.
+ *
+ * Where its reader is slow, the writer waits; it holds 8192 records. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_couples_result {
+  tw_reply reply;
+  conformance_tuple2_u8_string_stream ok; /* where TW_OK; yours to close */
+} conformance_couples_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_couples_prepare(const conformance_client *client,
+                                                   uint32_t count, tw_writer *writer,
+                                                   tw_submission *submission, tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x5544a970f8b8f1cf), 0, 4);
+  tw_put(writer, root, &count, sizeof(count));
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_COUPLES, "conformance_couples",
+                    submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_couples_submit(const conformance_client *client, uint32_t count,
+                                                  uint64_t deadline_ns, uint64_t token,
+                                                  tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_couples_prepare(client, count, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_couples_read(const conformance_client *client,
+                                                tw_completion *completion,
+                                                conformance_couples_result *result,
+                                                tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x9c625c0d8b98ce25), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_couples", error);
+    }
+    result->ok.tw.table = client->tw.table;
+    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_couples(const conformance_client *client, uint32_t count,
+                                           uint64_t deadline_ns,
+                                           conformance_couples_result *result, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_couples_prepare(client, count, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_couples_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.rows ------------------------------------------------------------------------ */
+
+/* rows: func(count: u32) -> stream<list<u16>>
+ *
+ * So many of the numbers from 0 on: none, one, two and three, again and again.
+ *
+ * Where its reader is slow, the writer waits; it holds 8192 records. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_rows_result {
+  tw_reply reply;
+  conformance_list_u16_stream ok; /* where TW_OK; yours to close */
+} conformance_rows_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_rows_prepare(const conformance_client *client, uint32_t count,
+                                                tw_writer *writer, tw_submission *submission,
+                                                tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x5544a970f8b8f1cf), 0, 4);
+  tw_put(writer, root, &count, sizeof(count));
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_ROWS, "conformance_rows", submission,
+                    error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_rows_submit(const conformance_client *client, uint32_t count,
+                                               uint64_t deadline_ns, uint64_t token,
+                                               tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_rows_prepare(client, count, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_rows_read(const conformance_client *client,
+                                             tw_completion *completion,
+                                             conformance_rows_result *result, tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x1766bd5a34f87c2f), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_rows", error);
+    }
+    result->ok.tw.table = client->tw.table;
+    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_rows(const conformance_client *client, uint32_t count,
+                                        uint64_t deadline_ns, conformance_rows_result *result,
+                                        tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_rows_prepare(client, count, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_rows_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.outcomes -------------------------------------------------------------------- */
+
+/* outcomes: func(count: u32) -> stream<result<u32, string>>
+ *
+ * The even ones of the numbers from 0 on, and `no` and the number for the odd ones.
+ *
+ * Where its reader is slow, the writer waits; it holds 8192 records. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_outcomes_result {
+  tw_reply reply;
+  conformance_result_u32_string_stream ok; /* where TW_OK; yours to close */
+} conformance_outcomes_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_outcomes_prepare(const conformance_client *client,
+                                                    uint32_t count, tw_writer *writer,
+                                                    tw_submission *submission, tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x5544a970f8b8f1cf), 0, 4);
+  tw_put(writer, root, &count, sizeof(count));
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_OUTCOMES, "conformance_outcomes",
+                    submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_outcomes_submit(const conformance_client *client,
+                                                   uint32_t count, uint64_t deadline_ns,
+                                                   uint64_t token, tw_handle *call,
+                                                   tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_outcomes_prepare(client, count, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_outcomes_read(const conformance_client *client,
+                                                 tw_completion *completion,
+                                                 conformance_outcomes_result *result,
+                                                 tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x8098e8d6031d5125), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_outcomes", error);
+    }
+    result->ok.tw.table = client->tw.table;
+    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_outcomes(const conformance_client *client, uint32_t count,
+                                            uint64_t deadline_ns,
+                                            conformance_outcomes_result *result, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_outcomes_prepare(client, count, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_outcomes_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.by-name --------------------------------------------------------------------- */
+
+/* by-name: func(names: u32, count: u64) -> stream<item>
+ *
+ * Items from 0 on, `count` of them, all written before anybody reads. They have `names` names in turn, and a newer one
+ * replaces the one of its name.
+ *
+ * Where its reader is slow, a newer record replaces the one that waits and has the same `name`, which is counted; it holds 64, each with another one. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_by_name_result {
+  tw_reply reply;
+  conformance_item_stream ok; /* where TW_OK; yours to close */
+} conformance_by_name_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_by_name_prepare(const conformance_client *client,
+                                                   uint32_t names, uint64_t count,
+                                                   tw_writer *writer, tw_submission *submission,
+                                                   tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x48c7012af7fcc97a), 0, 16);
+  tw_put(writer, root, &names, sizeof(names));
+  tw_put(writer, root + 8, &count, sizeof(count));
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_BY_NAME, "conformance_by_name",
+                    submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_by_name_submit(const conformance_client *client, uint32_t names,
+                                                  uint64_t count, uint64_t deadline_ns,
+                                                  uint64_t token, tw_handle *call,
+                                                  tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_by_name_prepare(client, names, count, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_by_name_read(const conformance_client *client,
+                                                tw_completion *completion,
+                                                conformance_by_name_result *result,
+                                                tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x172eb4133195d4ab), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_by_name", error);
+    }
+    result->ok.tw.table = client->tw.table;
+    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_by_name(const conformance_client *client, uint32_t names,
+                                           uint64_t count, uint64_t deadline_ns,
+                                           conformance_by_name_result *result, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_by_name_prepare(client, names, count, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_by_name_read(client, &completion, result, error) : code;
 }
 
 /* ---- conformance.[destructor]lease ----------------------------------------------------------- */

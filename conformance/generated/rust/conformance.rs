@@ -29,7 +29,7 @@ use thalweg::wire::{self, Decode as _};
 pub const PACKAGE: port::Package = port::Package {
     name: "thalweg:conformance",
     version: "0.1.0",
-    layout: 0x8c76_e4a1_e430_b88b,
+    layout: 0x6249_05c7_f7eb_f759,
     methods: &[
         port::Method {
             name: "conformance.echo-bool",
@@ -1480,6 +1480,137 @@ pub const PACKAGE: port::Package = port::Package {
             options: port::MethodOptions::NONE,
             stream: None,
             description: "record{keys:stream<u64>}\nlist<result<string,u32>>\n\n",
+        },
+        port::Method {
+            name: "conformance.held-up",
+            params: 0x651b_ccb0_340f_0ef8,
+            ok: 0xaf64_124c_8602_484e,
+            error: 0,
+            element: 0,
+            is_async: true,
+            options: port::MethodOptions {
+                is_inline: false,
+                is_idempotent: false,
+                notice_ns: 1000000,
+            },
+            stream: None,
+            description: "record{}\n_\n\n",
+        },
+        port::Method {
+            name: "conformance.let-go",
+            params: 0x651b_ccb0_340f_0ef8,
+            ok: 0xaf64_124c_8602_484e,
+            error: 0,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: "record{}\n_\n\n",
+        },
+        port::Method {
+            name: "conformance.bits",
+            params: 0x5544_a970_f8b8_f1cf,
+            ok: 0xff8c_8b15_d2e5_fab3,
+            error: 0,
+            element: 0xcd2f_d49b_c6b0_14bd,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: Some(port::StreamOptions {
+                policy: port::Policy::Block,
+                capacity: 8192,
+            }),
+            description: "record{count:u32}\nstream<bool>\n\nbool",
+        },
+        port::Method {
+            name: "conformance.letters",
+            params: 0x5544_a970_f8b8_f1cf,
+            ok: 0xa8d7_0ff8_be70_de37,
+            error: 0,
+            element: 0xf2a3_9391_0b5b_3ebd,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: Some(port::StreamOptions {
+                policy: port::Policy::Block,
+                capacity: 8192,
+            }),
+            description: "record{count:u32}\nstream<char>\n\nchar",
+        },
+        port::Method {
+            name: "conformance.maybes",
+            params: 0x5544_a970_f8b8_f1cf,
+            ok: 0x4f1f_18cb_deb5_95a7,
+            error: 0,
+            element: 0x4328_605c_80a6_e68d,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: Some(port::StreamOptions {
+                policy: port::Policy::Block,
+                capacity: 8192,
+            }),
+            description: "record{count:u32}\nstream<option<string>>\n\noption<string>",
+        },
+        port::Method {
+            name: "conformance.couples",
+            params: 0x5544_a970_f8b8_f1cf,
+            ok: 0x9c62_5c0d_8b98_ce25,
+            error: 0,
+            element: 0x29bd_3a58_6df8_689f,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: Some(port::StreamOptions {
+                policy: port::Policy::Block,
+                capacity: 8192,
+            }),
+            description: "record{count:u32}\nstream<tuple<u8,string>>\n\ntuple<u8,string>",
+        },
+        port::Method {
+            name: "conformance.rows",
+            params: 0x5544_a970_f8b8_f1cf,
+            ok: 0x1766_bd5a_34f8_7c2f,
+            error: 0,
+            element: 0xe9d5_70a5_b853_d555,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: Some(port::StreamOptions {
+                policy: port::Policy::Block,
+                capacity: 8192,
+            }),
+            description: "record{count:u32}\nstream<list<u16>>\n\nlist<u16>",
+        },
+        port::Method {
+            name: "conformance.outcomes",
+            params: 0x5544_a970_f8b8_f1cf,
+            ok: 0x8098_e8d6_031d_5125,
+            error: 0,
+            element: 0x74df_de7d_03a7_164f,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: Some(port::StreamOptions {
+                policy: port::Policy::Block,
+                capacity: 8192,
+            }),
+            description: "record{count:u32}\nstream<result<u32,string>>\n\nresult<u32,string>",
+        },
+        port::Method {
+            name: "conformance.by-name",
+            params: 0x48c7_012a_f7fc_c97a,
+            ok: 0x172e_b413_3195_d4ab,
+            error: 0,
+            element: 0x1fd3_a7e2_bf56_062d,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: Some(port::StreamOptions {
+                policy: port::Policy::Conflate(port::Key(|bytes, at, key| {
+                    key.extend_from_slice(<String as wire::Decode>::view(bytes, at + 8).as_bytes())
+                })),
+                capacity: 64,
+            }),
+            description: concat!(
+                "record{names:u32,count:u64}\nstream<record{number:u64,",
+                "name:string,tags:list<string>,",
+                "blob:option<list<u8>>}>\n\nrecord{number:u64,name:string,",
+                "tags:list<string>,blob:option<list<u8>>}"
+            ),
         },
         port::Method {
             name: "conformance.[destructor]lease",
@@ -4805,7 +4936,7 @@ pub trait Conformance: Sized + Send + 'static {
     /// Where its reader is slow, the writer is refused; it holds 64 records.
     fn refuses(&mut self, call: &port::Call, count: u64) -> port::StreamReader<u64>;
 
-    /// How many calls of `never` are under way.
+    /// How many calls of `never` and of `held-up` are under way.
     fn waiting(&mut self, call: &port::Call) -> u32;
 
     /// What the host's oracle says of the even keys from 0 on, `count` of them: each is looked up when the one before was sent.
@@ -4884,6 +5015,52 @@ pub trait Conformance: Sized + Send + 'static {
         call: &port::Call,
         keys: port::Upstream<u64>,
     ) -> port::Task<Vec<Result<String, u32>>>;
+
+    /// Ends when `let-go` is called.
+    fn held_up(&mut self, call: &port::Call) -> port::Task<()>;
+
+    /// Lets go of each call of `held-up` that is under way.
+    fn let_go(&mut self, call: &port::Call);
+
+    /// Whether each number from 0 on is odd, `count` of them.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
+    fn bits(&mut self, call: &port::Call, count: u32) -> port::StreamReader<bool>;
+
+    /// `a`, `ß`, `☃` and `𐍈`, again and again.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
+    fn letters(&mut self, call: &port::Call, count: u32) -> port::StreamReader<char>;
+
+    /// The even ones of the numbers from 0 on as texts, and of the odd ones nothing.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
+    fn maybes(&mut self, call: &port::Call, count: u32) -> port::StreamReader<Option<String>>;
+
+    /// The numbers from 0 on, the low byte and as text.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
+    fn couples(&mut self, call: &port::Call, count: u32) -> port::StreamReader<(u8, String)>;
+
+    /// So many of the numbers from 0 on: none, one, two and three, again and again.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
+    fn rows(&mut self, call: &port::Call, count: u32) -> port::StreamReader<Vec<u16>>;
+
+    /// The even ones of the numbers from 0 on, and `no` and the number for the odd ones.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
+    fn outcomes(
+        &mut self,
+        call: &port::Call,
+        count: u32,
+    ) -> port::StreamReader<Result<u32, String>>;
+
+    /// Items from 0 on, `count` of them, all written before anybody reads. They have `names` names in turn, and a newer one
+    /// replaces the one of its name.
+    ///
+    /// Where its reader is slow, a newer record replaces the one that waits and has the same `name`, which is counted; it holds 64, each with another one.
+    fn by_name(&mut self, call: &port::Call, names: u32, count: u64) -> port::StreamReader<Item>;
 }
 
 /// A number that is kept.
@@ -5051,14 +5228,23 @@ impl<S: Conformance> port::Service for ConformanceServer<S> {
             108 => self.serve_beats(incoming),
             109 => self.serve_signal(incoming),
             110 => self.serve_ask_all(incoming),
-            111 => self.serve_lease_method_destroy(incoming),
+            111 => self.serve_held_up(incoming),
+            112 => self.serve_let_go(incoming),
+            113 => self.serve_bits(incoming),
+            114 => self.serve_letters(incoming),
+            115 => self.serve_maybes(incoming),
+            116 => self.serve_couples(incoming),
+            117 => self.serve_rows(incoming),
+            118 => self.serve_outcomes(incoming),
+            119 => self.serve_by_name(incoming),
+            120 => self.serve_lease_method_destroy(incoming),
             other => unreachable!("the core passes on methods of the package alone, not {other}"),
         }
     }
 
     fn destructor(value: &(dyn std::any::Any + Send + Sync)) -> Option<u32> {
         if value.is::<S::Lease>() {
-            return Some(111);
+            return Some(120);
         }
         None
     }
@@ -6211,6 +6397,87 @@ impl<S: Conformance> ConformanceServer<S> {
         incoming.run(task, |incoming, result| incoming.reply(&result));
     }
 
+    fn serve_held_up(&mut self, incoming: port::Incoming) {
+        match incoming.params::<()>() {
+            Ok(()) => {}
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let task = self.0.held_up(incoming.call());
+        incoming.run(task, |incoming, result| incoming.reply(&result));
+    }
+
+    fn serve_let_go(&mut self, incoming: port::Incoming) {
+        match incoming.params::<()>() {
+            Ok(()) => {}
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        self.0.let_go(incoming.call());
+        incoming.reply(&());
+    }
+
+    fn serve_bits(&mut self, incoming: port::Incoming) {
+        let (count,) = match incoming.params::<(u32,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.bits(incoming.call(), count);
+        incoming.reply_stream(result)
+    }
+
+    fn serve_letters(&mut self, incoming: port::Incoming) {
+        let (count,) = match incoming.params::<(u32,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.letters(incoming.call(), count);
+        incoming.reply_stream(result)
+    }
+
+    fn serve_maybes(&mut self, incoming: port::Incoming) {
+        let (count,) = match incoming.params::<(u32,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.maybes(incoming.call(), count);
+        incoming.reply_stream(result)
+    }
+
+    fn serve_couples(&mut self, incoming: port::Incoming) {
+        let (count,) = match incoming.params::<(u32,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.couples(incoming.call(), count);
+        incoming.reply_stream(result)
+    }
+
+    fn serve_rows(&mut self, incoming: port::Incoming) {
+        let (count,) = match incoming.params::<(u32,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.rows(incoming.call(), count);
+        incoming.reply_stream(result)
+    }
+
+    fn serve_outcomes(&mut self, incoming: port::Incoming) {
+        let (count,) = match incoming.params::<(u32,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.outcomes(incoming.call(), count);
+        incoming.reply_stream(result)
+    }
+
+    fn serve_by_name(&mut self, incoming: port::Incoming) {
+        let (names, count) = match incoming.params::<(u32, u64)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.by_name(incoming.call(), names, count);
+        incoming.reply_stream(result)
+    }
+
     fn serve_lease_method_destroy(&self, incoming: port::Incoming) {
         let (self_,) = match incoming.params::<(wire::Handle,)>() {
             Ok(params) => params,
@@ -7040,7 +7307,7 @@ impl ConformanceClient {
             .call(94, &(count,), |reply| reply.stream::<u64>())
     }
 
-    /// How many calls of `never` are under way.
+    /// How many calls of `never` and of `held-up` are under way.
     pub fn waiting(&self) -> port::Pending<u32, port::NoError> {
         self.client.call(95, &(), |reply| reply.value::<u32>())
     }
@@ -7157,6 +7424,87 @@ impl ConformanceClient {
         self.client.call(110, &(keys,), |reply| {
             reply.value::<Vec<Result<String, u32>>>()
         })
+    }
+
+    /// Ends when `let-go` is called.
+    pub fn held_up(&self) -> port::Pending<(), port::NoError> {
+        self.client.call(111, &(), |reply| reply.value::<()>())
+    }
+
+    /// Lets go of each call of `held-up` that is under way.
+    pub fn let_go(&self) -> port::Pending<(), port::NoError> {
+        self.client.call(112, &(), |reply| reply.value::<()>())
+    }
+
+    /// Whether each number from 0 on is odd, `count` of them.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
+    pub fn bits(&self, count: u32) -> port::Pending<port::StreamReader<bool>, port::NoError> {
+        self.client
+            .call(113, &(count,), |reply| reply.stream::<bool>())
+    }
+
+    /// `a`, `ß`, `☃` and `𐍈`, again and again.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
+    pub fn letters(&self, count: u32) -> port::Pending<port::StreamReader<char>, port::NoError> {
+        self.client
+            .call(114, &(count,), |reply| reply.stream::<char>())
+    }
+
+    /// The even ones of the numbers from 0 on as texts, and of the odd ones nothing.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
+    pub fn maybes(
+        &self,
+        count: u32,
+    ) -> port::Pending<port::StreamReader<Option<String>>, port::NoError> {
+        self.client
+            .call(115, &(count,), |reply| reply.stream::<Option<String>>())
+    }
+
+    /// The numbers from 0 on, the low byte and as text.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
+    pub fn couples(
+        &self,
+        count: u32,
+    ) -> port::Pending<port::StreamReader<(u8, String)>, port::NoError> {
+        self.client
+            .call(116, &(count,), |reply| reply.stream::<(u8, String)>())
+    }
+
+    /// So many of the numbers from 0 on: none, one, two and three, again and again.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
+    pub fn rows(&self, count: u32) -> port::Pending<port::StreamReader<Vec<u16>>, port::NoError> {
+        self.client
+            .call(117, &(count,), |reply| reply.stream::<Vec<u16>>())
+    }
+
+    /// The even ones of the numbers from 0 on, and `no` and the number for the odd ones.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
+    pub fn outcomes(
+        &self,
+        count: u32,
+    ) -> port::Pending<port::StreamReader<Result<u32, String>>, port::NoError> {
+        self.client.call(118, &(count,), |reply| {
+            reply.stream::<Result<u32, String>>()
+        })
+    }
+
+    /// Items from 0 on, `count` of them, all written before anybody reads. They have `names` names in turn, and a newer one
+    /// replaces the one of its name.
+    ///
+    /// Where its reader is slow, a newer record replaces the one that waits and has the same `name`, which is counted; it holds 64, each with another one.
+    pub fn by_name(
+        &self,
+        names: u32,
+        count: u64,
+    ) -> port::Pending<port::StreamReader<Item>, port::NoError> {
+        self.client
+            .call(119, &(names, count), |reply| reply.stream::<Item>())
     }
 }
 
@@ -7426,7 +7774,7 @@ impl LeaseClient {
     /// Ends the `lease`, and waits until it has ended. It ends by itself where its handle is closed, and nobody waits then.
     pub fn destroy(self) -> port::Pending<(), port::NoError> {
         self.client()
-            .call(111, &(self.own.into_handle(),), |reply| reply.value::<()>())
+            .call(120, &(self.own.into_handle(),), |reply| reply.value::<()>())
     }
 }
 

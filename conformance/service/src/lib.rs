@@ -3,6 +3,7 @@
 #[path = "../../generated/rust/conformance.rs"]
 pub mod conformance;
 
+mod elements;
 mod library;
 mod made;
 mod resources;

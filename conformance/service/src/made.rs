@@ -48,13 +48,19 @@ pub(crate) fn pause(call: &Call, milliseconds: u32) {
 }
 
 /// Nobody can have closed it yet.
-pub(crate) fn send_all(writer: &StreamWriter<u64>, count: u64) {
-    let sent = (0..count).try_for_each(|number| writer.send(&number).map(drop));
+pub(crate) fn send_all<T: Encode<As = T> + Decode>(
+    writer: &StreamWriter<T>,
+    mut records: impl Iterator<Item = T>,
+) {
+    let sent = records.try_for_each(|record| writer.send(&record).map(drop));
     sent.expect("a stream that nobody closed");
 }
 
 /// A stream into which `write` writes before anybody can read.
-pub(crate) fn written(call: &Call, write: impl FnOnce(&StreamWriter<u64>)) -> StreamReader<u64> {
+pub(crate) fn written<T: Encode<As = T> + Decode>(
+    call: &Call,
+    write: impl FnOnce(&StreamWriter<T>),
+) -> StreamReader<T> {
     let (writer, reader) = call.stream();
     write(&writer);
     reader

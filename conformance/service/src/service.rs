@@ -6,7 +6,7 @@ use crate::conformance::{
     Spot, Wide,
 };
 use crate::made::{later, pause, sample, send_all, stream_of, wait_until, written};
-use crate::{EvenNumber, Factor, KeptNumber, Leases, TimedLease, upstreams};
+use crate::{EvenNumber, Factor, KeptNumber, Leases, TimedLease, elements, upstreams};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -25,6 +25,7 @@ pub struct Echo {
     waiting: Arc<AtomicU32>,
     leases: Arc<Leases>,
     ticking: Vec<Ticking>,
+    let_go: Arc<AtomicU32>,
 }
 
 /// A stream of `ticks`, and its next number.
@@ -419,11 +420,11 @@ impl Conformance for Echo {
     }
 
     fn drops_newest(&mut self, call: &Call, count: u64) -> StreamReader<u64> {
-        written(call, |writer| send_all(writer, count))
+        written(call, |writer| send_all(writer, 0..count))
     }
 
     fn drops_oldest(&mut self, call: &Call, count: u64) -> StreamReader<u64> {
-        written(call, |writer| send_all(writer, count))
+        written(call, |writer| send_all(writer, 0..count))
     }
 
     fn refuses(&mut self, call: &Call, count: u64) -> StreamReader<u64> {
@@ -527,5 +528,56 @@ impl Conformance for Echo {
 
     fn signal(&mut self, call: &Call, milliseconds: u32) -> FutureReader<()> {
         later(call, milliseconds, ())
+    }
+
+    fn held_up(&mut self, _: &Call) -> Task<()> {
+        let waiting = Running::new(&self.waiting);
+        let (turns, before) = (
+            Arc::clone(&self.let_go),
+            self.let_go.load(Ordering::Relaxed),
+        );
+        Task::new(move |call| {
+            let _waiting = waiting;
+            while turns.load(Ordering::Relaxed) == before && call.check().is_ok() {
+                pause(call, 1);
+            }
+        })
+    }
+
+    fn let_go(&mut self, _: &Call) {
+        self.let_go.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn bits(&mut self, call: &Call, count: u32) -> StreamReader<bool> {
+        stream_of(call, (0..count).map(elements::bit))
+    }
+
+    fn letters(&mut self, call: &Call, count: u32) -> StreamReader<char> {
+        stream_of(call, (0..count).map(elements::letter))
+    }
+
+    fn maybes(&mut self, call: &Call, count: u32) -> StreamReader<Option<String>> {
+        stream_of(call, (0..count).map(elements::maybe))
+    }
+
+    fn couples(&mut self, call: &Call, count: u32) -> StreamReader<(u8, String)> {
+        stream_of(call, (0..count).map(elements::couple))
+    }
+
+    fn rows(&mut self, call: &Call, count: u32) -> StreamReader<Vec<u16>> {
+        stream_of(call, (0..count).map(elements::row))
+    }
+
+    fn outcomes(&mut self, call: &Call, count: u32) -> StreamReader<Result<u32, String>> {
+        stream_of(call, (0..count).map(elements::outcome))
+    }
+
+    fn by_name(&mut self, call: &Call, names: u32, count: u64) -> StreamReader<Item> {
+        written(call, |writer| {
+            send_all(
+                writer,
+                (0..count).map(|number| elements::named(number, names)),
+            );
+        })
     }
 }

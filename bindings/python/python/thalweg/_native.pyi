@@ -443,10 +443,20 @@ class Method(Generic[_T_co, _A_co]):
     def from_cbor(self, of: Client | Resource, part: str, data: bytes, /) -> Any:
         """The value that `data`, in CBOR, means. Raises `BadArgument` where it means none."""
     def call(
-        self, of: Client | Resource, timeout: float | None, /, *arguments: object
+        self,
+        of: Client | Resource,
+        timeout: float | None,
+        /,
+        *arguments: object,
+        on_notice: Callable[[float], object] | None = None,
     ) -> _T_co: ...
     def start(
-        self, of: Client | Resource, timeout: float | None, /, *arguments: object
+        self,
+        of: Client | Resource,
+        timeout: float | None,
+        /,
+        *arguments: object,
+        on_notice: Callable[[float], object] | None = None,
     ) -> Awaitable[_A_co]: ...
     def make(
         self,
@@ -455,6 +465,7 @@ class Method(Generic[_T_co, _A_co]):
         timeout: float | None,
         /,
         *arguments: object,
+        on_notice: Callable[[float], object] | None = None,
     ) -> _R: ...
     def start_make(
         self,
@@ -463,4 +474,5 @@ class Method(Generic[_T_co, _A_co]):
         timeout: float | None,
         /,
         *arguments: object,
+        on_notice: Callable[[float], object] | None = None,
     ) -> Awaitable[_R]: ...

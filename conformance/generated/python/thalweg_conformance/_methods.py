@@ -8,7 +8,7 @@ from . import _layout
 from .types import Point
 from .views import ItemView, SampleView
 
-PACKAGE = layout.Package("thalweg:conformance", "0.1.0", 0x8C76E4A1E430B88B)
+PACKAGE = layout.Package("thalweg:conformance", "0.1.0", 0x624905C7F7EBF759)
 
 ECHO_BOOL = PACKAGE.method(
     "conformance.echo-bool",
@@ -922,6 +922,79 @@ ASK_ALL = PACKAGE.method(
     (0x8555419AC16F9F45, 0xE6C60242A38CCB25, 0, 0),
     (4, (("keys", 0, layout.stream_of(layout.U64, 0x4D35D3193E8D66F2)),)),
     layout.list_of(layout.result(layout.STRING, layout.U32, 12, 4, 4)),
+)
+
+HELD_UP = PACKAGE.method(
+    "conformance.held-up",
+    (0x651BCCB0340F0EF8, 0xAF64124C8602484E, 0, 0),
+    (0, ()),
+    None,
+)
+
+LET_GO = PACKAGE.method(
+    "conformance.let-go",
+    (0x651BCCB0340F0EF8, 0xAF64124C8602484E, 0, 0),
+    (0, ()),
+    None,
+)
+
+BITS = PACKAGE.stream_method(
+    "conformance.bits",
+    (0x5544A970F8B8F1CF, 0xFF8C8B15D2E5FAB3, 0, 0xCD2FD49BC6B014BD),
+    (4, (("count", 0, layout.U32),)),
+    layout.BOOL,
+    None,
+)
+
+LETTERS = PACKAGE.stream_method(
+    "conformance.letters",
+    (0x5544A970F8B8F1CF, 0xA8D70FF8BE70DE37, 0, 0xF2A393910B5B3EBD),
+    (4, (("count", 0, layout.U32),)),
+    layout.CHAR,
+    None,
+)
+
+MAYBES = PACKAGE.stream_method(
+    "conformance.maybes",
+    (0x5544A970F8B8F1CF, 0x4F1F18CBDEB595A7, 0, 0x4328605C80A6E68D),
+    (4, (("count", 0, layout.U32),)),
+    layout.option(layout.STRING, 12, 4, 4),
+    None,
+)
+
+COUPLES: layout.Method[
+    thalweg.Stream[tuple[int, str], tuple[int, str]],
+    thalweg.AsyncStream[tuple[int, str], tuple[int, str]],
+] = PACKAGE.stream_method(
+    "conformance.couples",
+    (0x5544A970F8B8F1CF, 0x9C625C0D8B98CE25, 0, 0x29BD3A586DF8689F),
+    (4, (("count", 0, layout.U32),)),
+    layout.tuple_of(12, 4, (0, layout.U8), (4, layout.STRING)),
+    None,
+)
+
+ROWS = PACKAGE.stream_method(
+    "conformance.rows",
+    (0x5544A970F8B8F1CF, 0x1766BD5A34F87C2F, 0, 0xE9D570A5B853D555),
+    (4, (("count", 0, layout.U32),)),
+    layout.list_of(layout.U16),
+    None,
+)
+
+OUTCOMES = PACKAGE.stream_method(
+    "conformance.outcomes",
+    (0x5544A970F8B8F1CF, 0x8098E8D6031D5125, 0, 0x74DFDE7D03A7164F),
+    (4, (("count", 0, layout.U32),)),
+    layout.result(layout.U32, layout.STRING, 12, 4, 4),
+    None,
+)
+
+BY_NAME = PACKAGE.stream_method(
+    "conformance.by-name",
+    (0x48C7012AF7FCC97A, 0x172EB4133195D4AB, 0, 0x1FD3A7E2BF56062D),
+    (16, (("names", 0, layout.U32), ("count", 8, layout.U64))),
+    _layout.ITEM,
+    ItemView,
 )
 
 LEASE_DESTROY = PACKAGE.method(

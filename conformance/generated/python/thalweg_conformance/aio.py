@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Awaitable, Iterable, Sequence
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Sequence
 from os import PathLike
 from typing import Protocol, Self
 
@@ -546,9 +546,18 @@ class AsyncConformance(thalweg.AsyncClient):
         """Panics with this message in an actor of its own."""
         return await _methods.PANIC_LATER.start(self, timeout, message)
 
-    async def never(self, *, timeout: float | None = None) -> None:
-        """Never ends, until it is cancelled."""
-        return await _methods.NEVER.start(self, timeout)
+    async def never(
+        self,
+        *,
+        timeout: float | None = None,
+        on_notice: Callable[[float], object] | None = None,
+    ) -> None:
+        """Never ends, until it is cancelled.
+
+        `on_notice` is called each 0.001 s while the call runs and is waited for, with the
+        seconds since it was made. What it raises cancels the call, which raises it.
+        """
+        return await _methods.NEVER.start(self, timeout, on_notice=on_notice)
 
     async def sleep(self, milliseconds: int, *, timeout: float | None = None) -> int:
         """Ends after so many milliseconds with that number."""
@@ -877,7 +886,7 @@ class AsyncConformance(thalweg.AsyncClient):
         return await _methods.REFUSES.start(self, timeout, count)
 
     async def waiting(self, *, timeout: float | None = None) -> int:
-        """How many calls of `never` are under way."""
+        """How many calls of `never` and of `held-up` are under way."""
         return await _methods.WAITING.start(self, timeout)
 
     async def looked_up(
@@ -1052,3 +1061,109 @@ class AsyncConformance(thalweg.AsyncClient):
         What iterating it raises cancels the call, which raises it.
         """
         return await _methods.ASK_ALL.start(self, timeout, keys)
+
+    async def held_up(
+        self,
+        *,
+        timeout: float | None = None,
+        on_notice: Callable[[float], object] | None = None,
+    ) -> None:
+        """Ends when `let-go` is called.
+
+        `on_notice` is called each 0.001 s while the call runs and is waited for, with the
+        seconds since it was made. What it raises cancels the call, which raises it.
+        """
+        return await _methods.HELD_UP.start(self, timeout, on_notice=on_notice)
+
+    async def let_go(self, *, timeout: float | None = None) -> None:
+        """Lets go of each call of `held-up` that is under way."""
+        return await _methods.LET_GO.start(self, timeout)
+
+    async def bits(
+        self,
+        count: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.AsyncStream[bool, bool]:
+        """Whether each number from 0 on is odd, `count` of them.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
+        return await _methods.BITS.start(self, timeout, count)
+
+    async def letters(
+        self,
+        count: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.AsyncStream[str, str]:
+        """`a`, `ß`, `☃` and `𐍈`, again and again.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
+        return await _methods.LETTERS.start(self, timeout, count)
+
+    async def maybes(
+        self,
+        count: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.AsyncStream[str | None, str | None]:
+        """The even ones of the numbers from 0 on as texts, and of the odd ones nothing.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
+        return await _methods.MAYBES.start(self, timeout, count)
+
+    async def couples(
+        self,
+        count: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.AsyncStream[tuple[int, str], tuple[int, str]]:
+        """The numbers from 0 on, the low byte and as text.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
+        return await _methods.COUPLES.start(self, timeout, count)
+
+    async def rows(
+        self,
+        count: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.AsyncStream[list[int], list[int]]:
+        """So many of the numbers from 0 on: none, one, two and three, again and again.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
+        return await _methods.ROWS.start(self, timeout, count)
+
+    async def outcomes(
+        self,
+        count: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.AsyncStream[
+        thalweg.Ok[int] | thalweg.Err[str],
+        thalweg.Ok[int] | thalweg.Err[str],
+    ]:
+        """The even ones of the numbers from 0 on, and `no` and the number for the odd ones.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
+        return await _methods.OUTCOMES.start(self, timeout, count)
+
+    async def by_name(
+        self,
+        names: int,
+        count: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.AsyncStream[Item, ItemView]:
+        """Items from 0 on, `count` of them, all written before anybody reads. They have `names` names in turn, and a newer one
+        replaces the one of its name.
+
+        Where its reader is slow, a newer record replaces the one that waits and has the same `name`, which is counted; it holds 64, each with another one.
+        """
+        return await _methods.BY_NAME.start(self, timeout, names, count)

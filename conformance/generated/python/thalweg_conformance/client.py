@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
 from typing import Protocol, Self
 
@@ -501,9 +501,18 @@ class Conformance(thalweg.Client):
         """Panics with this message in an actor of its own."""
         return _methods.PANIC_LATER.call(self, timeout, message)
 
-    def never(self, *, timeout: float | None = None) -> None:
-        """Never ends, until it is cancelled."""
-        return _methods.NEVER.call(self, timeout)
+    def never(
+        self,
+        *,
+        timeout: float | None = None,
+        on_notice: Callable[[float], object] | None = None,
+    ) -> None:
+        """Never ends, until it is cancelled.
+
+        `on_notice` is called each 0.001 s while the call runs and is waited for, with the
+        seconds since it was made. What it raises cancels the call, which raises it.
+        """
+        return _methods.NEVER.call(self, timeout, on_notice=on_notice)
 
     def sleep(self, milliseconds: int, *, timeout: float | None = None) -> int:
         """Ends after so many milliseconds with that number."""
@@ -798,7 +807,7 @@ class Conformance(thalweg.Client):
         return _methods.REFUSES.call(self, timeout, count)
 
     def waiting(self, *, timeout: float | None = None) -> int:
-        """How many calls of `never` are under way."""
+        """How many calls of `never` and of `held-up` are under way."""
         return _methods.WAITING.call(self, timeout)
 
     def looked_up(
@@ -956,3 +965,109 @@ class Conformance(thalweg.Client):
         What iterating it raises cancels the call, which raises it.
         """
         return _methods.ASK_ALL.call(self, timeout, keys)
+
+    def held_up(
+        self,
+        *,
+        timeout: float | None = None,
+        on_notice: Callable[[float], object] | None = None,
+    ) -> None:
+        """Ends when `let-go` is called.
+
+        `on_notice` is called each 0.001 s while the call runs and is waited for, with the
+        seconds since it was made. What it raises cancels the call, which raises it.
+        """
+        return _methods.HELD_UP.call(self, timeout, on_notice=on_notice)
+
+    def let_go(self, *, timeout: float | None = None) -> None:
+        """Lets go of each call of `held-up` that is under way."""
+        return _methods.LET_GO.call(self, timeout)
+
+    def bits(
+        self,
+        count: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.Stream[bool, bool]:
+        """Whether each number from 0 on is odd, `count` of them.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
+        return _methods.BITS.call(self, timeout, count)
+
+    def letters(
+        self,
+        count: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.Stream[str, str]:
+        """`a`, `ß`, `☃` and `𐍈`, again and again.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
+        return _methods.LETTERS.call(self, timeout, count)
+
+    def maybes(
+        self,
+        count: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.Stream[str | None, str | None]:
+        """The even ones of the numbers from 0 on as texts, and of the odd ones nothing.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
+        return _methods.MAYBES.call(self, timeout, count)
+
+    def couples(
+        self,
+        count: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.Stream[tuple[int, str], tuple[int, str]]:
+        """The numbers from 0 on, the low byte and as text.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
+        return _methods.COUPLES.call(self, timeout, count)
+
+    def rows(
+        self,
+        count: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.Stream[list[int], list[int]]:
+        """So many of the numbers from 0 on: none, one, two and three, again and again.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
+        return _methods.ROWS.call(self, timeout, count)
+
+    def outcomes(
+        self,
+        count: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.Stream[
+        thalweg.Ok[int] | thalweg.Err[str],
+        thalweg.Ok[int] | thalweg.Err[str],
+    ]:
+        """The even ones of the numbers from 0 on, and `no` and the number for the odd ones.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
+        return _methods.OUTCOMES.call(self, timeout, count)
+
+    def by_name(
+        self,
+        names: int,
+        count: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.Stream[Item, ItemView]:
+        """Items from 0 on, `count` of them, all written before anybody reads. They have `names` names in turn, and a newer one
+        replaces the one of its name.
+
+        Where its reader is slow, a newer record replaces the one that waits and has the same `name`, which is counted; it holds 64, each with another one.
+        """
+        return _methods.BY_NAME.call(self, timeout, names, count)

@@ -3,8 +3,13 @@
 use crate::Runner;
 use crate::values::{Json, same, unhex};
 use serde_json::Value;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use thalweg::port::{CallError, Pending};
+use thalweg::runtime::block_on;
 use thalweg::wire::{Decode, Encode, message};
 use thalweg_conformance::conformance::PACKAGE;
 
@@ -48,7 +53,27 @@ pub(crate) fn finish<T: 'static, E: Json + Decode>(
             std::thread::sleep(Duration::from_millis(ms));
             pending.cancel();
         }
-        compare(runner, step, method, pending.wait(), ok)
+        let result = match step["cancel_after_notices"].as_u64() {
+            Some(most) => told(pending, most),
+            None => pending.wait(),
+        };
+        compare(runner, step, method, result, ok)
+    }))
+}
+
+/// How a call ends that is cancelled once it has said `most` times that it still runs.
+fn told<T, E: Decode>(pending: Pending<T, E>, most: u64) -> Result<T, CallError<E>> {
+    let count = Arc::new(AtomicU64::new(0));
+    let its = Arc::clone(&count);
+    let mut pending = pin!(pending.on_notice(move |_| {
+        its.fetch_add(1, Ordering::Relaxed);
+    }));
+    block_on(poll_fn(|context| {
+        let polled = pending.as_mut().poll(context);
+        if count.load(Ordering::Relaxed) >= most {
+            pending.cancel();
+        }
+        polled
     }))
 }
 

@@ -1,6 +1,7 @@
 //! The runner for Rust: does what `conformance/scenarios.json` says.
 
 mod calls;
+mod elements;
 mod endings;
 mod oracle;
 mod streams;
@@ -20,6 +21,7 @@ use thalweg_conformance::conformance::{
 /// One scenario under way.
 struct Runner {
     client: ConformanceClient,
+    other: ConformanceClient,
     counters: HashMap<String, CounterClient>,
     evens: HashMap<String, EvenClient>,
     leases: HashMap<String, LeaseClient>,
@@ -32,6 +34,7 @@ impl Runner {
     fn new() -> Self {
         Runner {
             client: open(),
+            other: open(),
             counters: HashMap::new(),
             evens: HashMap::new(),
             leases: HashMap::new(),
@@ -51,6 +54,8 @@ impl Runner {
         } else if step["open"] == true {
             self.client.close();
             self.client = open();
+        } else if step["other"] == true {
+            std::mem::swap(&mut self.client, &mut self.other);
         } else if let Some(steps) = step["steps"].as_array() {
             for _ in 0..step["repeat"].as_u64().expect("a number") {
                 steps.iter().try_for_each(|step| self.step(step))?;

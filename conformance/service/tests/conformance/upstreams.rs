@@ -96,7 +96,7 @@ impl Runner {
             "ask-all" => finish(step, method, c.ask_all(stream(at(0))), move |_, came| {
                 compare(step, method, came)
             }),
-            other => Err(format!("the runner does not know {other}")),
+            other => self.call_for_elements(c, step, method, other),
         }
     }
 }

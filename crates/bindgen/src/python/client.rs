@@ -1,6 +1,7 @@
 //! `client.py` and `aio.py`: the client, and a class for each resource.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use super::annotation;
 use super::host;
@@ -40,7 +41,13 @@ pub(super) fn emit(plan: &Plan<'_>, face: Face) -> Source {
     if mentions(&body, "builtins") {
         out.line(0, "import builtins");
     }
-    let abc = ["AsyncIterable", "Awaitable", "Iterable", "Sequence"];
+    let abc = [
+        "AsyncIterable",
+        "Awaitable",
+        "Callable",
+        "Iterable",
+        "Sequence",
+    ];
     let abc: Vec<String> = abc
         .into_iter()
         .filter(|name| mentions(&body, name))
@@ -215,6 +222,11 @@ fn method(
     }
     let timeout = names::within("timeout: float | None = None", own);
     signature.extend(["*".into(), timeout.into()]);
+    if is_told(function) {
+        let told = "on_notice: Callable[[float], object] | None = None";
+        signature.push(names::within(told, own).into());
+        arguments.push("on_notice=on_notice".into());
+    }
     let result = annotation::result(plan, function.ok.as_ref(), face);
     let result = names::within(&result, own);
     let (def, wait, verb) = match face {
@@ -259,6 +271,11 @@ fn method(
     );
 }
 
+/// Who calls it may be told that it still runs.
+fn is_told(function: &Function) -> bool {
+    function.options.notice_ns > 0 && !function.options.is_inline
+}
+
 /// The function's documentation, and what it raises.
 pub(super) fn docs(plan: &Plan<'_>, function: &Function, face: Face) -> String {
     let mut docs = function.docs.trim().to_owned();
@@ -286,6 +303,13 @@ pub(super) fn docs(plan: &Plan<'_>, function: &Function, face: Face) -> String {
             )),
             _ => {}
         }
+    }
+    if is_told(function) {
+        docs.push_str(&format!(
+            "\n\n`on_notice` is called each {} s while the call runs and is waited for, with the\n\
+             seconds since it was made. What it raises cancels the call, which raises it.",
+            Duration::from_nanos(function.options.notice_ns).as_secs_f64()
+        ));
     }
     let raised = match &function.error {
         None => return docs,

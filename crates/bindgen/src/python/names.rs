@@ -20,7 +20,7 @@ const OF_VIEWS: &[&str] = &["copy"];
 const OF_CLIENTS: &[&str] = &["close", "closed", "library", "open"];
 
 /// What a method's own parameters are called.
-const OF_METHODS: &[&str] = &["cls", "self", "timeout"];
+const OF_METHODS: &[&str] = &["cls", "on_notice", "self", "timeout"];
 
 /// `path-bytes` becomes `path_bytes`.
 fn snake(name: &str) -> String {
@@ -78,6 +78,7 @@ const BUILTINS: &[&str] = &[
     "int",
     "list",
     "memoryview",
+    "object",
     "str",
     "tuple",
 ];
@@ -138,6 +139,7 @@ mod tests {
         assert_eq!(method("close"), "close_");
         assert_eq!(parameter("self"), "self_");
         assert_eq!(parameter("timeout"), "timeout_");
+        assert_eq!(parameter("on-notice"), "on_notice_");
     }
 
     #[test]

@@ -259,6 +259,25 @@ fn what_a_package_does_not_have_has_no_file() {
 }
 
 #[test]
+fn who_calls_what_has_notices_may_say_who_is_told() {
+    let mut long = function("long", vec![field("on-notice", string())], None);
+    long.options.notice_ns = 250_000_000;
+    let package = package(vec![], vec![long, function("short", vec![], None)]);
+    for (name, call) in [("client.py", "call"), ("aio.py", "start")] {
+        let text = file(&package, name);
+        for expected in [
+            "from collections.abc import Callable\n".to_owned(),
+            "        on_notice: Callable[[float], object] | None = None,\n".to_owned(),
+            "`on_notice` is called each 0.25 s while".to_owned(),
+            format!("_methods.LONG.{call}(self, timeout, on_notice_, on_notice=on_notice)"),
+            format!("_methods.SHORT.{call}(self, timeout)"),
+        ] {
+            assert!(text.contains(&expected), "{expected} in {text}");
+        }
+    }
+}
+
+#[test]
 fn a_result_that_is_too_long_for_a_line_is_wrapped() {
     let long = ty(
         TypeKind::Result {

@@ -1,0 +1,55 @@
+//! Functions that give a stream of what is neither a number nor a record, and a few others.
+
+use crate::Runner;
+use crate::calls::compare;
+use crate::endings::{Called, Verdict, finish};
+use crate::streams::read;
+use crate::values::Json;
+use serde_json::Value;
+use thalweg::StreamReader;
+use thalweg::port::{NoError, Pending};
+use thalweg::wire::Decode;
+use thalweg_conformance::conformance::ConformanceClient;
+
+/// A call whose stream is read at once.
+fn all<T: Json + Decode + 'static>(
+    step: &'static Value,
+    method: usize,
+    pending: Pending<StreamReader<T>, NoError>,
+) -> Result<Called, String> {
+    finish(step, method, pending, move |_, stream| -> Verdict {
+        read(step, stream)
+    })
+}
+
+impl Runner {
+    /// Makes the call of one step, if it is of those.
+    pub(crate) fn call_for_elements(
+        &mut self,
+        c: &ConformanceClient,
+        step: &'static Value,
+        method: usize,
+        name: &str,
+    ) -> Result<Called, String> {
+        let first = || u32::read(&step["params"][0]);
+        match name {
+            "bits" => all(step, method, c.bits(first())),
+            "letters" => all(step, method, c.letters(first())),
+            "maybes" => all(step, method, c.maybes(first())),
+            "couples" => all(step, method, c.couples(first())),
+            "rows" => all(step, method, c.rows(first())),
+            "outcomes" => all(step, method, c.outcomes(first())),
+            "by-name" => {
+                let count = u64::read(&step["params"][1]);
+                all(step, method, c.by_name(first(), count))
+            }
+            "held-up" => finish(step, method, c.held_up(), move |_, came| {
+                compare(step, method, came)
+            }),
+            "let-go" => finish(step, method, c.let_go(), move |_, came| {
+                compare(step, method, came)
+            }),
+            other => Err(format!("the runner does not know {other}")),
+        }
+    }
+}
