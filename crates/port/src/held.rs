@@ -1,4 +1,4 @@
-//! Resources inside values: each a handle in the table of the value's message.
+//! Resources inside values, and streams and futures of results: each a handle in the table of the value's message.
 //!
 //! Who has the value has the resource. A value that was sent has given it away, one that is dropped closes it, and a message that nobody reads
 //! closes all of its own.
@@ -26,7 +26,8 @@ pub trait ResourceClient: Sized {
     fn into_own(self) -> Own;
 }
 
-/// A resource in a value. `R` is its typed client, which also stands for its type.
+/// A resource in a value. `R` is its typed client, which also stands for its type; that of a stream is [`StreamReader`](crate::StreamReader), and of a
+/// future [`FutureReader`](crate::FutureReader).
 ///
 /// A caller makes one of a client by `into()`, and a client of one by [`into_client`](Self::into_client). A service makes one by [`Call::hold`] and takes the object out by
 /// [`take`](Self::take).
@@ -57,13 +58,20 @@ pub(crate) fn for_caller<T>(opened: &Arc<Opened>, read: impl FnOnce() -> T) -> T
 }
 
 impl<R> Held<R> {
-    fn new(handle: u64, opened: Option<Arc<Opened>>) -> Self {
+    pub(crate) fn new(handle: u64, opened: Option<Arc<Opened>>) -> Self {
         Self {
             handle,
             given: AtomicBool::new(false),
             opened,
             resource: PhantomData,
         }
+    }
+
+    /// On the caller's side: the handle, which is who calls this one's from now on, and whose instance it is in. 0: it was given away.
+    pub(crate) fn into_parts(mut self) -> Option<(u64, Arc<Opened>)> {
+        let opened = self.opened.take()?;
+        let given = self.given.swap(true, Ordering::Relaxed);
+        Some((if given { 0 } else { self.handle }, opened))
     }
 
     fn view(&self) -> HeldView<'_, R> {
@@ -95,10 +103,8 @@ impl<R> Held<R> {
 
 impl<R: ResourceClient> Held<R> {
     /// On the caller's side: its typed client. `None` in a service, which has the objects themselves.
-    pub fn into_client(mut self) -> Option<R> {
-        let opened = self.opened.take()?;
-        let given = self.given.swap(true, Ordering::Relaxed);
-        let handle = if given { 0 } else { self.handle };
+    pub fn into_client(self) -> Option<R> {
+        let (handle, opened) = self.into_parts()?;
         Some(R::from_own(Own::new(handle, opened)))
     }
 }

@@ -40,6 +40,7 @@ mod core;
 mod counts;
 mod direct;
 mod future;
+mod held;
 mod keep;
 mod pool;
 mod queue;

@@ -92,6 +92,7 @@ const PACKAGE: Package = Package {
         method::<(u8,), Handle>("lab.later", None),
         method::<(Handle, u8), (u64, u64)>("lab.sum", None),
         method::<(Handle,), String>("lab.await", None),
+        method::<(u64, u8), Sources>("lab.sources", BLOCK),
     ],
 };
 
@@ -99,6 +100,16 @@ const PACKAGE: Package = Package {
 pub type Element = (u64, Vec<u8>);
 pub const SUM: u32 = 15;
 pub const AWAIT: u32 = 16;
+pub const SOURCES: u32 = 17;
+/// What `sources` gives: streams, each with one number more than the one before, and a future. Or each goes on until nobody reads it.
+pub type Sources = (
+    Vec<Held<StreamReader<u64>>>,
+    Option<Held<FutureReader<String>>>,
+);
+pub const ENDS: u8 = 0;
+pub const GOES_ON: u8 = 1;
+/// How many of those that went on have seen it.
+pub static UNREAD: AtomicU32 = AtomicU32::new(0);
 /// How much of it: all; not before `READ`; three; all, but it panics at the third.
 pub const ALL: u8 = 0;
 pub const HELD: u8 = 1;
@@ -295,6 +306,30 @@ impl Lab {
                 }
                 incoming.reply_stream(reader.into_stream());
             }
+            SOURCES => {
+                let (incoming, (count, how)) = params::<(u64, u8)>(incoming)?;
+                let call = incoming.call();
+                let source = |last: u64| {
+                    let (writer, reader) = call.stream();
+                    for number in 0..=last {
+                        writer.send(&number).unwrap();
+                    }
+                    if how == GOES_ON {
+                        call.spawn(move |_| {
+                            while writer.check().is_ok() {
+                                thalweg_runtime::yield_now();
+                            }
+                            UNREAD.fetch_add(1, Ordering::SeqCst);
+                        });
+                    }
+                    call.hold_stream(reader).unwrap()
+                };
+                let streams = (0..count).map(source).collect::<Vec<_>>();
+                let (writer, reader) = call.future();
+                writer.set("said").unwrap();
+                let said = Some(call.hold_future(reader).unwrap());
+                incoming.reply(&(streams, said));
+            }
             SUM => {
                 let (incoming, (numbers, how)) = params::<(Upstream<Element>, u8)>(incoming)?;
                 let numbers = match incoming.upstream(numbers) {
@@ -417,6 +452,10 @@ pub fn kept(client: &Client) -> u64 {
 
 pub fn later(client: &Client, how: u8) -> Pending<FutureReader<String>, NoError> {
     client.call(14, &(how,), |reply| reply.stream().map(FutureReader::from))
+}
+
+pub fn sources(client: &Client, count: u64, how: u8) -> Pending<Sources, NoError> {
+    client.call(SOURCES, &(count, how), |reply| reply.value())
 }
 
 pub fn sum_up(client: &Client, numbers: Upstream<Element>, how: u8) -> Pending<(u64, u64), String> {

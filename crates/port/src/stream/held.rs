@@ -1,0 +1,91 @@
+//! Streams and futures inside of results: [`Held`] with a reader for what it is of.
+
+use std::sync::Arc;
+
+use thalweg_wire::Decode;
+
+use crate::call::Call;
+use crate::code::{Code, Failure};
+use crate::handles::{self, Object};
+use crate::held::Held;
+use crate::stream::{FutureReader, StreamReader};
+
+impl Call {
+    /// Puts a stream's reading end into a value. Who gets the value reads it; where nobody does, the stream is closed.
+    ///
+    /// ```
+    /// use thalweg_port::{Call, Failure, Held, StreamReader};
+    ///
+    /// type Feed = (String, Held<StreamReader<u64>>);
+    ///
+    /// fn feed(call: &Call, name: &str) -> Result<Feed, Failure> {
+    ///     let (writer, reader) = call.stream();
+    ///     call.spawn(move |_| {
+    ///         let _ = (0..100).try_for_each(|number: u64| writer.send(&number).map(drop));
+    ///     });
+    ///     Ok((name.to_owned(), call.hold_stream(reader)?))
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// `overloaded`: there are too many handles. The stream is closed then.
+    pub fn hold_stream<T: Decode>(
+        &self,
+        reader: StreamReader<T>,
+    ) -> Result<Held<StreamReader<T>>, Failure> {
+        hold(reader)
+    }
+
+    /// The same of a future.
+    ///
+    /// # Errors
+    /// As [`hold_stream`](Self::hold_stream).
+    pub fn hold_future<T: Decode>(
+        &self,
+        reader: FutureReader<T>,
+    ) -> Result<Held<FutureReader<T>>, Failure> {
+        hold(reader.into_stream())
+    }
+}
+
+fn hold<T: Decode, R>(reader: StreamReader<T>) -> Result<Held<R>, Failure> {
+    let core = reader.into_core();
+    match handles::insert(Object::Stream(Arc::clone(&core))) {
+        Ok(handle) => Ok(Held::new(handle, None)),
+        Err(failure) => {
+            core.close();
+            Err(failure)
+        }
+    }
+}
+
+/// What reads a stream, on the caller's side.
+fn reader<T: Decode, R>(held: Held<R>) -> Result<StreamReader<T>, Failure> {
+    let Some((handle, opened)) = held.into_parts() else {
+        return Err(Code::Argument.because("only who called reads it"));
+    };
+    match handles::remove(handle)? {
+        Object::Stream(core) => Ok(StreamReader::opened(core, opened)),
+        other => Err(Code::Argument.because(format!("it is {}, not a stream", other.kind()))),
+    }
+}
+
+impl<T: Decode> Held<StreamReader<T>> {
+    /// On the caller's side: what reads it.
+    ///
+    /// # Errors
+    /// `stale`: it was closed. `argument`: it is the service's, which has given its reader away.
+    pub fn into_reader(self) -> Result<StreamReader<T>, Failure> {
+        reader(self)
+    }
+}
+
+impl<T: Decode> Held<FutureReader<T>> {
+    /// On the caller's side: what waits for it.
+    ///
+    /// # Errors
+    /// As a stream's.
+    pub fn into_reader(self) -> Result<FutureReader<T>, Failure> {
+        reader(self).map(FutureReader::from)
+    }
+}

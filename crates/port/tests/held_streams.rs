@@ -1,0 +1,78 @@
+//! Streams and futures inside of results: who reads them, and that nobody's are closed.
+
+mod lab;
+
+use std::sync::atomic::Ordering;
+use thalweg_port::{Code, Instance, Port};
+
+/// Waits until so many streams more than before have seen that nobody reads them.
+fn unread(before: u32, count: u32) {
+    while lab::UNREAD.load(Ordering::SeqCst) < before + count {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn streams_and_a_future_in_a_result_are_read_each_by_itself() {
+    let client = lab::client();
+    let (streams, said) = lab::sources(&client, 3, lab::ENDS).wait().unwrap();
+    assert_eq!(streams.len(), 3);
+    // Not in the order in which they stand there.
+    for (last, held) in streams.into_iter().enumerate().rev() {
+        let numbers = held.into_reader().unwrap().collect::<Result<Vec<_>, _>>();
+        assert_eq!(numbers.unwrap(), (0..=last as u64).collect::<Vec<_>>());
+    }
+    assert_eq!(said.unwrap().into_reader().unwrap().wait().unwrap(), "said");
+}
+
+#[test]
+fn what_is_not_read_is_closed_whoever_has_it_last() {
+    // One test for all: they count in one place.
+    let client = lab::client();
+    let before = lab::UNREAD.load(Ordering::SeqCst);
+    let (mut streams, _) = lab::sources(&client, 3, lab::GOES_ON).wait().unwrap();
+    let kept = streams.remove(1);
+    drop(streams);
+    unread(before, 2);
+    let mut reader = kept.into_reader().unwrap();
+    assert_eq!(reader.next().unwrap().unwrap(), 0);
+    assert_eq!(lab::UNREAD.load(Ordering::SeqCst), before + 2);
+    drop(reader);
+    unread(before, 3);
+
+    // A completion that nobody reads, of which one was taken out.
+    let instance = Instance::open(lab::Lab::default, Instance::runtime().unwrap());
+    let port = Port::open(4).unwrap();
+    let args = lab::encode(lab::SOURCES, &(2u64, lab::GOES_ON));
+    instance
+        .submit(&port, 0, lab::SOURCES, &args, u64::MAX)
+        .unwrap();
+    port.wait(u64::MAX).unwrap();
+    let mut given = port.reap().unwrap().next().unwrap();
+    let taken = given.take(0).unwrap();
+    drop(given);
+    unread(before, 4);
+    thalweg_port::close_handle(taken).unwrap();
+    unread(before, 5);
+}
+
+#[test]
+fn a_reader_outlives_its_client_and_ends_with_one_that_is_closed() {
+    let client = lab::client();
+    let (mut streams, said) = lab::sources(&client, 2, lab::ENDS).wait().unwrap();
+    drop(client);
+    let mut first = streams.remove(0).into_reader().unwrap();
+    assert_eq!(first.next().unwrap().unwrap(), 0);
+    assert!(first.next().is_none());
+    drop((streams, said));
+
+    let client = lab::client();
+    let (mut streams, _) = lab::sources(&client, 1, lab::GOES_ON).wait().unwrap();
+    client.close();
+    let ended = streams.remove(0).into_reader().map(|reader| reader.last());
+    let code = match ended {
+        Ok(last) => last.unwrap().unwrap_err().code,
+        Err(failure) => failure.code,
+    };
+    assert!(matches!(code, Code::Cancelled | Code::Stale), "{code:?}");
+}
