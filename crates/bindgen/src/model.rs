@@ -236,7 +236,7 @@ pub struct Function {
     pub hashes: Hashes,
     /// What the `.thalweg.toml` says of it besides.
     pub options: FunctionOptions,
-    /// The policy of the stream that it returns, if it returns one.
+    /// The policy of the streams that it returns, if it returns any: the stream, or those inside of its result.
     pub stream: Option<StreamOptions>,
     /// Where it is declared.
     pub position: Position,
@@ -341,28 +341,36 @@ pub fn is_destructor(function: &Function) -> bool {
     matches!(function.kind, FunctionKind::Method(_)) && matches!(own, Some(TypeKind::Own(_)))
 }
 
-/// A stream or a future. As a parameter the caller writes it and the service reads it.
+/// A stream or a future, with nothing around it. As a parameter the caller writes it and the service reads it.
 pub fn is_sent_up(ty: &Type) -> bool {
     matches!(ty.kind, TypeKind::Stream(_) | TypeKind::Future(_))
 }
 
-/// A value of the type can have resources in it.
+/// A value of the type can have handles in it: resources, streams and futures.
 pub fn holds(types: &[TypeDef], ty: &Type) -> bool {
-    let inner = |ty: &Type| holds(types, ty);
-    match &ty.kind {
-        TypeKind::Own(_) | TypeKind::Borrow(_) => true,
-        TypeKind::List(item) | TypeKind::Array(item, _) | TypeKind::Option(item) => inner(item),
-        TypeKind::Result { ok, error } => ok.iter().chain(error).any(|ty| inner(ty)),
-        TypeKind::Tuple(items) => items.iter().any(inner),
-        TypeKind::Named(id) => match &types[id.0].kind {
-            TypeDefKind::Record(fields) => fields.iter().any(|field| inner(&field.ty)),
-            TypeDefKind::Variant { cases, .. } => cases
-                .iter()
-                .filter_map(|case| case.payload.as_ref())
-                .any(inner),
-            TypeDefKind::Enum(_) | TypeDefKind::Flags(_) => false,
-            TypeDefKind::Alias(ty) => inner(ty),
-        },
-        _ => false,
-    }
+    has(types, ty, |kind| {
+        use TypeKind::{Borrow, Future, Own, Stream};
+        matches!(kind, Own(_) | Borrow(_) | Stream(_) | Future(_))
+    })
+}
+
+/// The type is one of a kind, or has one in it; what a stream carries is not in it.
+pub fn has(types: &[TypeDef], ty: &Type, is: fn(&TypeKind) -> bool) -> bool {
+    let inner = |ty: &Type| has(types, ty, is);
+    is(&ty.kind)
+        || match &ty.kind {
+            TypeKind::List(item) | TypeKind::Array(item, _) | TypeKind::Option(item) => inner(item),
+            TypeKind::Result { ok, error } => ok.iter().chain(error).any(|ty| inner(ty)),
+            TypeKind::Tuple(items) => items.iter().any(inner),
+            TypeKind::Named(id) => match &types[id.0].kind {
+                TypeDefKind::Record(fields) => fields.iter().any(|field| inner(&field.ty)),
+                TypeDefKind::Variant { cases, .. } => cases
+                    .iter()
+                    .filter_map(|case| case.payload.as_ref())
+                    .any(inner),
+                TypeDefKind::Enum(_) | TypeDefKind::Flags(_) => false,
+                TypeDefKind::Alias(ty) => inner(ty),
+            },
+            _ => false,
+        }
 }

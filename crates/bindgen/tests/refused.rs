@@ -90,16 +90,16 @@ fn fixed_length_list_that_is_too_large_or_nothing() {
 }
 
 #[test]
-fn future_inside_a_type() {
+fn stream_or_future_inside_of_a_parameter() {
     let reason =
-        "a future may only be a parameter, or the whole result of a function, or its ok side";
+        "a stream or a future that is sent is a parameter of its own, not inside of another";
     assert_eq!(
-        refusal("  f: func() -> option<future>;"),
-        format!("b.wit:3:23: type `future`: {reason}")
+        refusal("  f: func(a: u8, x: list<future<u32>>);"),
+        format!("b.wit:3:18: type `list<future<u32>>`: {reason}")
     );
     assert_eq!(
-        refusal("  f: func(x: list<future<u32>>);"),
-        format!("b.wit:3:19: type `future<u32>`: {reason}")
+        refusal("  record r { s: option<stream<u8>> }\n  f: func(r: r) -> r;"),
+        format!("b.wit:4:11: type `r`: {reason}")
     );
 }
 
@@ -117,16 +117,16 @@ fn borrowed_resource_inside_a_type() {
 }
 
 #[test]
-fn stream_inside_a_type() {
+fn stream_or_future_inside_of_another() {
     let reason =
-        "a stream may only be a parameter, or the whole result of a function, or its ok side";
+        "a record of a stream, and a future's value, cannot have resources or streams in them";
     assert_eq!(
-        refusal("  f: func() -> list<stream<u8>>;"),
+        refusal("  f: func() -> list<stream<stream<u8>>>;"),
         format!("b.wit:3:21: type `stream<u8>`: {reason}")
     );
     assert_eq!(
-        refusal("  f: func(s: option<stream<u8>>);"),
-        format!("b.wit:3:21: type `stream<u8>`: {reason}")
+        refusal("  record r { s: stream<u8> }\n  f: func() -> future<r>;"),
+        format!("b.wit:4:16: type `r`: {reason}")
     );
 }
 
@@ -143,7 +143,7 @@ fn stream_among_many_parameters() {
 fn stream_of_resources_as_a_parameter() {
     assert_eq!(
         refusal("  resource r;\n  f: func(s: stream<r>);"),
-        "b.wit:4:14: type `r`: a record of a stream, and a future's value, cannot have resources in them"
+        "b.wit:4:14: type `r`: a record of a stream, and a future's value, cannot have resources or streams in them"
     );
 }
 
@@ -151,15 +151,15 @@ fn stream_of_resources_as_a_parameter() {
 fn stream_of_resources_and_future_of_one() {
     assert_eq!(
         refusal("  resource r;\n  f: func() -> stream<r>;"),
-        "b.wit:4:16: type `r`: a record of a stream, and a future's value, cannot have resources in them"
+        "b.wit:4:16: type `r`: a record of a stream, and a future's value, cannot have resources or streams in them"
     );
     assert_eq!(
         refusal("  resource r;\n  record s { r: r }\n  f: func() -> stream<option<s>>;"),
-        "b.wit:5:16: type `option<s>`: a record of a stream, and a future's value, cannot have resources in them"
+        "b.wit:5:16: type `option<s>`: a record of a stream, and a future's value, cannot have resources or streams in them"
     );
     assert_eq!(
         refusal("  resource r;\n  f: func() -> future<r>;"),
-        "b.wit:4:16: type `r`: a record of a stream, and a future's value, cannot have resources in them"
+        "b.wit:4:16: type `r`: a record of a stream, and a future's value, cannot have resources or streams in them"
     );
 }
 
@@ -175,7 +175,7 @@ fn alias_of_a_resource_or_a_stream() {
     );
     assert_eq!(
         refusal("  type s = stream<u8>;\n  f: func() -> s;"),
-        "b.wit:3:8: type `stream<u8>`: a stream may only be a parameter, or the whole result of a function, or its ok side"
+        "b.wit:3:8: type `stream<u8>`: an alias of a stream or a future is not supported: write it where it is used"
     );
 }
 
@@ -391,8 +391,8 @@ fn text_that_is_not_wit() {
 #[test]
 fn column_is_counted_in_characters() {
     assert_eq!(
-        refusal("  /* äöü */ f: func() -> list<future>;"),
-        "b.wit:3:31: type `future`: a future may only be a parameter, or the whole result of a function, or its ok side"
+        refusal("  /* äöü */ f: func() -> list<future<future>>;"),
+        "b.wit:3:31: type `future`: a record of a stream, and a future's value, cannot have resources or streams in them"
     );
 }
 

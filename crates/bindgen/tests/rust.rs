@@ -181,3 +181,27 @@ fn streams_that_are_parameters() {
     contains("&(n, s, t.as_stream())");
     contains("s: port::Upstream<()>");
 }
+
+#[test]
+fn streams_and_futures_inside_of_results() {
+    let wit = "record feed { name: string, ticks: stream<u64>, last: option<future<string>> }\n\
+               feeds: func() -> list<feed>;\nopen: async func() -> result<tuple<u8, future>, feed>;";
+    let output = emit(wit).unwrap_or_else(|refused| panic!("{refused}"));
+    let text = &output[0].contents;
+    for line in [
+        "#[derive(Debug)]\npub struct Feed {",
+        "    pub ticks: port::Held<port::StreamReader<u64>>,",
+        "    pub last: Option<port::Held<port::FutureReader<String>>>,",
+        "    pub ticks: port::HeldView<'a, port::StreamReader<u64>>,",
+        "fn feeds(&mut self, call: &port::Call) -> Vec<Feed>;",
+        "port::Pending<(u8, port::Held<port::FutureReader<()>>), Feed>",
+        "-> port::Pending<Vec<Feed>, port::NoError> {",
+        "const HOLDS: bool = true;",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    let said = "/// For each stream in what it gives: where its reader is slow, the writer waits;";
+    assert!(text.contains(said), "{text}");
+    let streams = text.matches("stream: Some(port::StreamOptions").count();
+    assert_eq!(streams, 2, "{text}");
+}

@@ -5,7 +5,7 @@ use crate::Refused;
 use crate::hash::Texts;
 use crate::model::{
     Field, Function, FunctionKind, FunctionOptions, Policy, Resource, ResourceId, StreamOptions,
-    Type, TypeDef, TypeKind, is_sent_up,
+    Type, TypeDef, TypeKind, has, is_sent_up,
 };
 
 /// What a stream gets where the `.thalweg.toml` says nothing.
@@ -46,6 +46,18 @@ pub fn convert(
             format!("a function with more than {MAX_TUPLE} parameters has no stream among them");
         return Err(sources.refused(param.span, types.construct(&param.ty), &reason));
     }
+    let inside = |field: &Field| {
+        !is_sent_up(&field.ty)
+            && has(&types.defs, &field.ty, |kind| {
+                matches!(kind, TypeKind::Stream(_) | TypeKind::Future(_))
+            })
+    };
+    if let Some((_, param)) = (params.iter().zip(&function.params)).find(|(field, _)| inside(field))
+    {
+        let reason =
+            "a stream or a future that is sent is a parameter of its own, not inside of another";
+        return Err(sources.refused(param.span, types.construct(&param.ty), reason));
+    }
     let params_layout = types.record_layout(function.params.iter().map(|param| &param.ty));
 
     let (ok, error) = result(types, function)?;
@@ -59,14 +71,9 @@ pub fn convert(
         resources: &types.resources,
     }
     .of_function(&params, ok.as_ref(), error.as_ref());
-    let stream = matches!(
-        ok,
-        Some(Type {
-            kind: TypeKind::Stream(_),
-            ..
-        })
-    )
-    .then_some(UNSAID);
+    let has_stream = |ty| has(&types.defs, ty, |kind| matches!(kind, TypeKind::Stream(_)));
+    let mut results = ok.iter().chain(error.iter().flatten());
+    let stream = results.any(has_stream).then_some(UNSAID);
     Ok(Function {
         name: match kind {
             FunctionKind::Constructor(ResourceId(id)) => types.resources[id].name.clone(),

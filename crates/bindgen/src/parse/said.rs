@@ -1,6 +1,6 @@
 //! What the `.thalweg.toml` says, as words in a function's documentation: no language's users need to look it up elsewhere.
 
-use crate::model::{Function, Policy, StreamOptions, TypeDef, streamed};
+use crate::model::{Function, Policy, StreamOptions, TypeDef, is_sent_up, streamed};
 
 /// Adds a paragraph to the documentation of each function with a stream.
 pub fn add(types: &[TypeDef], functions: &mut [Function]) {
@@ -17,7 +17,15 @@ pub fn add(types: &[TypeDef], functions: &mut [Function]) {
             }
             _ => "",
         };
-        function.docs.push_str(&words(options, key));
+        let words = words(options, key);
+        let is_whole = function.ok.as_ref().is_some_and(is_sent_up);
+        function.docs.push_str(&match is_whole {
+            true => words,
+            false => format!(
+                "For each stream in what it gives: {}",
+                words.replacen('W', "w", 1)
+            ),
+        });
     }
 }
 

@@ -250,7 +250,7 @@ impl<'a> Types<'a> {
         )
     }
 
-    /// A type in a place where resources and streams may stand: a parameter, or the whole result.
+    /// A type in a place where resources may stand: a parameter, or the whole result.
     pub fn outermost(&mut self, ty: &wit_parser::Type, span: Span) -> Result<Type, Refused> {
         if let wit_parser::Type::Id(id) = ty {
             let def = &self.resolve.types[*id];
@@ -261,12 +261,6 @@ impl<'a> Types<'a> {
                 }
                 wit_parser::TypeDefKind::Handle(Handle::Borrow(id)) => {
                     Some(TypeKind::Borrow(self.resource(*id, def.span)?))
-                }
-                wit_parser::TypeDefKind::Stream(element) => {
-                    Some(TypeKind::Stream(self.element(element.as_ref(), def.span)?))
-                }
-                wit_parser::TypeDefKind::Future(value) => {
-                    Some(TypeKind::Future(self.element(value.as_ref(), def.span)?))
                 }
                 _ => None,
             };
@@ -289,14 +283,14 @@ impl<'a> Types<'a> {
         };
         let ty = self.value(element, span)?;
         if crate::model::holds(&self.defs, &ty) {
-            let reason =
-                "a record of a stream, and a future's value, cannot have resources in them";
+            let reason = "a record of a stream, and a future's value, cannot have resources or streams in them";
             return Err(self.sources.refused(span, self.construct(element), reason));
         }
         Ok(Some(Box::new(ty)))
     }
 
-    /// A type that may be inside of others: no stream, and no resource that is borrowed.
+    /// A type that may be inside of others: no resource that is borrowed. Streams and futures may be inside of results alone, which is for who
+    /// converts the function to look at.
     pub fn value(&mut self, ty: &wit_parser::Type, span: Span) -> Result<Type, Refused> {
         let kind = match ty {
             wit_parser::Type::Bool => TypeKind::Bool,
@@ -395,17 +389,18 @@ impl<'a> Types<'a> {
                 }
                 TypeKind::Array(Box::new(item), *count)
             }
-            wit_parser::TypeDefKind::Future(_) => {
-                return refuse(
-                    self,
-                    "a future may only be a parameter, or the whole result of a function, or its ok side",
-                );
+            wit_parser::TypeDefKind::Future(_) | wit_parser::TypeDefKind::Stream(_)
+                if def.name.is_some() =>
+            {
+                let reason =
+                    "an alias of a stream or a future is not supported: write it where it is used";
+                return refuse(self, reason);
             }
-            wit_parser::TypeDefKind::Stream(_) => {
-                return refuse(
-                    self,
-                    "a stream may only be a parameter, or the whole result of a function, or its ok side",
-                );
+            wit_parser::TypeDefKind::Future(value) => {
+                TypeKind::Future(self.element(value.as_ref(), span)?)
+            }
+            wit_parser::TypeDefKind::Stream(element) => {
+                TypeKind::Stream(self.element(element.as_ref(), span)?)
             }
             wit_parser::TypeDefKind::Handle(_) if def.name.is_some() => {
                 let reason = "an alias of a resource is not supported: use the resource's own name";

@@ -194,7 +194,7 @@ pub(super) fn method(
                 _ => "",
             };
             let read = format!("reply.stream::<{element}>(){future}");
-            (owned(package, ty), read)
+            (types::result(package, ty), read)
         }
         Some(ty) => {
             let ty = owned(package, ty);

@@ -192,7 +192,7 @@ pub(super) fn result(package: &Package, function: &Function) -> String {
             kind: TypeKind::Own(id),
             ..
         }) => resource(package, function, *id),
-        Some(ty) => owned(package, ty),
+        Some(ty) => types::result(package, ty),
     };
     let all = match &function.error {
         None => ok,

@@ -1,7 +1,7 @@
 //! Types as Rust writes them: owned, in place, as a parameter.
 
 use super::names::camel;
-use crate::model::{Package, ResourceId, Type, TypeDefKind, TypeKind};
+use crate::model::{Package, ResourceId, Type, TypeDefKind, TypeKind, has, is_sent_up};
 
 /// The owned form.
 pub fn owned(package: &Package, ty: &Type) -> String {
@@ -29,10 +29,28 @@ pub fn owned(package: &Package, ty: &Type) -> String {
         }
         TypeKind::Tuple(items) => tuple(items.iter().map(of)),
         TypeKind::Named(id) => camel(&package.types[id.0].name),
-        TypeKind::Own(id) => format!("port::Held<{}>", client(package, *id)),
+        TypeKind::Own(_) | TypeKind::Stream(_) | TypeKind::Future(_) => {
+            format!("port::Held<{}>", named_by_handle(package, ty))
+        }
         TypeKind::Borrow(_) => "wire::Handle".to_owned(),
+    }
+}
+
+/// What a function gives: a stream or a future that is the whole of it as its reader.
+pub fn result(package: &Package, ty: &Type) -> String {
+    match is_sent_up(ty) {
+        true => named_by_handle(package, ty),
+        false => owned(package, ty),
+    }
+}
+
+/// What stands for the type of a handle in a value.
+fn named_by_handle(package: &Package, ty: &Type) -> String {
+    match &ty.kind {
+        TypeKind::Own(id) => client(package, *id),
         TypeKind::Stream(item) => format!("port::StreamReader<{}>", element(package, item)),
         TypeKind::Future(item) => format!("port::FutureReader<{}>", element(package, item)),
+        _ => unreachable!("it has no handle"),
     }
 }
 
@@ -61,7 +79,9 @@ pub fn view(package: &Package, ty: &Type) -> String {
     let of = |ty: &Type| view(package, ty);
     match &ty.kind {
         TypeKind::String => "&'a str".to_owned(),
-        TypeKind::Own(id) => format!("port::HeldView<'a, {}>", client(package, *id)),
+        TypeKind::Own(_) | TypeKind::Stream(_) | TypeKind::Future(_) => {
+            format!("port::HeldView<'a, {}>", named_by_handle(package, ty))
+        }
         TypeKind::List(item) => format!("wire::ListView<'a, {}>", owned(package, item)),
         TypeKind::Array(item, count) => array(&of(item), *count),
         TypeKind::Option(item) => format!("Option<{}>", of(item)),
@@ -136,7 +156,8 @@ pub fn is_number(ty: &Type) -> bool {
 /// Nothing in it has a tail or is owned, so that it is `Copy` and its own view.
 pub fn plain(package: &Package, ty: &Type) -> bool {
     match &ty.kind {
-        TypeKind::String | TypeKind::List(_) | TypeKind::Own(_) => false,
+        TypeKind::String | TypeKind::List(_) => false,
+        TypeKind::Own(_) | TypeKind::Stream(_) | TypeKind::Future(_) => false,
         TypeKind::Option(item) | TypeKind::Array(item, _) => plain(package, item),
         TypeKind::Result { ok, error } => ok.iter().chain(error).all(|ty| plain(package, ty)),
         TypeKind::Tuple(items) => items.iter().all(|ty| plain(package, ty)),
@@ -158,49 +179,21 @@ pub fn plain_definition(package: &Package, id: usize) -> bool {
     }
 }
 
-/// A value can have resources in it that are its own.
+/// A value can have something in it that is its own: a resource, a stream, a future.
 pub fn owns(package: &Package, ty: &Type) -> bool {
-    match &ty.kind {
-        TypeKind::Own(_) => true,
-        TypeKind::Borrow(_) => false,
-        TypeKind::List(item) | TypeKind::Array(item, _) | TypeKind::Option(item) => {
-            owns(package, item)
-        }
-        TypeKind::Result { ok, error } => ok.iter().chain(error).any(|ty| owns(package, ty)),
-        TypeKind::Tuple(items) => items.iter().any(|ty| owns(package, ty)),
-        TypeKind::Named(id) => match &package.types[id.0].kind {
-            TypeDefKind::Record(fields) => fields.iter().any(|field| owns(package, &field.ty)),
-            TypeDefKind::Variant { cases, .. } => cases
-                .iter()
-                .filter_map(|case| case.payload.as_ref())
-                .any(|ty| owns(package, ty)),
-            TypeDefKind::Enum(_) | TypeDefKind::Flags(_) => false,
-            TypeDefKind::Alias(ty) => owns(package, ty),
-        },
-        _ => false,
-    }
+    has(&package.types, ty, |kind| {
+        matches!(
+            kind,
+            TypeKind::Own(_) | TypeKind::Stream(_) | TypeKind::Future(_)
+        )
+    })
 }
 
 /// It has a float in it, so that it is not `Eq`.
 pub fn has_float(package: &Package, ty: &Type) -> bool {
-    match &ty.kind {
-        TypeKind::F32 | TypeKind::F64 => true,
-        TypeKind::List(item) | TypeKind::Array(item, _) | TypeKind::Option(item) => {
-            has_float(package, item)
-        }
-        TypeKind::Result { ok, error } => ok.iter().chain(error).any(|ty| has_float(package, ty)),
-        TypeKind::Tuple(items) => items.iter().any(|ty| has_float(package, ty)),
-        TypeKind::Named(id) => match &package.types[id.0].kind {
-            TypeDefKind::Record(fields) => fields.iter().any(|field| has_float(package, &field.ty)),
-            TypeDefKind::Variant { cases, .. } => cases
-                .iter()
-                .filter_map(|case| case.payload.as_ref())
-                .any(|ty| has_float(package, ty)),
-            TypeDefKind::Enum(_) | TypeDefKind::Flags(_) => false,
-            TypeDefKind::Alias(ty) => has_float(package, ty),
-        },
-        _ => false,
-    }
+    has(&package.types, ty, |kind| {
+        matches!(kind, TypeKind::F32 | TypeKind::F64)
+    })
 }
 
 /// How deep it is nested: `wire::Decode::DEPTH`.
