@@ -140,6 +140,9 @@ static inline void held_from(const json_t *json, tw_resource *out) {
   *out = resource_of(given_now, json);
 }
 
+/* Whose streams the values have in them that are compared. */
+static tw_reply *reply_now = NULL;
+
 /* JSON has no form of a resource that came. */
 static inline bool held_is(const uint8_t *base, tw_held value, const json_t *json) {
   (void)base;

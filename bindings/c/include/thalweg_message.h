@@ -58,7 +58,7 @@ typedef struct tw_bytes {
   size_t size;
 } tw_bytes;
 
-/* A resource in a value that came: its place in the message's table. tw_held_take takes it out. */
+/* A resource, a stream or a future in a value that came: its place in the message's table. tw_held_take takes it out. */
 typedef struct tw_held {
   uint32_t index;
 } tw_held;

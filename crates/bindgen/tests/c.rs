@@ -87,7 +87,7 @@ fn a_header_says_where_it_comes_from_and_is_the_same_each_time() {
 }
 
 #[test]
-fn a_header_with_streams_as_parameters_compiles() {
+fn a_header_with_streams_as_parameters_and_inside_of_results_compiles() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let wit = folder.path().join("up.wit");
     let text = "package a:up@0.1.0;
@@ -99,6 +99,9 @@ interface i {
   given: func(sinks: list<sink>, names: stream<list<u8>>);
   ticks: func(until: future, stops: stream) -> stream;
   later: func() -> future;
+  record feed { name: string, lines: stream<line>, last: option<future<part>> }
+  feeds: func() -> result<list<feed>, feed>;
+  both: func() -> tuple<stream<u64>, stream, future>;
 }
 world w { export i; }";
     std::fs::write(&wit, text).expect("the folder can be written");

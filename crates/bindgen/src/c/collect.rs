@@ -3,7 +3,10 @@
 use std::collections::HashMap;
 
 use super::names;
-use super::shape::{Case, Form, Label, Member, Scalar, Shape, ShapeKind, Shapes, Usage};
+use super::plan::Stream;
+use super::shape::{
+    Case, Form, Held, HeldStream, Label, Member, Scalar, Shape, ShapeKind, Shapes, Usage,
+};
 use crate::Refused;
 use crate::model::{Package, Position, Type, TypeDef, TypeDefKind, TypeKind};
 
@@ -19,6 +22,7 @@ pub(super) struct Collector<'a> {
     package: &'a Package,
     pub(super) shapes: Shapes,
     pub(super) aliases: Vec<Alias>,
+    pub(super) streams: Vec<Stream>,
     /// Of each `TypeId`.
     named: Vec<Form>,
     /// Of types without a name, by how WIT would write them with aliases seen through.
@@ -29,11 +33,15 @@ impl<'a> Collector<'a> {
     /// With all named types in it.
     pub(super) fn new(package: &'a Package) -> Result<Self, Refused> {
         let resources = package.resources.iter();
-        let resources = resources.map(|resource| names::snake(&resource.name));
+        let resources = resources.map(|resource| Held {
+            stem: names::snake(&resource.name),
+            stream: None,
+        });
         let mut this = Collector {
             package,
             shapes: Shapes(Vec::new(), resources.collect()),
             aliases: Vec::new(),
+            streams: Vec::new(),
             named: Vec::new(),
             anonymous: HashMap::new(),
         };
@@ -173,7 +181,7 @@ impl<'a> Collector<'a> {
         Form::Shape(self.shapes.0.len() - 1)
     }
 
-    /// The form of a type where it is used. What is borrowed, streams and futures have none.
+    /// The form of a type where it is used. What is borrowed has none.
     pub(super) fn form(&mut self, ty: &Type, position: &Position) -> Result<Form, Refused> {
         let scalar = match &ty.kind {
             TypeKind::Bool => Scalar::Bool,
@@ -201,6 +209,57 @@ impl<'a> Collector<'a> {
         Ok(Form::Scalar(scalar))
     }
 
+    /// The number of the stream, or the future, that carries this.
+    pub(super) fn stream(
+        &mut self,
+        element: Option<&Type>,
+        is_future: bool,
+        position: &Position,
+    ) -> Result<usize, Refused> {
+        let form = element.map(|ty| self.form(ty, position)).transpose()?;
+        let is = |stream: &Stream| stream.element == form && stream.is_future == is_future;
+        if let Some(index) = self.streams.iter().position(is) {
+            return Ok(index);
+        }
+        self.streams.push(Stream {
+            element: form,
+            name: String::new(),
+            batch: String::new(),
+            at: String::new(),
+            take: String::new(),
+            size: element.map_or(0, |ty| ty.size),
+            is_future,
+        });
+        Ok(self.streams.len() - 1)
+    }
+
+    /// The same inside of a value.
+    fn held(
+        &mut self,
+        element: Option<&Type>,
+        is_future: bool,
+        position: &Position,
+    ) -> Result<Form, Refused> {
+        let index = self.stream(element, is_future, position)?;
+        let is = |held: &Held| matches!(&held.stream, Some(stream) if stream.index == index);
+        if let Some(place) = self.shapes.1.iter().position(is) {
+            return Ok(Form::Held(place));
+        }
+        let element = self.streams[index].element;
+        let word = if is_future { "future" } else { "stream" };
+        let stem = format!("{}_{word}", self.shapes.stem_of(element));
+        let name = String::new();
+        self.shapes.1.push(Held {
+            stem,
+            stream: Some(HeldStream {
+                index,
+                element,
+                name,
+            }),
+        });
+        Ok(Form::Held(self.shapes.1.len() - 1))
+    }
+
     fn anonymous(&mut self, ty: &Type, position: &Position) -> Result<Form, Refused> {
         let refuse = |reason: &str| Refused {
             position: position.clone(),
@@ -208,14 +267,10 @@ impl<'a> Collector<'a> {
             reason: reason.to_owned(),
         };
         match &ty.kind {
-            TypeKind::Future(_) => {
-                return Err(refuse("a future can only be the whole of a result"));
-            }
+            TypeKind::Stream(element) => return self.held(element.as_deref(), false, position),
+            TypeKind::Future(value) => return self.held(value.as_deref(), true, position),
             TypeKind::Borrow(_) => {
                 return Err(refuse("what is borrowed can only be a parameter"));
-            }
-            TypeKind::Stream(_) => {
-                return Err(refuse("a stream can only be the whole of a result"));
             }
             _ if ty.size == 0 => {
                 return Err(refuse("it has no members, and C has no empty struct"));

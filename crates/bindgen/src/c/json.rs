@@ -4,7 +4,7 @@
 //! For each type that goes in there is `T_from(json, out)`, for each that comes out `T_is(base, view, json)`.
 
 use super::access;
-use super::plan::{Call, Outcome, Passed, Plan};
+use super::plan::{Call, Outcome, Passed, Plan, Stream};
 use super::shape::{Case, Form, Label, Member, Scalar, Shape, ShapeKind, Shapes};
 use super::source::Source;
 use super::upstream::Upstream;
@@ -19,17 +19,17 @@ pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {
     out.line(&format!("#include \"{prefix}.h\""));
     out.line("#include \"values.h\"");
     out.blank();
-    for (index, shape) in plan.shapes.0.iter().enumerate() {
-        if shape.usage.goes_in {
-            from(&plan.shapes, index, shape, out);
-        }
-        if shape.usage.comes_out {
-            is(&plan.shapes, index, shape, out);
-        }
-    }
+    let shapes = plan.shapes.0.iter().enumerate();
+    // What a stream in a value carries has none in it, and is looked at before the value is.
+    let (holding, others): (Vec<_>, Vec<_>) = shapes.partition(|(_, shape)| shape.holds);
+    for_shapes(plan, &others, out);
     for stream in &plan.streams {
         element(plan, stream.element, &stream.name, out);
+        if !stream.take.is_empty() {
+            held_stream(stream, out);
+        }
     }
+    for_shapes(plan, &holding, out);
     for up in &plan.upstreams {
         sent_up(plan, up, out);
     }
@@ -40,13 +40,85 @@ pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {
     table(plan, out);
 }
 
+fn for_shapes(plan: &Plan<'_>, shapes: &[(usize, &Shape)], out: &mut Source) {
+    for (index, shape) in shapes {
+        if shape.usage.goes_in {
+            from(&plan.shapes, *index, shape, out);
+        }
+        if shape.usage.comes_out {
+            is(&plan.shapes, *index, shape, out);
+        }
+    }
+}
+
+/// A stream in a value is JSON's list of all that comes out of it, a future its value.
+fn held_stream(stream: &Stream, out: &mut Source) {
+    let name = &stream.name;
+    let template = if stream.is_future {
+        HELD_FUTURE
+    } else {
+        HELD_STREAM
+    };
+    out.template(
+        template,
+        &[
+            ("stream", name),
+            ("take", &stream.take),
+            ("batch", &stream.batch),
+            ("at", &stream.at),
+        ],
+    );
+    out.blank();
+}
+
+const HELD_STREAM: &str = "\
+static inline bool @stream@_held_is(const uint8_t *base, tw_held value, const json_t *json) {
+  @stream@ stream;
+  @batch@ batch;
+  size_t count = 0;
+  bool agrees = json_is_array(json) && @take@(reply_now, value, &stream, NULL) == TW_OK;
+  uint32_t code = agrees ? TW_OK : TW_CLOSED;
+  (void)base;
+  while (code == TW_OK && (code = @stream@_acquire(&stream, 256, TW_FOREVER, &batch, NULL)) == TW_OK) {
+    uint32_t i;
+    for (i = 0; i < batch.tw.count; i++) {
+      agrees = agrees && @stream@_element_is(batch.tw.base, @at@(&batch, i), json_array_get(json, count));
+      count++;
+    }
+    code = @stream@_release(&stream, batch.tw.count, NULL);
+  }
+  if (agrees) {
+    @stream@_close(&stream, NULL);
+  }
+  return agrees && code == TW_CLOSED && count == json_array_size(json);
+}";
+
+const HELD_FUTURE: &str = "\
+static inline bool @stream@_held_is(const uint8_t *base, tw_held value, const json_t *json) {
+  @stream@ future;
+  tw_batch batch;
+  const void *came = NULL;
+  bool agrees = @take@(reply_now, value, &future, NULL) == TW_OK;
+  (void)base;
+  if (agrees) {
+    agrees = tw_future_wait(&future.tw, TW_FOREVER, 0, &batch, NULL) == TW_OK;
+    came = agrees ? tw_batch_at(&batch, 0) : NULL;
+    agrees = agrees && @stream@_element_is(batch.base, came, json);
+    @stream@_close(&future, NULL);
+  }
+  return agrees;
+}";
+
 /// `u8`, `text`, `conformance_shape`: what the functions for a form begin with.
 fn stem(shapes: &Shapes, form: Form) -> String {
     match form {
         Form::Scalar(scalar) => scalar.wit().to_owned(),
         Form::Text => "text".to_owned(),
         Form::Bytes => "bytes".to_owned(),
-        Form::Held(_) => "held".to_owned(),
+        Form::Held(index) => match &shapes.1[index].stream {
+            Some(stream) => format!("{}_held", stream.name),
+            None => "held".to_owned(),
+        },
         Form::Shape(index) => shapes.get(index).flat.clone(),
     }
 }
@@ -456,6 +528,14 @@ fn read(plan: &Plan<'_>, call: &Call<'_>, out: &mut Source) {
     out.line("  const uint8_t *base = result.reply.base;");
     out.line("  (void)base;");
     out.line("  (void)expected;");
+    let ok = match call.ok {
+        Outcome::Value(form) => Some(form),
+        _ => None,
+    };
+    let mut values = ok.into_iter().chain(call.error);
+    if values.any(|form| plan.shapes.holds(form)) {
+        out.line("  reply_now = &result.reply;");
+    }
     out.line("  if (code == TW_OK) {");
     match call.ok {
         Outcome::Nothing => {}

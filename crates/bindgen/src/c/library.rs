@@ -216,8 +216,18 @@ static inline uint32_t @take@(tw_reply *reply, tw_held held, @name@ *resource, t
                 ("size", &stream.size.to_string()),
             ],
         );
+        if !stream.take.is_empty() {
+            out.blank();
+            out.template(TAKE, &[("stream", &stream.name), ("take", &stream.take)]);
+        }
     }
 }
+
+const TAKE: &str = "\
+/* Takes one out of a value that came, as tw_held_take does. */
+static inline uint32_t @take@(tw_reply *reply, tw_held held, @stream@ *stream, tw_error *error) {
+  return tw_held_take_stream(reply, held, &stream->tw, error);
+}";
 
 const FUTURE: &str = "\
 /* A value that comes later, a `@element@`. One thread at a time waits for it:

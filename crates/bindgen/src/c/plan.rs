@@ -3,10 +3,10 @@
 use super::collect::{Alias, Collector, wit};
 use super::host::{Asked, Host};
 use super::names::{self, Names};
-use super::shape::{Form, Shape, ShapeKind, Shapes, Usage};
+use super::shape::{Form, HeldStream, Shape, ShapeKind, Shapes, Usage};
 use super::upstream::{self, Upstream};
 use crate::Refused;
-use crate::model::{Function, FunctionKind, Package, Position, Type, TypeKind};
+use crate::model::{Function, FunctionKind, Package, Type, TypeKind};
 
 /// A parameter.
 pub(super) enum Passed {
@@ -77,6 +77,8 @@ pub(super) struct Stream {
     pub(super) name: String,
     pub(super) batch: String,
     pub(super) at: String,
+    /// Of the function that takes one out of a value; empty where none is in one.
+    pub(super) take: String,
     pub(super) size: u32,
     /// It ends after one record: a future.
     pub(super) is_future: bool,
@@ -122,20 +124,21 @@ impl<'a> Plan<'a> {
             names.claim(made_from_client);
         }
         let mut collector = Collector::new(package)?;
-        let (mut streams, mut upstreams) = (Vec::new(), Vec::new());
+        let mut upstreams = Vec::new();
         let mut calls = Vec::new();
         for function in &package.functions {
             let up = &mut upstreams;
-            calls.push(call(package, &mut collector, &mut streams, up, function)?);
+            calls.push(call(package, &mut collector, up, function)?);
         }
         let mut asked = Vec::new();
         for function in package.host.iter().flat_map(|host| &host.functions) {
             let up = &mut upstreams;
-            asked.push(call(package, &mut collector, &mut streams, up, function)?);
+            asked.push(call(package, &mut collector, up, function)?);
         }
         let Collector {
             mut shapes,
             mut aliases,
+            mut streams,
             ..
         } = collector;
         for call in &calls {
@@ -192,31 +195,7 @@ impl<'a> Plan<'a> {
         }
         let host = name_host(package, asked, &mut names);
         name_shapes(&mut shapes, &mut names, false);
-        for stream in &mut streams {
-            let stem = shapes.stem_of(stream.element);
-            if stream.is_future {
-                stream.name = names.claim(&format!("{stem}_future"));
-                for function in ["wait", "close"] {
-                    names.claim(&format!("{stem}_future_{function}"));
-                }
-                continue;
-            }
-            stream.name = names.claim(&format!("{stem}_stream"));
-            stream.batch = names.claim(&format!("{stem}_batch"));
-            stream.at = names.claim(&format!("{stem}_batch_at"));
-            for function in [
-                "acquire",
-                "acquire_serving",
-                "release",
-                "arm",
-                "callback",
-                "deliver",
-                "subscribe",
-                "close",
-            ] {
-                names.claim(&format!("{stem}_stream_{function}"));
-            }
-        }
+        name_streams(&mut streams, &mut shapes, &mut names);
         upstream::name(&mut upstreams, &shapes, &mut names);
         name_accessors(&mut shapes, &mut names);
         Ok(Plan {
@@ -231,6 +210,44 @@ impl<'a> Plan<'a> {
             calls,
             host,
         })
+    }
+}
+
+/// Names of streams and futures.
+fn name_streams(streams: &mut [Stream], shapes: &mut Shapes, names: &mut Names) {
+    for stream in &mut *streams {
+        let stem = shapes.stem_of(stream.element);
+        let (word, functions): (_, &[&str]) = match stream.is_future {
+            true => ("future", &["wait", "close"]),
+            false => (
+                "stream",
+                &[
+                    "acquire",
+                    "acquire_serving",
+                    "release",
+                    "arm",
+                    "callback",
+                    "deliver",
+                    "subscribe",
+                    "close",
+                ],
+            ),
+        };
+        stream.name = names.claim(&format!("{stem}_{word}"));
+        if !stream.is_future {
+            stream.batch = names.claim(&format!("{stem}_batch"));
+            stream.at = names.claim(&format!("{stem}_batch_at"));
+        }
+        for function in functions {
+            names.claim(&format!("{stem}_{word}_{function}"));
+        }
+    }
+    for held in &mut shapes.1 {
+        if let Some(held_stream) = &mut held.stream {
+            let stream = &mut streams[held_stream.index];
+            stream.take = names.claim(&format!("{}_take", held.stem));
+            held_stream.name.clone_from(&stream.name);
+        }
     }
 }
 
@@ -400,7 +417,6 @@ fn name_call(package: &Package, call: &mut Call<'_>, names: &mut Names) {
 fn call<'a>(
     package: &'a Package,
     collector: &mut Collector<'a>,
-    streams: &mut Vec<Stream>,
     upstreams: &mut Vec<Upstream>,
     function: &'a Function,
 ) -> Result<Call<'a>, Refused> {
@@ -437,23 +453,11 @@ fn call<'a>(
         Some(Type {
             kind: TypeKind::Stream(element),
             ..
-        }) => Outcome::Stream(stream(
-            collector,
-            streams,
-            function,
-            element.as_deref(),
-            false,
-        )?),
+        }) => Outcome::Stream(collector.stream(element.as_deref(), false, position)?),
         Some(Type {
             kind: TypeKind::Future(value),
             ..
-        }) => Outcome::Stream(stream(
-            collector,
-            streams,
-            function,
-            value.as_deref(),
-            true,
-        )?),
+        }) => Outcome::Stream(collector.stream(value.as_deref(), true, position)?),
         Some(ty) => Outcome::Value(collector.form(ty, position)?),
     };
     let payload = function.error.as_ref().and_then(Option::as_ref);
@@ -476,32 +480,6 @@ fn call<'a>(
         ok_size: function.ok.as_ref().map_or(0, |ty| ty.size),
         error_size: payload.map_or(0, |ty| ty.size),
     })
-}
-
-fn stream(
-    collector: &mut Collector<'_>,
-    streams: &mut Vec<Stream>,
-    function: &Function,
-    element: Option<&Type>,
-    is_future: bool,
-) -> Result<usize, Refused> {
-    let position: &Position = &function.position;
-    let form = element.map(|ty| collector.form(ty, position)).transpose()?;
-    if let Some(index) = streams
-        .iter()
-        .position(|stream| stream.element == form && stream.is_future == is_future)
-    {
-        return Ok(index);
-    }
-    streams.push(Stream {
-        element: form,
-        name: String::new(),
-        batch: String::new(),
-        at: String::new(),
-        size: element.map_or(0, |ty| ty.size),
-        is_future,
-    });
-    Ok(streams.len() - 1)
 }
 
 /// `count: async func(pattern: string, dir: string) -> result<u64, search-error>`
@@ -575,6 +553,18 @@ fn mark_call(shapes: &mut Shapes, call: &Call<'_>, streams: &[Stream]) {
 
 /// Notes a use of a form and of all that is in it.
 fn mark(shapes: &mut Shapes, form: Form, usage: Usage) {
+    if let Form::Held(index) = form
+        && let Some(HeldStream {
+            element: Some(element),
+            ..
+        }) = shapes.1[index].stream
+    {
+        let comes_out = Usage {
+            comes_out: true,
+            ..Usage::default()
+        };
+        return mark(shapes, element, comes_out);
+    }
     let Form::Shape(index) = form else { return };
     let shape = &mut shapes.0[index];
     shape.usage.goes_in |= usage.goes_in;

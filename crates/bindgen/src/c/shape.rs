@@ -80,7 +80,7 @@ pub(super) enum Form {
     Text,
     /// `list<u8>`
     Bytes,
-    /// A resource, by its number.
+    /// A handle, by what it is of: index into [`Shapes::1`].
     Held(usize),
     /// Index into [`Shapes`].
     Shape(usize),
@@ -207,9 +207,26 @@ impl Shape {
 /// All shapes, each after those it uses.
 pub(super) struct Shapes(
     pub(super) Vec<Shape>,
-    /// The stems of the resources.
-    pub(super) Vec<String>,
+    /// What stands in values by a handle: all resources, by their numbers, and behind them the streams and futures that do.
+    pub(super) Vec<Held>,
 );
+
+/// What stands in a value by a handle.
+pub(super) struct Held {
+    /// Part of a name: `query`, `u64_stream`.
+    pub(super) stem: String,
+    /// Of a stream or a future.
+    pub(super) stream: Option<HeldStream>,
+}
+
+/// A stream or a future in a value.
+pub(super) struct HeldStream {
+    /// Index into `Plan::streams`.
+    pub(super) index: usize,
+    pub(super) element: Option<Form>,
+    /// As the stream is called.
+    pub(super) name: String,
+}
 
 impl Shapes {
     pub(super) fn get(&self, index: usize) -> &Shape {
@@ -277,7 +294,7 @@ impl Shapes {
         }
     }
 
-    /// A value can have resources in it.
+    /// A value can have handles in it.
     pub(super) fn holds(&self, form: Form) -> bool {
         match form {
             Form::Held(_) => true,
@@ -314,7 +331,7 @@ impl Shapes {
             Form::Scalar(scalar) => scalar.wit(),
             Form::Text => "string",
             Form::Bytes => "list_u8",
-            Form::Held(index) => &self.1[index],
+            Form::Held(index) => &self.1[index].stem,
             Form::Shape(index) => &self.get(index).stem,
         }
     }

@@ -186,13 +186,28 @@ fn a_borrow_or_a_stream_inside_a_record_is_refused() {
     let borrow = builder.ty(TypeKind::Borrow(ResourceId(0)));
     builder.define_record("holder", vec![("query", borrow)]);
     assert_eq!(builder.refusal(), (1, "type `borrow<query>`".to_owned()));
+}
 
-    let mut builder = Builder::new("bad");
-    let byte = builder.ty(TypeKind::U8);
-    let stream = builder.ty(TypeKind::Stream(Some(Box::new(byte))));
-    let list = builder.ty(TypeKind::List(Box::new(stream)));
-    builder.function("many", vec![], Some(list));
-    assert_eq!(builder.refusal(), (100, "type `stream<u8>`".to_owned()));
+#[test]
+fn a_stream_or_a_future_in_a_result_is_taken_out_of_it() {
+    let mut builder = Builder::new("feed");
+    let text = builder.ty(TypeKind::String);
+    let line = builder.define_record("line", vec![("text", text)]);
+    let lines = builder.ty(TypeKind::Stream(Some(Box::new(line))));
+    let number = builder.ty(TypeKind::U64);
+    let last = builder.ty(TypeKind::Future(Some(Box::new(number))));
+    let last = builder.ty(TypeKind::Option(Box::new(last)));
+    let many = builder.define_record("many", vec![("lines", lines), ("last", last)]);
+    builder.function("open", vec![], Some(many));
+    let header = builder.header();
+    let words = header.split_whitespace().collect::<Vec<_>>().join(" ");
+    let contains = |wanted: &str| assert!(words.contains(wanted), "{wanted} in {words}");
+    contains("typedef struct feed_many { tw_held lines; feed_option_u64_future last; } feed_many;");
+    contains("feed_line_stream_take(tw_reply *reply, tw_held held, feed_line_stream *stream, ");
+    contains("feed_u64_future_take(tw_reply *reply, tw_held held, feed_u64_future *stream, ");
+    contains("tw_check_all_held(reader)");
+    // Its elements' accessors are there.
+    contains("feed_line_text(");
 }
 
 #[test]
