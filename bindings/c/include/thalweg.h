@@ -84,7 +84,7 @@ typedef struct tw_submission {
   uint64_t token;   /* comes back in the completion */
   tw_handle client; /* whose method */
   uint32_t method;  /* its number: the place in the table's `methods` */
-  uint32_t flags;   /* 0 or TW_NOTICES; TW_ARGUMENT for a bit that the library does not know */
+  uint32_t flags;   /* TW_NOTICES, TW_WAIT; TW_ARGUMENT for a bit that the library does not know */
   const uint8_t *args;
   uint64_t args_size;
   uint64_t deadline_ns; /* 0 or TW_FOREVER: none */
@@ -94,6 +94,11 @@ typedef struct tw_submission {
 /* In a submission's flags: TW_STILL_RUNNING is wanted, each time the method's interval is over. Such a call takes
  * two places of the port. TW_ARGUMENT for a method without TW_METHOD_NOTICES. */
 #define TW_NOTICES 1u
+
+/* In a submission's flags: where the client has no room for the call, and the method TW_METHOD_WAITS, the thread waits for it,
+ * until the call's deadline; then the call is accepted, and ends as TW_TIMED_OUT. Without it, or without TW_METHOD_WAITS,
+ * it is TW_OVERLOADED. A signal while waiting withdraws the call: TW_INTERRUPTED. */
+#define TW_WAIT 2u
 
 /* Records of a stream, in place. Valid until stream_release of the last of them, or
  * stream_close. A string's bytes stand at `base + offset`. */
@@ -171,6 +176,7 @@ typedef struct tw_method {
 #define TW_METHOD_INLINE 2u     /* may be called by call_inline, on the caller's thread */
 #define TW_METHOD_IDEMPOTENT 4u /* a second run does no harm: more of its endings are retryable */
 #define TW_METHOD_NOTICES 8u    /* it can say that it still runs: TW_NOTICES */
+#define TW_METHOD_WAITS 16u     /* its calls can wait for room: TW_WAIT */
 
 /* What a library offers. The first five fields never move. */
 typedef struct tw_table {

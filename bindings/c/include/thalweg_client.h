@@ -322,7 +322,7 @@ static inline const void *tw_root_at(const void *root, uint32_t offset) {
  *
  * For a port on which nothing else is under way: a completion of something else is released and
  * TW_ARGUMENT says so; but what the service asks of the client's host meanwhile is answered here. TW_WOULD_PARK
- * in a function of that host: the service waits for it. A signal while waiting cancels the call and waits for that; TW_INTERRUPTED means that the call ended
+ * in a function of that host: the service waits for it. Where there is no room for the call and the library's policy is to wait, it waits, answering nobody meanwhile. A signal while waiting cancels the call and waits for that; TW_INTERRUPTED means that the call ended
  * as cancelled for this reason. Release `*out` with tw_table.release where TW_OK was returned. */
 static inline uint32_t tw_call(const tw_client *client, tw_submission *submission,
                                tw_completion *out, tw_error *error) {
@@ -339,6 +339,7 @@ static inline uint32_t tw_call(const tw_client *client, tw_submission *submissio
       (table->methods[submission->method].flags & TW_METHOD_NOTICES)) {
     submission->flags |= TW_NOTICES;
   }
+  submission->flags |= TW_WAIT;
   code = tw_submit(client, submission, error);
   if (code != TW_OK) {
     return code;

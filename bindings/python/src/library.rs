@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use thalweg_capi::abi::{
-    TW_ABI, TW_LIBRARY_SYMBOL, TW_METHOD_INLINE, TwLibraryFunction, TwMethod, TwTable,
+    TW_ABI, TW_LIBRARY_SYMBOL, TW_METHOD_INLINE, TW_METHOD_WAITS, TwLibraryFunction, TwMethod, TwTable,
 };
 
 use crate::errors;
@@ -28,6 +28,12 @@ impl Library {
     pub fn is_inline(&self, method: u32) -> bool {
         let known = methods(self.table).get(method as usize);
         known.is_some_and(|method| method.flags & TW_METHOD_INLINE != 0)
+    }
+
+    /// Whether a call of a method may wait for room.
+    pub fn waits(&self, method: u32) -> bool {
+        let known = methods(self.table).get(method as usize);
+        known.is_some_and(|method| method.flags & TW_METHOD_WAITS != 0)
     }
 }
 

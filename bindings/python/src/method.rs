@@ -191,7 +191,8 @@ impl Method {
             host::check_not_serving(py, caller.number)?;
             let port = ThreadPort::of(py, caller.library)?;
             self.with_message(&caller, arguments, Face::Sync, |message, sources| {
-                let submission = self.submission(&caller, message, deadline, on_notice);
+                let waits = caller.library.waits(self.number);
+                let submission = self.submission(&caller, message, deadline, on_notice, waits);
                 port.call(py, &submission, sources)
             })?
         };
@@ -219,7 +220,8 @@ impl Method {
             return awaitable::new(py, Box::new(ready));
         }
         let ticket = this.with_message(&caller, arguments, Face::Async, |message, sources| {
-            let submission = this.submission(&caller, message, deadline, on_notice);
+            // The loop waits for nothing.
+            let submission = this.submission(&caller, message, deadline, on_notice, false);
             pending_call::submit(py, caller.library, &submission, sources)
         })?;
         let call = PendingCall::new(
@@ -237,12 +239,14 @@ impl Method {
         message: &'a [u8],
         deadline_ns: u64,
         on_notice: Option<&'a Bound<'py, PyAny>>,
+        waits: bool,
     ) -> Submission<'a, 'py> {
         Submission {
             client: caller.number,
             method: self.number,
             deadline_ns,
             on_notice,
+            waits,
             message,
         }
     }

@@ -2,7 +2,9 @@
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use thalweg_capi::abi::{TW_NOTICES, TwHandle, TwSubmission};
+use thalweg_capi::abi::{
+    TW_INTERRUPTED, TW_NOTICES, TW_OK, TW_WAIT, TwError, TwHandle, TwSubmission, TwTable,
+};
 
 use crate::errors;
 use crate::library::Library;
@@ -17,6 +19,8 @@ pub struct Submission<'a, 'py> {
     pub deadline_ns: u64,
     /// What is told the seconds since, each interval of the method that it still runs.
     pub on_notice: Option<&'a Bound<'py, PyAny>>,
+    /// Where there is no room, the thread waits for some, with the GIL released.
+    pub waits: bool,
     /// The arguments' message.
     pub message: &'a [u8],
 }
@@ -36,35 +40,48 @@ impl Submission<'_, '_> {
         if self.on_notice.is_some_and(|told| !told.is_callable()) {
             return Err(PyTypeError::new_err("on_notice cannot be called"));
         }
-        let mut submission = TwSubmission {
+        let mut filled = Filled(TwSubmission {
             token,
             client: self.client,
             method: self.method,
-            flags: if self.on_notice.is_some() {
-                TW_NOTICES
-            } else {
-                0
-            },
+            flags: bit(self.on_notice.is_some(), TW_NOTICES) | bit(self.waits, TW_WAIT),
             args: self.message.as_ptr(),
             args_size: self.message.len() as u64,
             deadline_ns: self.deadline_ns,
             call: 0,
-        };
-        let (mut accepted, mut error) = (0, errors::blank());
-        // SAFETY: one submission, whose arguments are copied before the call returns; the rest is ours.
-        let code = unsafe {
-            (library.table.submit)(
-                port,
-                &raw mut submission,
-                1,
-                &raw mut accepted,
-                &raw mut error,
-            )
-        };
-        if accepted == 1 {
-            Ok(submission.call)
-        } else {
-            Err(errors::from_table(py, code, &error))
+        });
+        loop {
+            let mut error = errors::blank();
+            let mut submit = || filled.submit(library.table, port, &mut error);
+            let code = if self.waits {
+                py.detach(submit)
+            } else {
+                submit()
+            };
+            match code {
+                TW_OK => return Ok(filled.0.call),
+                // It waited for room, and was withdrawn.
+                TW_INTERRUPTED => py.check_signals()?,
+                code => return Err(errors::from_table(py, code, &error)),
+            }
         }
     }
+}
+
+/// One submission for the table; `Send`, so that it can be made with the GIL released.
+struct Filled(TwSubmission);
+
+// SAFETY: it is numbers and a pointer to the message, which its maker keeps borrowed; it belongs to no thread.
+unsafe impl Send for Filled {}
+
+impl Filled {
+    fn submit(&mut self, table: &TwTable, port: TwHandle, error: &mut TwError) -> u32 {
+        let mut accepted = 0;
+        // SAFETY: one submission, whose arguments are copied before the call returns; the rest is ours.
+        unsafe { (table.submit)(port, &raw mut self.0, 1, &raw mut accepted, error) }
+    }
+}
+
+fn bit(is: bool, bit: u32) -> u32 {
+    if is { bit } else { 0 }
 }

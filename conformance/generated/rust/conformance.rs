@@ -1659,7 +1659,11 @@ pub const PACKAGE: port::Package = port::Package {
             description: "record{}\n_\n\n",
         },
     ],
-    bounds: port::Bounds::UNSAID,
+    bounds: port::Bounds {
+        calls: 4096,
+        bytes: 67_108_864,
+        waits: true,
+    },
 };
 
 /// Two numbers.

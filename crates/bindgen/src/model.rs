@@ -259,6 +259,8 @@ pub struct Bounds {
     pub calls: u32,
     /// Bytes of their arguments; and of the results that wait for a port.
     pub bytes: u64,
+    /// `overload = "block"`: who makes a call may wait for room.
+    pub waits: bool,
 }
 
 impl Default for Bounds {
@@ -266,6 +268,7 @@ impl Default for Bounds {
         Self {
             calls: 4096,
             bytes: 64 << 20,
+            waits: false,
         }
     }
 }

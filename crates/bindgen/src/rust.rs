@@ -151,12 +151,16 @@ fn constant(out: &mut String, package: &Package, constant: &str, name: &str) {
 }
 
 fn bounds(bounds: Bounds) -> String {
-    let Bounds { calls, bytes } = bounds;
+    let Bounds {
+        calls,
+        bytes,
+        waits,
+    } = bounds;
     if bounds == Bounds::default() {
         return "port::Bounds::UNSAID".to_owned();
     }
     let (calls, bytes) = (number(u64::from(calls)), number(bytes));
-    format!("port::Bounds {{ calls: {calls}, bytes: {bytes}, waits: false }}")
+    format!("port::Bounds {{ calls: {calls}, bytes: {bytes}, waits: {waits} }}")
 }
 
 /// A function as `port` has it, and a comma.

@@ -473,7 +473,6 @@ fn option_refusal(table: &str, line: &str) -> String {
 #[test]
 fn option_of_a_later_version() {
     for (table, line) in [
-        ("i", "overload = \"block\""),
         ("i.a", "deadline = \"5s\""),
         ("i.s", "format = \"cbor\""),
         ("i.s", "linger = \"100us\""),
@@ -486,6 +485,7 @@ fn option_of_a_later_version() {
 fn option_at_the_wrong_place() {
     for (table, line, reason) in [
         ("i.r", "calls = 1", "the interface"),
+        ("i.f", "overload = \"block\"", "the interface"),
         ("i", "constructor = \"async\"", "a resource"),
         ("i.f", "destructor = \"async\"", "a resource"),
         ("i.r", "deadline = \"5s\"", "a function"),

@@ -78,9 +78,13 @@ pub const TW_METHOD_INLINE: u32 = 2;
 pub const TW_METHOD_IDEMPOTENT: u32 = 4;
 /// Its calls can say that they still run (`TW_NOTICES`).
 pub const TW_METHOD_NOTICES: u32 = 8;
+/// Its calls can wait for room (`TW_WAIT`).
+pub const TW_METHOD_WAITS: u32 = 16;
 
 /// In a submission's flags: completions `TW_STILL_RUNNING` are wanted.
 pub const TW_NOTICES: u32 = 1;
+/// In a submission's flags: it waits for room where the policy file has `overload = "block"`.
+pub const TW_WAIT: u32 = 2;
 
 /// The form of a message (`transcode`).
 pub const TW_FLAT: u32 = 0;

@@ -7,7 +7,8 @@ use thalweg_port::{Failure, Instance, Method, Object, Package, Service, find, in
 use thalweg_queue::clock;
 
 use crate::abi::{
-    TW_ABI, TW_METHOD_ASYNC, TW_METHOD_IDEMPOTENT, TW_METHOD_INLINE, TW_METHOD_NOTICES, TwError,
+    TW_ABI, TW_METHOD_ASYNC, TW_METHOD_IDEMPOTENT, TW_METHOD_INLINE, TW_METHOD_NOTICES,
+    TW_METHOD_WAITS, TwError,
     TwHandle, TwMethod, TwTable,
 };
 use crate::error::{argument, enter, out};
@@ -41,12 +42,13 @@ fn text(text: &str) -> *const std::ffi::c_char {
 }
 
 /// What a table says of a method.
-fn flags(method: &Method) -> u32 {
+fn flags(package: &Package, method: &Method) -> u32 {
     let bit = |is: bool, bit: u32| if is { bit } else { 0 };
     bit(method.is_async, TW_METHOD_ASYNC)
         | bit(method.options.is_inline, TW_METHOD_INLINE)
         | bit(method.options.is_idempotent, TW_METHOD_IDEMPOTENT)
         | bit(method.options.notice_ns > 0, TW_METHOD_NOTICES)
+        | bit(package.bounds.waits, TW_METHOD_WAITS)
 }
 
 impl Library {
@@ -72,7 +74,7 @@ impl Library {
                     ok: method.ok,
                     error: method.error,
                     element: method.element,
-                    flags: flags(method),
+                    flags: flags(self.package, method),
                     description_size: method.description.len() as u32,
                     description: method.description.as_ptr(),
                 })

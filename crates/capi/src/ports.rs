@@ -9,7 +9,7 @@ use thalweg_port::{
 };
 
 use crate::abi::{
-    TW_CALL_ENDED, TW_HOST_CALL, TW_NOTICES, TW_STILL_RUNNING, TW_STREAM_READY, TwCompletion,
+    TW_CALL_ENDED, TW_HOST_CALL, TW_NOTICES, TW_STILL_RUNNING, TW_STREAM_READY, TW_WAIT, TwCompletion,
     TwError, TwHandle, TwSubmission,
 };
 use crate::error::{argument, enter, out};
@@ -190,18 +190,14 @@ pub(crate) unsafe extern "C" fn submit(
             }
             out(batch, "batch")?;
             let port = find_port(port)?;
-            // Most batches are one client's: it is looked up again where another comes.
-            let mut client: Option<(TwHandle, Arc<Instance>)> = None;
-            for submission in std::slice::from_raw_parts_mut(batch, count as usize) {
-                let known = client
-                    .take()
-                    .filter(|(known, _)| *known == submission.client);
-                let (_, instance) = match known {
-                    Some(known) => client.insert(known),
-                    None => client.insert((submission.client, find_client(submission.client)?)),
-                };
-                submit_one(&port, instance, submission)?;
-                *accepted += 1;
+            let batch = std::slice::from_raw_parts_mut(batch, count as usize);
+            // Most batches are one client's: it is looked up once, and woken once.
+            for of_one in batch.chunk_by_mut(|one, next| one.client == next.client) {
+                let mut batch = find_client(of_one[0].client)?.batch(&port);
+                for submission in of_one {
+                    submission.call = batch.submit(&described(submission)?)?;
+                    *accepted += 1;
+                }
             }
             Ok(())
         })
@@ -210,33 +206,22 @@ pub(crate) unsafe extern "C" fn submit(
 
 /// # Safety
 /// `args` is null or points to `args_size` bytes.
-unsafe fn submit_one(
-    port: &Arc<Port>,
-    instance: &Arc<Instance>,
-    submission: &mut TwSubmission,
-) -> Result<(), Failure> {
-    if submission.flags & !TW_NOTICES != 0 {
-        let flags = submission.flags;
+unsafe fn described(submission: &TwSubmission) -> Result<Submission<'_>, Failure> {
+    let flags = submission.flags;
+    if flags & !(TW_NOTICES | TW_WAIT) != 0 {
         return Err(argument(format!(
             "flags {flags:#x} are none of this version's"
         )));
     }
-    // SAFETY: the caller's promise.
-    let args = unsafe { message(submission.args, submission.args_size) }?;
-    let deadline = deadline(submission.deadline_ns);
-    let submit = match submission.flags & TW_NOTICES {
-        0 => Instance::submit,
-        _ => Instance::submit_with_notices,
-    };
-    submission.call = submit(
-        instance,
-        port,
-        submission.token,
-        submission.method,
-        args,
-        deadline,
-    )?;
-    Ok(())
+    Ok(Submission {
+        token: submission.token,
+        method: submission.method,
+        // SAFETY: the caller's promise.
+        args: unsafe { message(submission.args, submission.args_size) }?,
+        deadline: deadline(submission.deadline_ns),
+        notices: flags & TW_NOTICES != 0,
+        waits: flags & TW_WAIT != 0,
+    })
 }
 
 /// # Safety

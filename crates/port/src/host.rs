@@ -19,7 +19,7 @@ use crate::client::Client;
 use crate::code::{Code, Failure};
 use crate::completion::Port;
 use crate::handles::{self, Object};
-use crate::instance::Instance;
+use crate::instance::{Instance, Turn};
 use crate::nested::passed_on;
 use crate::parcel::{Completed, Ending, Kind, Parcel};
 use crate::pending::{Pending, Reply};
@@ -138,8 +138,9 @@ impl Call {
                     call.is_asked_by(asker.handle());
                     call.clone()
                 };
-                host.instance()
-                    .start(import, write, To::Waiter, deadline, mark)?
+                let host = host.instance();
+                let mut turn = Turn::new(host);
+                host.start(&mut turn, import, write, To::Waiter, deadline, true, mark)?
             }
             Some(Host::Port { port, token }) => {
                 instance.ask_at(import, write, deadline, &port, token)?

@@ -56,6 +56,34 @@ impl Mailbox {
     }
 }
 
+/// The turn that who makes calls has to schedule: once for all of them, when this is dropped.
+pub(crate) struct Turn<'a> {
+    instance: &'a Arc<Instance>,
+    is_due: bool,
+}
+
+impl<'a> Turn<'a> {
+    pub(crate) fn new(instance: &'a Arc<Instance>) -> Self {
+        Self {
+            instance,
+            is_due: false,
+        }
+    }
+
+    /// Schedules it now, if it is to be.
+    fn begin(&mut self) {
+        if std::mem::take(&mut self.is_due) {
+            self.instance.schedule();
+        }
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.begin();
+    }
+}
+
 /// The memory of a call and of its parcel.
 type Spare = (Arc<CallCore>, Box<Ending>);
 
@@ -155,28 +183,6 @@ impl Instance {
         self.package
     }
 
-    /// Submits a call whose completion goes to `port` with `token`. Returns the call's handle.
-    ///
-    /// # Errors
-    /// `argument`: no such method; `overloaded`; `closed`; `forked`. Nothing completes then.
-    pub fn submit(
-        self: &Arc<Self>,
-        port: &Arc<crate::Port>,
-        token: u64,
-        method: u32,
-        args: &[u8],
-        deadline: u64,
-    ) -> Result<u64, Failure> {
-        port.reserve_below(self.package.bounds.bytes)?;
-        let to = To::Port { port, token };
-        let write = |mut buffer: Vec<u8>| {
-            buffer.extend_from_slice(args);
-            Ok(buffer)
-        };
-        self.start(method, write, to, deadline, |call| call.handle())
-            .inspect_err(|_| port.unreserve())
-    }
-
     /// Makes a call whose arguments `write` puts into a buffer, and which its caller waits for. On an error nothing is completed.
     pub(crate) fn send(
         self: &Arc<Self>,
@@ -184,16 +190,28 @@ impl Instance {
         write: impl FnOnce(Vec<u8>) -> Result<Vec<u8>, Failure>,
         deadline: u64,
     ) -> Result<CallRef, Failure> {
-        self.start(method, write, To::Waiter, deadline, CallRef::clone)
+        let mut turn = Turn::new(self);
+        self.start(
+            &mut turn,
+            method,
+            write,
+            To::Waiter,
+            deadline,
+            true,
+            CallRef::clone,
+        )
     }
 
-    /// `note` is what the caller keeps of the call.
+    /// `turn` is begun where the caller drops it; `waits`: for room, where the bounds say so. `note` is what the caller keeps of the call.
+    #[allow(clippy::too_many_arguments, reason = "all that a call is made of")]
     pub(crate) fn start<R>(
         self: &Arc<Self>,
+        turn: &mut Turn<'_>,
         method: u32,
         write: impl FnOnce(Vec<u8>) -> Result<Vec<u8>, Failure>,
         to: To<'_>,
         deadline: u64,
+        waits: bool,
         note: impl FnOnce(&CallRef) -> R,
     ) -> Result<R, Failure> {
         self.admit(method)?;
@@ -213,7 +231,7 @@ impl Instance {
             let core = &parcel.call().core;
             core.stop(Code::TimedOut.because("the deadline had passed when the call was made"));
         } else {
-            self.post(parcel)?;
+            self.post(turn, parcel, waits)?;
         }
         Ok(noted)
     }
@@ -241,12 +259,20 @@ impl Instance {
     }
 
     /// A call that has ended meanwhile is as good as posted: its end was heard of.
-    fn post(self: &Arc<Self>, parcel: Parcel) -> Result<(), Failure> {
-        match self.put(parcel) {
+    fn post(
+        self: &Arc<Self>,
+        turn: &mut Turn<'_>,
+        parcel: Parcel,
+        waits: bool,
+    ) -> Result<(), Failure> {
+        match self.put(turn, parcel) {
             Ok(()) => Ok(()),
-            Err((parcel, _)) if self.package.bounds.waits => {
-                let put = |parcel| self.put(parcel).map_err(|(parcel, _)| parcel);
-                self.room.wait(parcel, put)
+            Err((parcel, _)) if waits && self.package.bounds.waits => {
+                self.room.wait(parcel, |parcel| {
+                    // Who waits, waits for that turn.
+                    turn.begin();
+                    self.put(turn, parcel).map_err(|(parcel, _)| parcel)
+                })
             }
             Err((parcel, why)) => match parcel.call().core.withdraw() {
                 true => Err(Code::Overloaded.because(why)),
@@ -256,7 +282,11 @@ impl Instance {
     }
 
     /// Or it comes back, with what there is too much of.
-    fn put(self: &Arc<Self>, parcel: Parcel) -> Result<(), (Parcel, String)> {
+    fn put(
+        self: &Arc<Self>,
+        turn: &mut Turn<'_>,
+        parcel: Parcel,
+    ) -> Result<(), (Parcel, String)> {
         let Bounds { calls, bytes, .. } = self.package.bounds;
         let put = |parcel: Parcel| {
             let mut mailbox = lock(&self.mailbox.0);
@@ -275,9 +305,7 @@ impl Instance {
         });
         match done {
             Ok(idle) => {
-                if idle {
-                    self.schedule();
-                }
+                turn.is_due |= idle;
                 Ok(())
             }
             Err((parcel, is_number)) => {

@@ -44,6 +44,7 @@ mod resource;
 mod room;
 mod service;
 pub mod stream;
+mod submission;
 mod sync;
 mod task;
 mod weight;
@@ -66,6 +67,7 @@ pub use stream::{
     Batch, Counts, Event, FutureReader, FutureWriter, Reason, Records, Sent, Stats, StreamReader,
     StreamWriter, Subscription, UpFuture, UpFutureWriter, Upstream, UpstreamWriter, WriteBatch,
 };
+pub use submission::{Submission, SubmitBatch};
 pub use task::Task;
 // For code of other languages, which an actor's stack is too small for.
 pub use thalweg_runtime::native;

@@ -12,11 +12,10 @@ use thalweg_queue::clock;
 use thalweg_queue::quiet::lock;
 use thalweg_runtime::TimerKey;
 
-use crate::call::{CallCore, CallRef, Sink, State, To};
+use crate::call::{CallCore, CallRef, Sink, State};
 use crate::code::{Code, Failure};
 use crate::completion::Port;
 use crate::handles;
-use crate::instance::Instance;
 use crate::parcel::Completed;
 use crate::service::Method;
 
@@ -46,39 +45,6 @@ pub(crate) fn interval(method: &Method) -> Result<u64, Failure> {
             method.name
         ))),
         every => Ok(every),
-    }
-}
-
-impl Instance {
-    /// As [`submit`](Self::submit), of a call that says each interval of its method that it still runs ([`Kind::StillRunning`]). It takes two
-    /// places of the port, until it has ended and the last notice was reaped.
-    ///
-    /// # Errors
-    /// Besides those: `argument`: the method's policy file has no `notice`.
-    ///
-    /// [`Kind::StillRunning`]: crate::Kind::StillRunning
-    pub fn submit_with_notices(
-        self: &Arc<Self>,
-        port: &Arc<Port>,
-        token: u64,
-        method: u32,
-        args: &[u8],
-        deadline: u64,
-    ) -> Result<u64, Failure> {
-        self.admit(method)?;
-        let every = interval(&self.package.methods[method as usize])?;
-        port.reserve_below(self.package.bounds.bytes)?;
-        port.reserve().inspect_err(|_| port.unreserve())?;
-        let to = To::Port { port, token };
-        let write = |mut buffer: Vec<u8>| {
-            buffer.extend_from_slice(args);
-            Ok(buffer)
-        };
-        let call = self
-            .start(method, write, to, deadline, CallRef::clone)
-            .inspect_err(|_| (0..2).for_each(|_| port.unreserve()))?;
-        call.tell_each(port, every);
-        Ok(call.handle())
     }
 }
 

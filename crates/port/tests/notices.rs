@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use thalweg_port::{
     Bounds, Client, Code, Incoming, Instance, Kind, Method, MethodOptions, NoError, Package,
-    Pending, Port, Service,
+    Pending, Port, Service, Submission,
 };
 use thalweg_wire::{Decode, message};
 
@@ -83,9 +83,12 @@ impl Host {
 
     fn submit(&self, token: u64, method: u32) -> Result<u64, Code> {
         let args = message::encode(&(), <()>::HASH, Vec::new()).unwrap();
-        self.instance
-            .submit_with_notices(&self.port, token, method, &args, u64::MAX)
-            .map_err(|failure| failure.code)
+        let submission = Submission {
+            notices: true,
+            ..Submission::new(token, method, &args, u64::MAX)
+        };
+        let submitted = self.instance.batch(&self.port).submit(&submission);
+        submitted.map_err(|failure| failure.code)
     }
 
     /// What comes next: its token, its kind, and how long the call had run where it is a notice.

@@ -3,7 +3,7 @@
 use super::call::hash;
 use super::plan::Plan;
 use super::source::Source;
-use crate::model::Function;
+use crate::model::{Function, Package};
 
 /// The top: what this is, and how it is used.
 pub(super) fn head(plan: &Plan<'_>, out: &mut Source) {
@@ -93,7 +93,7 @@ pub(super) fn clients(plan: &Plan<'_>, out: &mut Source) {
                 hash(hashes.error),
                 hash(hashes.element)
             ));
-            out.line(&format!("       {}, 0, NULL}},", flags(call.function)));
+            out.line(&format!("       {}, 0, NULL}},", flags(plan.package, call.function)));
         }
         out.line("  };");
         "methods"
@@ -147,12 +147,13 @@ static inline uint32_t @client@_close(@client@ *client, tw_error *error) {
 }";
 
 /// `tw_method.flags`.
-fn flags(function: &Function) -> String {
+fn flags(package: &Package, function: &Function) -> String {
     let bits = [
         (function.is_async, "TW_METHOD_ASYNC"),
         (function.options.is_inline, "TW_METHOD_INLINE"),
         (function.options.is_idempotent, "TW_METHOD_IDEMPOTENT"),
         (function.options.notice_ns > 0, "TW_METHOD_NOTICES"),
+        (package.bounds.waits, "TW_METHOD_WAITS"),
     ];
     let set: Vec<_> = bits
         .iter()

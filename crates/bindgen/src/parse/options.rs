@@ -72,6 +72,7 @@ pub fn bound(bounds: &mut Bounds, name: &str, item: &Item) -> Result<(), String>
                 .ok_or_else(|| format!("it must be {MOST_CALLS} at most"))?;
         }
         ("bytes", _, Some(text)) => bounds.bytes = bytes(text),
+        ("overload", _, Some(what)) => bounds.waits = what == "block",
         _ => unreachable!("`{name}` is no option of an interface that is built"),
     }
     Ok(())

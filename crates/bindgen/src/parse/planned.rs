@@ -44,6 +44,7 @@ const BUILT: &[&str] = &[
     "inline",
     "key",
     "notice",
+    "overload",
 ];
 
 const OPTIONS: &[(&str, Of, Value)] = &[

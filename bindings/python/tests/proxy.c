@@ -1,0 +1,97 @@
+/* The library of the environment's PROXY_OF, whose methods wait for room, and whose `submit` does what it is told. */
+#define _DEFAULT_SOURCE
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "thalweg.h"
+
+const tw_table *tw_library(uint32_t abi);
+void proxy_interrupt(void);
+void proxy_hold(void);
+void proxy_go(void);
+int proxy_holds(void);
+uint32_t proxy_flags(void);
+
+static const tw_table *real;
+static tw_table table;
+static int is_interrupted;
+static int is_held;
+static uint32_t last_flags;
+
+/* A signal arrives while the next submission waits. */
+void proxy_interrupt(void) {
+  is_interrupted = 1;
+}
+
+/* The next submission waits for `proxy_go`. */
+void proxy_hold(void) {
+  __atomic_store_n(&is_held, 1, __ATOMIC_SEQ_CST);
+}
+
+void proxy_go(void) {
+  __atomic_store_n(&is_held, 0, __ATOMIC_SEQ_CST);
+}
+
+/* Whether a submission waits just now. */
+int proxy_holds(void) {
+  return __atomic_load_n(&is_held, __ATOMIC_SEQ_CST) == 2;
+}
+
+/* Of the last submission. */
+uint32_t proxy_flags(void) {
+  return last_flags;
+}
+
+static uint32_t refused(uint32_t code, uint32_t *accepted, tw_error *error) {
+  *accepted = 0;
+  error->code = code;
+  error->retryable = 1;
+  strcpy(error->message, "by the proxy");
+  return code;
+}
+
+static uint32_t submit(tw_handle port, tw_submission *batch, uint32_t count, uint32_t *accepted,
+                       tw_error *error) {
+  int tries = 0;
+  last_flags = batch->flags;
+  if (is_interrupted) {
+    is_interrupted = 0;
+    raise(SIGUSR1);
+    return refused(TW_INTERRUPTED, accepted, error);
+  }
+  if (__atomic_load_n(&is_held, __ATOMIC_SEQ_CST)) {
+    __atomic_store_n(&is_held, 2, __ATOMIC_SEQ_CST);
+    while (proxy_holds()) {
+      usleep(1000);
+      if (++tries == 10000) {
+        proxy_go();
+        return refused(TW_OVERLOADED, accepted, error);
+      }
+    }
+  }
+  return real->submit(port, batch, count, accepted, error);
+}
+
+const tw_table *tw_library(uint32_t abi) {
+  void *library = dlopen(getenv("PROXY_OF"), RTLD_NOW | RTLD_LOCAL);
+  const tw_table *(*entry)(uint32_t);
+  tw_method *methods;
+  uint32_t i;
+  if (!library) {
+    return NULL;
+  }
+  *(void **)&entry = dlsym(library, "tw_library");
+  real = entry(abi);
+  methods = malloc(real->method_count * sizeof(*methods));
+  memcpy(methods, real->methods, real->method_count * sizeof(*methods));
+  for (i = 0; i < real->method_count; i++) {
+    methods[i].flags |= TW_METHOD_WAITS;
+  }
+  memcpy(&table, real, sizeof(table) < real->size ? sizeof(table) : real->size);
+  table.methods = methods;
+  table.submit = submit;
+  return &table;
+}
