@@ -10,7 +10,8 @@ use std::sync::{Mutex, PoisonError};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use thalweg_capi::abi::{
-    TW_ABI, TW_LIBRARY_SYMBOL, TW_METHOD_INLINE, TW_METHOD_WAITS, TwLibraryFunction, TwMethod, TwTable,
+    TW_ABI, TW_LIBRARY_SYMBOL, TW_METHOD_INLINE, TW_METHOD_WAITS, TwLibraryFunction, TwMethod,
+    TwTable,
 };
 
 use crate::errors;

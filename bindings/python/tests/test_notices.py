@@ -4,7 +4,7 @@ import asyncio
 import contextvars
 import gc
 import weakref
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from typing import Any
 
 import pytest
@@ -83,9 +83,22 @@ def test_it_is_not_told_inside_of_itself(service: Conformance) -> None:
     told = Told(1, then)
     with pytest.raises(Enough):
         service.never(on_notice=told)
-    # Of those that came meanwhile, the last is kept.
     assert len(told.seconds) == 3
     told.check()
+
+
+def test_of_those_that_come_meanwhile_the_last_is_kept(service: Conformance) -> None:
+    def then() -> None:
+        if len(outer.seconds) == 1:
+            service.held_up(on_notice=Told(50, service.let_go))
+            while service.waiting():
+                pass
+
+    outer = Told(1, then)
+    service.held_up(on_notice=outer)
+    # 50 came.
+    assert len(outer.seconds) < 10
+    outer.check()
 
 
 def test_each_call_of_several_that_wait_has_its_own(service: Conformance) -> None:
@@ -97,6 +110,19 @@ def test_each_call_of_several_that_wait_has_its_own(service: Conformance) -> Non
     outer = Told(2, then)
     service.held_up(on_notice=outer)
     outer.check()
+
+
+def test_who_sends_meanwhile_is_told_between_two_elements(service: Conformance) -> None:
+    told = Told(1000000, fail)
+
+    def numbers() -> Iterator[int]:
+        while len(told.seconds) < 3:
+            yield 1
+
+    count, total = service.sum_of(numbers(), on_notice=told)
+    assert count == total > 0
+    assert len(told.seconds) >= 3
+    assert told.seconds == sorted(set(told.seconds))
 
 
 def test_a_call_is_told_of_its_own_deadline(service: Conformance) -> None:
@@ -202,6 +228,30 @@ def test_who_is_told_may_cancel_the_task(run: Run, conformance_library: str) -> 
                 await asyncio.create_task(call())
             while await service.waiting():
                 pass
+
+    run(main())
+
+
+def test_who_awaits_what_is_sent_meanwhile_is_told(
+    run: Run, conformance_library: str
+) -> None:
+    async def main() -> None:
+        told = Told(1000000, fail)
+
+        async def numbers() -> AsyncIterator[int]:
+            while len(told.seconds) < 3:
+                yield 1
+                await asyncio.sleep(0)
+
+        async with AsyncConformance.open(conformance_library) as service:
+            count, total = await service.sum_of(numbers(), on_notice=told)
+            assert count == total > 0
+            assert told.seconds == sorted(set(told.seconds))
+            failing = Told(2, fail)
+            told.seconds.clear()
+            with pytest.raises(Enough):
+                await service.sum_of(numbers(), on_notice=failing)
+            assert len(failing.seconds) == 2
 
     run(main())
 

@@ -1358,7 +1358,11 @@ pub const PACKAGE: port::Package = port::Package {
             error: 0x4d2b_df19_3e85_26d1,
             element: 0,
             is_async: true,
-            options: port::MethodOptions::NONE,
+            options: port::MethodOptions {
+                is_inline: false,
+                is_idempotent: false,
+                notice_ns: 1000000,
+            },
             stream: None,
             description: "record{numbers:stream<u64>}\ntuple<u64,u64>\nu32\n",
         },

@@ -8,8 +8,7 @@ use thalweg_queue::clock;
 
 use crate::abi::{
     TW_ABI, TW_METHOD_ASYNC, TW_METHOD_IDEMPOTENT, TW_METHOD_INLINE, TW_METHOD_NOTICES,
-    TW_METHOD_WAITS, TwError,
-    TwHandle, TwMethod, TwTable,
+    TW_METHOD_WAITS, TwError, TwHandle, TwMethod, TwTable,
 };
 use crate::error::{argument, enter, out};
 use crate::{codec, hosts, ports, streams, upstreams};

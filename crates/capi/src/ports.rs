@@ -9,8 +9,8 @@ use thalweg_port::{
 };
 
 use crate::abi::{
-    TW_CALL_ENDED, TW_HOST_CALL, TW_NOTICES, TW_STILL_RUNNING, TW_STREAM_READY, TW_WAIT, TwCompletion,
-    TwError, TwHandle, TwSubmission,
+    TW_CALL_ENDED, TW_HOST_CALL, TW_NOTICES, TW_STILL_RUNNING, TW_STREAM_READY, TW_WAIT,
+    TwCompletion, TwError, TwHandle, TwSubmission,
 };
 use crate::error::{argument, enter, out};
 use crate::library::{find_client, wrong};

@@ -282,11 +282,7 @@ impl Instance {
     }
 
     /// Or it comes back, with what there is too much of.
-    fn put(
-        self: &Arc<Self>,
-        turn: &mut Turn<'_>,
-        parcel: Parcel,
-    ) -> Result<(), (Parcel, String)> {
+    fn put(self: &Arc<Self>, turn: &mut Turn<'_>, parcel: Parcel) -> Result<(), (Parcel, String)> {
         let Bounds { calls, bytes, .. } = self.package.bounds;
         let put = |parcel: Parcel| {
             let mut mailbox = lock(&self.mailbox.0);

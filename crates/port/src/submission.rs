@@ -62,7 +62,8 @@ impl SubmitBatch<'_> {
     /// As of [`Instance::submit`]; those before it are made all the same. `argument`, too: the policy file of a method that is to tell that it still runs has no `notice`; of a call that
     /// waits for room `would_park`, `interrupted` and `shut_down`.
     pub fn submit(&mut self, submission: &Submission<'_>) -> Result<u64, Failure> {
-        self.instance.submit_in(&mut self.turn, self.port, submission)
+        self.instance
+            .submit_in(&mut self.turn, self.port, submission)
     }
 }
 
@@ -151,7 +152,15 @@ impl Instance {
         port.reserve().inspect_err(|_| port.unreserve())?;
         let to = To::Port { port, token };
         let call = self
-            .start(turn, method, copy(args), to, deadline, waits, CallRef::clone)
+            .start(
+                turn,
+                method,
+                copy(args),
+                to,
+                deadline,
+                waits,
+                CallRef::clone,
+            )
             .inspect_err(|_| (0..2).for_each(|_| port.unreserve()))?;
         call.tell_each(port, every);
         Ok(call.handle())

@@ -6,7 +6,8 @@ use std::thread;
 use std::time::Duration;
 
 use thalweg_port::{
-    Bounds, Code, Incoming, Instance, Method, MethodOptions, Object, Package, Port, Service, Submission, find,
+    Bounds, Code, Incoming, Instance, Method, MethodOptions, Object, Package, Port, Service,
+    Submission, find,
 };
 use thalweg_queue::clock;
 use thalweg_wire::{Decode, message};
@@ -224,7 +225,10 @@ fn a_batch_wakes_the_service_once_when_it_is_whole() {
     let refused = batch.submit(&Submission::new(2, 0, &args, u64::MAX));
     assert_eq!(refused.unwrap_err().code, Code::Overloaded);
     let early = begins.recv_timeout(Duration::from_millis(20));
-    assert!(early.is_err(), "a call was served before the batch was whole");
+    assert!(
+        early.is_err(),
+        "a call was served before the batch was whole"
+    );
     drop(batch);
     begins.recv().unwrap();
     begins.recv().unwrap();

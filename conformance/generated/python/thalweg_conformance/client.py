@@ -838,15 +838,19 @@ class Conformance(thalweg.Client):
         numbers: Iterable[int],
         *,
         timeout: float | None = None,
+        on_notice: Callable[[float], object] | None = None,
     ) -> tuple[int, int]:
         """How many numbers came, and their sum; the number of the code of how else their stream ended.
 
         `numbers` is iterated and sent while the call is waited for, until the service has enough.
         What iterating it raises cancels the call, which raises it.
 
+        `on_notice` is called each 0.001 s while the call runs and is waited for, with the
+        seconds since it was made. What it raises cancels the call, which raises it.
+
         Raises `thalweg.ServiceError`.
         """
-        return _methods.SUM_OF.call(self, timeout, numbers)
+        return _methods.SUM_OF.call(self, timeout, numbers, on_notice=on_notice)
 
     def names_of(self, items: Iterable[Item], *, timeout: float | None = None) -> str:
         """The names of the items, one after the other.

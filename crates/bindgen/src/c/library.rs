@@ -93,7 +93,10 @@ pub(super) fn clients(plan: &Plan<'_>, out: &mut Source) {
                 hash(hashes.error),
                 hash(hashes.element)
             ));
-            out.line(&format!("       {}, 0, NULL}},", flags(plan.package, call.function)));
+            out.line(&format!(
+                "       {}, 0, NULL}},",
+                flags(plan.package, call.function)
+            ));
         }
         out.line("  };");
         "methods"
