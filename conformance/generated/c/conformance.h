@@ -2199,7 +2199,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.sum-of",
        UINT64_C(0x8acb6c45c378d541), UINT64_C(0x09ca88268d982fd9),
        UINT64_C(0x4d2bdf193e8526d1), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC | TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_ASYNC | TW_METHOD_NOTICES | TW_METHOD_WAITS, 0, NULL},
       {"conformance.names-of",
        UINT64_C(0xddc4c126f3e0f510), UINT64_C(0x704be0d8faaffc58),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),

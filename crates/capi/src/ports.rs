@@ -5,7 +5,7 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
 use thalweg_port::{
-    Completed, Ending, Failure, Instance, Kind, Object, Port, find, insert, remove,
+    Completed, Ending, Failure, Kind, Object, Port, Submission, find, insert, remove,
 };
 
 use crate::abi::{
@@ -193,7 +193,8 @@ pub(crate) unsafe extern "C" fn submit(
             let batch = std::slice::from_raw_parts_mut(batch, count as usize);
             // Most batches are one client's: it is looked up once, and woken once.
             for of_one in batch.chunk_by_mut(|one, next| one.client == next.client) {
-                let mut batch = find_client(of_one[0].client)?.batch(&port);
+                let instance = find_client(of_one[0].client)?;
+                let mut batch = instance.batch(&port);
                 for submission in of_one {
                     submission.call = batch.submit(&described(submission)?)?;
                     *accepted += 1;
