@@ -9,6 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import thalweg
 from oracle import AsyncBook, Book
 from thalweg_conformance import AsyncConformance, Conformance
 
@@ -97,6 +98,10 @@ class SyncFace(Clients):
     def end(self, started: Any) -> Any:
         return started.result()
 
+    def held(self, held: thalweg.HeldStream[Any, Any]) -> list[Any]:
+        """All that comes out of a stream in a value."""
+        return [*thalweg.Stream.of(held)]
+
     def read(self, stream: Any, seen: Seen) -> None:
         for element in stream:
             if seen.add(element, stream.control):
@@ -134,6 +139,12 @@ class AsyncFace(Clients):
 
     def end(self, started: Any) -> Any:
         return self.loop.run_until_complete(started)
+
+    def held(self, held: thalweg.HeldStream[Any, Any]) -> list[Any]:
+        """All that comes out of a stream in a value."""
+        seen = Seen(-1)
+        self.read(thalweg.AsyncStream.of(held), seen)
+        return seen.all
 
     def read(self, stream: Any, seen: Seen) -> None:
         async def read() -> None:

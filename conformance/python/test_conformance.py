@@ -13,7 +13,7 @@ import pytest
 import thalweg
 from faces import ROOT, AsyncFace, CancelNow, Face, Seen, Step, SyncFace
 from thalweg_conformance import Failure, _methods
-from values import class_name, constant, named, raised, value
+from values import class_name, constant, named, opened, raised, value
 
 SCENARIOS = json.loads((ROOT / "conformance" / "scenarios.json").read_text())
 
@@ -90,7 +90,7 @@ def finish(face: Face, kept: dict[str, Any], step: Step, method: Any, end: Any) 
     if "bind" in step:
         kept[step["bind"]] = result
     if "ok" in step:
-        assert repr(result) == repr(value(hint, step["ok"]))
+        assert repr(opened(result, face.held)) == repr(value(hint, step["ok"]))
 
 
 def read(face: Face, stream: Any, hint: Any, expected: Step) -> None:

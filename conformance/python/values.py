@@ -51,6 +51,10 @@ def value(hint: Any, given: Any) -> Any:
         wrapper = thalweg.Ok if name == "ok" else thalweg.Err
         part = next(part for part in parts if typing.get_origin(part) is wrapper)
         return wrapper(value(typing.get_args(part)[0], inner))
+    if origin is thalweg.HeldStream:
+        return [value(parts[0], item) for item in given]
+    if origin is thalweg.HeldFuture:
+        return value(parts[0], given)
     if origin is thalweg.Some:
         return thalweg.Some(value(parts[0], given))
     if origin is tuple:
@@ -121,6 +125,20 @@ def case(part: Any, given: dict[str, Any]) -> Any:
     hints = typing.get_type_hints(part)
     hint = hints.get("value", hints.get("payload"))
     return part(value(hint, given["value"])) if "value" in given else part()
+
+
+def opened(given: Any, read: Any) -> Any:
+    """A value that came, with what `read` gives of each stream in its place, and of a future its value."""
+    if isinstance(given, thalweg.HeldStream):
+        elements = read(given)
+        return elements[0] if isinstance(given, thalweg.HeldFuture) else elements
+    if isinstance(given, (list, tuple)):
+        return type(given)(opened(item, read) for item in given)
+    if dataclasses.is_dataclass(given) and not isinstance(given, type):
+        fields = [field.name for field in dataclasses.fields(given)]
+        parts = {name: opened(getattr(given, name), read) for name in fields}
+        return dataclasses.replace(given, **parts)
+    return given
 
 
 def class_name(name: str) -> str:

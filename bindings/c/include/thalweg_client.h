@@ -505,16 +505,6 @@ typedef struct tw_stream {
   tw_handle handle;
 } tw_stream;
 
-/* Takes a stream, or a future, out of a value that came: as tw_held_take. */
-static inline uint32_t tw_held_take_stream(tw_reply *reply, tw_held held, tw_stream *out,
-                                           tw_error *error) {
-  tw_resource taken;
-  uint32_t code = tw_held_take(reply, held, &taken, error);
-  out->table = taken.table;
-  out->handle = taken.handle;
-  return code;
-}
-
 /* Whether a batch has the records that the caller was built for, of `size` bytes. */
 static inline uint32_t tw_batch_check(const tw_batch *batch, uint32_t size, tw_error *error) {
   if (batch->stride < size) {

@@ -1,4 +1,4 @@
-/* Resources inside values: taken out of a reply, put into arguments, and closed where nobody takes them. */
+/* Resources, streams and futures inside values: taken out of a reply, put into arguments, and closed where nobody takes them. */
 #include "host.h"
 
 static conformance_client client;
@@ -97,6 +97,83 @@ static void a_reply_that_was_released_has_nothing_to_take(void) {
   CHECK(living_become(0));
 }
 
+/* How many feeds are written becomes `wanted`, within 10 s. */
+static bool running_become(uint32_t wanted) {
+  const uint64_t until = library.table->now() + 10000 * MILLISECOND;
+  conformance_running_result result;
+  tw_error error;
+  do {
+    REQUIRE_OK(conformance_running(&client, TW_FOREVER, &result, &error), error);
+  } while (result.ok != wanted && library.table->now() < until);
+  return result.ok == wanted;
+}
+
+static void a_stream_outlives_its_reply_and_ends_when_it_is_closed(void) {
+  conformance_endless_feed_result result;
+  conformance_u64_stream numbers;
+  conformance_u64_batch batch;
+  tw_held held;
+  tw_error error;
+  REQUIRE_OK(conformance_endless_feed(&client, TW_FOREVER, &result, &error), error);
+  held = result.ok->numbers;
+  CHECK_CODE(conformance_u64_stream_take(&result.reply, held, &numbers, &error), TW_OK);
+  tw_reply_release(&result.reply);
+  CHECK_CODE(conformance_u64_stream_acquire(&numbers, 1, TW_FOREVER, &batch, &error), TW_OK);
+  CHECK(*conformance_u64_batch_at(&batch, 0) == 0);
+  CHECK(running_become(1));
+  CHECK_CODE(conformance_u64_stream_close(&numbers, &error), TW_OK);
+  CHECK(running_become(0));
+}
+
+static void a_stream_is_taken_once_and_closed_where_nobody_takes_it(void) {
+  conformance_endless_feed_result result;
+  conformance_u64_stream numbers;
+  conformance_u64_stream again;
+  tw_held held;
+  tw_error error;
+  REQUIRE_OK(conformance_endless_feed(&client, TW_FOREVER, &result, &error), error);
+  held = result.ok->numbers;
+  CHECK(running_become(1));
+  tw_reply_release(&result.reply);
+  CHECK(running_become(0));
+  CHECK_CODE(conformance_u64_stream_take(&result.reply, held, &again, &error), TW_ARGUMENT);
+  CHECK(again.tw.handle == 0);
+  REQUIRE_OK(conformance_endless_feed(&client, TW_FOREVER, &result, &error), error);
+  held = result.ok->numbers;
+  CHECK_CODE(conformance_u64_stream_take(&result.reply, held, &numbers, &error), TW_OK);
+  CHECK_CODE(conformance_u64_stream_take(&result.reply, held, &again, &error), TW_ARGUMENT);
+  tw_reply_release(&result.reply);
+  CHECK_CODE(conformance_u64_stream_close(&numbers, &error), TW_OK);
+  CHECK(running_become(0));
+}
+
+static void futures_and_the_streams_of_an_error_are_taken_likewise(void) {
+  conformance_mixed_result result;
+  conformance_void_stream nothing;
+  conformance_point_future future;
+  conformance_u64_stream numbers;
+  conformance_u64_batch batch;
+  tw_batch value;
+  const conformance_point *point;
+  tw_error error;
+  REQUIRE_OK(conformance_mixed(&client, 3, TW_FOREVER, &result, &error), error);
+  CHECK_CODE(conformance_point_future_take(&result.reply, result.ok->f1, &future, &error), TW_OK);
+  CHECK_CODE(conformance_void_stream_take(&result.reply, result.ok->f0, &nothing, &error), TW_OK);
+  tw_reply_release(&result.reply);
+  CHECK_CODE(conformance_point_future_wait(&future, TW_FOREVER, &value, &point, &error), TW_OK);
+  CHECK(point && point->x == 3 && point->y == 0);
+  CHECK_CODE(conformance_point_future_close(&future, &error), TW_OK);
+  CHECK_CODE(conformance_void_stream_close(&nothing, &error), TW_OK);
+
+  CHECK_CODE(conformance_mixed(&client, 0, TW_FOREVER, &result, &error), TW_ERROR);
+  CHECK_CODE(conformance_u64_stream_take(&result.reply, result.error->numbers, &numbers, &error),
+             TW_OK);
+  tw_reply_release(&result.reply);
+  CHECK_CODE(conformance_u64_stream_acquire(&numbers, 1, TW_FOREVER, &batch, &error), TW_OK);
+  CHECK(*conformance_u64_batch_at(&batch, 0) == 0);
+  CHECK_CODE(conformance_u64_stream_close(&numbers, &error), TW_OK);
+}
+
 int main(int argc, char **argv) {
   open_library(argc, argv);
   client = open_client(16);
@@ -104,6 +181,9 @@ int main(int argc, char **argv) {
   RUN(a_record_and_its_option_go_in_and_come_out);
   RUN(a_list_without_items_is_refused);
   RUN(a_reply_that_was_released_has_nothing_to_take);
+  RUN(a_stream_outlives_its_reply_and_ends_when_it_is_closed);
+  RUN(a_stream_is_taken_once_and_closed_where_nobody_takes_it);
+  RUN(futures_and_the_streams_of_an_error_are_taken_likewise);
   close_client(&client);
   return done("held");
 }

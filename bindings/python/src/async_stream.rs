@@ -10,6 +10,7 @@ use crate::armed::{self, Armed};
 use crate::awaitable::{self, Polled, Step};
 use crate::batch::Batch;
 use crate::gil::GilCell;
+use crate::held::HeldStream;
 use crate::raw_type;
 use crate::reader::{Acquired, Reader};
 use crate::stats::{self, StreamStats};
@@ -44,6 +45,12 @@ impl AsyncStream {
 
 #[pymethods]
 impl AsyncStream {
+    /// The stream in a value. `held` is closed from then on.
+    #[staticmethod]
+    fn of(held: &Bound<'_, HeldStream>) -> PyResult<Self> {
+        held.get().open(held.py()).map(Self::new)
+    }
+
     fn __aiter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
         slf
     }

@@ -108,7 +108,7 @@ pub fn read<'py>(
         if let Part::Params = part {
             let size = method.params_size;
             let root = message::root(region, method.hashes.params, size)?;
-            let mut decoder = Decoder::whole(py, region, root.saturating_add(size), Vec::new());
+            let mut decoder = Decoder::whole(py, region, root.saturating_add(size), None);
             let fields = method.fields.iter();
             let values = fields.map(|field| decoder.value(&field.kind, root + field.offset));
             let values = values.collect::<Result<Vec<_>, _>>()?;
@@ -116,7 +116,7 @@ pub fn read<'py>(
         }
         let (kind, layout) = kind(method, part)?;
         let root = message::root(region, layout, kind.size)?;
-        Decoder::whole(py, region, root.saturating_add(kind.size), Vec::new()).value(kind, root)
+        Decoder::whole(py, region, root.saturating_add(kind.size), None).value(kind, root)
     };
     value().map_err(|undecodable| undecodable.raise(py, &method.name))
 }

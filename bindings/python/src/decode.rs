@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyTuple, PyType};
 
 use crate::errors;
+use crate::held::Handles;
 use crate::kind::{self, Case, Kind, Record, Shape};
 use crate::message::{MAX_EMPTY_ELEMENTS, Malformed, Region};
 use crate::results::{Wrapper, Wrappers};
@@ -44,32 +45,29 @@ impl Undecodable {
 }
 
 /// Reads values out of one region.
-pub struct Decoder<'py> {
+pub struct Decoder<'a, 'py> {
     py: Python<'py>,
     region: Region,
     /// Where the next tail may begin at the earliest: tails lie in the order in which they are met, so no bytes are
     /// read twice and a short message cannot describe a huge value. `None` where single fields are read.
     tails_from: Option<u64>,
-    /// The message's resources, each until a field has it.
-    resources: Vec<Option<Bound<'py, PyAny>>>,
-    /// How many fields had one.
-    met: usize,
+    /// The message's.
+    handles: Option<Handles<'a, 'py>>,
 }
 
-impl<'py> Decoder<'py> {
-    /// For a whole message or record whose tails begin at `tails_from` at the earliest.
+impl<'a, 'py> Decoder<'a, 'py> {
+    /// For a whole message or record whose tails begin at `tails_from` at the earliest. Without `handles` it can have none.
     pub fn whole(
         py: Python<'py>,
         region: Region,
         tails_from: u32,
-        resources: Vec<Option<Bound<'py, PyAny>>>,
+        handles: Option<Handles<'a, 'py>>,
     ) -> Self {
         Self {
             py,
             region,
             tails_from: Some(u64::from(tails_from)),
-            resources,
-            met: 0,
+            handles,
         }
     }
 
@@ -79,8 +77,7 @@ impl<'py> Decoder<'py> {
             py,
             region,
             tails_from: None,
-            resources: Vec::new(),
-            met: 0,
+            handles: None,
         }
     }
 
@@ -188,19 +185,16 @@ impl<'py> Decoder<'py> {
                     .clone()
             }
             Shape::Flags { class, labels } => self.flags(class.bind(py), *labels, kind.size, at)?,
-            Shape::Own => {
-                let place = self.region.u32(at)? as usize;
-                let next = self.met;
-                self.met += 1;
-                match self.resources.get_mut(place).and_then(Option::take) {
-                    Some(resource) if place == next => resource,
-                    _ => return Err(Malformed("a handle is missing or out of turn").into()),
-                }
+            Shape::Own | Shape::Upstream(_) => {
+                let place = self.region.u32(at)?;
+                let held = match (&mut self.handles, &kind.shape) {
+                    (Some(handles), Shape::Upstream(stream)) => handles.stream(place, stream)?,
+                    (Some(handles), _) => handles.resource(place)?,
+                    (None, _) => None,
+                };
+                held.ok_or(Malformed("a handle is missing or out of turn"))?
             }
             Shape::Nothing => py.None().into_bound(py),
-            Shape::Upstream(_) => {
-                return Err(PyTypeError::new_err("a stream inside a value").into());
-            }
             Shape::Borrow => {
                 return Err(PyTypeError::new_err("a borrowed resource inside a value").into());
             }

@@ -137,19 +137,19 @@ fn tuple_of(size: u32, align: u32, items: Vec<(u32, PyRef<'_, PyKind>)>) -> PyRe
     )
 }
 
-/// A parameter that is a stream; `hash` is the layout of one element.
+/// A stream that is a parameter or inside of a result; `hash` is the layout of one element.
 #[pyfunction]
 fn stream_of(element: &PyKind, hash: u64) -> PyResult<PyKind> {
-    sent_up(element, hash, false)
+    carrying(element, hash, false)
 }
 
-/// A parameter that is a future.
+/// The same of a future.
 #[pyfunction]
 fn future_of(element: &PyKind, hash: u64) -> PyResult<PyKind> {
-    sent_up(element, hash, true)
+    carrying(element, hash, true)
 }
 
-fn sent_up(element: &PyKind, hash: u64, is_future: bool) -> PyResult<PyKind> {
+fn carrying(element: &PyKind, hash: u64, is_future: bool) -> PyResult<PyKind> {
     let element = Arc::clone(&element.0);
     let shape = Shape::Upstream(Upstream {
         element,

@@ -274,8 +274,7 @@ impl Import {
         let data = completion.data();
         let read = || -> Result<Vec<_>, Undecodable> {
             let root = message::root(data, self.hash, self.params_size)?;
-            let mut decoder =
-                Decoder::whole(py, data, root.saturating_add(self.params_size), Vec::new());
+            let mut decoder = Decoder::whole(py, data, root.saturating_add(self.params_size), None);
             let fields = self.fields.iter();
             fields
                 .map(|field| decoder.value(&field.kind, root + field.offset))

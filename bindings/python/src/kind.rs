@@ -73,13 +73,13 @@ pub enum Shape {
     Borrow,
     /// A resource that is given away.
     Own,
-    /// A stream, or a future, that the caller writes: only a parameter is one.
+    /// A stream, or a future: as a parameter one that the caller writes, in a value one to read.
     Upstream(Upstream),
     /// What a stream without an element carries: `None`, of no bytes.
     Nothing,
 }
 
-/// What a caller sends up.
+/// What a caller sends up, or reads out of a value.
 pub struct Upstream {
     /// Its elements.
     pub element: Arc<Kind>,

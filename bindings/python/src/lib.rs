@@ -29,6 +29,7 @@ mod errors;
 mod fork;
 mod gil;
 mod handle;
+mod held;
 mod host;
 mod inline;
 mod interpreter;
@@ -71,6 +72,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<host::Asked>()?;
     module.add_class::<upstream::Writer>()?;
     module.add_class::<resource::Resource>()?;
+    module.add_class::<held::HeldStream>()?;
+    module.add_class::<held::HeldFuture>()?;
     module.add_class::<stream::Stream>()?;
     module.add_class::<async_stream::AsyncStream>()?;
     module.add_class::<batch::Batch>()?;

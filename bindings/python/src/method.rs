@@ -13,6 +13,7 @@ use crate::client::{Caller, Client, Seed};
 use crate::completion::Completion;
 use crate::decode::{Decoder, Undecodable};
 use crate::handle::Owned;
+use crate::held::Handles;
 use crate::kind::{Field, Kind};
 use crate::library::Library;
 use crate::message;
@@ -342,27 +343,12 @@ impl Method {
         let data = completion.data();
         let mut value = || {
             let root = message::root(data, hash, kind.size)?;
-            let resources = Self::resources(completion, client, message::handles(data)?)?;
-            Decoder::whole(py, data, root.saturating_add(kind.size), resources).value(kind, root)
+            let count = message::handles(data)?;
+            let handles = Handles::new(completion, client, &self.name, count);
+            let tails_from = root.saturating_add(kind.size);
+            Decoder::whole(py, data, tails_from, Some(handles)).value(kind, root)
         };
         value().map_err(|undecodable: Undecodable| undecodable.raise(py, &self.name))
-    }
-
-    /// The resources in a message, taken out of it: those that no value has are closed when they are dropped.
-    fn resources<'py>(
-        completion: &mut Completion,
-        client: &Bound<'py, Client>,
-        count: u32,
-    ) -> PyResult<Vec<Option<Bound<'py, PyAny>>>> {
-        let py = client.py();
-        let library = client.get().handle().library;
-        let plain = py.get_type::<Resource>();
-        let one = |place| {
-            let number = completion.take_handle(py, place)?;
-            let owned = Owned::new(library, number, "the resource");
-            Seed::grow(&plain, owned, Some(client)).map(Some)
-        };
-        (0..count).map(one).collect()
     }
 
     fn service_error(

@@ -10,6 +10,7 @@ use pyo3::types::{PyTuple, PyType};
 use thalweg_capi::abi::TW_FOREVER;
 
 use crate::batch::Batch;
+use crate::held::HeldStream;
 use crate::method::deadline;
 use crate::raw_type;
 use crate::reader::{Acquired, Reader};
@@ -106,6 +107,12 @@ impl Stream {
 
 #[pymethods]
 impl Stream {
+    /// The stream in a value. `held` is closed from then on.
+    #[staticmethod]
+    fn of(held: &Bound<'_, HeldStream>) -> PyResult<Self> {
+        held.get().open(held.py()).map(Self::new)
+    }
+
     fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
         slf
     }

@@ -4,6 +4,7 @@
 pub mod conformance;
 
 mod elements;
+mod feeds;
 mod library;
 mod made;
 mod resources;

@@ -1,10 +1,11 @@
 //! The functions that belong to no resource.
 
 use crate::conformance::{
-    Color, Conformance, ConformanceInline, Counter, CounterClient, Days, Failure, Fixed, Item,
-    Keywords, MaybeCounter, Names, Nested, OracleHost, Pair, Point, Rights, Sample, Scalars, Shape,
-    Spot, Wide,
+    Color, Conformance, ConformanceInline, Counter, CounterClient, Days, Failure, Feed, Fixed,
+    Item, Keywords, MaybeCounter, Names, Nested, OracleHost, Pair, Point, Rights, Sample, Scalars,
+    Shape, Spot, Wide,
 };
+use crate::feeds::{Mixed, feed, feed_at, mixed};
 use crate::made::{later, pause, sample, send_all, stream_of, wait_until, written};
 use crate::{EvenNumber, Factor, KeptNumber, Leases, TimedLease, elements, upstreams};
 use std::sync::Arc;
@@ -579,5 +580,18 @@ impl Conformance for Echo {
                 (0..count).map(|number| elements::named(number, names)),
             );
         })
+    }
+
+    fn feeds(&mut self, call: &Call, count: u32) -> Vec<Feed> {
+        (0..count).map(|place| feed_at(call, place)).collect()
+    }
+
+    fn endless_feed(&mut self, call: &Call) -> Feed {
+        let running = Running::new(&self.running);
+        feed(call, "endless", (0..).inspect(move |_| _ = &running), None)
+    }
+
+    fn mixed(&mut self, _: &Call, count: u32) -> Task<Result<Mixed, Feed>> {
+        Task::new(move |call| mixed(call, count))
     }
 }

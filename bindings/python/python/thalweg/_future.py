@@ -4,8 +4,9 @@ from collections.abc import Generator
 from typing import Any, Generic, TypeVar
 
 from thalweg._errors import GuestLost
-from thalweg._native import AsyncStream, Stream
+from thalweg._native import AsyncStream, HeldFuture, Stream
 
+_T = TypeVar("_T")
 _T_co = TypeVar("_T_co", covariant=True)
 
 _LOST = "the service dropped the future without a value"
@@ -19,6 +20,11 @@ class Future(Generic[_T_co]):
     def __init__(self, stream: Stream[_T_co, Any]) -> None:
         self.stream = stream
         """The stream that it is."""
+
+    @staticmethod
+    def of(held: HeldFuture[_T]) -> "Future[_T]":
+        """The future in a value; `held` is closed then."""
+        return Future(Stream.of(held))
 
     def result(self, timeout: float | None = None) -> _T_co:
         """Waits for the value, `timeout` seconds at most: then `TimedOut`, and it may be waited for again.
@@ -42,6 +48,11 @@ class AsyncFuture(Generic[_T_co]):
     def __init__(self, stream: AsyncStream[_T_co, Any]) -> None:
         self.stream = stream
         """The stream that it is."""
+
+    @staticmethod
+    def of(held: HeldFuture[_T]) -> "AsyncFuture[_T]":
+        """The future in a value; `held` is closed then."""
+        return AsyncFuture(AsyncStream.of(held))
 
     async def _result(self) -> _T_co:
         async for value in self.stream:

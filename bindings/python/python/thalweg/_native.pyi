@@ -82,10 +82,26 @@ class Resource:
     def closed(self) -> bool:
         """Was it closed, or given away?"""
 
+class HeldStream(Generic[_T_co, _V_co]):
+    """A stream in a value: `Stream.of(held)` or `AsyncStream.of(held)` reads it."""
+
+    def close(self) -> None:
+        """Ends the stream here: its writers see it and stop. Closing twice is fine."""
+    @property
+    def closed(self) -> bool:
+        """Was it closed, or taken to be read?"""
+
+@final
+class HeldFuture(HeldStream[_T_co, _T_co]):
+    """A future in a value: `Future.of(held)` or `AsyncFuture.of(held)` waits for it."""
+
 @final
 class Stream(Generic[_T_co, _V_co]):
     """A stream for sync code; iterating gives objects. One reader at a time."""
 
+    @staticmethod
+    def of(held: HeldStream[_T, _V]) -> Stream[_T, _V]:
+        """The stream in a value; `held` is closed then."""
     def __iter__(self) -> Self: ...
     def __next__(self) -> _T_co: ...
     def batches(
@@ -130,6 +146,9 @@ class Stream(Generic[_T_co, _V_co]):
 class AsyncStream(Generic[_T_co, _V_co]):
     """A stream for asyncio; `async for` gives objects. One reader at a time."""
 
+    @staticmethod
+    def of(held: HeldStream[_T, _V]) -> AsyncStream[_T, _V]:
+        """The stream in a value; `held` is closed then."""
     def __aiter__(self) -> Self: ...
     def __anext__(self) -> Awaitable[_T_co]: ...
     def batches(self, max: int = 256) -> AsyncIterator[Batch[_T_co, _V_co]]:

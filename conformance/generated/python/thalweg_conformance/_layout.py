@@ -10,6 +10,7 @@ from .types import (
     FailureAt,
     FailureCode,
     FailureUnknown,
+    Feed,
     Fixed,
     Item,
     Keywords,
@@ -193,4 +194,16 @@ MAYBE_COUNTER: layout.Kind[MaybeCounter] = layout.variant(
     (MaybeCounterOne, layout.OWN),
     (MaybeCounterSeveral, layout.list_of(layout.OWN)),
     (MaybeCounterNo, None),
+)
+FEED = layout.record(
+    Feed,
+    20,
+    4,
+    ("name", 0, layout.STRING),
+    ("numbers", 8, layout.stream_of(layout.U64, 0x4D35D3193E8D66F2)),
+    (
+        "last",
+        12,
+        layout.option(layout.future_of(layout.STRING, 0x704BE0D8FAAFFC58), 8, 4, 4),
+    ),
 )

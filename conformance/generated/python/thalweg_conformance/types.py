@@ -297,3 +297,19 @@ class MaybeCounterNo(MaybeCounter):
     """None."""
 
     payload: None
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """A stream with what belongs to it."""
+
+    name: str
+    numbers: thalweg.HeldStream[int, int]
+    last: thalweg.HeldFuture[str] | None
+    """Comes where there is one."""
+
+
+class FeedException(thalweg.ServiceError):
+    """The service's error `feed`."""
+
+    payload: Feed

@@ -49,7 +49,7 @@ impl Runner {
             "let-go" => finish(step, method, c.let_go(), move |_, came| {
                 compare(step, method, came)
             }),
-            other => Err(format!("the runner does not know {other}")),
+            other => Self::call_with_feeds(c, step, method, other),
         }
     }
 }

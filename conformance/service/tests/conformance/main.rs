@@ -3,6 +3,7 @@
 mod calls;
 mod elements;
 mod endings;
+mod feeds;
 mod oracle;
 mod streams;
 mod upstreams;

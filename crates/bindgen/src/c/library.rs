@@ -230,7 +230,11 @@ static inline uint32_t @take@(tw_reply *reply, tw_held held, @name@ *resource, t
 const TAKE: &str = "\
 /* Takes one out of a value that came, as tw_held_take does. */
 static inline uint32_t @take@(tw_reply *reply, tw_held held, @stream@ *stream, tw_error *error) {
-  return tw_held_take_stream(reply, held, &stream->tw, error);
+  tw_resource taken;
+  uint32_t code = tw_held_take(reply, held, &taken, error);
+  stream->tw.table = taken.table;
+  stream->tw.handle = taken.handle;
+  return code;
 }";
 
 const FUTURE: &str = "\

@@ -66,8 +66,18 @@ pub(super) fn of(plan: &Plan<'_>, ty: &Type, place: Place) -> String {
             }
         }
         TypeKind::Own(_) => "thalweg.Held".into(),
-        // The plan has refused what is left.
-        TypeKind::Borrow(_) | TypeKind::Stream(_) | TypeKind::Future(_) => "object".into(),
+        TypeKind::Stream(element) => {
+            let object = carried(plan, element.as_deref(), place);
+            format!("thalweg.HeldStream[{object}, {object}]")
+        }
+        TypeKind::Future(value) => {
+            format!(
+                "thalweg.HeldFuture[{}]",
+                carried(plan, value.as_deref(), place)
+            )
+        }
+        // The plan has refused it.
+        TypeKind::Borrow(_) => "object".into(),
     }
 }
 

@@ -161,6 +161,9 @@ fn has_tuple(plan: &Plan<'_>, ty: &Type) -> bool {
         TypeKind::List(inner) | TypeKind::Array(inner, _) | TypeKind::Option(inner) => {
             has_tuple(plan, inner)
         }
+        TypeKind::Stream(element) | TypeKind::Future(element) => element
+            .as_ref()
+            .is_some_and(|element| has_tuple(plan, element)),
         TypeKind::Result { ok, error } => [ok, error]
             .into_iter()
             .flatten()

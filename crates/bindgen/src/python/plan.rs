@@ -300,16 +300,7 @@ fn check_value(ty: &Type, at: &Position) -> Result<(), Refused> {
             "a borrowed resource inside a value",
             "what is borrowed can be a parameter: pass it beside the value",
         )),
-        TypeKind::Stream(_) => Err(refused(
-            at,
-            "a stream inside a value",
-            "a stream can be a whole result: return it by a function of its own",
-        )),
-        TypeKind::Future(_) => Err(refused(
-            at,
-            "type `future`",
-            "a future can be a whole result: return it by a function of its own",
-        )),
+        TypeKind::Stream(element) | TypeKind::Future(element) => both([element, &None]),
         _ => Ok(()),
     }
 }

@@ -93,15 +93,33 @@ fn refusal(types: Vec<TypeDef>, functions: Vec<Function>) -> Refused {
 }
 
 #[test]
-fn a_stream_is_refused_inside_of_a_value() {
+fn a_stream_or_a_future_in_a_result_is_held() {
     let stream = ty(TypeKind::Stream(Some(Box::new(string()))), 4, 4);
-    let list = ty(TypeKind::List(Box::new(stream)), 8, 4);
-    let refused = refusal(vec![], vec![function("f", vec![], Some(list))]);
-    assert_eq!(refused.position, position());
-    assert!(
-        refused.construct.contains("stream inside a value"),
-        "{refused}"
+    let future = ty(TypeKind::Future(None), 4, 4);
+    let record = TypeDefKind::Record(vec![field("words", stream), field("stops", future)]);
+    let feed = ty(TypeKind::Named(TypeId(0)), 8, 4);
+    let list = ty(TypeKind::List(Box::new(feed)), 8, 4);
+    let package = package(
+        vec![def("feed", record)],
+        vec![function("f", vec![], Some(list))],
     );
+    let types = file(&package, "types.py");
+    assert!(
+        types.contains("    words: thalweg.HeldStream[str, str]\n"),
+        "{types}"
+    );
+    assert!(
+        types.contains("    stops: thalweg.HeldFuture[None]\n"),
+        "{types}"
+    );
+    let layout = file(&package, "_layout.py");
+    let text = of_text("string");
+    let words = format!("layout.stream_of(layout.STRING, 0x{text:016X})");
+    assert!(layout.contains(&words), "{layout}");
+    for face in ["client.py", "aio.py"] {
+        let face = file(&package, face);
+        assert!(face.contains("-> list[Feed]:"), "{face}");
+    }
 }
 
 #[test]

@@ -1,0 +1,140 @@
+//! Handles inside values: the resources, streams and futures of a message, each taken out of it when its place is read.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::types::PyType;
+
+use crate::client::{Client, Seed};
+use crate::completion::Completion;
+use crate::handle::Owned;
+use crate::kind::{Kind, Upstream};
+use crate::raw_type;
+use crate::reader::Reader;
+use crate::resource::Resource;
+
+/// The handles of a message that came. Those that no value has are closed with the completion.
+pub struct Handles<'a, 'py> {
+    completion: &'a mut Completion,
+    client: &'a Bound<'py, Client>,
+    /// The method that gave them, for messages.
+    name: &'a str,
+    count: u32,
+    /// How many were taken. They are met in the order of their places.
+    met: u32,
+}
+
+impl<'a, 'py> Handles<'a, 'py> {
+    /// Of a message with `count` of them.
+    pub fn new(
+        completion: &'a mut Completion,
+        client: &'a Bound<'py, Client>,
+        name: &'a str,
+        count: u32,
+    ) -> Self {
+        Self {
+            completion,
+            client,
+            name,
+            count,
+            met: 0,
+        }
+    }
+
+    /// Takes number `place` out; `None` where it is not the next one.
+    fn take(&mut self, place: u32, what: &'static str) -> PyResult<Option<Owned>> {
+        if place != self.met || place >= self.count {
+            return Ok(None);
+        }
+        self.met += 1;
+        let number = self.completion.take_handle(self.client.py(), place)?;
+        let library = self.client.get().handle().library;
+        Ok(Some(Owned::new(library, number, what)))
+    }
+
+    /// The resource at `place`.
+    pub fn resource(&mut self, place: u32) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let plain = self.client.py().get_type::<Resource>();
+        let owned = self.take(place, "the resource")?;
+        let grow = |owned| Seed::grow(&plain, owned, Some(self.client));
+        owned.map(grow).transpose()
+    }
+
+    /// The stream, or the future, at `place`.
+    pub fn stream(
+        &mut self,
+        place: u32,
+        carries: &Upstream,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let py = self.client.py();
+        let Some(handle) = self.take(place, "the stream")? else {
+            return Ok(None);
+        };
+        let held = HeldStream {
+            handle,
+            name: self.name.to_owned(),
+            element: Arc::clone(&carries.element),
+            serves: self.client.get().host(py).is_some(),
+        };
+        let object = match carries.is_future {
+            true => Bound::new(py, (HeldFuture, held))?.into_any(),
+            false => Bound::new(py, held)?.into_any(),
+        };
+        Ok(Some(object))
+    }
+}
+
+/// A stream in a value, before it is read: `Stream.of` and `AsyncStream.of` read it.
+#[pyclass(frozen, subclass, weakref, module = "thalweg")]
+pub struct HeldStream {
+    handle: Owned,
+    name: String,
+    element: Arc<Kind>,
+    serves: bool,
+}
+
+impl HeldStream {
+    /// What reads it; it is closed from then on.
+    ///
+    /// # Errors
+    /// `thalweg.Closed`, `thalweg.Forked`.
+    pub fn open(&self, py: Python<'_>) -> PyResult<Reader> {
+        self.handle.number(py)?;
+        let number = self.handle.take().unwrap_or_default();
+        let owned = Owned::new(self.handle.library, number, "the stream");
+        let element = Arc::clone(&self.element);
+        Ok(Reader::new(owned, &self.name, element, None, self.serves))
+    }
+}
+
+#[pymethods]
+impl HeldStream {
+    /// Ends the stream here: its writers see it and stop. Closing twice is fine.
+    fn close(&self) {
+        self.handle.close_stream();
+    }
+
+    /// Was it closed, or taken to be read?
+    #[getter]
+    fn closed(&self) -> bool {
+        self.handle.is_closed()
+    }
+
+    #[classmethod]
+    fn __class_getitem__<'py>(
+        cls: &Bound<'py, PyType>,
+        item: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        raw_type::generic_alias(cls, item)
+    }
+}
+
+impl Drop for HeldStream {
+    fn drop(&mut self) {
+        self.handle.close_stream();
+    }
+}
+
+/// A future in a value: `Future.of` and `AsyncFuture.of` wait for it.
+#[pyclass(frozen, weakref, extends = HeldStream, module = "thalweg")]
+pub struct HeldFuture;

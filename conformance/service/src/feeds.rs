@@ -1,0 +1,51 @@
+//! Streams and futures inside of results.
+
+use crate::conformance::{Feed, Point};
+use crate::made::{later, stream_of};
+use thalweg::port::{FutureReader, Held};
+use thalweg::{Call, Failure, StreamReader};
+
+/// What `mixed` gives.
+pub(crate) type Mixed = (Held<StreamReader<()>>, Held<FutureReader<Point>>);
+
+/// A feed of these numbers.
+pub(crate) fn feed(
+    call: &Call,
+    name: &str,
+    numbers: impl Iterator<Item = u64> + Send + 'static,
+    last: Option<String>,
+) -> Feed {
+    let make = || -> Result<Feed, Failure> {
+        let last = last.map(|text| call.hold_future(later(call, 0, text)));
+        Ok(Feed {
+            name: name.to_owned(),
+            numbers: call.hold_stream(stream_of(call, numbers))?,
+            last: last.transpose()?,
+        })
+    };
+    make().expect("there are as many handles")
+}
+
+/// The one at `place`.
+pub(crate) fn feed_at(call: &Call, place: u32) -> Feed {
+    let name = place.to_string();
+    let last = (place % 2 == 1).then(|| name.clone());
+    feed(call, &name, 0..place.into(), last)
+}
+
+pub(crate) fn mixed(call: &Call, count: u32) -> Result<Mixed, Feed> {
+    if count == 0 {
+        return Err(feed(call, "none", 0..3, None));
+    }
+    let held = || -> Result<Mixed, Failure> {
+        let point = Point {
+            x: count as i32,
+            y: 0,
+        };
+        Ok((
+            call.hold_stream(stream_of(call, (0..count).map(drop)))?,
+            call.hold_future(later(call, 1, point))?,
+        ))
+    };
+    Ok(held().expect("there are as many handles"))
+}
