@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use thalweg_bindgen::model::{Policy, StreamOptions};
 use thalweg_bindgen::parse;
 
 /// The path of a package with this policy file, in a folder that is gone when it is dropped.
@@ -38,6 +39,7 @@ interface i {
   s: func() -> stream<u8>;
   n: func(several: list<option<r>>);
   e: func() -> result<u8, tuple<r>>;
+  h: func() -> list<option<future>>;
   f: func(value: u8) -> u8;
 }
 world w { export i; }
@@ -58,6 +60,7 @@ world w { export i; }
         ),
         ("i.g", gives),
         ("i.s", gives),
+        ("i.h", gives),
         (
             "i.n",
             "an inline function takes values alone, and `several` is a resource of the service's",
@@ -193,5 +196,42 @@ world w { export i; }
         ),
     ] {
         assert_eq!(folder(toml).refusal("b.wit"), refused);
+    }
+}
+
+#[test]
+fn what_is_said_of_streams_inside_of_a_result() {
+    let wit = "package a:b@0.1.0;
+interface i {
+  record feed { name: string, numbers: stream<u64>, last: option<future> }
+  feeds: func() -> list<feed>;
+  fails: func() -> result<u8, feed>;
+  waits: func() -> tuple<u8, future>;
+}
+world w { export i; }
+";
+    let toml = "[i.feeds]\npolicy = \"drop-oldest\"\ncapacity = 64\n[i.fails]\ncapacity = 128\n";
+    let folder = Folder::with(&[("b.wit", wit), ("b.thalweg.toml", toml)]);
+    let package = parse(&folder.path("b.wit")).unwrap_or_else(|refused| panic!("{refused}"));
+    let said: Vec<_> = package.functions.iter().map(|f| f.stream).collect();
+    let options = |policy, capacity| Some(StreamOptions { policy, capacity });
+    let wanted = [
+        options(Policy::DropOldest, 64),
+        options(Policy::Block, 128),
+        None,
+    ];
+    assert_eq!(said, wanted);
+    for (toml, reason) in [
+        (
+            "[i.waits]\ncapacity = 64\n",
+            "b.thalweg.toml:2:1: key `i.waits.capacity`: it is an option of a function that returns a stream",
+        ),
+        (
+            "[i.feeds]\npolicy = \"conflate\"\nkey = \"name\"\n",
+            "b.thalweg.toml:3:7: key `i.feeds.key`: the stream's elements are no records",
+        ),
+    ] {
+        let folder = Folder::with(&[("b.wit", wit), ("b.thalweg.toml", toml)]);
+        assert_eq!(folder.refusal("b.wit"), reason);
     }
 }
