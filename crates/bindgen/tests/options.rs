@@ -78,7 +78,7 @@ world w { export i; }
         let inline: Vec<_> = functions.map(|f| f.options.is_inline).collect();
         assert_eq!(
             inline,
-            [false, false, false, false, false, false, is_inline]
+            [false, false, false, false, false, false, false, is_inline]
         );
     }
 }
