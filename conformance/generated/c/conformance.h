@@ -10,7 +10,7 @@
 
 #define CONFORMANCE_PACKAGE "thalweg:conformance"
 #define CONFORMANCE_VERSION "0.1.0"
-#define CONFORMANCE_LAYOUT UINT64_C(0x624905c7f7ebf759)
+#define CONFORMANCE_LAYOUT UINT64_C(0xf850d44d198948e1)
 
 /* Methods by number: tw_submission.method. */
 enum {
@@ -134,7 +134,10 @@ enum {
   CONFORMANCE_METHOD_ROWS = 117,
   CONFORMANCE_METHOD_OUTCOMES = 118,
   CONFORMANCE_METHOD_BY_NAME = 119,
-  CONFORMANCE_METHOD_LEASE_DESTROY = 120
+  CONFORMANCE_METHOD_FEEDS = 120,
+  CONFORMANCE_METHOD_ENDLESS_FEED = 121,
+  CONFORMANCE_METHOD_MIXED = 122,
+  CONFORMANCE_METHOD_LEASE_DESTROY = 123
 };
 
 /* ---- Types ----------------------------------------------------------------------------------- */
@@ -902,6 +905,26 @@ typedef struct conformance_maybe_counter_in {
   } value;
 } conformance_maybe_counter_in;
 
+/* `option<future<string>>` */
+typedef struct conformance_option_string_future {
+  bool some;
+  tw_held value; /* where `some` */
+} conformance_option_string_future;
+TW_SIZE(conformance_option_string_future, 8);
+TW_OFFSET(conformance_option_string_future, value, 4);
+
+/* A stream with what belongs to it. */
+typedef struct conformance_feed {
+  tw_slice name;
+  tw_held numbers;
+  /* Comes where there is one. */
+  conformance_option_string_future last;
+} conformance_feed;
+TW_SIZE(conformance_feed, 20);
+TW_OFFSET(conformance_feed, name, 0);
+TW_OFFSET(conformance_feed, numbers, 8);
+TW_OFFSET(conformance_feed, last, 12);
+
 /* `list<bool>` */
 typedef struct conformance_list_bool {
   const bool *items;
@@ -1226,6 +1249,21 @@ typedef struct conformance_result_u32_string {
 } conformance_result_u32_string;
 TW_SIZE(conformance_result_u32_string, 12);
 TW_OFFSET(conformance_result_u32_string, value, 4);
+
+/* `list<feed>` */
+typedef struct conformance_list_feed {
+  const conformance_feed *items;
+  size_t count;
+} conformance_list_feed;
+
+/* `tuple<stream, future<point>>` */
+typedef struct conformance_tuple2_void_stream_point_future {
+  tw_held f0;
+  tw_held f1;
+} conformance_tuple2_void_stream_point_future;
+TW_SIZE(conformance_tuple2_void_stream_point_future, 8);
+TW_OFFSET(conformance_tuple2_void_stream_point_future, f0, 0);
+TW_OFFSET(conformance_tuple2_void_stream_point_future, f1, 4);
 
 /* ---- Accessors ------------------------------------------------------------------------------- */
 
@@ -1594,6 +1632,26 @@ static inline bool conformance_maybe_counter_several(const uint8_t *base,
   return true;
 }
 
+static inline bool conformance_option_string_future_get(const uint8_t *base,
+                                                        const conformance_option_string_future *value, tw_held *out) {
+  (void)base;
+  if (!value->some) {
+    return false;
+  }
+  *out = value->value;
+  return true;
+}
+
+static inline tw_text conformance_feed_name(const uint8_t *base, const conformance_feed *value) {
+  return tw_text_view(base, value->name);
+}
+
+/* Comes where there is one. */
+static inline bool conformance_feed_last(const uint8_t *base, const conformance_feed *value,
+                                         tw_held *out) {
+  return conformance_option_string_future_get(base, &value->last, out);
+}
+
 /* What the slice of a `list<bool>` refers to. */
 static inline conformance_list_bool conformance_list_bool_view(const uint8_t *base,
                                                                tw_slice slice) {
@@ -1784,6 +1842,15 @@ static inline bool conformance_result_u32_string_error(const uint8_t *base,
   }
   *out = tw_text_view(base, value->value.error);
   return true;
+}
+
+/* What the slice of a `list<feed>` refers to. */
+static inline conformance_list_feed conformance_list_feed_view(const uint8_t *base,
+                                                               tw_slice slice) {
+  conformance_list_feed list;
+  list.items = (const conformance_feed *)tw_at(base, slice);
+  list.count = slice.length;
+  return list;
 }
 
 /* ---- The library and its clients ------------------------------------------------------------- */
@@ -2276,13 +2343,25 @@ static inline const tw_expected *conformance_expected(void) {
        UINT64_C(0x48c7012af7fcc97a), UINT64_C(0x172eb4133195d4ab),
        UINT64_C(0x0000000000000000), UINT64_C(0x1fd3a7e2bf56062d),
        TW_METHOD_WAITS, 0, NULL},
+      {"conformance.feeds",
+       UINT64_C(0x5544a970f8b8f1cf), UINT64_C(0x199b498e9c207c9a),
+       UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
+       TW_METHOD_WAITS, 0, NULL},
+      {"conformance.endless-feed",
+       UINT64_C(0x651bccb0340f0ef8), UINT64_C(0x35222084deedf19e),
+       UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
+       TW_METHOD_WAITS, 0, NULL},
+      {"conformance.mixed",
+       UINT64_C(0x5544a970f8b8f1cf), UINT64_C(0x716473b1e9069aeb),
+       UINT64_C(0x35222084deedf19e), UINT64_C(0x0000000000000000),
+       TW_METHOD_ASYNC | TW_METHOD_WAITS, 0, NULL},
       {"conformance.[destructor]lease",
        UINT64_C(0xc28dd0875886542e), UINT64_C(0xaf64124c8602484e),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
        TW_METHOD_ASYNC | TW_METHOD_WAITS, 0, NULL},
   };
   static const tw_expected expected = {CONFORMANCE_PACKAGE, CONFORMANCE_VERSION,
-    CONFORMANCE_LAYOUT, methods, 121};
+    CONFORMANCE_LAYOUT, methods, 124};
   return &expected;
 }
 
@@ -2479,6 +2558,56 @@ static inline uint32_t conformance_u64_stream_subscribe(const conformance_u64_st
 static inline uint32_t conformance_u64_stream_close(conformance_u64_stream *stream,
                                                     tw_error *error) {
   return tw_stream_close(&stream->tw, error);
+}
+
+
+/* Takes one out of a value that came, as tw_held_take does. */
+static inline uint32_t conformance_u64_stream_take(tw_reply *reply, tw_held held,
+                                                   conformance_u64_stream *stream,
+                                                   tw_error *error) {
+  tw_resource taken;
+  uint32_t code = tw_held_take(reply, held, &taken, error);
+  stream->tw.table = taken.table;
+  stream->tw.handle = taken.handle;
+  return code;
+}
+
+/* A value that comes later, a `tw_slice`. One thread at a time waits for it:
+ *
+ *   if ((code = conformance_string_future_wait(&future, TW_FOREVER, &batch, &value, &error)) == TW_OK) {
+ *     ... `*value`, until it is closed; the base of its accessors is `batch.base`
+ *   }
+ *   conformance_string_future_close(&future, &error);
+ */
+typedef struct conformance_string_future {
+  tw_stream tw;
+} conformance_string_future;
+
+/* Waits for the value, which comes once. TW_GUEST_LOST: the service dropped it without one. */
+static inline uint32_t conformance_string_future_wait(const conformance_string_future *future,
+                                                      uint64_t deadline_ns, tw_batch *batch,
+                                                      const tw_slice **value, tw_error *error) {
+  uint32_t code = tw_future_wait(&future->tw, deadline_ns, 8, batch, error);
+  *value = code == TW_OK ? (const tw_slice *)tw_batch_at(batch, 0) : NULL;
+  return code;
+}
+
+/* Harmless twice. The value is gone then; where it had not come, the service is told that nobody waits. */
+static inline uint32_t conformance_string_future_close(conformance_string_future *future,
+                                                       tw_error *error) {
+  return tw_stream_close(&future->tw, error);
+}
+
+
+/* Takes one out of a value that came, as tw_held_take does. */
+static inline uint32_t conformance_string_future_take(tw_reply *reply, tw_held held,
+                                                      conformance_string_future *stream,
+                                                      tw_error *error) {
+  tw_resource taken;
+  uint32_t code = tw_held_take(reply, held, &taken, error);
+  stream->tw.table = taken.table;
+  stream->tw.handle = taken.handle;
+  return code;
 }
 
 /* A stream of `conformance_item`. One thread at a time reads it:
@@ -2756,32 +2885,6 @@ static inline uint32_t conformance_shape_stream_close(conformance_shape_stream *
   return tw_stream_close(&stream->tw, error);
 }
 
-/* A value that comes later, a `tw_slice`. One thread at a time waits for it:
- *
- *   if ((code = conformance_string_future_wait(&future, TW_FOREVER, &batch, &value, &error)) == TW_OK) {
- *     ... `*value`, until it is closed; the base of its accessors is `batch.base`
- *   }
- *   conformance_string_future_close(&future, &error);
- */
-typedef struct conformance_string_future {
-  tw_stream tw;
-} conformance_string_future;
-
-/* Waits for the value, which comes once. TW_GUEST_LOST: the service dropped it without one. */
-static inline uint32_t conformance_string_future_wait(const conformance_string_future *future,
-                                                      uint64_t deadline_ns, tw_batch *batch,
-                                                      const tw_slice **value, tw_error *error) {
-  uint32_t code = tw_future_wait(&future->tw, deadline_ns, 8, batch, error);
-  *value = code == TW_OK ? (const tw_slice *)tw_batch_at(batch, 0) : NULL;
-  return code;
-}
-
-/* Harmless twice. The value is gone then; where it had not come, the service is told that nobody waits. */
-static inline uint32_t conformance_string_future_close(conformance_string_future *future,
-                                                       tw_error *error) {
-  return tw_stream_close(&future->tw, error);
-}
-
 /* A value that comes later, a `conformance_point`. One thread at a time waits for it:
  *
  *   if ((code = conformance_point_future_wait(&future, TW_FOREVER, &batch, &value, &error)) == TW_OK) {
@@ -2807,6 +2910,18 @@ static inline uint32_t conformance_point_future_wait(const conformance_point_fut
 static inline uint32_t conformance_point_future_close(conformance_point_future *future,
                                                       tw_error *error) {
   return tw_stream_close(&future->tw, error);
+}
+
+
+/* Takes one out of a value that came, as tw_held_take does. */
+static inline uint32_t conformance_point_future_take(tw_reply *reply, tw_held held,
+                                                     conformance_point_future *stream,
+                                                     tw_error *error) {
+  tw_resource taken;
+  uint32_t code = tw_held_take(reply, held, &taken, error);
+  stream->tw.table = taken.table;
+  stream->tw.handle = taken.handle;
+  return code;
 }
 
 /* A stream of `tw_slice`. One thread at a time reads it:
@@ -2993,6 +3108,18 @@ static inline uint32_t conformance_void_stream_subscribe(const conformance_void_
 static inline uint32_t conformance_void_stream_close(conformance_void_stream *stream,
                                                      tw_error *error) {
   return tw_stream_close(&stream->tw, error);
+}
+
+
+/* Takes one out of a value that came, as tw_held_take does. */
+static inline uint32_t conformance_void_stream_take(tw_reply *reply, tw_held held,
+                                                    conformance_void_stream *stream,
+                                                    tw_error *error) {
+  tw_resource taken;
+  uint32_t code = tw_held_take(reply, held, &taken, error);
+  stream->tw.table = taken.table;
+  stream->tw.handle = taken.handle;
+  return code;
 }
 
 /* A value that comes later, a `void`. One thread at a time waits for it:
@@ -4350,6 +4477,18 @@ static inline bool conformance_maybe_counter_check(tw_reader *reader,
   }
 }
 
+static inline bool conformance_option_string_future_check(tw_reader *reader,
+                                                          const conformance_option_string_future *value) {
+  return tw_check_bool(&value->some) &&
+         (!value->some || tw_check_held(reader, value->value));
+}
+
+static inline bool conformance_feed_check(tw_reader *reader, const conformance_feed *value) {
+  return tw_check_text(reader, value->name) &&
+         tw_check_held(reader, value->numbers) &&
+         conformance_option_string_future_check(reader, &value->last);
+}
+
 static inline bool conformance_list_bool_check(tw_reader *reader, tw_slice slice) {
   const bool *items = (const bool *)tw_check_list(reader, slice, 1, 1);
   uint32_t index;
@@ -4532,6 +4671,23 @@ static inline bool conformance_list_result_string_u32_check(tw_reader *reader, t
     }
   }
   return items != NULL;
+}
+
+static inline bool conformance_list_feed_check(tw_reader *reader, tw_slice slice) {
+  const conformance_feed *items = (const conformance_feed *)tw_check_list(reader, slice, 20, 4);
+  uint32_t index;
+  for (index = 0; items && index < slice.length; index++) {
+    if (!(conformance_feed_check(reader, &items[index]))) {
+      return false;
+    }
+  }
+  return items != NULL;
+}
+
+static inline bool conformance_tuple2_void_stream_point_future_check(tw_reader *reader,
+                                                                     const conformance_tuple2_void_stream_point_future *value) {
+  return tw_check_held(reader, value->f0) &&
+         tw_check_held(reader, value->f1);
 }
 
 /* ---- Streams that are parameters ------------------------------------------------------------- */
@@ -15057,6 +15213,264 @@ static inline uint32_t conformance_by_name(const conformance_client *client, uin
   }
   tw_writer_free(&writer);
   return code == TW_OK ? conformance_by_name_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.feeds ----------------------------------------------------------------------- */
+
+/* feeds: func(count: u32) -> list<feed>
+ *
+ * So many feeds, each named by its place. Its numbers are those below that; those at odd places have a last word, which is the name.
+ *
+ * For each stream in what it gives: where its reader is slow, the writer waits; it holds 64 records. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_feeds_result {
+  tw_reply reply;
+  conformance_list_feed ok; /* where TW_OK */
+} conformance_feeds_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_feeds_prepare(const conformance_client *client, uint32_t count,
+                                                 tw_writer *writer, tw_submission *submission,
+                                                 tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x5544a970f8b8f1cf), 0, 4);
+  tw_put(writer, root, &count, sizeof(count));
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_FEEDS, "conformance_feeds", submission,
+                    error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_feeds_submit(const conformance_client *client, uint32_t count,
+                                                uint64_t deadline_ns, uint64_t token,
+                                                tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_feeds_prepare(client, count, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_feeds_read(const conformance_client *client,
+                                              tw_completion *completion,
+                                              conformance_feeds_result *result, tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const tw_slice *root = (const tw_slice *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x199b498e9c207c9a), 8);
+    if (!root || !(conformance_list_feed_check(reader, *root) && tw_check_all_held(reader))) {
+      return tw_reply_malformed(&result->reply, "conformance_feeds", error);
+    }
+    result->ok = conformance_list_feed_view(result->reply.base, *root);
+    return TW_OK;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_feeds(const conformance_client *client, uint32_t count,
+                                         uint64_t deadline_ns, conformance_feeds_result *result,
+                                         tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_feeds_prepare(client, count, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_feeds_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.endless-feed ---------------------------------------------------------------- */
+
+/* endless-feed: func() -> feed
+ *
+ * One whose numbers go on until nobody reads them; `running` counts it.
+ *
+ * For each stream in what it gives: where its reader is slow, the writer waits; it holds 8192 records. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_endless_feed_result {
+  tw_reply reply;
+  const conformance_feed *ok; /* where TW_OK */
+} conformance_endless_feed_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_endless_feed_prepare(const conformance_client *client,
+                                                        tw_writer *writer,
+                                                        tw_submission *submission,
+                                                        tw_error *error) {
+  tw_writer_begin(writer, UINT64_C(0x651bccb0340f0ef8), 0, 0);
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_ENDLESS_FEED,
+                    "conformance_endless_feed", submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_endless_feed_submit(const conformance_client *client,
+                                                       uint64_t deadline_ns, uint64_t token,
+                                                       tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_endless_feed_prepare(client, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_endless_feed_read(const conformance_client *client,
+                                                     tw_completion *completion,
+                                                     conformance_endless_feed_result *result,
+                                                     tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const conformance_feed *root = (const conformance_feed *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x35222084deedf19e), 20);
+    if (!root || !(conformance_feed_check(reader, root) && tw_check_all_held(reader))) {
+      return tw_reply_malformed(&result->reply, "conformance_endless_feed", error);
+    }
+    result->ok = root;
+    return TW_OK;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_endless_feed(const conformance_client *client,
+                                                uint64_t deadline_ns,
+                                                conformance_endless_feed_result *result,
+                                                tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_endless_feed_prepare(client, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_endless_feed_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.mixed ----------------------------------------------------------------------- */
+
+/* mixed: async func(count: u32) -> result<tuple<stream, future<point>>, feed>
+ *
+ * So many times nothing, and a point at `count`. Where that is 0, it fails with a feed of three numbers.
+ *
+ * For each stream in what it gives: where its reader is slow, the writer waits; it holds 8192 records. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_mixed_result {
+  tw_reply reply;
+  const conformance_tuple2_void_stream_point_future *ok; /* where TW_OK */
+  const conformance_feed *error; /* where TW_ERROR */
+} conformance_mixed_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_mixed_prepare(const conformance_client *client, uint32_t count,
+                                                 tw_writer *writer, tw_submission *submission,
+                                                 tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x5544a970f8b8f1cf), 0, 4);
+  tw_put(writer, root, &count, sizeof(count));
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_MIXED, "conformance_mixed", submission,
+                    error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_mixed_submit(const conformance_client *client, uint32_t count,
+                                                uint64_t deadline_ns, uint64_t token,
+                                                tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_mixed_prepare(client, count, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_mixed_read(const conformance_client *client,
+                                              tw_completion *completion,
+                                              conformance_mixed_result *result, tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const conformance_tuple2_void_stream_point_future *root = (const conformance_tuple2_void_stream_point_future *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x716473b1e9069aeb), 8);
+    if (!root || !(conformance_tuple2_void_stream_point_future_check(reader,
+                                                                     root) && tw_check_all_held(reader))) {
+      return tw_reply_malformed(&result->reply, "conformance_mixed", error);
+    }
+    result->ok = root;
+    return TW_OK;
+  }
+  if (result->reply.completion.code == TW_ERROR) {
+    const conformance_feed *root = (const conformance_feed *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x35222084deedf19e), 20);
+    if (!root || !(conformance_feed_check(reader, root) && tw_check_all_held(reader))) {
+      return tw_reply_malformed(&result->reply, "conformance_mixed", error);
+    }
+    result->error = root;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_mixed(const conformance_client *client, uint32_t count,
+                                         uint64_t deadline_ns, conformance_mixed_result *result,
+                                         tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_mixed_prepare(client, count, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_mixed_read(client, &completion, result, error) : code;
 }
 
 /* ---- conformance.[destructor]lease ----------------------------------------------------------- */

@@ -29,7 +29,7 @@ use thalweg::wire::{self, Decode as _};
 pub const PACKAGE: port::Package = port::Package {
     name: "thalweg:conformance",
     version: "0.1.0",
-    layout: 0x6249_05c7_f7eb_f759,
+    layout: 0xf850_d44d_1989_48e1,
     methods: &[
         port::Method {
             name: "conformance.echo-bool",
@@ -1614,6 +1614,58 @@ pub const PACKAGE: port::Package = port::Package {
                 "name:string,tags:list<string>,",
                 "blob:option<list<u8>>}>\n\nrecord{number:u64,name:string,",
                 "tags:list<string>,blob:option<list<u8>>}"
+            ),
+        },
+        port::Method {
+            name: "conformance.feeds",
+            params: 0x5544_a970_f8b8_f1cf,
+            ok: 0x199b_498e_9c20_7c9a,
+            error: 0,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: Some(port::StreamOptions {
+                policy: port::Policy::Block,
+                capacity: 64,
+            }),
+            description: concat!(
+                "record{count:u32}\nlist<record{name:string,numbers:stream<u64>,",
+                "last:option<future<string>>}>\n\n"
+            ),
+        },
+        port::Method {
+            name: "conformance.endless-feed",
+            params: 0x651b_ccb0_340f_0ef8,
+            ok: 0x3522_2084_deed_f19e,
+            error: 0,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: Some(port::StreamOptions {
+                policy: port::Policy::Block,
+                capacity: 8192,
+            }),
+            description: concat!(
+                "record{}\nrecord{name:string,numbers:stream<u64>,",
+                "last:option<future<string>>}\n\n"
+            ),
+        },
+        port::Method {
+            name: "conformance.mixed",
+            params: 0x5544_a970_f8b8_f1cf,
+            ok: 0x7164_73b1_e906_9aeb,
+            error: 0x3522_2084_deed_f19e,
+            element: 0,
+            is_async: true,
+            options: port::MethodOptions::NONE,
+            stream: Some(port::StreamOptions {
+                policy: port::Policy::Block,
+                capacity: 8192,
+            }),
+            description: concat!(
+                "record{count:u32}\ntuple<stream<_>,future<record{x:s32,",
+                "y:s32}>>\nrecord{name:string,numbers:stream<u64>,",
+                "last:option<future<string>>}\n"
             ),
         },
         port::Method {
@@ -4361,6 +4413,118 @@ impl std::fmt::Display for MaybeCounter {
 
 impl std::error::Error for MaybeCounter {}
 
+/// A stream with what belongs to it.
+#[derive(Debug)]
+pub struct Feed {
+    /// WIT's `name`.
+    pub name: String,
+    /// WIT's `numbers`.
+    pub numbers: port::Held<port::StreamReader<u64>>,
+    /// Comes where there is one.
+    pub last: Option<port::Held<port::FutureReader<String>>>,
+}
+
+/// [`Feed`] in place: what a reader sees, and what a writer may pass.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FeedView<'a> {
+    /// WIT's `name`.
+    pub name: &'a str,
+    /// WIT's `numbers`.
+    pub numbers: port::HeldView<'a, port::StreamReader<u64>>,
+    /// Comes where there is one.
+    pub last: Option<port::HeldView<'a, port::FutureReader<String>>>,
+}
+
+impl wire::Encode for FeedView<'_> {
+    type As = Feed;
+
+    #[inline(always)]
+    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
+        self.name.encode(to, at);
+        self.numbers.encode(to, at + 8);
+        self.last.encode(to, at + 12);
+    }
+
+    fn handles(&self, given: bool) -> u32 {
+        self.numbers.handles(given) + self.last.handles(given)
+    }
+}
+
+impl wire::Encode for Feed {
+    type As = Feed;
+
+    #[inline(always)]
+    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
+        self.as_view().encode(to, at);
+    }
+
+    fn handles(&self, given: bool) -> u32 {
+        self.as_view().handles(given)
+    }
+}
+
+impl wire::Decode for Feed {
+    const SIZE: u32 = 20;
+    const ALIGN: u32 = 4;
+    const SHAPE: wire::Shape = wire::Shape::Parts(&[
+        wire::Shape::Text("record{name:string,numbers:stream<u64>,"),
+        wire::Shape::Text("last:option<future<string>>}"),
+    ]);
+    const DEPTH: u32 = 2;
+    const HOLDS: bool = true;
+
+    type View<'a> = FeedView<'a>;
+
+    #[inline]
+    fn check(from: &mut wire::Checker<'_>, at: u32) -> Result<(), wire::Malformed> {
+        <String as wire::Decode>::check(from, at)?;
+        <port::Held<port::StreamReader<u64>> as wire::Decode>::check(from, at + 8)?;
+        <Option<port::Held<port::FutureReader<String>>> as wire::Decode>::check(from, at + 12)
+    }
+
+    #[inline(always)]
+    fn view<'a>(from: wire::Bytes<'a>, at: u32) -> FeedView<'a> {
+        FeedView {
+            name: <String as wire::Decode>::view(from, at),
+            numbers: <port::Held<port::StreamReader<u64>> as wire::Decode>::view(from, at + 8),
+            last: <Option<port::Held<port::FutureReader<String>>> as wire::Decode>::view(
+                from,
+                at + 12,
+            ),
+        }
+    }
+
+    fn owned(view: FeedView<'_>) -> Feed {
+        Feed {
+            name: <String as wire::Decode>::owned(view.name),
+            numbers: <port::Held<port::StreamReader<u64>> as wire::Decode>::owned(view.numbers),
+            last: <Option<port::Held<port::FutureReader<String>>> as wire::Decode>::owned(
+                view.last,
+            ),
+        }
+    }
+
+    #[inline]
+    fn as_view(&self) -> FeedView<'_> {
+        FeedView {
+            name: self.name.as_view(),
+            numbers: self.numbers.as_view(),
+            last: self.last.as_view(),
+        }
+    }
+}
+
+// What the generators for the other languages know this type by.
+const _: () = assert!(<Feed as wire::Decode>::HASH == 0x3522_2084_deed_f19e);
+
+impl std::fmt::Display for Feed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
+impl std::error::Error for Feed {}
+
 /// The parameters of `conformance.many`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ManyParams {
@@ -5069,6 +5233,33 @@ pub trait Conformance: Sized + Send + 'static {
     ///
     /// Where its reader is slow, a newer record replaces the one that waits and has the same `name`, which is counted; it holds 64, each with another one.
     fn by_name(&mut self, call: &port::Call, names: u32, count: u64) -> port::StreamReader<Item>;
+
+    /// So many feeds, each named by its place. Its numbers are those below that; those at odd places have a last word, which is the name.
+    ///
+    /// For each stream in what it gives: where its reader is slow, the writer waits; it holds 64 records.
+    fn feeds(&mut self, call: &port::Call, count: u32) -> Vec<Feed>;
+
+    /// One whose numbers go on until nobody reads them; `running` counts it.
+    ///
+    /// For each stream in what it gives: where its reader is slow, the writer waits; it holds 8192 records.
+    fn endless_feed(&mut self, call: &port::Call) -> Feed;
+
+    /// So many times nothing, and a point at `count`. Where that is 0, it fails with a feed of three numbers.
+    ///
+    /// For each stream in what it gives: where its reader is slow, the writer waits; it holds 8192 records.
+    fn mixed(
+        &mut self,
+        call: &port::Call,
+        count: u32,
+    ) -> port::Task<
+        Result<
+            (
+                port::Held<port::StreamReader<()>>,
+                port::Held<port::FutureReader<Point>>,
+            ),
+            Feed,
+        >,
+    >;
 }
 
 /// A number that is kept.
@@ -5245,14 +5436,17 @@ impl<S: Conformance> port::Service for ConformanceServer<S> {
             117 => self.serve_rows(incoming),
             118 => self.serve_outcomes(incoming),
             119 => self.serve_by_name(incoming),
-            120 => self.serve_lease_method_destroy(incoming),
+            120 => self.serve_feeds(incoming),
+            121 => self.serve_endless_feed(incoming),
+            122 => self.serve_mixed(incoming),
+            123 => self.serve_lease_method_destroy(incoming),
             other => unreachable!("the core passes on methods of the package alone, not {other}"),
         }
     }
 
     fn destructor(value: &(dyn std::any::Any + Send + Sync)) -> Option<u32> {
         if value.is::<S::Lease>() {
-            return Some(120);
+            return Some(123);
         }
         None
     }
@@ -6486,6 +6680,36 @@ impl<S: Conformance> ConformanceServer<S> {
         incoming.reply_stream(result)
     }
 
+    fn serve_feeds(&mut self, incoming: port::Incoming) {
+        let (count,) = match incoming.params::<(u32,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.feeds(incoming.call(), count);
+        incoming.reply(&result)
+    }
+
+    fn serve_endless_feed(&mut self, incoming: port::Incoming) {
+        match incoming.params::<()>() {
+            Ok(()) => {}
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.endless_feed(incoming.call());
+        incoming.reply(&result)
+    }
+
+    fn serve_mixed(&mut self, incoming: port::Incoming) {
+        let (count,) = match incoming.params::<(u32,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let task = self.0.mixed(incoming.call(), count);
+        incoming.run(task, |incoming, result| match result {
+            Ok(value) => incoming.reply(&value),
+            Err(error) => incoming.reply_error(&error),
+        });
+    }
+
     fn serve_lease_method_destroy(&self, incoming: port::Incoming) {
         let (self_,) = match incoming.params::<(wire::Handle,)>() {
             Ok(params) => params,
@@ -7514,6 +7738,42 @@ impl ConformanceClient {
         self.client
             .call(119, &(names, count), |reply| reply.stream::<Item>())
     }
+
+    /// So many feeds, each named by its place. Its numbers are those below that; those at odd places have a last word, which is the name.
+    ///
+    /// For each stream in what it gives: where its reader is slow, the writer waits; it holds 64 records.
+    pub fn feeds(&self, count: u32) -> port::Pending<Vec<Feed>, port::NoError> {
+        self.client
+            .call(120, &(count,), |reply| reply.value::<Vec<Feed>>())
+    }
+
+    /// One whose numbers go on until nobody reads them; `running` counts it.
+    ///
+    /// For each stream in what it gives: where its reader is slow, the writer waits; it holds 8192 records.
+    pub fn endless_feed(&self) -> port::Pending<Feed, port::NoError> {
+        self.client.call(121, &(), |reply| reply.value::<Feed>())
+    }
+
+    /// So many times nothing, and a point at `count`. Where that is 0, it fails with a feed of three numbers.
+    ///
+    /// For each stream in what it gives: where its reader is slow, the writer waits; it holds 8192 records.
+    pub fn mixed(
+        &self,
+        count: u32,
+    ) -> port::Pending<
+        (
+            port::Held<port::StreamReader<()>>,
+            port::Held<port::FutureReader<Point>>,
+        ),
+        Feed,
+    > {
+        self.client.call(122, &(count,), |reply| {
+            reply.value::<(
+                port::Held<port::StreamReader<()>>,
+                port::Held<port::FutureReader<Point>>,
+            )>()
+        })
+    }
 }
 
 /// A number that is kept.
@@ -7782,7 +8042,7 @@ impl LeaseClient {
     /// Ends the `lease`, and waits until it has ended. It ends by itself where its handle is closed, and nobody waits then.
     pub fn destroy(self) -> port::Pending<(), port::NoError> {
         self.client()
-            .call(120, &(self.own.into_handle(),), |reply| reply.value::<()>())
+            .call(123, &(self.own.into_handle(),), |reply| reply.value::<()>())
     }
 }
 

@@ -5,10 +5,10 @@ import thalweg
 from thalweg import layout
 
 from . import _layout
-from .types import Point
+from .types import FeedException, Point
 from .views import ItemView, SampleView
 
-PACKAGE = layout.Package("thalweg:conformance", "0.1.0", 0x624905C7F7EBF759)
+PACKAGE = layout.Package("thalweg:conformance", "0.1.0", 0xF850D44D198948E1)
 
 ECHO_BOOL = PACKAGE.method(
     "conformance.echo-bool",
@@ -995,6 +995,37 @@ BY_NAME = PACKAGE.stream_method(
     (16, (("names", 0, layout.U32), ("count", 8, layout.U64))),
     _layout.ITEM,
     ItemView,
+)
+
+FEEDS = PACKAGE.method(
+    "conformance.feeds",
+    (0x5544A970F8B8F1CF, 0x199B498E9C207C9A, 0, 0),
+    (4, (("count", 0, layout.U32),)),
+    layout.list_of(_layout.FEED),
+)
+
+ENDLESS_FEED = PACKAGE.method(
+    "conformance.endless-feed",
+    (0x651BCCB0340F0EF8, 0x35222084DEEDF19E, 0, 0),
+    (0, ()),
+    _layout.FEED,
+)
+
+MIXED: layout.Method[
+    tuple[thalweg.HeldStream[None, None], thalweg.HeldFuture[Point]],
+    tuple[thalweg.HeldStream[None, None], thalweg.HeldFuture[Point]],
+] = PACKAGE.method(
+    "conformance.mixed",
+    (0x5544A970F8B8F1CF, 0x716473B1E9069AEB, 0x35222084DEEDF19E, 0),
+    (4, (("count", 0, layout.U32),)),
+    layout.tuple_of(
+        8,
+        4,
+        (0, layout.stream_of(layout.NOTHING, 0xAF64124C8602484E)),
+        (4, layout.future_of(_layout.POINT, 0x88909CE00E869DBF)),
+    ),
+    _layout.FEED,
+    FeedException,
 )
 
 LEASE_DESTROY = PACKAGE.method(

@@ -14,6 +14,7 @@ from .types import (
     Color,
     Days,
     Failure,
+    Feed,
     Fixed,
     Item,
     Keywords,
@@ -1171,3 +1172,31 @@ class AsyncConformance(thalweg.AsyncClient):
         Where its reader is slow, a newer record replaces the one that waits and has the same `name`, which is counted; it holds 64, each with another one.
         """
         return await _methods.BY_NAME.start(self, timeout, names, count)
+
+    async def feeds(self, count: int, *, timeout: float | None = None) -> list[Feed]:
+        """So many feeds, each named by its place. Its numbers are those below that; those at odd places have a last word, which is the name.
+
+        For each stream in what it gives: where its reader is slow, the writer waits; it holds 64 records.
+        """
+        return await _methods.FEEDS.start(self, timeout, count)
+
+    async def endless_feed(self, *, timeout: float | None = None) -> Feed:
+        """One whose numbers go on until nobody reads them; `running` counts it.
+
+        For each stream in what it gives: where its reader is slow, the writer waits; it holds 8192 records.
+        """
+        return await _methods.ENDLESS_FEED.start(self, timeout)
+
+    async def mixed(
+        self,
+        count: int,
+        *,
+        timeout: float | None = None,
+    ) -> tuple[thalweg.HeldStream[None, None], thalweg.HeldFuture[Point]]:
+        """So many times nothing, and a point at `count`. Where that is 0, it fails with a feed of three numbers.
+
+        For each stream in what it gives: where its reader is slow, the writer waits; it holds 8192 records.
+
+        Raises `FeedException`.
+        """
+        return await _methods.MIXED.start(self, timeout, count)
