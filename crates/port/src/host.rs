@@ -19,11 +19,12 @@ use crate::client::Client;
 use crate::code::{Code, Failure};
 use crate::completion::Port;
 use crate::handles::{self, Object};
-use crate::instance::{Instance, Turn};
+use crate::instance::Instance;
 use crate::nested::passed_on;
 use crate::parcel::{Completed, Ending, Kind, Parcel};
 use crate::pending::{Pending, Reply};
 use crate::service::{Method, Service};
+use crate::submission::Turn;
 
 /// Who answers what an instance's service asks.
 #[derive(Clone, Debug)]

@@ -26,6 +26,7 @@ use crate::resource::{Resource, Unnamed, Value};
 use crate::room::Room;
 use crate::service::{Bounds, Dispatch, Package, Service};
 use crate::stream::{AllBooks, Ends};
+use crate::submission::Turn;
 use crate::weight::Weight;
 
 /// Calls in a turn, so that a flood does not starve the other actors of a worker.
@@ -53,34 +54,6 @@ impl Mailbox {
     /// Whether the caller is to schedule a turn.
     fn is_to_be_scheduled(&mut self) -> bool {
         !std::mem::replace(&mut self.scheduled, true)
-    }
-}
-
-/// The turn that who makes calls has to schedule: once for all of them, when this is dropped.
-pub(crate) struct Turn<'a> {
-    instance: &'a Arc<Instance>,
-    is_due: bool,
-}
-
-impl<'a> Turn<'a> {
-    pub(crate) fn new(instance: &'a Arc<Instance>) -> Self {
-        Self {
-            instance,
-            is_due: false,
-        }
-    }
-
-    /// Schedules it now, if it is to be.
-    fn begin(&mut self) {
-        if std::mem::take(&mut self.is_due) {
-            self.instance.schedule();
-        }
-    }
-}
-
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        self.begin();
     }
 }
 
@@ -377,7 +350,7 @@ impl Instance {
         }
     }
 
-    fn schedule(self: &Arc<Self>) {
+    pub(crate) fn schedule(self: &Arc<Self>) {
         self.runtime.schedule(Arc::clone(self) as Arc<dyn Run>);
     }
 

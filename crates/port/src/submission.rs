@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::call::{CallRef, To};
 use crate::code::Failure;
 use crate::completion::Port;
-use crate::instance::{Instance, Turn};
+use crate::instance::Instance;
 use crate::notice::interval;
 
 /// A call that is to be made.
@@ -37,6 +37,34 @@ impl<'a> Submission<'a> {
             notices: false,
             waits: false,
         }
+    }
+}
+
+/// The turn that who makes calls has to schedule: once for all of them, when this is dropped.
+pub(crate) struct Turn<'a> {
+    instance: &'a Arc<Instance>,
+    pub(crate) is_due: bool,
+}
+
+impl<'a> Turn<'a> {
+    pub(crate) fn new(instance: &'a Arc<Instance>) -> Self {
+        Self {
+            instance,
+            is_due: false,
+        }
+    }
+
+    /// Schedules it now, if it is to be.
+    pub(crate) fn begin(&mut self) {
+        if std::mem::take(&mut self.is_due) {
+            self.instance.schedule();
+        }
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.begin();
     }
 }
 
