@@ -3,7 +3,7 @@
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use thalweg_capi::abi::{
-    TW_INTERRUPTED, TW_NOTICES, TW_OK, TW_WAIT, TwError, TwHandle, TwSubmission, TwTable,
+    TW_INTERRUPTED, TW_NOTICES, TW_WAIT, TwError, TwHandle, TwSubmission, TwTable,
 };
 
 use crate::errors;
@@ -53,13 +53,13 @@ impl Submission<'_, '_> {
         loop {
             let mut error = errors::blank();
             let mut submit = || filled.submit(library.table, port, &mut error);
-            let code = if self.waits {
+            let (code, accepted) = if self.waits {
                 py.detach(submit)
             } else {
                 submit()
             };
             match code {
-                TW_OK => return Ok(filled.0.call),
+                _ if accepted == 1 => return Ok(filled.0.call),
                 // It waited for room, and was withdrawn.
                 TW_INTERRUPTED => py.check_signals()?,
                 code => return Err(errors::from_table(py, code, &error)),
@@ -75,10 +75,12 @@ struct Filled(TwSubmission);
 unsafe impl Send for Filled {}
 
 impl Filled {
-    fn submit(&mut self, table: &TwTable, port: TwHandle, error: &mut TwError) -> u32 {
+    /// The code, and how many were accepted.
+    fn submit(&mut self, table: &TwTable, port: TwHandle, error: &mut TwError) -> (u32, u32) {
         let mut accepted = 0;
         // SAFETY: one submission, whose arguments are copied before the call returns; the rest is ours.
-        unsafe { (table.submit)(port, &raw mut self.0, 1, &raw mut accepted, error) }
+        let code = unsafe { (table.submit)(port, &raw mut self.0, 1, &raw mut accepted, error) };
+        (code, accepted)
     }
 }
 
