@@ -14,7 +14,7 @@ mkdir -p "$build"
 # 1. Every header by itself, in each language it promises to be.
 headers() {
   local compiler header
-  for header in thalweg.h thalweg_error.h thalweg_message.h thalweg_client.h thalweg_upstream.h search.h echo.h feed.h hello.h conformance.h; do
+  for header in thalweg.h thalweg_error.h thalweg_message.h thalweg_open.h thalweg_client.h thalweg_upstream.h search.h echo.h feed.h hello.h conformance.h; do
     printf '#include "%s"\n#include "%s"\nint main(void) { return 0; }\n' "$header" "$header" >"$build/header.c"
     cp "$build/header.c" "$build/header.cpp"
     for compiler in "$cc -std=c99" "$cc -std=c11 -O2" 'clang -std=c99' 'c++ -std=c++17' 'clang++ -std=c++17'; do
@@ -40,6 +40,12 @@ fakes() {
   fake smaller_table -DFAKE_SIZE=64
   fake other_package '-DFAKE_PACKAGE="thalweg:find"'
   fake other_version '-DFAKE_VERSION="0.2.0"'
+  fake later_version '-DFAKE_VERSION="0.1.27"' -DFAKE_MORE
+  fake later_line '-DFAKE_VERSION="1.1.0"' -DFAKE_MORE
+  fake no_version '-DFAKE_VERSION="0.1.0-rc"'
+  fake fewer_functions -DFAKE_FEWER
+  fake other_host -DFAKE_HOST
+  fake same_functions -DFAKE_SAME
   fake other_layout -DFAKE_LAYOUT
   fake no_table -DFAKE_NO_TABLE
   fake no_symbol -DFAKE_NO_SYMBOL

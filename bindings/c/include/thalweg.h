@@ -185,7 +185,7 @@ typedef struct tw_table {
   const char *package; /* "thalweg:search" */
   const char *version; /* "0.1.0", the package's */
   const char *core;    /* version of the Thalweg inside */
-  uint64_t layout;     /* hash over all methods */
+  uint64_t layout;     /* hash over all methods, and what it asks of its host */
   const tw_method *methods;
   uint32_t method_count;
   uint32_t reserved;
@@ -316,6 +316,8 @@ typedef struct tw_table {
                           uint64_t deadline_ns, tw_error *error);
   /* Nothing more comes. */
   uint32_t (*stream_end)(tw_handle writer, tw_error *error);
+
+  uint64_t imports; /* hash over what it asks of its host; 0: nothing */
 } tw_table;
 
 /* The one symbol of a library. Never NULL; `abi` is what the caller was built with. */

@@ -18,125 +18,12 @@
 #ifndef THALWEG_CLIENT_H
 #define THALWEG_CLIENT_H
 
-#include <dlfcn.h>
 #include <inttypes.h>
 
 #include "thalweg.h"
 #include "thalweg_error.h"
 #include "thalweg_message.h"
-
-/* ---- Opening a library ------------------------------------------------------------------------ */
-
-/* What the caller was built for. Generated code has one. */
-typedef struct tw_expected {
-  const char *package;
-  const char *version;
-  uint64_t layout;
-  const tw_method *methods; /* to name the method that differs; may be NULL */
-  uint32_t method_count;
-} tw_expected;
-
-/* The first method that differs, or NULL. */
-static inline const char *tw_first_difference(const tw_table *table, const tw_expected *expected) {
-  uint32_t i;
-  for (i = 0; expected->methods && i < expected->method_count; i++) {
-    const tw_method *ours = &expected->methods[i];
-    const tw_method *theirs;
-    if (!table->methods || i >= table->method_count) {
-      return ours->name;
-    }
-    theirs = &table->methods[i];
-    if (!theirs->name || strcmp(ours->name, theirs->name) != 0 || ours->params != theirs->params ||
-        ours->ok != theirs->ok || ours->error != theirs->error ||
-        ours->element != theirs->element) {
-      return ours->name;
-    }
-  }
-  return NULL;
-}
-
-/* Checks that a table is what the caller was built for. TW_VERSION names both sides. tw_open calls it; a
- * program that links a library instead of opening it calls it on what `tw_library` returned. */
-static inline uint32_t tw_table_check(const tw_table *table, const tw_expected *expected,
-                                      tw_error *error) {
-  const char *package;
-  const char *version;
-  const char *core;
-  if (!table) {
-    return tw_fail(error, TW_VERSION, "built for %s@%s (abi %u), but the library offers no table",
-                   expected->package, expected->version, TW_ABI);
-  }
-  /* These stand at the same place in every table: see thalweg.h. */
-  package = table->package ? table->package : "(no name)";
-  version = table->version ? table->version : "(no version)";
-  core = table->core ? table->core : "(unknown)";
-  if (table->abi != TW_ABI) {
-    return tw_fail(
-        error, TW_VERSION,
-        "built for abi %u (%s@%s), but the library has abi %" PRIu32 " (%s@%s, Thalweg %s)", TW_ABI,
-        expected->package, expected->version, table->abi, package, version, core);
-  }
-  if (table->size < sizeof(tw_table)) {
-    return tw_fail(error, TW_VERSION,
-                   "built for a table of %u bytes (%s@%s), but the library's has %" PRIu32
-                   " (%s@%s, Thalweg %s)",
-                   (unsigned)sizeof(tw_table), expected->package, expected->version, table->size,
-                   package, version, core);
-  }
-  if (strcmp(package, expected->package) != 0 || strcmp(version, expected->version) != 0) {
-    return tw_fail(error, TW_VERSION, "built for %s@%s, but the library is %s@%s (Thalweg %s)",
-                   expected->package, expected->version, package, version, core);
-  }
-  if (table->layout != expected->layout) {
-    const char *method = tw_first_difference(table, expected);
-    return tw_fail(error, TW_VERSION,
-                   "built for %s@%s with layout %016" PRIx64
-                   ", but the library's %s@%s has layout %016" PRIx64 "%s%s",
-                   expected->package, expected->version, expected->layout, package, version,
-                   table->layout, method ? "; first difference: " : "", method ? method : "");
-  }
-  return TW_OK;
-}
-
-/* Opens the library at `path` (as dlopen reads it: without a slash it is searched for) and checks it.
- * TW_ARGUMENT: it cannot be loaded, or is not a Thalweg library. TW_VERSION: it is another one.
- *
- * There is no counterpart: a library is linked `-z nodelete` and stays, because threads of its core
- * run in it. `*table` is valid until the process ends. Opening again gives the same table. */
-static inline uint32_t tw_open(const char *path, const tw_expected *expected,
-                               const tw_table **table, tw_error *error) {
-  tw_library_function library;
-  const tw_table *found;
-  void *loaded;
-  void *symbol;
-  uint32_t code;
-  if (!path || !expected || !table) {
-    return tw_fail(error, TW_ARGUMENT, "tw_open: a null pointer");
-  }
-  *table = NULL;
-  loaded = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (!loaded) {
-    const char *why = dlerror();
-    return tw_fail(error, TW_ARGUMENT, "cannot load the library for %s@%s: %s", expected->package,
-                   expected->version, why ? why : path);
-  }
-  symbol = dlsym(loaded, "tw_library");
-  if (!symbol) {
-    code = tw_fail(error, TW_ARGUMENT,
-                   "built for %s@%s, but this is no Thalweg library, it has no tw_library: %s",
-                   expected->package, expected->version, path);
-  } else {
-    memcpy(&library, &symbol, sizeof(library)); /* ISO C has no cast from void * to a function */
-    found = library(TW_ABI);
-    code = tw_table_check(found, expected, error);
-    if (code == TW_OK) {
-      *table = found;
-      return TW_OK;
-    }
-  }
-  dlclose(loaded); /* refused: nothing of it was started */
-  return code;
-}
+#include "thalweg_open.h"
 
 /* ---- Clients ---------------------------------------------------------------------------------- */
 

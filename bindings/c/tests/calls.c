@@ -364,10 +364,32 @@ static void the_table_says_of_each_method_what_the_header_says(void) {
       CHECK(at == end);
     }
   }
-  CHECK(methods[CONFORMANCE_METHOD_NEVER].flags == (TW_METHOD_ASYNC | TW_METHOD_NOTICES));
-  CHECK(methods[CONFORMANCE_METHOD_ECHO_BOOL].flags == 0);
-  CHECK(methods[CONFORMANCE_METHOD_TWICE].flags == TW_METHOD_INLINE);
-  CHECK(methods[CONFORMANCE_METHOD_PANIC_LATER].flags == (TW_METHOD_ASYNC | TW_METHOD_IDEMPOTENT));
+  CHECK(methods[CONFORMANCE_METHOD_NEVER].flags ==
+        (TW_METHOD_ASYNC | TW_METHOD_NOTICES | TW_METHOD_WAITS));
+  CHECK(methods[CONFORMANCE_METHOD_ECHO_BOOL].flags == TW_METHOD_WAITS);
+  CHECK(methods[CONFORMANCE_METHOD_TWICE].flags == (TW_METHOD_INLINE | TW_METHOD_WAITS));
+  CHECK(methods[CONFORMANCE_METHOD_PANIC_LATER].flags ==
+        (TW_METHOD_ASYNC | TW_METHOD_IDEMPOTENT | TW_METHOD_WAITS));
+}
+
+/* As if this program's header had been written before the last functions were. */
+static void a_program_that_knows_fewer_functions_calls_those(void) {
+  tw_expected expected = *conformance_expected();
+  conformance_client client;
+  conformance_echo_u32_result result;
+  tw_error error;
+  expected.layout ^= 1;
+  CHECK_CODE(tw_table_check(library.table, &expected, &error), TW_VERSION);
+  expected.method_count -= 5;
+  REQUIRE_OK(tw_table_check(library.table, &expected, &error), error);
+  client = open_client(1);
+  REQUIRE_OK(conformance_echo_u32(&client, 7, TW_FOREVER, &result, &error), error);
+  CHECK(result.ok == 7);
+  tw_reply_release(&result.reply);
+  expected.imports ^= 1;
+  CHECK_CODE(tw_table_check(library.table, &expected, &error), TW_VERSION);
+  CHECK(strstr(error.message, "what it asks of its host") != NULL);
+  close_client(&client);
 }
 
 /* ---- Inline methods --------------------------------------------------------------------------- */
@@ -494,7 +516,7 @@ static void notices_are_for_methods_that_have_them_and_other_flags_are_refused(v
   submission.flags = TW_NOTICES;
   CHECK_CODE(tw_submit(&client.tw, &submission, &error), TW_ARGUMENT);
   CHECK(strstr(error.message, "notice") != NULL);
-  submission.flags = 2;
+  submission.flags = 4;
   CHECK_CODE(tw_submit(&client.tw, &submission, &error), TW_ARGUMENT);
   tw_writer_free(&writer);
 }
@@ -528,6 +550,7 @@ int main(int argc, char **argv) {
   open_library(argc, argv);
   client = open_client(16);
   RUN(the_table_says_of_each_method_what_the_header_says);
+  RUN(a_program_that_knows_fewer_functions_calls_those);
   RUN(an_answer_comes_back);
   RUN(a_call_without_a_result_ends);
   RUN(a_typed_error_has_its_payload);

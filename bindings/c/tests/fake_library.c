@@ -35,6 +35,23 @@ const tw_table *tw_library(uint32_t abi) {
   table.methods = methods;
   table.method_count = expected->method_count;
   table.layout = expected->layout;
+  table.imports = expected->imports;
+#ifdef FAKE_SAME
+  table.layout ^= 1;
+#endif
+#ifdef FAKE_MORE
+  table.layout ^= 1;
+  methods[table.method_count].name = "search.another";
+  table.method_count += 1;
+#endif
+#ifdef FAKE_FEWER
+  table.layout ^= 1;
+  table.method_count -= 1;
+#endif
+#ifdef FAKE_HOST
+  table.layout ^= 1;
+  table.imports ^= 1;
+#endif
 #ifdef FAKE_LAYOUT
   table.layout ^= 1;
   methods[SEARCH_METHOD_COUNT].ok ^= 1;

@@ -61,6 +61,26 @@ static void another_layout_is_refused_with_the_method(void) {
   refused("other_layout", TW_VERSION, "thalweg:search@0.1.0 with layout", theirs);
 }
 
+static void a_later_version_with_more_functions_is_opened(void) {
+  tw_error error;
+  CHECK_CODE(open_fake("later_version", &error), TW_OK);
+  refused("later_line", TW_VERSION, "thalweg:search@0.1.0", "thalweg:search@1.1.0");
+  refused("no_version", TW_VERSION, "thalweg:search@0.1.0", "thalweg:search@0.1.0-rc");
+}
+
+static void a_library_that_lacks_a_function_is_refused_with_it(void) {
+  const tw_expected *expected = search_expected();
+  refused("fewer_functions", TW_VERSION, "thalweg:search@0.1.0 with layout",
+          expected->methods[expected->method_count - 1].name);
+}
+
+static void what_a_library_asks_of_its_host_is_compared_alone(void) {
+  refused("other_host", TW_VERSION, "thalweg:search@0.1.0 with layout",
+          "first difference: what it asks of its host");
+  refused("same_functions", TW_VERSION, "thalweg:search@0.1.0 with layout",
+          "first difference: its layout");
+}
+
 static void no_table_is_refused(void) {
   refused("no_table", TW_VERSION, "thalweg:search@0.1.0", "no table");
 }
@@ -94,6 +114,9 @@ int main(int argc, char **argv) {
   RUN(another_package_is_refused);
   RUN(another_version_is_refused);
   RUN(another_layout_is_refused_with_the_method);
+  RUN(a_later_version_with_more_functions_is_opened);
+  RUN(a_library_that_lacks_a_function_is_refused_with_it);
+  RUN(what_a_library_asks_of_its_host_is_compared_alone);
   RUN(no_table_is_refused);
   RUN(a_library_of_something_else_is_refused);
   RUN(a_path_with_nothing_there_is_refused);

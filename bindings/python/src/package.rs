@@ -17,6 +17,8 @@ pub struct Package {
     name: String,
     version: String,
     layout: u64,
+    /// Hash over what is asked of the host.
+    asked: u64,
     methods: Mutex<Vec<(String, [u64; 4])>>,
     imports: Mutex<Vec<Arc<Import>>>,
 }
@@ -33,6 +35,7 @@ impl Package {
             package: &self.name,
             version: &self.version,
             layout: self.layout,
+            imports: self.asked,
             methods: &methods,
         };
         library::open(py, path, &expected)
@@ -83,11 +86,13 @@ impl Package {
 #[pymethods]
 impl Package {
     #[new]
-    fn new(name: String, version: String, layout: u64) -> Self {
+    #[pyo3(signature = (name, version, layout, imports=0))]
+    fn new(name: String, version: String, layout: u64, imports: u64) -> Self {
         Self {
             name,
             version,
             layout,
+            asked: imports,
             methods: Mutex::default(),
             imports: Mutex::default(),
         }

@@ -85,12 +85,20 @@ const tw_table *tw_library(uint32_t abi) {
   }
   *(void **)&entry = dlsym(library, "tw_library");
   real = entry(abi);
-  methods = malloc(real->method_count * sizeof(*methods));
+  methods = calloc(real->method_count + 1, sizeof(*methods));
   memcpy(methods, real->methods, real->method_count * sizeof(*methods));
   for (i = 0; i < real->method_count; i++) {
     methods[i].flags |= TW_METHOD_WAITS;
   }
   memcpy(&table, real, sizeof(table) < real->size ? sizeof(table) : real->size);
+  if (getenv("PROXY_VERSION")) {
+    /* A later version, with a function more. */
+    table.version = getenv("PROXY_VERSION");
+    table.layout ^= 1;
+    methods[table.method_count].name = "conformance.another";
+    table.method_count += (uint32_t)atoi(getenv("PROXY_MORE"));
+    table.imports ^= (uint64_t)atoi(getenv("PROXY_HOST"));
+  }
   table.methods = methods;
   table.submit = submit;
   return &table;

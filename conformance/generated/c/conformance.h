@@ -2360,8 +2360,8 @@ static inline const tw_expected *conformance_expected(void) {
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
        TW_METHOD_ASYNC | TW_METHOD_WAITS, 0, NULL},
   };
-  static const tw_expected expected = {CONFORMANCE_PACKAGE, CONFORMANCE_VERSION,
-    CONFORMANCE_LAYOUT, methods, 124};
+  static const tw_expected expected = {CONFORMANCE_PACKAGE, CONFORMANCE_VERSION, CONFORMANCE_LAYOUT,
+                                       methods, 124, UINT64_C(0xe8ff089c15f19119)};
   return &expected;
 }
 

@@ -2,6 +2,7 @@
 
 pub mod c;
 pub mod cddl;
+mod compatible;
 mod from_code;
 pub mod hash;
 pub mod json_schema;
@@ -11,6 +12,7 @@ pub mod python;
 pub mod rust;
 mod schema;
 
+pub use compatible::{Difference, compatible};
 pub use from_code::{FromCode, code_of, from_code};
 pub use parse::parse;
 

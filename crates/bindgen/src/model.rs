@@ -44,6 +44,12 @@ pub struct Package {
 }
 
 impl Package {
+    /// FNV-1a over the host's functions: `tw_table.imports`. 0 where the service asks nothing.
+    pub fn imports(&self) -> u64 {
+        let host = self.host.as_ref();
+        host.map_or(0, |host| crate::hash::of_package(&host.functions))
+    }
+
     /// What the host offers, as a package of its own: the same types, and no resource.
     pub fn of_host(&self) -> Option<Self> {
         let host = self.host.as_ref()?;

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use thalweg_port::{Failure, Instance, Method, Object, Package, Service, find, insert, remove};
 use thalweg_queue::clock;
+use thalweg_wire::Shape;
 
 use crate::abi::{
     TW_ABI, TW_METHOD_ASYNC, TW_METHOD_IDEMPOTENT, TW_METHOD_INLINE, TW_METHOD_NOTICES,
@@ -38,6 +39,28 @@ impl std::fmt::Debug for Library {
 fn text(text: &str) -> *const std::ffi::c_char {
     // Names of packages and methods come from WIT, which has no NUL. The table lives as long as the process.
     CString::new(text).unwrap_or_default().into_raw()
+}
+
+/// The hash over what a service asks of its host, as generated code has it.
+fn imports(package: &Package) -> u64 {
+    let line = |import: &Method| {
+        let Method {
+            name,
+            params,
+            ok,
+            error,
+            element,
+            ..
+        } = import;
+        format!("{name} {params} {ok} {error} {element}")
+    };
+    match package.imports {
+        [] => 0,
+        imports => {
+            let lines: Vec<_> = imports.iter().map(line).collect();
+            Shape::hash_of(&lines.join("\n"))
+        }
+    }
 }
 
 /// What a table says of a method.
@@ -122,6 +145,7 @@ impl Library {
                 stream_new: upstreams::new,
                 stream_send: upstreams::send,
                 stream_end: upstreams::end,
+                imports: imports(self.package),
             }
         })
     }

@@ -319,6 +319,7 @@ impl Instance {
         // Without the lock: it closes what it holds.
         for parcel in &ended {
             self.waiting.remove(&parcel.data);
+            close_unread(&parcel.data);
         }
         if !ended.is_empty() {
             self.make_room();

@@ -9,7 +9,7 @@ use thalweg_runtime::{Woke, wait};
 
 use crate::call::is_past;
 use crate::code::{Code, Failure, would_park};
-use crate::parcel::Parcel;
+use crate::parcel::{Parcel, close_unread};
 use crate::sync::{AtomicBool, Mutex, Ordering, fence, lock};
 
 /// Those who wait.
@@ -54,6 +54,7 @@ impl Room {
                 );
             }
             if call.has_ended() {
+                close_unread(&parcel.data);
                 return Ok(());
             }
             parcel = match put(parcel) {

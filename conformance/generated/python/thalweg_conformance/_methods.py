@@ -8,7 +8,12 @@ from . import _layout
 from .types import FeedException, Point
 from .views import ItemView, SampleView
 
-PACKAGE = layout.Package("thalweg:conformance", "0.1.0", 0xF850D44D198948E1)
+PACKAGE = layout.Package(
+    "thalweg:conformance",
+    "0.1.0",
+    0xF850D44D198948E1,
+    0xE8FF089C15F19119,
+)
 
 ECHO_BOOL = PACKAGE.method(
     "conformance.echo-bool",

@@ -382,7 +382,8 @@ static inline const tw_expected *lab_expected(void) {
        UINT64_C(0x0000000000000000), UINT64_C(0x587c313435deb21b),
        0, 0, NULL},
   };
-  static const tw_expected expected = {LAB_PACKAGE, LAB_VERSION, LAB_LAYOUT, methods, 14};
+  static const tw_expected expected = {LAB_PACKAGE, LAB_VERSION, LAB_LAYOUT,
+                                       methods, 14, UINT64_C(0x0000000000000000)};
   return &expected;
 }
 

@@ -102,7 +102,8 @@ pub(super) fn clients(plan: &Plan<'_>, out: &mut Source) {
         "methods"
     };
     out.template(
-        "  static const tw_expected expected = {@package@, @version@, @layout@, @methods@, @count@};
+        "  static const tw_expected expected = {@package@, @version@, @layout@,
+                                       @methods@, @count@, @imports@};
   return &expected;
 }
 
@@ -117,6 +118,7 @@ static inline uint32_t @open@(const char *path, @library@ *library, tw_error *er
             ("layout", &fixed.layout),
             ("methods", methods),
             ("count", &plan.calls.len().to_string()),
+            ("imports", &hash(plan.package.imports())),
             ("open", &fixed.open),
             ("library", &fixed.library),
             ("expected", &fixed.expected),

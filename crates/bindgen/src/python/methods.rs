@@ -17,7 +17,10 @@ pub(super) fn emit(plan: &Plan<'_>) -> Source {
     let package = plan.package;
     let name = format!("\"{}:{}\"", package.namespace, package.name);
     let version = format!("\"{}\"", package.version);
-    let arguments = vec![name.into(), version.into(), hex(package.layout).into()];
+    let mut arguments = vec![name.into(), version.into(), hex(package.layout).into()];
+    if package.host.is_some() {
+        arguments.push(hex(package.imports()).into());
+    }
     body.assign("PACKAGE", None, &Doc::call("layout.Package", arguments));
     for (function, constant) in package.functions.iter().zip(&plan.methods) {
         body.blank();

@@ -170,7 +170,8 @@ static inline const tw_expected *echo_expected(void) {
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
        0, 0, NULL},
   };
-  static const tw_expected expected = {ECHO_PACKAGE, ECHO_VERSION, ECHO_LAYOUT, methods, 5};
+  static const tw_expected expected = {ECHO_PACKAGE, ECHO_VERSION, ECHO_LAYOUT,
+                                       methods, 5, UINT64_C(0x0000000000000000)};
   return &expected;
 }
 

@@ -100,7 +100,8 @@ static inline const tw_expected *feed_expected(void) {
        UINT64_C(0x0000000000000000), UINT64_C(0xa41223dd4966ec14),
        0, 0, NULL},
   };
-  static const tw_expected expected = {FEED_PACKAGE, FEED_VERSION, FEED_LAYOUT, methods, 3};
+  static const tw_expected expected = {FEED_PACKAGE, FEED_VERSION, FEED_LAYOUT,
+                                       methods, 3, UINT64_C(0x0000000000000000)};
   return &expected;
 }
 

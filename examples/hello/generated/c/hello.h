@@ -152,7 +152,8 @@ static inline const tw_expected *hello_expected(void) {
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
        0, 0, NULL},
   };
-  static const tw_expected expected = {HELLO_PACKAGE, HELLO_VERSION, HELLO_LAYOUT, methods, 6};
+  static const tw_expected expected = {HELLO_PACKAGE, HELLO_VERSION, HELLO_LAYOUT,
+                                       methods, 6, UINT64_C(0x0000000000000000)};
   return &expected;
 }
 

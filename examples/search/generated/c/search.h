@@ -245,7 +245,8 @@ static inline const tw_expected *search_expected(void) {
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
        0, 0, NULL},
   };
-  static const tw_expected expected = {SEARCH_PACKAGE, SEARCH_VERSION, SEARCH_LAYOUT, methods, 5};
+  static const tw_expected expected = {SEARCH_PACKAGE, SEARCH_VERSION, SEARCH_LAYOUT,
+                                       methods, 5, UINT64_C(0x0000000000000000)};
   return &expected;
 }
 

@@ -1,0 +1,117 @@
+//! `thalweg compatible` as it is run.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+const OLD: &str = "package a:b@0.1.0;
+interface host { ask: func(key: u32) -> string; }
+interface i {
+    record r { a: u32 }
+    f: func(a: r) -> u32;
+    g: async func() -> result<stream<u8>, string>;
+}
+world w { import host; export i; }
+";
+
+/// Of the old package and one in which each pair was replaced.
+fn run(changes: &[(&str, &str)]) -> (Option<i32>, String) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut new = OLD.to_owned();
+    for (from, to) in changes {
+        assert!(new.contains(from), "{from}");
+        new = new.replace(from, to);
+    }
+    let write = |name: &str, text: &str| {
+        fs::create_dir(folder.path().join(name)).expect("a folder can be made");
+        fs::write(folder.path().join(name).join("b.wit"), text).expect("a file can be written");
+    };
+    write("old", OLD);
+    write("new", &new);
+    said(&command(folder.path()))
+}
+
+fn command(folder: &Path) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_thalweg"));
+    command
+        .current_dir(folder)
+        .args(["compatible", "old", "new"]);
+    command.output().expect("the command can be run")
+}
+
+fn said(output: &Output) -> (Option<i32>, String) {
+    let text = [output.stdout.as_slice(), &output.stderr].concat();
+    let text = String::from_utf8(text).expect("it is text");
+    (output.status.code(), text.trim_end().to_owned())
+}
+
+#[test]
+fn functions_are_added_at_the_end_in_a_version_of_the_same_line() {
+    let serves = |text: &str| (Some(0), text.to_owned());
+    assert_eq!(
+        run(&[]),
+        serves("b 0.1.0 serves programs of 0.1.0: no function more")
+    );
+    assert_eq!(
+        run(&[
+            ("@0.1.0", "@0.1.4"),
+            ("string>;\n}", "string>;\n    h: func();\n}"),
+        ]),
+        serves("b 0.1.4 serves programs of 0.1.0: a function more")
+    );
+    assert_eq!(
+        run(&[("string>;\n}", "string>;\n    h: func();\n    k: func();\n}")]),
+        serves("b 0.1.0 serves programs of 0.1.0: 2 functions more")
+    );
+}
+
+#[test]
+fn what_programs_know_otherwise_is_a_difference_with_its_place() {
+    for (changes, wanted) in [
+        (vec![("a:b@", "a:c@")], "new/b.wit:5:5: it is a:c, not a:b"),
+        (
+            vec![("@0.1.0", "@0.2.0")],
+            "new/b.wit:5:5: versions 0.1.0 and 0.2.0 are not of one line",
+        ),
+        (
+            vec![("record r { a: u32 }", "record r { a: u32, b: u32 }")],
+            "new/b.wit:5:5: the parameters of `i.f` differ",
+        ),
+        (
+            vec![("stream<u8>", "stream<u16>")],
+            "new/b.wit:6:5: the result of `i.g` differ",
+        ),
+        (
+            vec![("    f: func", "    e: func();\n    f: func")],
+            "new/b.wit:5:5: `i.e` stands where `i.f` stood: functions are added at the end",
+        ),
+        (
+            vec![("    g: async func() -> result<stream<u8>, string>;\n", "")],
+            "old/b.wit:6:5: `i.g` is not there any more",
+        ),
+        (
+            vec![("key: u32", "key: u64")],
+            "new/b.wit:2:18: the parameters of `host.ask` differ",
+        ),
+        (
+            vec![("-> string; }", "-> string; tell: func(); }")],
+            "new/b.wit:2:49: it asks its host for `host.tell`, which hosts do not have",
+        ),
+        (
+            vec![
+                ("interface host { ask: func(key: u32) -> string; }\n", ""),
+                ("import host; ", ""),
+            ],
+            "old/b.wit:2:18: it does not ask its host for `host.ask` any more",
+        ),
+    ] {
+        assert_eq!(run(&changes), (Some(1), wanted.to_owned()), "{changes:?}");
+    }
+}
+
+#[test]
+fn what_is_no_wit_is_an_error() {
+    let (status, text) = run(&[("record r", "recrd r")]);
+    assert_eq!(status, Some(2));
+    assert!(text.starts_with("new/b.wit:4:"), "{text}");
+}
