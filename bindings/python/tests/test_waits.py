@@ -27,7 +27,9 @@ class Proxy:
 
 
 @pytest.fixture(scope="module")
-def proxy(conformance_library: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
+def proxy(
+    conformance_library: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Proxy]:
     path = str(tmp_path_factory.mktemp("proxy") / "libproxy.so")
     include = f"-I{ROOT / 'bindings' / 'c' / 'include'}"
     source = str(Path(__file__).with_name("proxy.c"))
@@ -38,7 +40,9 @@ def proxy(conformance_library: str, tmp_path_factory: pytest.TempPathFactory) ->
     del os.environ["PROXY_OF"]
 
 
-def test_a_call_that_blocks_waits_for_room_and_one_on_a_loop_does_not(proxy: Proxy) -> None:
+def test_a_call_that_blocks_waits_for_room_and_one_on_a_loop_does_not(
+    proxy: Proxy,
+) -> None:
     with Conformance.open(proxy.path) as client:
         assert client.echo_u32(7) == 7
         assert proxy.does.proxy_flags() == TW_WAIT

@@ -386,7 +386,9 @@ _Hashes: TypeAlias = tuple[int, int, int, int]
 class Package:
     """A package of WIT and its methods, in the order of their numbers."""
 
-    def __init__(self, name: str, version: str, layout: int, imports: int = 0) -> None: ...
+    def __init__(
+        self, name: str, version: str, layout: int, imports: int = 0
+    ) -> None: ...
     def asks(
         self,
         name: str,
