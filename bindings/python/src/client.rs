@@ -174,7 +174,7 @@ impl<'py> Caller<'py> {
         };
         let handle = client.get().handle();
         let library = handle.library;
-        if library.table.layout != layout {
+        if library.layout != layout {
             let text = format!(
                 "{method}: a client of another package ({})",
                 library.path.display()

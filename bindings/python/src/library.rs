@@ -20,6 +20,8 @@ use crate::errors;
 pub struct Library {
     /// Its table; checked for this side's shape.
     pub table: &'static TwTable,
+    /// Of the package as which it was opened; its own may have more functions.
+    pub layout: u64,
     /// As it was named when it was opened first.
     pub path: PathBuf,
 }
@@ -80,12 +82,13 @@ pub fn open(py: Python<'_>, path: &Path, expected: &Expected<'_>) -> PyResult<&'
     let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = opened
         .iter()
-        .find(|library| std::ptr::eq(library.table, table))
+        .find(|library| std::ptr::eq(library.table, table) && library.layout == expected.layout)
     {
         return Ok(known);
     }
     let library: &'static Library = Box::leak(Box::new(Library {
         table,
+        layout: expected.layout,
         path: path.to_owned(),
     }));
     opened.push(library);

@@ -85,11 +85,12 @@ world w { export i; }
 
 #[test]
 fn what_is_said_of_calls_that_wait_and_of_a_second_run_is_in_the_model() {
-    let toml = "[i]\ncalls = 7\nbytes = \"3MiB\"\n[i.f]\nidempotent = true\n";
+    let toml = "[i]\ncalls = 7\nbytes = \"3MiB\"\noverload = \"block\"\n[i.f]\nidempotent = true\n";
     let wit = "package a:b@0.1.0;\ninterface i { f: func(); g: func(); }\nworld w { export i; }\n";
     let folder = Folder::with(&[("b.wit", wit), ("b.thalweg.toml", toml)]);
     let package = parse(&folder.path("b.wit")).expect("it is right");
     assert_eq!((package.bounds.calls, package.bounds.bytes), (7, 3 << 20));
+    assert!(package.bounds.waits);
     let idempotent: Vec<_> = package
         .functions
         .iter()

@@ -5,7 +5,7 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
 use thalweg_port::{
-    Completed, Ending, Failure, Kind, Object, Port, Submission, find, insert, remove,
+    Completed, Ending, Failure, Kind, Object, Port, Submitter, Wishes, find, insert, remove,
 };
 
 use crate::abi::{
@@ -191,12 +191,12 @@ pub(crate) unsafe extern "C" fn submit(
             out(batch, "batch")?;
             let port = find_port(port)?;
             let batch = std::slice::from_raw_parts_mut(batch, count as usize);
-            // Most batches are one client's: it is looked up once, and woken once.
-            for of_one in batch.chunk_by_mut(|one, next| one.client == next.client) {
-                let instance = find_client(of_one[0].client)?;
-                let mut batch = instance.batch(&port);
-                for submission in of_one {
-                    submission.call = batch.submit(&described(submission)?)?;
+            // Those of one client go together.
+            for its in batch.chunk_by_mut(|one, next| one.client == next.client) {
+                let instance = find_client(its[0].client)?;
+                let mut submitter = Submitter::new(&instance, &port);
+                for submission in its {
+                    submit_one(&mut submitter, submission)?;
                     *accepted += 1;
                 }
             }
@@ -207,22 +207,30 @@ pub(crate) unsafe extern "C" fn submit(
 
 /// # Safety
 /// `args` is null or points to `args_size` bytes.
-unsafe fn described(submission: &TwSubmission) -> Result<Submission<'_>, Failure> {
+unsafe fn submit_one(
+    submitter: &mut Submitter<'_>,
+    submission: &mut TwSubmission,
+) -> Result<(), Failure> {
     let flags = submission.flags;
     if flags & !(TW_NOTICES | TW_WAIT) != 0 {
         return Err(argument(format!(
             "flags {flags:#x} are none of this version's"
         )));
     }
-    Ok(Submission {
-        token: submission.token,
-        method: submission.method,
-        // SAFETY: the caller's promise.
-        args: unsafe { message(submission.args, submission.args_size) }?,
-        deadline: deadline(submission.deadline_ns),
+    // SAFETY: the caller's promise.
+    let args = unsafe { message(submission.args, submission.args_size) }?;
+    let wishes = Wishes {
         notices: flags & TW_NOTICES != 0,
         waits: flags & TW_WAIT != 0,
-    })
+    };
+    submission.call = submitter.submit(
+        submission.token,
+        submission.method,
+        args,
+        deadline(submission.deadline_ns),
+        wishes,
+    )?;
+    Ok(())
 }
 
 /// # Safety

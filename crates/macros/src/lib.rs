@@ -3,7 +3,8 @@
 
 use proc_macro::TokenStream;
 
-/// On a trait: it is the service. `package = "namespace:name@1.0.0"` names it; `calls` and `bytes` bound what may wait for it.
+/// On a trait: it is the service. `package = "namespace:name@1.0.0"` names it; `calls` and `bytes` bound what may wait for it, and `overload = "block"` has
+/// those wait for whom there is no room.
 #[proc_macro_attribute]
 pub fn service(_: TokenStream, item: TokenStream) -> TokenStream {
     // Its futures stay on the stack that makes them, so nobody has to promise that they are `Send`.

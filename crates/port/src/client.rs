@@ -7,6 +7,7 @@ use thalweg_queue::clock;
 use thalweg_runtime::Handle as Runtime;
 use thalweg_wire::{Decode, Encode, Handle, Malformed, message};
 
+use crate::batch::{Batch, Ends};
 use crate::call::CallCore;
 use crate::code::{Code, Failure};
 use crate::handles;
@@ -20,6 +21,12 @@ use crate::stream::Stats;
 /// Closes the instance when the last client, call, stream and resource of it is gone.
 #[derive(Debug)]
 pub(crate) struct Opened(Arc<Instance>);
+
+impl Opened {
+    pub(crate) fn instance(&self) -> &Arc<Instance> {
+        &self.0
+    }
+}
 
 impl Drop for Opened {
     fn drop(&mut self) {
@@ -37,6 +44,8 @@ pub struct Client {
     opened: Arc<Opened>,
     timeout: Option<Duration>,
     detached: bool,
+    /// Where its calls are kept, if they are made together.
+    batch: Option<Arc<Batch>>,
 }
 
 impl Client {
@@ -54,6 +63,7 @@ impl Client {
             opened: Arc::new(Opened(Instance::open(make, runtime.clone()))),
             timeout: None,
             detached: false,
+            batch: None,
         }
     }
 
@@ -79,9 +89,8 @@ impl Client {
     #[must_use]
     pub fn with_timeout(&self, timeout: Duration) -> Self {
         Self {
-            opened: Arc::clone(&self.opened),
             timeout: Some(timeout),
-            detached: self.detached,
+            ..self.clone()
         }
     }
 
@@ -90,10 +99,24 @@ impl Client {
     #[must_use]
     pub fn detached(&self) -> Self {
         Self {
-            opened: Arc::clone(&self.opened),
-            timeout: self.timeout,
             detached: true,
+            ..self.clone()
         }
+    }
+
+    /// Makes the calls that `calls` makes by the client that it is given, together: they go when it returns, in their order, and the service is told once. Each is
+    /// refused or ends by itself, and one that finds no room is no reason against the next. Whoever waits for one of them in `calls` has all go that
+    /// were made so far.
+    pub fn batch<R>(&self, calls: impl FnOnce(&Self) -> R) -> R {
+        let batch = Arc::new(Batch::new(&self.opened));
+        let ends = Ends(&batch);
+        let client = Self {
+            batch: Some(Arc::clone(&batch)),
+            ..self.clone()
+        };
+        let made = calls(&client);
+        drop(ends);
+        made
     }
 
     pub(crate) fn opened(&self) -> &Arc<Opened> {
@@ -143,7 +166,11 @@ impl Client {
             }
         };
         let write = |buffer| message::encode(params, layouts.params, buffer).map_err(unencodable);
-        match instance.send(method, write, deadline) {
+        let sent = match &self.batch {
+            None => instance.send(method, write, deadline),
+            Some(batch) => batch.keep(method, write, deadline),
+        };
+        match sent {
             Ok(call) => {
                 if let Some((caller, generation)) = caller {
                     caller.adopt(generation, &call);
@@ -151,7 +178,8 @@ impl Client {
                 if <P::As as Decode>::HOLDS {
                     params.handles(true);
                 }
-                Pending::sent(Some(Arc::clone(&self.opened)), call, layouts, read)
+                let batch = self.batch.clone();
+                Pending::sent(Some(Arc::clone(&self.opened)), batch, call, layouts, read)
             }
             Err(failure) => {
                 Pending::refused(Some(Arc::clone(&self.opened)), failure, layouts, read)
@@ -188,6 +216,7 @@ impl Own {
             opened: Arc::clone(&self.opened),
             timeout: None,
             detached: false,
+            batch: None,
         }
     }
 

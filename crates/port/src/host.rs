@@ -20,11 +20,11 @@ use crate::code::{Code, Failure};
 use crate::completion::Port;
 use crate::handles::{self, Object};
 use crate::instance::Instance;
+use crate::instance::submit::Burst;
 use crate::nested::passed_on;
 use crate::parcel::{Completed, Ending, Kind, Parcel};
 use crate::pending::{Pending, Reply};
 use crate::service::{Method, Service};
-use crate::submission::Turn;
 
 /// Who answers what an instance's service asks.
 #[derive(Clone, Debug)]
@@ -113,7 +113,7 @@ impl Call {
     {
         let layouts = &self.core.instance.package.imports[import as usize];
         match self.begin_to_ask(import, params, layouts) {
-            Ok(call) => Pending::sent(None, call, layouts, read),
+            Ok(call) => Pending::sent(None, None, call, layouts, read),
             Err(why) => Pending::refused(None, why, layouts, read),
         }
     }
@@ -139,9 +139,8 @@ impl Call {
                     call.is_asked_by(asker.handle());
                     call.clone()
                 };
-                let host = host.instance();
-                let mut turn = Turn::new(host);
-                host.start(&mut turn, import, write, To::Waiter, deadline, true, mark)?
+                let mut burst = Burst::new(host.instance());
+                burst.start(import, write, To::Waiter, deadline, true, mark)?
             }
             Some(Host::Port { port, token }) => {
                 instance.ask_at(import, write, deadline, &port, token)?

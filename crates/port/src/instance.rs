@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use thalweg_queue::quiet::lock;
 use thalweg_runtime::{Handle, Run};
 
-use crate::call::{Call, CallCore, CallRef, To, is_past};
+use crate::call::{Call, CallCore, CallRef, To};
 use crate::code::{self, Code, Failure};
 use crate::handles::{self, Object};
 use crate::host::HostPlace;
@@ -24,10 +24,11 @@ use crate::pace::Pace;
 use crate::parcel::{Ending, Parcel, close_unread};
 use crate::resource::{Resource, Unnamed, Value};
 use crate::room::Room;
-use crate::service::{Bounds, Dispatch, Package, Service};
+use crate::service::{Dispatch, Package, Service};
 use crate::stream::{AllBooks, Ends};
-use crate::submission::Turn;
 use crate::weight::Weight;
+
+pub(crate) mod submit;
 
 /// Calls in a turn, so that a flood does not starve the other actors of a worker.
 const CALLS_A_TURN: usize = 64;
@@ -94,6 +95,9 @@ pub struct Instance {
     /// Of calls that ended, for the next ones.
     spare: Apart<Mutex<Vec<Spare>>>,
     seat: Apart<Mutex<Seat>>,
+    /// Turns that those who submit asked for.
+    #[cfg(test)]
+    schedules: AtomicU64,
 }
 
 impl std::fmt::Debug for Instance {
@@ -134,6 +138,8 @@ impl Instance {
                 service: None,
                 batch: VecDeque::new(),
             })),
+            #[cfg(test)]
+            schedules: AtomicU64::new(0),
         })
     }
 
@@ -156,59 +162,6 @@ impl Instance {
         self.package
     }
 
-    /// Makes a call whose arguments `write` puts into a buffer, and which its caller waits for. On an error nothing is completed.
-    pub(crate) fn send(
-        self: &Arc<Self>,
-        method: u32,
-        write: impl FnOnce(Vec<u8>) -> Result<Vec<u8>, Failure>,
-        deadline: u64,
-    ) -> Result<CallRef, Failure> {
-        let mut turn = Turn::new(self);
-        self.start(
-            &mut turn,
-            method,
-            write,
-            To::Waiter,
-            deadline,
-            true,
-            CallRef::clone,
-        )
-    }
-
-    /// `turn` is begun where the caller drops it; `waits`: for room, where the bounds say so. `note` is what the caller keeps of the call.
-    #[allow(clippy::too_many_arguments, reason = "all that a call is made of")]
-    pub(crate) fn start<R>(
-        self: &Arc<Self>,
-        turn: &mut Turn<'_>,
-        method: u32,
-        write: impl FnOnce(Vec<u8>) -> Result<Vec<u8>, Failure>,
-        to: To<'_>,
-        deadline: u64,
-        waits: bool,
-        note: impl FnOnce(&CallRef) -> R,
-    ) -> Result<R, Failure> {
-        self.admit(method)?;
-        let (calls, mut ending) = self.spare()?;
-        match write(std::mem::take(&mut ending.data)) {
-            Ok(args) => ending.data = args,
-            Err(failure) => {
-                self.keep(calls, ending);
-                return Err(failure);
-            }
-        }
-        let core = calls.begin(method, to, deadline);
-        let noted = note(&core);
-        let parcel = Parcel::new(ending, Call { core });
-        if is_past(deadline) {
-            close_unread(&parcel.data);
-            let core = &parcel.call().core;
-            core.stop(Code::TimedOut.because("the deadline had passed when the call was made"));
-        } else {
-            self.post(turn, parcel, waits)?;
-        }
-        Ok(noted)
-    }
-
     pub(crate) fn check_open(&self) -> Result<(), Failure> {
         if self.is_forked() {
             return Err(Code::Forked.because("the client was made before fork()"));
@@ -229,64 +182,6 @@ impl Instance {
             )));
         }
         Ok(())
-    }
-
-    /// A call that has ended meanwhile is as good as posted: its end was heard of.
-    fn post(
-        self: &Arc<Self>,
-        turn: &mut Turn<'_>,
-        parcel: Parcel,
-        waits: bool,
-    ) -> Result<(), Failure> {
-        match self.put(turn, parcel) {
-            Ok(()) => Ok(()),
-            Err((parcel, _)) if waits && self.package.bounds.waits => {
-                self.room.wait(parcel, |parcel| {
-                    // Who waits, waits for that turn.
-                    turn.begin();
-                    self.put(turn, parcel).map_err(|(parcel, _)| parcel)
-                })
-            }
-            Err((parcel, why)) => match parcel.call().core.withdraw() {
-                true => Err(Code::Overloaded.because(why)),
-                false => Ok(()),
-            },
-        }
-    }
-
-    /// Or it comes back, with what there is too much of.
-    fn put(self: &Arc<Self>, turn: &mut Turn<'_>, parcel: Parcel) -> Result<(), (Parcel, String)> {
-        let Bounds { calls, bytes, .. } = self.package.bounds;
-        let put = |parcel: Parcel| {
-            let mut mailbox = lock(&self.mailbox.0);
-            if mailbox.calls.len() >= calls as usize {
-                return Err((parcel, true));
-            }
-            if !self.waiting.admit(&parcel.data, bytes) {
-                return Err((parcel, false));
-            }
-            mailbox.calls.push_back(parcel);
-            Ok(mailbox.is_to_be_scheduled())
-        };
-        let done = put(parcel).or_else(|(parcel, why)| match self.sweep() {
-            true => put(parcel),
-            false => Err((parcel, why)),
-        });
-        match done {
-            Ok(idle) => {
-                turn.is_due |= idle;
-                Ok(())
-            }
-            Err((parcel, is_number)) => {
-                let why = match is_number {
-                    true => format!("{calls} calls wait for the service"),
-                    false => {
-                        format!("more than {bytes} bytes of arguments would wait for the service")
-                    }
-                };
-                Err((parcel, why))
-            }
-        }
     }
 
     /// A call was stopped, perhaps one that waits in the mailbox.
@@ -351,7 +246,7 @@ impl Instance {
         }
     }
 
-    pub(crate) fn schedule(self: &Arc<Self>) {
+    fn schedule(self: &Arc<Self>) {
         self.runtime.schedule(Arc::clone(self) as Arc<dyn Run>);
     }
 

@@ -21,6 +21,7 @@
 //! 5. A handle is a number with a generation and the process's epoch; nothing is reached through one that is
 //!    not current.
 
+mod batch;
 mod call;
 mod client;
 mod code;
@@ -44,7 +45,6 @@ mod resource;
 mod room;
 mod service;
 pub mod stream;
-mod submission;
 mod sync;
 mod task;
 mod weight;
@@ -59,6 +59,7 @@ pub use host::{answer, asked_deadline};
 pub use incoming::{Incoming, Refusal};
 pub use inline::{Inline, Inlined};
 pub use instance::Instance;
+pub use instance::submit::{Submitter, Wishes};
 pub use parcel::{Completed, Ending, Kind};
 pub use pending::{CallError, NoError, Pending, Reply};
 pub use resource::Resource;
@@ -67,7 +68,6 @@ pub use stream::{
     Batch, Counts, Event, FutureReader, FutureWriter, Reason, Records, Sent, Stats, StreamReader,
     StreamWriter, Subscription, UpFuture, UpFutureWriter, Upstream, UpstreamWriter, WriteBatch,
 };
-pub use submission::{Submission, SubmitBatch};
 pub use task::Task;
 // For code of other languages, which an actor's stack is too small for.
 pub use thalweg_runtime::native;

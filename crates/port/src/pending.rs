@@ -13,6 +13,7 @@ use thalweg_queue::{Gate, Spin};
 use thalweg_runtime::{Woke, wait};
 use thalweg_wire::{Bytes, Checker, Decode, Encode, Encoder, Handle, Malformed, Shape, message};
 
+use crate::batch::Batch;
 use crate::call::CallRef;
 use crate::client::{Opened, Own};
 use crate::code::{Code, Failure, would_park};
@@ -257,6 +258,8 @@ pub(crate) fn read<T, E: Decode>(
 
 enum State {
     Sent(CallRef),
+    /// It goes with others, or has gone.
+    Kept(CallRef, Arc<Batch>),
     Refused(Failure),
     Done,
 }
@@ -286,12 +289,17 @@ thread_local! {
 impl<T, E: Decode> Pending<T, E> {
     pub(crate) fn sent(
         opened: Option<Arc<Opened>>,
+        batch: Option<Arc<Batch>>,
         call: CallRef,
         method: &'static Method,
         read: fn(&mut Reply) -> Result<T, Malformed>,
     ) -> Self {
+        let state = match batch {
+            None => State::Sent(call),
+            Some(batch) => State::Kept(call, batch),
+        };
         Self {
-            state: State::Sent(call),
+            state,
             opened,
             method,
             read,
@@ -341,6 +349,10 @@ impl<T, E: Decode> Pending<T, E> {
     pub fn wait(mut self) -> Result<T, CallError<E>> {
         let call = match std::mem::replace(&mut self.state, State::Done) {
             State::Sent(call) => call,
+            State::Kept(call, batch) => {
+                batch.go();
+                call
+            }
             State::Refused(failure) => return Err(failure.into()),
             State::Done => return Err(taken()),
         };
@@ -385,8 +397,17 @@ fn taken<E>() -> CallError<E> {
         .into()
 }
 
+impl State {
+    fn call(&self) -> Option<&CallRef> {
+        match self {
+            Self::Sent(call) | Self::Kept(call, _) => Some(call),
+            Self::Refused(_) | Self::Done => None,
+        }
+    }
+}
+
 fn cancel(state: &State) {
-    if let State::Sent(call) = state
+    if let Some(call) = state.call()
         && !call.has_ended()
     {
         call.cancel();
@@ -395,7 +416,7 @@ fn cancel(state: &State) {
 
 impl<T, E> Pending<T, E> {
     fn unwatch(&mut self) {
-        if let (State::Sent(call), Some(watch)) = (&self.state, &mut self.watch) {
+        if let (Some(call), Some(watch)) = (self.state.call(), &mut self.watch) {
             watch.stop(call);
         }
     }
@@ -406,8 +427,12 @@ impl<T, E: Decode> Future for Pending<T, E> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
+        if let State::Kept(call, batch) = &this.state {
+            batch.go();
+            this.state = State::Sent(call.clone());
+        }
         let completed = match &this.state {
-            State::Sent(call) => call.slot.take().or_else(|| {
+            State::Sent(call) | State::Kept(call, _) => call.slot.take().or_else(|| {
                 let slot = &call.slot;
                 slot.gate.arm(context.waker().clone());
                 slot.take().inspect(|_| {
@@ -424,7 +449,7 @@ impl<T, E: Decode> Future for Pending<T, E> {
                 Poll::Ready(this.read(completed))
             }
             None => {
-                if let (State::Sent(call), Some(watch)) = (&this.state, &mut this.watch) {
+                if let (Some(call), Some(watch)) = (this.state.call(), &mut this.watch) {
                     watch.look_later(call, context.waker());
                 }
                 Poll::Pending
@@ -437,7 +462,7 @@ impl<T, E> Drop for Pending<T, E> {
     fn drop(&mut self) {
         cancel(&self.state);
         self.unwatch();
-        if let State::Sent(call) = &self.state {
+        if let Some(call) = self.state.call() {
             call.slot.abandon();
         }
     }

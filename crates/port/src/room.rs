@@ -38,12 +38,12 @@ impl Room {
     /// Waits until `put` took the parcel, or its call has ended, as at its deadline.
     ///
     /// # Errors
-    /// `would_park` where an actor must not wait, `interrupted`, `shut_down`: the call was withdrawn.
+    /// `would_park` where an actor must not wait, `interrupted`, `shut_down`: the parcel comes back.
     pub(crate) fn wait(
         &self,
         mut parcel: Parcel,
         mut put: impl FnMut(Parcel) -> Result<(), Parcel>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), (Parcel, Failure)> {
         let deadline = parcel.call().core.deadline();
         loop {
             self.want(wait::waker());
@@ -70,10 +70,7 @@ impl Room {
             } else {
                 would_park()
             };
-            return match parcel.call().core.withdraw() {
-                true => Err(why),
-                false => Ok(()),
-            };
+            return Err((parcel, why));
         }
     }
 }

@@ -105,8 +105,8 @@ pub struct Bounds {
     /// Bytes of arguments that may wait for one instance, and of results for one port; where there are more, the next call is `overloaded`. What has up to 512 bytes is not counted: the number of calls bounds
     /// it.
     pub bytes: u64,
-    /// Who makes a call for which there is no room in the instance waits for it, until the call's deadline, where others would be refused: a typed client in Rust, and a
-    /// submission that [asks for it](crate::Submission::waits). It parks the thread or the actor, so an executor's thread, too. What a port has no place for is refused all the same.
+    /// A submission for which there is no room in the instance waits for it, until its call's deadline, where it may ([`Wishes::waits`](crate::Wishes::waits); the calls of
+    /// a [`Client`](crate::Client) do). It parks the thread or the actor that submits, so an executor's thread, too. What a port has no place for is refused all the same.
     pub waits: bool,
 }
 

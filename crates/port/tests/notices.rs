@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use thalweg_port::{
     Bounds, Client, Code, Incoming, Instance, Kind, Method, MethodOptions, NoError, Package,
-    Pending, Port, Service, Submission,
+    Pending, Port, Service, Submitter, Wishes,
 };
 use thalweg_wire::{Decode, message};
 
@@ -83,12 +83,13 @@ impl Host {
 
     fn submit(&self, token: u64, method: u32) -> Result<u64, Code> {
         let args = message::encode(&(), <()>::HASH, Vec::new()).unwrap();
-        let submission = Submission {
+        let wishes = Wishes {
             notices: true,
-            ..Submission::new(token, method, &args, u64::MAX)
+            ..Wishes::default()
         };
-        let submitted = self.instance.batch(&self.port).submit(&submission);
-        submitted.map_err(|failure| failure.code)
+        Submitter::new(&self.instance, &self.port)
+            .submit(token, method, &args, u64::MAX, wishes)
+            .map_err(|failure| failure.code)
     }
 
     /// What comes next: its token, its kind, and how long the call had run where it is a notice.

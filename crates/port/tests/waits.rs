@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use thalweg_port::{
     Bounds, Code, Incoming, Instance, Method, MethodOptions, Object, Package, Port, Service,
-    Submission, find,
+    Submitter, Wishes, find,
 };
 use thalweg_queue::clock;
 use thalweg_wire::{Decode, message};
@@ -89,12 +89,17 @@ impl Host {
     }
 
     fn submit(&self, token: u64, size: usize, deadline: u64) -> Result<u64, Code> {
-        let args = message::encode(&(vec![7u8; size],), <(Vec<u8>,)>::HASH, Vec::new()).unwrap();
-        let submission = Submission {
-            waits: true,
-            ..Submission::new(token, 0, &args, deadline)
+        self.submit_as(token, size, deadline, true)
+    }
+
+    fn submit_as(&self, token: u64, size: usize, deadline: u64, waits: bool) -> Result<u64, Code> {
+        let wishes = Wishes {
+            waits,
+            ..Wishes::default()
         };
-        let submitted = self.instance.batch(&self.port).submit(&submission);
+        let args = message::encode(&(vec![7u8; size],), <(Vec<u8>,)>::HASH, Vec::new()).unwrap();
+        let mut submitter = Submitter::new(&self.instance, &self.port);
+        let submitted = submitter.submit(token, 0, &args, deadline, wishes);
         submitted.map_err(|refused| refused.code)
     }
 
@@ -180,63 +185,28 @@ fn closing_the_client_ends_what_waits_for_room() {
 }
 
 #[test]
-fn a_submission_that_does_not_ask_for_it_is_refused_at_once() {
-    let host = Host::full(1);
-    let args = message::encode(&(vec![7u8],), <(Vec<u8>,)>::HASH, Vec::new()).unwrap();
-    let refused = host.instance.submit(&host.port, 3, 0, &args, u64::MAX);
-    assert_eq!(refused.unwrap_err().code, Code::Overloaded);
-}
-
-#[test]
-fn who_waits_in_a_batch_has_those_before_served() {
-    let host = Host::full(1);
-    thread::scope(|scope| {
-        let host = &host;
-        scope.spawn(move || {
-            let args = message::encode(&(vec![7u8],), <(Vec<u8>,)>::HASH, Vec::new()).unwrap();
-            let mut batch = host.instance.batch(&host.port);
-            // More than there is room for, so that it waits for a turn that it has itself to begin.
-            for token in 3..23 {
-                let submission = Submission {
-                    waits: true,
-                    ..Submission::new(token, 0, &args, u64::MAX)
-                };
-                batch.submit(&submission).unwrap();
-            }
-        });
-        host.open();
-    });
-    let ended = host.reap(23);
-    assert!(ended.iter().all(|(_, code)| *code == Code::Ok));
-}
-
-#[test]
-fn a_batch_wakes_the_service_once_when_it_is_whole() {
-    let (begun, begins) = mpsc::channel();
-    let make = move || Slow(Arc::new(AtomicBool::new(true)), begun.clone());
-    let instance = Instance::open(make, Instance::runtime().unwrap());
-    let port = Port::open(8).unwrap();
-    let args = message::encode(&(vec![7u8],), <(Vec<u8>,)>::HASH, Vec::new()).unwrap();
-    let mut batch = instance.batch(&port);
-    for token in 0..2 {
-        let submission = Submission::new(token, 0, &args, u64::MAX);
-        batch.submit(&submission).unwrap();
+fn who_does_not_ask_to_wait_is_refused() {
+    for size in [1, 1500] {
+        let host = Host::full(size);
+        let refused = host.submit_as(3, size, u64::MAX, false);
+        assert_eq!(refused, Err(Code::Overloaded));
     }
-    let refused = batch.submit(&Submission::new(2, 0, &args, u64::MAX));
-    assert_eq!(refused.unwrap_err().code, Code::Overloaded);
-    let early = begins.recv_timeout(Duration::from_millis(20));
-    assert!(
-        early.is_err(),
-        "a call was served before the batch was whole"
-    );
+}
+
+#[test]
+fn a_batch_that_waits_for_room_has_what_was_before_it_served() {
+    let host = Host::full(1);
+    host.open();
+    let wishes = Wishes {
+        waits: true,
+        ..Wishes::default()
+    };
+    let args = message::encode(&(vec![7u8; 1],), <(Vec<u8>,)>::HASH, Vec::new()).unwrap();
+    let mut batch = Submitter::new(&host.instance, &host.port);
+    for token in 3..300 {
+        batch.submit(token, 0, &args, u64::MAX, wishes).unwrap();
+    }
     drop(batch);
-    begins.recv().unwrap();
-    begins.recv().unwrap();
-    let mut ended = Vec::new();
-    while ended.len() < 2 {
-        port.wait(u64::MAX).unwrap();
-        ended.extend(port.reap().unwrap().map(|one| (one.token, one.code)));
-    }
-    assert_eq!(ended, [(0, Code::Ok), (1, Code::Ok)]);
-    instance.close();
+    let ended = host.reap(300);
+    assert!(ended.iter().all(|(_, code)| *code == Code::Ok));
 }

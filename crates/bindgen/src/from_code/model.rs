@@ -12,7 +12,7 @@ pub struct Api {
     pub name: String,
     /// The trait.
     pub service: Named,
-    /// `calls` and `bytes`, as the policy file writes them.
+    /// `calls`, `bytes` and `overload`, as the policy file writes them.
     pub bounds: Vec<(String, String)>,
     pub functions: Vec<Function>,
     pub values: Vec<Value>,

@@ -46,6 +46,12 @@ pub fn clients(out: &mut String, package: &Package) {
                 pub fn detached(&self) -> Self {{
                     Self {{ client: self.client.detached() }}
                 }}
+
+                /// Makes the calls that `calls` makes by the client it is given together: they go when it returns, in their order, and the service is told
+                /// once. Each is refused or ends by itself. Those on a resource are not among them.
+                pub fn batch<R>(&self, calls: impl FnOnce(&Self) -> R) -> R {{
+                    self.client.batch(|client| calls(&Self {{ client: client.clone() }}))
+                }}
                 "
         ),
     );

@@ -44,6 +44,7 @@ const LOCALS: &[&str] = &["call", "incoming", "make"];
 
 /// Functions that a generated client has besides the interface's, and a resource's client besides the resource's.
 const CLIENT_FUNCTIONS: &[&str] = &[
+    "batch",
     "close",
     "detached",
     "start",

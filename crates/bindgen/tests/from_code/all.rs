@@ -55,7 +55,7 @@ impl HTTPHandle {
 }
 
 /// The service.
-#[service(package = "a:all@0.1.0", calls = 64, bytes = "1MiB")]
+#[service(package = "a:all@0.1.0", calls = 64, bytes = "1MiB", overload = "block")]
 pub trait All {
     fn nothing(&self);
     fn fails(&self) -> Result<(), ()>;

@@ -1,6 +1,7 @@
 //! Of what is not seen from outside.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::Wake;
 
 use thalweg_runtime::{Config, Runtime};
@@ -8,7 +9,7 @@ use thalweg_runtime::{Config, Runtime};
 use super::Instance;
 use crate::handles::{self, LOOKED, Object};
 use crate::service::{Bounds, Method, MethodOptions, Package, Service};
-use crate::{Incoming, Port};
+use crate::{CallError, Client, Code, Incoming, NoError, Pending, Port, Submitter, Wishes};
 
 /// Answers nothing.
 #[derive(Default)]
@@ -89,4 +90,48 @@ fn a_timer_that_comes_too_late_does_not_end_a_later_call() {
     assert!(!core.has_ended());
     drop(core);
     client.close();
+}
+
+fn schedules(instance: &Instance) -> u64 {
+    instance.schedules.load(Ordering::Relaxed)
+}
+
+#[test]
+fn a_batch_of_64_schedules_once() {
+    let runtime = runtime();
+    let asked = |count: u64| {
+        let (client, port) = (open(&runtime), Port::open(65).unwrap());
+        let mut batch = Submitter::new(&client, &port);
+        for token in 0..count {
+            batch
+                .submit(token, 0, &[], u64::MAX, Wishes::default())
+                .unwrap();
+            assert_eq!(schedules(&client) == 0, token < 63, "{token}");
+        }
+        drop(batch);
+        client.close();
+        port.close();
+        schedules(&client)
+    };
+    assert_eq!(asked(64), 1);
+    assert!((1..=2).contains(&asked(65)), "a long one does not wait");
+}
+
+#[test]
+fn a_batch_of_a_client_schedules_once_and_keeps_the_order() {
+    let runtime = runtime();
+    let client = Client::start_on::<Keeper>(runtime.handle(), Keeper::default);
+    let before = schedules(client.instance());
+    let calls: Vec<Pending<(), NoError>> = client.batch(|client| {
+        let call = |_| client.call(0, &(), |reply| reply.value());
+        let calls = (0..64).map(call).collect();
+        assert_eq!(schedules(client.instance()), before, "none has gone");
+        calls
+    });
+    assert_eq!(schedules(client.instance()) - before, 1);
+    client.close();
+    for call in calls {
+        let ended = call.wait().unwrap_err();
+        assert!(matches!(ended, CallError::Ended(why) if why.code == Code::Cancelled));
+    }
 }

@@ -516,6 +516,16 @@ impl GreeterClient {
         }
     }
 
+    /// Makes the calls that `calls` makes by the client it is given together: they go when it returns, in their order, and the service is told
+    /// once. Each is refused or ends by itself. Those on a resource are not among them.
+    pub fn batch<R>(&self, calls: impl FnOnce(&Self) -> R) -> R {
+        self.client.batch(|client| {
+            calls(&Self {
+                client: client.clone(),
+            })
+        })
+    }
+
     /// A greeting for that city.
     pub fn greet(&self, city: &str) -> port::Pending<String, Silent> {
         self.client
