@@ -6838,6 +6838,16 @@ impl ConformanceClient {
         }
     }
 
+    /// Makes the calls that `calls` makes by the client it is given together: they go when it returns, in their order, and the service is told
+    /// once. Each is refused or ends by itself. Those on a resource are not among them.
+    pub fn batch<R>(&self, calls: impl FnOnce(&Self) -> R) -> R {
+        self.client.batch(|client| {
+            calls(&Self {
+                client: client.clone(),
+            })
+        })
+    }
+
     /// WIT's `conformance.echo-bool`.
     pub fn echo_bool(&self, value: bool) -> port::Pending<bool, port::NoError> {
         self.client

@@ -1663,6 +1663,16 @@ impl LabClient {
         }
     }
 
+    /// Makes the calls that `calls` makes by the client it is given together: they go when it returns, in their order, and the service is told
+    /// once. Each is refused or ends by itself. Those on a resource are not among them.
+    pub fn batch<R>(&self, calls: impl FnOnce(&Self) -> R) -> R {
+        self.client.batch(|client| {
+            calls(&Self {
+                client: client.clone(),
+            })
+        })
+    }
+
     /// Does nothing; answered on the service's own actor.
     pub fn nop(&self) -> port::Pending<(), port::NoError> {
         self.client.call(0, &(), |reply| reply.value::<()>())

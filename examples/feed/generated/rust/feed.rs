@@ -526,6 +526,16 @@ impl FeedClient {
         }
     }
 
+    /// Makes the calls that `calls` makes by the client it is given together: they go when it returns, in their order, and the service is told
+    /// once. Each is refused or ends by itself. Those on a resource are not among them.
+    pub fn batch<R>(&self, calls: impl FnOnce(&Self) -> R) -> R {
+        self.client.batch(|client| {
+            calls(&Self {
+                client: client.clone(),
+            })
+        })
+    }
+
     /// Every event, `count` of them: who is too slow keeps the market waiting. For a ledger.
     ///
     /// Where its reader is slow, the writer waits; it holds 4096 records.
