@@ -4,7 +4,9 @@
 
 #include <dlfcn.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "thalweg.h"
 #include "thalweg_error.h"
