@@ -375,21 +375,21 @@ static void the_table_says_of_each_method_what_the_header_says(void) {
 /* As if this program's header had been written before the last functions were. */
 static void a_program_that_knows_fewer_functions_calls_those(void) {
   tw_expected expected = *conformance_expected();
-  conformance_client client;
+  conformance_client mine;
   conformance_echo_u32_result result;
   tw_error error;
   expected.layout ^= 1;
   CHECK_CODE(tw_table_check(library.table, &expected, &error), TW_VERSION);
   expected.method_count -= 5;
   REQUIRE_OK(tw_table_check(library.table, &expected, &error), error);
-  client = open_client(1);
-  REQUIRE_OK(conformance_echo_u32(&client, 7, TW_FOREVER, &result, &error), error);
+  mine = open_client(1);
+  REQUIRE_OK(conformance_echo_u32(&mine, 7, TW_FOREVER, &result, &error), error);
   CHECK(result.ok == 7);
   tw_reply_release(&result.reply);
   expected.imports ^= 1;
   CHECK_CODE(tw_table_check(library.table, &expected, &error), TW_VERSION);
   CHECK(strstr(error.message, "what it asks of its host") != NULL);
-  close_client(&client);
+  close_client(&mine);
 }
 
 /* ---- Inline methods --------------------------------------------------------------------------- */
