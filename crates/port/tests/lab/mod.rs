@@ -101,15 +101,14 @@ pub type Element = (u64, Vec<u8>);
 pub const SUM: u32 = 15;
 pub const AWAIT: u32 = 16;
 pub const SOURCES: u32 = 17;
-/// What `sources` gives: streams, each with one number more than the one before, and a future. Or each goes on until nobody reads it.
+/// What `sources` gives: streams, each with one number more than the one before, and a future. A stream ends with them if `how` is `ENDS`; with
+/// any other it goes on until nobody reads it, which `UNREAD` counts for each `how` by itself: a test that counts has one of its own.
 pub type Sources = (
     Vec<Held<StreamReader<u64>>>,
     Option<Held<FutureReader<String>>>,
 );
 pub const ENDS: u8 = 0;
-pub const GOES_ON: u8 = 1;
-/// How many of those that went on have seen it.
-pub static UNREAD: AtomicU32 = AtomicU32::new(0);
+pub static UNREAD: [AtomicU32; 3] = [const { AtomicU32::new(0) }; 3];
 /// How much of it: all; not before `READ`; three; all, but it panics at the third.
 pub const ALL: u8 = 0;
 pub const HELD: u8 = 1;
@@ -314,12 +313,12 @@ impl Lab {
                     for number in 0..=last {
                         writer.send(&number).unwrap();
                     }
-                    if how == GOES_ON {
+                    if how != ENDS {
                         call.spawn(move |_| {
                             while writer.check().is_ok() {
                                 thalweg_runtime::yield_now();
                             }
-                            UNREAD.fetch_add(1, Ordering::SeqCst);
+                            UNREAD[usize::from(how)].fetch_add(1, Ordering::SeqCst);
                         });
                     }
                     call.hold_stream(reader).unwrap()
