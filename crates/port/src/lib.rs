@@ -66,7 +66,8 @@ pub use resource::Resource;
 pub use service::{Bounds, Key, Method, MethodOptions, Package, Policy, Service, StreamOptions};
 pub use stream::{
     Batch, Counts, Event, FutureReader, FutureWriter, Reason, Records, Sent, Stats, StreamReader,
-    StreamWriter, Subscription, UpFuture, UpFutureWriter, Upstream, UpstreamWriter, WriteBatch,
+    StreamWriter, Subscription, UpFuture, UpFutureWriter, Upstream, UpstreamWriter, Views,
+    WriteBatch,
 };
 pub use task::Task;
 // For code of other languages, which an actor's stack is too small for.

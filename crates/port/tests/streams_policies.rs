@@ -2,8 +2,11 @@
 
 mod pair;
 
+use std::thread;
+
 use pair::{CAPACITY, Dice, POLICIES, Record, lost_in_all, pair};
 use thalweg_port::{Batch, Code, Counts, Policy, Reason, Sent, StreamReader, StreamWriter};
+use thalweg_queue::clock;
 
 const SEEDS: u64 = if cfg!(miri) { 1 } else { 20 };
 const STEPS: u64 = if cfg!(miri) { 40 } else { 300 };
@@ -386,4 +389,30 @@ fn a_batch_of_writes_is_seen_at_its_end_or_when_it_is_dropped() {
     batch.send(&record(4)).unwrap();
     writer.send(&record(5)).unwrap();
     assert_eq!(next(&mut reader, 10).unwrap().len(), 2);
+}
+
+/// It is not woken for so little, and takes it when its time is over.
+#[test]
+fn a_writer_whose_deadline_comes_takes_what_room_there_is() {
+    loop {
+        let (writer, mut reader) = pair(Policy::Block);
+        let record = |number| (0u64, number, String::new());
+        let mut written = 0u64;
+        while writer.send_until(&record(written), 0).is_ok() {
+            written += 1;
+        }
+        let deadline = clock::now() + 300_000_000;
+        let waits = thread::spawn(move || writer.send_until(&record(written), deadline));
+        while reader.stats().waits < 2 {
+            thread::yield_now();
+        }
+        // One segment of 32.
+        drop(next(&mut reader, u64::from(u32::MAX)));
+        let in_time = clock::now() < deadline;
+        match waits.join().unwrap() {
+            Ok(sent) => return assert_eq!(sent, Sent::Written),
+            // A machine that stood still for so long shows nothing.
+            Err(failure) => assert!(!in_time && failure.code == Code::TimedOut, "{failure:?}"),
+        }
+    }
 }

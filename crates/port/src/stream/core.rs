@@ -118,7 +118,12 @@ impl StreamCore {
             ending: OnceLock::new(),
             closed: AtomicBool::new(false),
             busy: AtomicBool::new(false),
-            queue: Mutex::new(Queue::new(slots, slots * TAIL_BYTES, of.is_some())),
+            queue: Mutex::new(Queue::new(
+                slots,
+                slots * TAIL_BYTES,
+                most as usize,
+                of.is_some(),
+            )),
             of,
             event: OnceLock::new(),
         })

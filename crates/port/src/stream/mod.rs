@@ -19,7 +19,7 @@
 //! 4. The reader takes from the first segment that has something. So records of one writer stay in order, and no writer is
 //!    behind another by more than a segment's worth.
 //! 5. A stream ends once, with the first ending; what was committed before is still delivered.
-//! 6. Where there is no credit the policy says what happens: the writer waits; or is refused; or its record is dropped; or
+//! 6. Where there is no credit the policy says what happens: the writer waits until a quarter of it is there, or nothing is left to be read; or is refused; or its record is dropped; or
 //!    the oldest complete segment that no batch is open of is. Under `latest` a segment has one record, there is credit for one, and what
 //!    is overtaken is dropped. Where records are conflated by key they are in no entry, but in `conflate`.
 //! 7. What is missing is written down at its place: in the writer until it begins a segment, then before that segment's next record,
@@ -54,6 +54,7 @@ mod tee;
 pub(crate) mod turn;
 mod up;
 mod upstream;
+mod views;
 mod waking;
 mod writer;
 
@@ -71,4 +72,5 @@ pub use subscription::{Event, Records, Subscription};
 pub use up::{UpFuture, UpFutureWriter, Upstream, UpstreamView, UpstreamWriter};
 pub(crate) use upstream::Ends;
 pub use upstream::UpCore;
+pub use views::Views;
 pub use writer::{StreamWriter, WriteBatch};

@@ -40,6 +40,8 @@ pub(super) struct Queue {
     /// Size of a usual segment.
     slots: u32,
     tails: u32,
+    /// Credit: segments.
+    most: usize,
     /// Of a further reader, who gives no segment back to a writer.
     further: bool,
     /// Others read the segments, too.
@@ -64,6 +66,8 @@ pub(super) struct Queue {
     pub(super) linger: u64,
     /// Woken before its lingering is over, where the stream fills or ends.
     pub(super) lingering: Option<Waker>,
+    /// Writers have waited for credit: a reader that finds nothing looks again before it sleeps.
+    pub(super) looks: bool,
     /// Records delivered when the reader was last armed.
     pub(super) armed_at: u64,
     /// Counts requests to be woken; an older one's timer finds another number here.
@@ -78,14 +82,17 @@ pub(super) struct Queue {
     pub(super) keyed: Keyed,
     /// What was in no entry was taken: there is room for another.
     one_taken: bool,
+    /// Credit came back since the writers that wait for it were woken.
+    credit: bool,
 }
 
 impl Queue {
     /// One whose segments usually have this size.
-    pub(super) fn new(slots: u32, tails: u32, further: bool) -> Self {
+    pub(super) fn new(slots: u32, tails: u32, most: usize, further: bool) -> Self {
         Self {
             slots,
             tails,
+            most,
             further,
             shared: further,
             ..Self::default()
@@ -148,7 +155,8 @@ impl Queue {
         !self.further && segment.is_usual(self.slots, self.tails)
     }
 
-    /// Rule 2: segments that are through. If there were any, whoever waits for credit is to be woken.
+    /// Rule 2: segments that are through. Whoever waits for credit is to be woken once a quarter of it is there, or nothing is left to be read: woken for
+    /// each segment, a writer that is faster than its reader would sleep again after each.
     #[must_use]
     pub(super) fn give_back(&mut self) -> Vec<Waker> {
         let before = self.entries.len();
@@ -162,11 +170,17 @@ impl Queue {
                 index += 1;
             }
         }
-        if self.entries.len() < before || std::mem::take(&mut self.one_taken) {
-            std::mem::take(&mut self.waiting)
-        } else {
-            Vec::new()
+        self.credit |= self.entries.len() < before;
+        let nobody = self.waiting.is_empty();
+        let quarter = self.most / 4;
+        let enough =
+            || self.credit && (self.taken() + quarter <= self.most || self.first().is_none());
+        if !nobody && !self.one_taken && !enough() {
+            return Vec::new();
         }
+        // Who comes to wait from now on has looked first.
+        (self.credit, self.one_taken) = (false, false);
+        std::mem::take(&mut self.waiting)
     }
 
     /// The reader is through with the first records of the open batch; whether it is with all.
@@ -411,11 +425,11 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;
+    use std::task::Waker;
 
     use super::Queue;
     use crate::stream::counts::Gap;
     use crate::stream::segment::{Open, Segment};
-    use thalweg_wire::Decode;
 
     /// Writes the numbers below `end` in segments of four, and seals the last.
     fn write(queue: &Mutex<Queue>, end: u64) {
@@ -443,7 +457,7 @@ mod tests {
     #[test]
     fn one_thread_writes_while_another_reads() {
         const END: u64 = if cfg!(miri) { 60 } else { 50_000 };
-        let queue = Mutex::new(Queue::new(4, 32, false));
+        let queue = Mutex::new(Queue::new(4, 32, 8, false));
         let mut next = 0;
         std::thread::scope(|scope| {
             scope.spawn(|| write(&queue, END));
@@ -454,8 +468,8 @@ mod tests {
                     continue;
                 };
                 assert_eq!(batch.first_sequence, next);
-                for (bytes, at) in batch.read::<u64>(0, batch.count) {
-                    assert_eq!(u64::view(bytes, at), next);
+                for number in batch.read::<u64>(0, batch.count) {
+                    assert_eq!(number, next);
                     next += 1;
                 }
                 drop(batch);
@@ -468,5 +482,44 @@ mod tests {
         drop(queue.give_back());
         assert!(queue.entries.is_empty());
         assert_eq!(queue.counts().delivered, END);
+    }
+
+    /// A segment of a writer, with so many records.
+    fn push(queue: &mut Queue, writer: u64, records: u64) -> Open {
+        let (mut open, segment) = Open::new(Segment::new(8, 4, 32).unwrap());
+        queue.push(segment, writer, Gap::default());
+        (0..records).for_each(|number| open.write(&number).unwrap());
+        open
+    }
+
+    /// The reader takes a batch and gives it back; how many writers are then woken.
+    fn read_one(queue: &mut Queue) -> usize {
+        queue.take(u32::MAX).expect("there is one");
+        queue.open = None;
+        queue.give_back().len()
+    }
+
+    #[test]
+    fn who_waits_for_credit_is_woken_when_a_quarter_of_it_is_there() {
+        let mut queue = Queue::new(4, 32, 8, false);
+        for _ in 0..8 {
+            push(&mut queue, 1, 4).seal();
+        }
+        queue.wait(Waker::noop().clone());
+        let woken: Vec<usize> = (0..4).map(|_| read_one(&mut queue)).collect();
+        assert_eq!(woken, [0, 1, 0, 0], "once, and nobody waits after that");
+        // Who comes to wait later has seen that there is credit, and waits for more of it.
+        queue.wait(Waker::noop().clone());
+        assert_eq!(read_one(&mut queue), 1);
+    }
+
+    #[test]
+    fn who_waits_for_credit_is_woken_when_nothing_is_left_to_be_read() {
+        let mut queue = Queue::new(4, 32, 8, false);
+        // Each of the others has a segment and nothing in it.
+        let _others: Vec<Open> = (2..10).map(|writer| push(&mut queue, writer, 0)).collect();
+        push(&mut queue, 1, 4).seal();
+        queue.wait(Waker::noop().clone());
+        assert_eq!(read_one(&mut queue), 1);
     }
 }

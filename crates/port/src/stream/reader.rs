@@ -12,7 +12,7 @@ use thalweg_wire::Decode;
 use crate::client::Opened;
 use crate::code::{Code, Failure};
 use crate::stream::counts::{Counts, Reason};
-use crate::stream::{Event, OpenBatch, Stats, StreamCore, Subscription};
+use crate::stream::{Event, OpenBatch, Stats, StreamCore, Subscription, Views};
 
 /// Reads a stream: record by record as an `Iterator` or a `futures::Stream`, or in batches, in place. Dropping it
 /// closes the stream.
@@ -82,10 +82,9 @@ impl<T> Batch<'_, T> {
 
 impl<T: Decode> Batch<'_, T> {
     /// The records, in order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = T::View<'_>> {
-        let (window, done) = (self.window(), self.reader.done);
-        let records = window.read::<T>(done, self.count);
-        records.map(|(bytes, at)| T::view(bytes, at))
+    #[inline]
+    pub fn iter(&self) -> Views<'_, T> {
+        self.window().read(self.reader.done, self.count)
     }
 }
 
@@ -250,8 +249,7 @@ impl<T: Decode> StreamReader<T> {
     /// The next record of the window.
     fn next_of_window(&mut self) -> Option<T> {
         let window = self.window.as_ref()?;
-        let (bytes, at) = window.read::<T>(self.done, 1).next()?;
-        let record = T::owned(T::view(bytes, at));
+        let record = T::owned(window.read::<T>(self.done, 1).next()?);
         self.done += 1;
         self.let_go_if_done();
         Some(record)

@@ -6,12 +6,13 @@ use std::task::Waker;
 
 use thalweg_queue::{Parker, Wake as Parked};
 use thalweg_runtime::{Woke, wait};
-use thalweg_wire::{Bytes, Decode};
+use thalweg_wire::Decode;
 
 use crate::code::{Code, Failure};
 use crate::stream::core::{StreamCore, lock};
 use crate::stream::counts::Reason;
 use crate::stream::segment::Segment;
+use crate::stream::views::Views;
 use crate::stream::waking::called_back;
 
 /// A batch that was acquired and not yet released.
@@ -56,28 +57,14 @@ impl OpenBatch {
         self.end
     }
 
-    /// `count` records after the first `skip`: the bytes of each with all tails, and where it stands in them.
+    /// `count` records after the first `skip`.
     #[inline]
-    pub(super) fn read<T: Decode>(
-        &self,
-        skip: u32,
-        count: u32,
-    ) -> impl ExactSizeIterator<Item = (Bytes<'_>, u32)> {
+    pub(super) fn read<T: Decode>(&self, skip: u32, count: u32) -> Views<'_, T> {
         assert!(skip <= self.count && count <= self.count - skip);
+        let first = self.from + skip;
         // SAFETY: `Queue::take` made the batch, or a longer one of which it is the rest, from the segment's mark.
-        let (slots, tails, tails_at) =
-            unsafe { self.segment.read(self.from + skip, count, self.end) };
-        let stride = self.segment.stride();
-        let first = (self.from + skip) * stride;
-        // A record has its own slot alone, whose length the compiler knows.
-        let records = slots.chunks_exact(T::SIZE.max(1) as usize);
-        (0..count).zip(records).map(move |(i, slot)| {
-            let at = first + i * stride;
-            (
-                Bytes::batch(&slot[..T::SIZE as usize], at, tails, tails_at),
-                at,
-            )
-        })
+        let (slots, tails, tails_at) = unsafe { self.segment.read(first, count, self.end) };
+        Views::new(slots, first * self.segment.stride(), tails, tails_at)
     }
 }
 
@@ -140,6 +127,8 @@ impl StreamCore {
             }
             let lingers = if wait::in_actor() {
                 None
+            } else if self.comes_soon(deadline) {
+                continue;
             } else {
                 self.lingers_until(wait::waker())
             };

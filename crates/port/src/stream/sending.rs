@@ -295,22 +295,19 @@ impl StreamCore {
             .ok_or_else(no_memory)
     }
 
+    /// Who comes back looks once more, also where nobody woke it: credit may be there for which it was not.
     pub(super) fn wait(&self, deadline: u64) -> Result<(), Failure> {
-        if deadline == 0 {
-            return Err(full_until());
+        let deadline = (deadline != u64::MAX).then_some(deadline);
+        if deadline.is_some_and(|deadline| deadline <= clock::now()) {
+            return Err(Code::TimedOut.because("the stream was full until the deadline"));
         }
         if !wait::may_park() {
             return Err(would_park());
         }
-        let deadline = (deadline != u64::MAX).then_some(deadline);
         if wait::park(deadline) == Woke::Stopping {
             return Err(Code::ShutDown.because("the runtime stops"));
         }
-        self.check_open()?;
-        if deadline.is_some_and(|deadline| deadline <= clock::now()) {
-            return Err(full_until());
-        }
-        Ok(())
+        self.check_open()
     }
 
     /// Rule 3.
@@ -387,6 +384,7 @@ impl StreamCore {
         match policy {
             Policy::Block | Policy::Conflate(_) => {
                 queue.stats.waits += 1;
+                queue.looks = true;
                 Room::Full
             }
             Policy::Fail => Room::Full,
@@ -400,10 +398,6 @@ impl StreamCore {
             }
         }
     }
-}
-
-fn full_until() -> Failure {
-    Code::TimedOut.because("the stream was full until the deadline")
 }
 
 fn no_memory() -> Failure {

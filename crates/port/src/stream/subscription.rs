@@ -9,7 +9,7 @@ use thalweg_wire::Decode;
 use crate::client::Opened;
 use crate::code::{Code, Failure};
 use crate::stream::counts::{Counts, Reason};
-use crate::stream::{Callback, Delivered, OpenBatch, Stats, StreamCore};
+use crate::stream::{Callback, Delivered, OpenBatch, Stats, StreamCore, Views};
 
 /// What a callback is given.
 #[derive(Debug)]
@@ -71,9 +71,9 @@ impl<'a, T> Records<'a, T> {
 
 impl<'a, T: Decode> Records<'a, T> {
     /// The records, in order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = T::View<'a>> {
-        let records = self.batch.read::<T>(0, self.batch.count);
-        records.map(|(bytes, at)| T::view(bytes, at))
+    #[inline]
+    pub fn iter(&self) -> Views<'a, T> {
+        self.batch.read(0, self.batch.count)
     }
 }
 

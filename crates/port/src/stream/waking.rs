@@ -5,11 +5,16 @@
 //! each. So a reader that was given something just now, and finds nothing more, first waits a while without being armed: 64 us,
 //! and twice as long each time that something came meanwhile, up to 512 us. If nothing came it is armed, and the next
 //! record wakes it at once. This is a wait with an end, not a poll: a stream without records wakes nobody.
+//!
+//! A stream that was full while its reader slept is small for its writers: they fill it in the time that a wake-up takes. There a reader in a thread of
+//! its own looks again for 40 us before it lingers, as long as that succeeds, and yields its processor each time, which a writer may need. In a stream
+//! with room enough it would only take records away from under a writer's hands, one by one, whose lines the processors then hand to and fro.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::{Wake, Waker};
+use std::thread;
 
 use thalweg_queue::{EventFd, barrier, clock};
 
@@ -23,6 +28,9 @@ use crate::stream::queue::Queue;
 const LEAST_LINGER_NS: u64 = 64_000;
 /// A lively stream wakes its reader 2,000 times a second: 1 % of a processor at 5 us a wake-up.
 const MOST_LINGER_NS: u64 = 512_000;
+
+/// How long a reader looks again before it sleeps where the stream was full.
+const LOOK_NS: u64 = 40_000;
 
 /// Records between two sleeps up to which a fence for each costs less than one `membarrier`.
 const FEW: u64 = 512;
@@ -166,6 +174,23 @@ impl StreamCore {
     /// Whether `acquire` would not wait.
     fn has_something(&self, queue: &Queue) -> bool {
         self.over.load(Ordering::Acquire) || queue.has_records()
+    }
+
+    /// The reader found nothing. Whether there is something now, where the stream was full before and the reader has looked for a while, at most until
+    /// `deadline`.
+    pub(super) fn comes_soon(&self, deadline: u64) -> bool {
+        if !lock(&self.queue).looks {
+            return false;
+        }
+        let until = deadline.min(clock::now() + LOOK_NS);
+        while clock::now() < until {
+            thread::yield_now();
+            if self.has_something(&lock(&self.queue)) {
+                return true;
+            }
+        }
+        lock(&self.queue).looks = false;
+        false
     }
 
     /// The reader found nothing. Until when it lingers, unless `waker` is woken before, since the stream fills; `None`: it
