@@ -15,6 +15,9 @@ use crate::abi::{
 use crate::error::{argument, enter, out};
 use crate::library::{find_client, wrong};
 
+/// Completions whose memory is asked for together.
+const REAPED_AT_ONCE: usize = 16;
+
 pub(crate) fn find_port(handle: TwHandle) -> Result<Arc<Port>, Failure> {
     match find(handle)? {
         Object::Port(port) => Ok(port),
@@ -87,9 +90,19 @@ pub(crate) unsafe extern "C" fn reap(
             *count = 0;
             out(completions, "out")?;
             let port = find_port(port)?;
-            for completed in port.reap()?.take(max as usize) {
-                completions.add(*count as usize).write(describe(completed));
-                *count += 1;
+            let mut reap = port.reap()?;
+            while *count < max {
+                let mut some = [const { None }; REAPED_AT_ONCE];
+                let most = some.len().min((max - *count) as usize);
+                reap.fill(&mut some[..most]);
+                let before = *count;
+                for completed in some.into_iter().flatten() {
+                    completions.add(*count as usize).write(describe(completed));
+                    *count += 1;
+                }
+                if *count - before < most as u32 {
+                    break;
+                }
             }
             Ok(())
         })

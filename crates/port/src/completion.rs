@@ -1,7 +1,6 @@
 //! A port: the ring of completions that one event loop, or one thread, reaps.
 
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, TryLockError, Weak};
 use std::task::Waker;
 
@@ -15,8 +14,9 @@ use crate::handles;
 use crate::host::leave_unanswered;
 use crate::life::{Life, Outside};
 use crate::notice::is_place_free;
-use crate::own::Places;
+use crate::own::{Apart, Places};
 use crate::parcel::{Completed, Kind};
+use crate::sync::{AtomicBool, Ordering};
 use crate::weight::Weight;
 
 /// Most calls that may be unreaped at once on one port.
@@ -27,8 +27,11 @@ const MOST: u32 = 65_536;
 pub struct Port {
     ring: Ring<Completed>,
     capacity: u32,
-    /// Inside: the slots that are promised to calls under way and to completions not yet reaped.
-    life: Life,
+    /// Inside: the slots that are promised to calls under way and to completions not yet reaped. It changes with each call, and who completes one
+    /// looks at the rest alone.
+    life: Apart<Life>,
+    /// What `life` says, too, for who completes.
+    is_closed: AtomicBool,
     gate: Gate,
     event: Arc<EventFd>,
     event_waker: Waker,
@@ -61,7 +64,31 @@ pub struct Reap<'a> {
 
 impl Reap<'_> {
     fn give_back(&mut self) {
-        self.port.life.leave(std::mem::take(&mut self.taken));
+        self.port.life.0.leave(std::mem::take(&mut self.taken));
+    }
+
+    fn count(&mut self, completed: &Completed) {
+        self.taken += u32::from(self.port.was_reaped(completed));
+        if self.taken == AT_ONCE {
+            self.give_back();
+        }
+    }
+
+    /// Fills `places` from the first on, as far as something has completed. Of each it asks for the memory before it looks into the first.
+    pub fn fill(&mut self, places: &mut [Option<Completed>]) {
+        let mut filled = 0;
+        for place in &mut *places {
+            let Some(completed) = self.port.ring.pop() else {
+                break;
+            };
+            completed.0.fetch();
+            *place = Some(completed);
+            filled += 1;
+        }
+        for completed in places[..filled].iter().flatten() {
+            self.count(completed);
+            completed.0.fetch_contents();
+        }
     }
 }
 
@@ -69,11 +96,8 @@ impl Iterator for Reap<'_> {
     type Item = Completed;
 
     fn next(&mut self) -> Option<Completed> {
-        let (completed, is_free) = self.port.pop()?;
-        self.taken += u32::from(is_free);
-        if self.taken == AT_ONCE {
-            self.give_back();
-        }
+        let completed = self.port.ring.pop()?;
+        self.count(&completed);
         Some(completed)
     }
 }
@@ -102,7 +126,8 @@ impl Port {
         Ok(Arc::new(Self {
             ring: Ring::new(capacity as usize).expect("checked above"),
             capacity,
-            life: Life::new(),
+            life: Apart(Life::new()),
+            is_closed: AtomicBool::new(false),
             gate: Gate::new(),
             event_waker: Waker::from(Arc::clone(&event)),
             event,
@@ -133,6 +158,7 @@ impl Port {
     /// `overloaded` or `closed`.
     pub(crate) fn reserve(&self) -> Result<(), Failure> {
         self.life
+            .0
             .enter_below(self.capacity)
             .map_err(|why| match why {
                 Outside::Full => Code::Overloaded.because(format!(
@@ -145,13 +171,13 @@ impl Port {
 
     /// Gives back a slot that was promised and not used.
     pub(crate) fn unreserve(&self) {
-        self.life.leave(1);
+        self.life.0.leave(1);
     }
 
     /// How many slots are promised.
     #[cfg(all(test, loom))]
     pub(crate) fn promised(&self) -> u32 {
-        self.life.inside()
+        self.life.0.inside()
     }
 
     /// Fills a promised slot. On a closed port the completion is dropped.
@@ -172,7 +198,7 @@ impl Port {
     pub(crate) fn announce(&self) {
         // Its fence and that of `close`: who closes finds the completion, or the closing is seen here.
         self.gate.signal();
-        if self.life.is_closed() {
+        if self.is_closed.load(Ordering::Relaxed) {
             self.clear();
         }
     }
@@ -189,23 +215,21 @@ impl Port {
 
     /// Of a closed one: drops what was not reaped.
     fn clear(&self) {
-        while let Some((_, is_free)) = self.pop() {
-            if is_free {
+        while let Some(completed) = self.ring.pop() {
+            if self.was_reaped(&completed) {
                 self.unreserve();
             }
         }
     }
 
-    /// What comes next, and whether its place is free now.
-    fn pop(&self) -> Option<(Completed, bool)> {
-        let completed = self.ring.pop()?;
+    /// It was taken out. Whether its place is free now.
+    fn was_reaped(&self, completed: &Completed) -> bool {
         self.unreaped.remove(&completed.data);
-        let is_free = completed.kind != Kind::StillRunning || is_place_free(completed.handle);
-        Some((completed, is_free))
+        completed.kind != Kind::StillRunning || is_place_free(completed.handle)
     }
 
     pub(crate) fn check_open(&self) -> Result<(), Failure> {
-        if self.life.is_closed() {
+        if self.life.0.is_closed() {
             Err(closed())
         } else {
             Ok(())
@@ -253,7 +277,7 @@ impl Port {
             return Ok(true);
         }
         self.gate.arm(self.event_waker.clone());
-        if self.ring.is_empty() && !self.life.is_closed() {
+        if self.ring.is_empty() && !self.life.0.is_closed() {
             return Ok(false);
         }
         self.gate.disarm();
@@ -266,7 +290,7 @@ impl Port {
     /// `timed_out` at the deadline ([`thalweg_queue::clock`]; 0: at once), `interrupted` by a signal, `closed`; `would_park` where
     /// an actor must not wait, as in [`native`](thalweg_runtime::native).
     pub fn wait(&self, deadline: u64) -> Result<(), Failure> {
-        let found = || !self.ring.is_empty() || self.life.is_closed();
+        let found = || !self.ring.is_empty() || self.life.0.is_closed();
         let mut spin = match self.spin.try_lock() {
             Ok(spin) => spin,
             Err(TryLockError::Poisoned(spin)) => spin.into_inner(),
@@ -313,9 +337,10 @@ impl Port {
 
     /// Ends the calls under way as cancelled, and wakes who waits. What was not reaped is dropped.
     pub fn close(&self) {
-        if !self.life.close() {
+        if !self.life.0.close() {
             return;
         }
+        self.is_closed.store(true, Ordering::Relaxed);
         let calls = std::mem::take(&mut *lock(&self.calls));
         for call in calls.iter().filter_map(Weak::upgrade) {
             call.leave_port(self);

@@ -19,7 +19,7 @@ use crate::incoming::Incoming;
 use crate::inline::Inline;
 use crate::life::Life;
 use crate::nested::{REPLACED, caught};
-use crate::own::{Places, Roll};
+use crate::own::{Apart, Places, Roll};
 use crate::pace::Pace;
 use crate::parcel::{Ending, Parcel, close_unread};
 use crate::resource::{Resource, Unnamed, Value};
@@ -33,7 +33,7 @@ pub(crate) mod submit;
 /// Calls in a turn, so that a flood does not starve the other actors of a worker.
 const CALLS_A_TURN: usize = 64;
 /// Calls whose memory is kept for the next ones.
-const MOST_SPARE: usize = 1024;
+const MOST_SPARE: usize = 4096;
 
 struct Seat {
     make: Box<dyn Fn() -> Box<dyn Dispatch> + Send>,
@@ -60,11 +60,6 @@ impl Mailbox {
 
 /// The memory of a call and of its parcel.
 type Spare = (Arc<CallCore>, Box<Ending>);
-
-/// On cache lines of its own.
-#[derive(Default)]
-#[repr(align(128))]
-struct Apart<T>(T);
 
 /// An instance of a service: a mailbox, and an actor behind it.
 pub struct Instance {
@@ -478,6 +473,12 @@ impl Run for Instance {
                 drop_quietly(seat.service.take());
             }
             while let Some(parcel) = seat.batch.pop_front() {
+                if let Some(next) = seat.batch.front() {
+                    next.fetch_contents();
+                }
+                if let Some(behind) = seat.batch.get(1) {
+                    behind.fetch();
+                }
                 self.waiting.remove(&parcel.data);
                 self.make_room();
                 self.serve(&mut seat, parcel);

@@ -1,6 +1,11 @@
-//! Lists of what belongs to somebody, so that closing looks at its own and at nothing else.
+//! What belongs to somebody: lists, so that closing looks at its own and at nothing else, and lines of the cache.
 
 use std::sync::{Arc, Weak};
+
+/// On cache lines of its own.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct Apart<T>(pub(crate) T);
 
 /// A list in which each entry knows its place.
 #[derive(Debug)]

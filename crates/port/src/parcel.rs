@@ -6,6 +6,7 @@
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
 
+use thalweg_queue::ahead;
 use thalweg_wire::{Decode, Encode, message};
 
 use crate::call::Call;
@@ -162,6 +163,23 @@ impl Parcel {
 
     pub(crate) fn call(&self) -> &Call {
         self.call.as_ref().expect("a parcel is a call's")
+    }
+
+    /// It is looked at soon.
+    #[inline(always)]
+    pub(crate) fn fetch(&self) {
+        if let Some(ending) = &self.0 {
+            ahead::fetch_value(&raw const **ending);
+        }
+    }
+
+    /// The same of what it points to.
+    #[inline(always)]
+    pub(crate) fn fetch_contents(&self) {
+        ahead::fetch(self.data.as_ptr());
+        if let Some(call) = &self.call {
+            ahead::fetch_value(&raw const *call.core.core());
+        }
     }
 }
 

@@ -282,6 +282,34 @@ fn a_full_port_is_overloaded_until_it_is_reaped() {
 }
 
 #[test]
+fn places_are_filled_as_far_as_something_has_completed() {
+    let (instance, port) = (instance(), Port::open(5).unwrap());
+    for round in [0, 5] {
+        // The second round has all places of the port again.
+        for token in round..round + 5 {
+            instance
+                .submit(&port, token, 0, &shout_args("x"), u64::MAX)
+                .unwrap();
+        }
+        let mut seen = Vec::new();
+        while seen.len() < 5 {
+            port.wait(u64::MAX).unwrap();
+            let mut places = [const { None }; 3];
+            port.reap().unwrap().fill(&mut places);
+            let filled = places.iter().take_while(|place| place.is_some()).count();
+            let tokens: Vec<u64> = places.iter().flatten().map(|done| done.token).collect();
+            assert!(filled > 0 && filled == tokens.len(), "from the first on");
+            seen.extend(tokens);
+        }
+        assert_eq!(seen, (round..round + 5).collect::<Vec<_>>());
+    }
+    let mut nothing = [const { None }; 3];
+    port.reap().unwrap().fill(&mut nothing);
+    assert!(nothing.iter().all(Option::is_none));
+    instance.close();
+}
+
+#[test]
 fn a_port_is_reaped_by_one_thread_at_a_time() {
     let (instance, port) = (instance(), Port::open(4).unwrap());
     for token in [1, 2] {

@@ -21,6 +21,7 @@
 //! * [`clock`]: the one clock.
 
 #[doc(hidden)]
+pub mod ahead;
 pub mod barrier;
 mod channel;
 pub mod clock;

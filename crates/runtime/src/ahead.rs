@@ -3,11 +3,13 @@
 //! A thousand actors' stacks are not in the cache, nor are ten thousand's pages in the processor's table of them; each switch would wait for
 //! memory several times, one after the other. A worker knows who comes next, so it asks for all of it at once, one actor ahead.
 
+use thalweg_queue::ahead::LINE;
+pub(crate) use thalweg_queue::ahead::fetch;
+
 use crate::task::Task;
 
 /// What a resumed actor reads of its stack at once, up to where it called what put it aside; and what a new one writes.
 pub(crate) const FRAMES: usize = 512;
-const LINE: usize = 64;
 
 /// `next` runs next, and then what is behind it.
 #[inline(always)]
@@ -36,17 +38,4 @@ pub(crate) fn fetch_frames(lowest: *const u8) {
     for line in (0..FRAMES).step_by(LINE) {
         fetch(lowest.wrapping_add(line));
     }
-}
-
-/// Wherever it points: memory that is not there is not fetched.
-#[inline(always)]
-pub(crate) fn fetch(line: *const u8) {
-    #[cfg(all(target_arch = "x86_64", not(any(miri, loom))))]
-    // SAFETY: a prefetch reads nothing and never faults.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(line.cast());
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(any(miri, loom)))))]
-    let _ = line;
 }
