@@ -49,6 +49,7 @@ pub fn serve() -> Result<(), Problem> {
             }
             ["bare", numbers @ ..] => block::timed(numbers, || bare.call())?,
             ["complete", count] => calls.complete(block::number(count)?)?,
+            ["paced", count, per_s] => calls.paced(block::number(count)?, block::number(per_s)?)?,
             ["views", count] => reading::views(&lab, block::number(count)?)?,
             ["objects", count] => reading::objects(&lab, block::number(count)?)?,
             ["array", count] => arrays.whole(&lab, block::number(count)?)?,

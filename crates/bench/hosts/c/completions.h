@@ -48,8 +48,9 @@ static void completions_submit(const lab_client *client, tw_handle port, uint64_
   tw_writer_free(&writer);
 }
 
-/* Reaps what is there, once; waits where nothing is. */
-static void completions_reap(const lab_client *client, tw_handle port, reading *read) {
+/* Reaps what is there, at most COMPLETIONS_REAPED: their tokens, and how many. */
+static uint32_t completions_taken(const lab_client *client, tw_handle port,
+                                  uint64_t tokens[COMPLETIONS_REAPED]) {
   const tw_table *table = client->tw.table;
   tw_completion reaped[COMPLETIONS_REAPED];
   tw_error error;
@@ -61,12 +62,24 @@ static void completions_reap(const lab_client *client, tw_handle port, reading *
       fprintf(stderr, "a call ended with %s\n", tw_code_name(reaped[i].code));
       exit(1);
     }
-    read->checksum += reaped[i].token;
+    tokens[i] = reaped[i].token;
     table->release(&reaped[i]);
+  }
+  return count;
+}
+
+/* Reaps what is there, once; waits where nothing is. */
+static void completions_reap(const lab_client *client, tw_handle port, reading *read) {
+  uint64_t tokens[COMPLETIONS_REAPED];
+  const uint32_t count = completions_taken(client, port, tokens);
+  tw_error error;
+  uint32_t i;
+  for (i = 0; i < count; i++) {
+    read->checksum += tokens[i];
   }
   read->records += count;
   if (count == 0) {
-    must(table->port_wait(port, TW_FOREVER, &error), "wait", &error);
+    must(client->tw.table->port_wait(port, TW_FOREVER, &error), "wait", &error);
   }
 }
 
@@ -121,6 +134,52 @@ static reading drain(const lab_client *client, uint64_t count) {
   }
   completions_close(client, port);
   return read;
+}
+
+/* COUNT calls, PER_S a second: how long after it was due each was reaped, in ns, by its number. Who has nothing to submit waits for
+ * completions until the next call is due. What cannot be submitted in time is late, and counts as that. */
+static uint64_t *paced(const lab_client *client, uint64_t count, uint64_t per_s) {
+  const tw_table *table = client->tw.table;
+  const tw_handle port = completions_port(client);
+  uint64_t *latencies = calloc(count + 1, sizeof(*latencies));
+  uint64_t submitted = 0;
+  uint64_t ended = 0;
+  uint64_t began;
+  if (!latencies) {
+    bare_fail("paced: calloc");
+  }
+  began = table->now();
+  while (ended < count) {
+    uint64_t due = (table->now() - began) * per_s / UINT64_C(1000000000) + 1;
+    uint64_t tokens[COMPLETIONS_REAPED];
+    uint64_t now;
+    uint32_t taken;
+    uint32_t i;
+    due = due < count ? due : count;
+    due = due < ended + COMPLETIONS_WINDOW ? due : ended + COMPLETIONS_WINDOW;
+    now = due > submitted ? due - submitted : 0;
+    now = now < COMPLETIONS_AT_ONCE ? now : COMPLETIONS_AT_ONCE;
+    if (now > 0) {
+      completions_submit(client, port, submitted, now);
+      submitted += now;
+    }
+    taken = completions_taken(client, port, tokens);
+    if (taken == 0 && now == 0 && submitted > ended) {
+      const uint64_t next = began + submitted * UINT64_C(1000000000) / per_s;
+      tw_error error;
+      const uint32_t code = table->port_wait(port, submitted < count ? next : TW_FOREVER, &error);
+      if (code != TW_TIMED_OUT) {
+        must(code, "wait", &error);
+      }
+    }
+    now = table->now();
+    for (i = 0; i < taken; i++) {
+      latencies[tokens[i]] = now - (began + tokens[i] * UINT64_C(1000000000) / per_s);
+    }
+    ended += taken;
+  }
+  completions_close(client, port);
+  return latencies;
 }
 
 /* ---- The least that it can be ----------------------------------------------------------------- */

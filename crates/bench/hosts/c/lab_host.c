@@ -28,6 +28,18 @@ static void bare_nop(void) {
   bare_call(&two_hand_offs);
 }
 
+/* Takes `latencies` over. */
+static void answer_each(uint64_t *latencies, uint64_t count) {
+  uint64_t i;
+  fputs("{\"latencies\": [", stdout);
+  for (i = 0; i < count; i++) {
+    printf("%s%" PRIu64, i > 0 ? ", " : "", latencies[i]);
+  }
+  puts("]}");
+  fflush(stdout);
+  free(latencies);
+}
+
 /* COUNT operations timed one by one, after UNCOUNTED more, each after a pause of PAUSE_US. */
 static void block(void (*operation)(void), const uint64_t numbers[3]) {
   const uint64_t count = numbers[0];
@@ -48,13 +60,7 @@ static void block(void (*operation)(void), const uint64_t numbers[3]) {
     operation();
     latencies[i] = now_ns() - began;
   }
-  fputs("{\"latencies\": [", stdout);
-  for (i = 0; i < count; i++) {
-    printf("%s%" PRIu64, i > 0 ? ", " : "", latencies[i]);
-  }
-  puts("]}");
-  fflush(stdout);
-  free(latencies);
+  answer_each(latencies, count);
 }
 
 static void answer(reading read) {
@@ -89,6 +95,8 @@ static void run(const char *command, const uint64_t numbers[3]) {
     answer(tick_callback(&client, numbers[0]));
   } else if (strcmp(command, "complete") == 0) {
     answer(complete(&client, numbers[0]));
+  } else if (strcmp(command, "paced") == 0) {
+    answer_each(paced(&client, numbers[0], numbers[1]), numbers[0]);
   } else if (strcmp(command, "drain") == 0) {
     answer(drain(&client, numbers[0]));
   } else if (strcmp(command, "raw") == 0) {

@@ -44,6 +44,25 @@ async def complete(lab: AsyncLab, count: int) -> dict[str, int]:
     return await windows(count, lambda _: lab.nop(), None)
 
 
+async def paced(lab: AsyncLab, count: int, per_s: int) -> dict[str, list[int]]:
+    """How long after it was due each of `count` calls has ended, `per_s` a second, in ns. The loop turns until the next is due."""
+    began = perf_counter_ns()
+    latencies = [0] * count
+
+    async def call(token: int, due: int) -> None:
+        await lab.nop()
+        latencies[token] = perf_counter_ns() - due
+
+    tasks = []
+    for token in range(count):
+        due = began + token * 1_000_000_000 // per_s
+        while perf_counter_ns() < due:
+            await asyncio.sleep(0)
+        tasks.append(asyncio.ensure_future(call(token, due)))
+    await asyncio.gather(*tasks)
+    return {"latencies": latencies}
+
+
 async def drain(lab: AsyncLab, count: int) -> dict[str, int]:
     """Only of awaiting what lies ready."""
 

@@ -86,6 +86,8 @@ async def async_main(library: str, bare_library: str, bare: Bare) -> None:
                     await async_block(async_bare.call, numbers)
                 case "complete":
                     answer(await completions.complete(lab, numbers[0]))
+                case "paced":
+                    answer(await completions.paced(lab, *numbers))
                 case "drain":
                     answer(await completions.drain(lab, numbers[0]))
                 case "raw":

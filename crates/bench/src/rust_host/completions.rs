@@ -7,13 +7,19 @@ use thalweg::port::{Instance, Port};
 use thalweg::wire::message;
 use thalweg_lab::LabService;
 use thalweg_lab::lab::LabServer;
+use thalweg_queue::clock;
 
+use super::block::answer;
 use super::failed;
 use super::reading::Reading;
 use crate::problem::Problem;
 
 /// Calls under way at most; as many lie ready before a drain. As in `hosts/c/completions.h`.
 const WINDOW: u64 = 2048;
+/// Calls that are submitted before completions are looked at.
+const AT_ONCE: u64 = 64;
+/// Completions that are reaped before calls are submitted.
+const REAPED: usize = 256;
 
 /// The service, and a port for its completions.
 pub struct Calls {
@@ -67,8 +73,8 @@ impl Calls {
         let began = Instant::now();
         while read.records < count {
             let room = WINDOW - (submitted - read.records);
-            if room >= 64 && submitted < count {
-                for _ in 0..64.min(count - submitted) {
+            if room >= AT_ONCE && submitted < count {
+                for _ in 0..AT_ONCE.min(count - submitted) {
                     self.submit(submitted)?;
                     submitted += 1;
                 }
@@ -78,6 +84,45 @@ impl Calls {
         }
         read.spent = began.elapsed();
         Ok(read.answer())
+    }
+
+    /// `count` calls, `per_s` a second: how long after it was due each was reaped, in ns. Who has nothing to submit waits for completions until the
+    /// next call is due. What cannot be submitted in time is late, and counts as that.
+    pub fn paced(&self, count: u64, per_s: u64) -> Result<String, Problem> {
+        let began = clock::now();
+        let due_at = |token: u64| began + token * 1_000_000_000 / per_s;
+        let mut latencies = vec![0; count as usize];
+        let (mut submitted, mut ended) = (0, 0);
+        while ended < count {
+            let due = (clock::now() - began) * per_s / 1_000_000_000 + 1;
+            let due = due.min(count).min(ended + WINDOW).min(submitted + AT_ONCE);
+            let (first, before) = (submitted, ended);
+            while submitted < due {
+                self.submit(submitted)?;
+                submitted += 1;
+            }
+            for completed in self.port.reap().map_err(failed)?.take(REAPED) {
+                if completed.code != thalweg::Code::Ok {
+                    return Err(Problem::Check("a call failed".to_owned()));
+                }
+                latencies[completed.token as usize] = clock::now() - due_at(completed.token);
+                ended += 1;
+            }
+            if ended == before && submitted == first && submitted > ended {
+                let next = if submitted < count {
+                    due_at(submitted)
+                } else {
+                    u64::MAX
+                };
+                match self.port.wait(next) {
+                    Err(failure) if failure.code != thalweg::Code::TimedOut => {
+                        return Err(failed(failure));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(answer(&latencies))
     }
 }
 

@@ -6,6 +6,9 @@
 //!   thread has put records of 32 bytes into an array, and the host reads an eventfd, copies them out 256 at a time under a lock, and looks at
 //!   each.
 //!
+//! - `latency`: 10,000, 100,000 and a million calls a second, each from when it was due until the host has its completion: what waits behind a late one
+//!   counts. The host waits for completions while nothing is due; on asyncio its loop turns. There only the lowest rate is taken, the others are beyond it.
+//!
 //! In Python both are on asyncio, by windows of 1,024 tasks that await a call each; there `raw` is an eventfd that the loop watches, a list of what is done, and a
 //! future for each task.
 
@@ -17,6 +20,7 @@ use crate::child::HostProgram;
 use crate::interleave::{Side, interleave};
 use crate::judgement::Target;
 use crate::lab::Lab;
+use crate::latency::Latencies;
 use crate::placement::Placement;
 use crate::problem::Problem;
 use crate::report::Row;
@@ -30,7 +34,7 @@ pub const WORKLOAD: Workload = Workload {
     what: "Calls that do nothing, many at a time, to the last completion; and completions that lie ready, against a bare drain.",
     source: "nim-ffi's benchmark of submission, timed to the last completion",
     peers: &["raw"],
-    seconds: 10,
+    seconds: 25,
     run,
     ..Workload::USUAL
 };
@@ -42,6 +46,9 @@ const RATE: Target = Target::AtLeast("per_s", 5e6);
 /// Of a bare drain.
 const DRAIN: Target = Target::Ratio(1.3);
 
+/// Calls a second.
+const RATES: [u64; 3] = [10_000, 100_000, 1_000_000];
+
 /// A host and what it is asked for.
 struct Way {
     host: LabHost,
@@ -52,6 +59,8 @@ struct Way {
     /// Calls a second with one consumer.
     rate: Option<Target>,
     commands: &'static [&'static str],
+    /// Calls a second of `latency`.
+    rates: &'static [u64],
 }
 
 const WAYS: [Way; 3] = [
@@ -61,6 +70,7 @@ const WAYS: [Way; 3] = [
         window: "2048",
         rate: Some(RATE),
         commands: &["complete", "drain", "raw"],
+        rates: &RATES,
     },
     Way {
         host: lab_hosts::RUST,
@@ -68,6 +78,7 @@ const WAYS: [Way; 3] = [
         window: "2048",
         rate: Some(RATE),
         commands: &["complete"],
+        rates: &RATES,
     },
     Way {
         host: lab_hosts::ASYNCIO,
@@ -75,6 +86,7 @@ const WAYS: [Way; 3] = [
         window: "1024",
         rate: None,
         commands: &["complete", "drain", "raw"],
+        rates: &[RATES[0]],
     },
 ];
 
@@ -102,12 +114,13 @@ fn measure(lab: &Lab, way: &Way) -> Result<Vec<Row>, Problem> {
         window,
         rate,
         commands,
+        rates,
     } = way;
     let count = if lab.quick() { count / 20 } else { *count };
     let plan = lab.plan(Some(SAMPLES));
     lab.begin(
         &format!("ffi_complete {}", host.language),
-        commands.len() * (plan.warm_up + plan.rounds),
+        (commands.len() + rates.len()) * (plan.warm_up + plan.rounds),
     );
     let program = HostProgram::start(host.language, (host.command)()?, Placement::Free)?;
     let program = RefCell::new(program);
@@ -128,7 +141,12 @@ fn measure(lab: &Lab, way: &Way) -> Result<Vec<Row>, Problem> {
         .collect();
     let mut taken = interleave(&mut sides, plan, || lab.step())?.into_iter();
     drop(sides);
-    program.into_inner().finish()?;
+    let mut program = program.into_inner();
+    let mut paced = Vec::new();
+    for per_s in *rates {
+        paced.push(latency(lab, &mut program, host.language, *per_s)?);
+    }
+    program.finish()?;
 
     let row =
         |what: &str, ours: Vec<f64>, peer: Option<(&str, Vec<f64>)>, target: Option<&Target>| {
@@ -159,5 +177,49 @@ fn measure(lab: &Lab, way: &Way) -> Result<Vec<Row>, Problem> {
     if let (Some(ours), Some(theirs)) = (taken.next(), taken.next()) {
         rows.push(row("drain", ours, Some(("raw", theirs)), Some(&DRAIN)));
     }
+    rows.extend(paced);
     Ok(rows)
+}
+
+#[derive(Deserialize)]
+struct Late {
+    latencies: Vec<u64>,
+}
+
+/// Calls of a rate, for a fifth of a second and no more than a hundred thousand.
+fn latency(
+    lab: &Lab,
+    program: &mut HostProgram,
+    language: &str,
+    per_s: u64,
+) -> Result<Row, Problem> {
+    let count = if lab.quick() { per_s / 500 } else { per_s / 5 }.min(100_000);
+    let plan = lab.plan(Some(SAMPLES));
+    let (mut all, mut medians) = (Latencies::new(), Vec::new());
+    for round in 0..plan.warm_up + plan.rounds {
+        let late: Late = program.ask(&format!("paced {count} {per_s}"))?;
+        if late.latencies.len() as u64 != count || late.latencies.contains(&0) {
+            return Err(Problem::Check(format!(
+                "{language} paced: not each of {count} calls has completed"
+            )));
+        }
+        if round >= plan.warm_up {
+            let mut its = Latencies::new();
+            late.latencies.iter().for_each(|ns| its.record(*ns));
+            medians.push(its.percentile(50.0) as f64);
+            all.add(&its.counts());
+        }
+        lab.step();
+    }
+    let params = [
+        ("language", language),
+        ("what", "latency"),
+        ("calls", &count.to_string()),
+        ("per_s", &per_s.to_string()),
+    ];
+    let identity = (WORKLOAD.name, WORKLOAD.group);
+    let mut row = Row::new(identity, &params, "ns", ("thalweg", medians), None)
+        .checked("every sample: each call completed once and well");
+    all.write("", &mut row.metrics);
+    Ok(row)
 }

@@ -8,6 +8,7 @@
 //! | `bare COUNT UNCOUNTED PAUSE_US` | the same of two hand-offs through eventfds |
 //! | `views COUNT`, also `objects` | `{"ns", "records", "checksum"}`: COUNT matches of a new stream, read in place or as objects |
 //! | `complete COUNT`, `drain COUNT` | the same of COUNT calls, from the first submission on, or only of reaping what lies ready; C, and the first in Rust |
+//! | `paced COUNT PER_S` | `{"latencies": [ns, ..]}` of COUNT calls, PER_S a second, each from when it was due until its completion was reaped |
 //! | `raw COUNT` | the same of records in an array; C |
 //! | `array COUNT` | the same of a loop over an array |
 //! | `kept COUNT` | the same over an array that stays in the cache |
