@@ -39,6 +39,12 @@ impl<'a> Checker<'a> {
             return Err(self.broken(Rule::Root, at));
         }
         T::check(self, at)?;
+        self.all_handles_met(at)
+    }
+
+    /// That no handle is left over of a value at `at`.
+    #[inline(always)]
+    pub(crate) fn all_handles_met(&self, at: u32) -> Result<(), Malformed> {
         if self.handles_met != self.handles {
             return Err(self.broken(Rule::Handles, at));
         }

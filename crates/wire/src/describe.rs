@@ -103,6 +103,16 @@ impl Type<'_> {
         Shape::hash_of(self.text)
     }
 
+    /// What describes it.
+    pub(crate) fn text(&self) -> &str {
+        self.text
+    }
+
+    /// A `result`, and no variant that looks like one.
+    pub(crate) fn is_result(&self) -> bool {
+        self.text.starts_with("result<")
+    }
+
     /// In CBOR the value may itself be `null`.
     pub(crate) fn nullable(&self) -> bool {
         match &self.kind {
@@ -117,18 +127,27 @@ impl Type<'_> {
     /// # Errors
     /// The first rule that is broken; [`Rule::Handles`] where the message has handles: they are not looked into here.
     pub fn check(&self, bytes: &[u8]) -> Result<u32, Malformed> {
+        let handles = message::open(bytes, self.hash())?.handles().len() as u32;
+        if handles > 0 || self.has_handle {
+            let at = message::root(handles);
+            let rule = Rule::Handles;
+            return Err(Malformed { rule, at });
+        }
+        self.check_held(bytes)
+    }
+
+    /// The same for a message that may have handles.
+    pub(crate) fn check_held(&self, bytes: &[u8]) -> Result<u32, Malformed> {
         let message = message::open(bytes, self.hash())?;
         let handles = message.handles().len() as u32;
         let at = message::root(handles);
         let broken = |rule| Malformed { rule, at };
-        if handles > 0 || self.has_handle {
-            return Err(broken(Rule::Handles));
-        }
         if u64::from(at) + u64::from(self.size) > bytes.len() as u64 {
             return Err(broken(Rule::Root));
         }
-        let mut checker = crate::Checker::new(Bytes::message(bytes), at + self.size, 0);
+        let mut checker = crate::Checker::new(Bytes::message(bytes), at + self.size, handles);
         self.check_at(&mut checker, at)?;
+        checker.all_handles_met(at)?;
         Ok(at)
     }
 }

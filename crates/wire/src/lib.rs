@@ -39,6 +39,7 @@ pub mod cbor;
 mod checker;
 pub mod describe;
 mod encoder;
+pub mod evolve;
 mod handle;
 mod layout;
 mod list;

@@ -1,0 +1,206 @@
+//! From a message of one version to one of another.
+
+use super::{Converted, UNKNOWN, Unconverted, first_case, table};
+use crate::describe::{Case, Field, Kind, Type, word};
+use crate::{Bytes, Encoder, Handle, message};
+
+struct Walk<'a, 'm> {
+    from: Bytes<'a>,
+    to: Encoder<'m>,
+    /// The handles of the message that is read.
+    table: &'a [Handle],
+    /// Those that were written, by their places there.
+    written: Vec<u32>,
+}
+
+/// Converts a message that was checked, whose root stands at `root`.
+pub(super) fn all(
+    from: &Type<'_>,
+    to: &Type<'_>,
+    bytes: &[u8],
+    root: u32,
+) -> Result<Converted, Unconverted> {
+    let table = table(bytes);
+    // What is left out may have had some: then there is less room to leave for them.
+    let mut room = table.len() as u32;
+    loop {
+        let mut message = Vec::with_capacity(bytes.len());
+        let mut walk = Walk {
+            from: Bytes::message(bytes),
+            to: Encoder::message(to.hash(), room, to.size, &mut message),
+            table: &table,
+            written: Vec::new(),
+        };
+        walk.value(from, root, to, message::root(room));
+        if walk.to.overflowed() {
+            return Err(Unconverted::Limit);
+        }
+        let written = walk.written;
+        if written.len() as u32 != room {
+            room = written.len() as u32;
+            continue;
+        }
+        walk.to.finish_message().map_err(|_| Unconverted::Limit)?;
+        let is_dropped = |place: &usize| !written.contains(&(*place as u32));
+        let dropped = (0..table.len()).filter(is_dropped);
+        let dropped = dropped.map(|place| table[place]).collect();
+        return Ok(Converted { message, dropped });
+    }
+}
+
+impl Walk<'_, '_> {
+    /// The value at `from_at`, written at `at`, whose bytes are zero.
+    fn value(&mut self, from: &Type<'_>, from_at: u32, to: &Type<'_>, at: u32) {
+        match (&from.kind, &to.kind) {
+            (Kind::Text, _) => {
+                let text = self.from.tail(from_at);
+                self.to.bytes(at, text);
+            }
+            (Kind::Handle, _) => {
+                let place = self.from.u32(from_at);
+                self.written.push(place);
+                self.to.handle(at, self.table[place as usize]);
+            }
+            (Kind::List(from), Kind::List(to)) => {
+                let (first, count) = (self.from.u32(from_at), self.from.u32(from_at + 4));
+                if let Some(at) = self.to.list(at, count as usize, to.size, to.align) {
+                    self.items(from, first, to, at, count);
+                }
+            }
+            (Kind::Array { item, count }, Kind::Array { item: to, .. }) => {
+                self.items(item, from_at, to, at, *count);
+            }
+            (
+                Kind::Option { value, payload },
+                Kind::Option {
+                    value: to,
+                    payload: to_payload,
+                },
+            ) => {
+                if self.from.u8(from_at) == 1 {
+                    self.to.u8(at, 1);
+                    self.value(value, from_at + payload, to, at + to_payload);
+                }
+            }
+            (
+                Kind::Variant {
+                    cases,
+                    tag,
+                    payload,
+                },
+                Kind::Variant {
+                    cases: known,
+                    tag: to_tag,
+                    payload: to_payload,
+                },
+            ) => {
+                let number = word(self.from, from_at, *tag);
+                let case = known_case(number, known.len(), || unknown(known));
+                self.put(at, *to_tag, case);
+                let parts = (
+                    &cases[number as usize].payload,
+                    &known[case as usize].payload,
+                );
+                if let (Some(from), Some(to)) = parts {
+                    self.value(from, from_at + payload, to, at + to_payload);
+                }
+            }
+            (Kind::Enum(_), Kind::Enum(known)) => {
+                let number = word(self.from, from_at, from.size);
+                let unknown = || known.iter().position(|label| *label == UNKNOWN);
+                let case = known_case(number, known.len(), unknown);
+                self.put(at, to.size, case);
+            }
+            (Kind::Flags(_), Kind::Flags(known)) => {
+                let known = u32::MAX >> (32 - known.len() as u32);
+                let bits = word(self.from, from_at, from.size) & known;
+                self.put(at, to.size, bits);
+            }
+            (Kind::Tuple(from), Kind::Tuple(to))
+            | (Kind::Record { fields: from, .. }, Kind::Record { fields: to, .. }) => {
+                self.fields(from, from_at, to, at);
+            }
+            // Numbers, bools and chars: the same on both sides.
+            _ => self.copy(from_at, at, from.size),
+        }
+    }
+
+    fn fields(&mut self, from: &[Field<'_>], from_at: u32, to: &[Field<'_>], at: u32) {
+        for (place, to) in to.iter().enumerate() {
+            match from.get(place) {
+                Some(from) => {
+                    self.value(&from.ty, from_at + from.offset, &to.ty, at + to.offset);
+                }
+                None => self.zero(&to.ty, at + to.offset),
+            }
+        }
+    }
+
+    fn items(&mut self, from: &Type<'_>, from_at: u32, to: &Type<'_>, at: u32, count: u32) {
+        if matches!(from.kind, Kind::Number(_)) {
+            return self.copy(from_at, at, count * from.size);
+        }
+        for i in 0..count {
+            self.value(from, from_at + i * from.size, to, at + i * to.size);
+        }
+    }
+
+    fn copy(&mut self, from_at: u32, at: u32, size: u32) {
+        if size > 0
+            && let Some(bytes) = self.from.get(from_at, size)
+            && let Some(place) = self.to.items::<1>(at, size as usize)
+        {
+            place.copy_from_slice(bytes);
+        }
+    }
+
+    /// A value that nobody wrote. Its bytes are zero, which is what it is but for cases that are named `unknown`.
+    fn zero(&mut self, ty: &Type<'_>, at: u32) {
+        match &ty.kind {
+            kind @ Kind::Enum(_) => self.put(at, ty.size, first_case(kind) as u32),
+            kind @ Kind::Variant {
+                cases,
+                tag,
+                payload,
+            } => {
+                let case = first_case(kind);
+                self.put(at, *tag, case as u32);
+                if let Some(ty) = &cases[case].payload {
+                    self.zero(ty, at + payload);
+                }
+            }
+            Kind::Tuple(fields) | Kind::Record { fields, .. } => {
+                for field in fields {
+                    self.zero(&field.ty, at + field.offset);
+                }
+            }
+            Kind::Array { item, count } if !matches!(item.kind, Kind::Number(_)) => {
+                for i in 0..*count {
+                    self.zero(item, at + i * item.size);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Writes the number of a case, or flags.
+    fn put(&mut self, at: u32, size: u32, value: u32) {
+        match size {
+            1 => self.to.u8(at, value as u8),
+            2 => self.to.u16(at, value as u16),
+            _ => self.to.u32(at, value),
+        }
+    }
+}
+
+fn unknown(cases: &[Case<'_>]) -> Option<usize> {
+    cases.iter().position(|case| case.name == UNKNOWN)
+}
+
+/// A case as who knows `known` of them has it. That there is one for the others was made sure of.
+fn known_case(number: u32, known: usize, unknown: impl FnOnce() -> Option<usize>) -> u32 {
+    if (number as usize) < known {
+        return number;
+    }
+    unknown().expect("the types fit") as u32
+}

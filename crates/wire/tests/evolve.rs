@@ -1,0 +1,285 @@
+//! Types that grew: what one version writes and another reads.
+
+use proptest::prelude::*;
+use thalweg_wire::describe::Type;
+use thalweg_wire::evolve::{Conversion, Converted, Unconverted, fits};
+use thalweg_wire::{Decode, Encode, Handle, Rule, Shape, message};
+
+fn ty(text: &str) -> Type<'_> {
+    Type::parse(text).unwrap()
+}
+
+fn conversion<'a>(from: &'a str, to: &'a str) -> Conversion<'a> {
+    Conversion::new(ty(from), ty(to)).unwrap()
+}
+
+/// `value`, written as `from`, converted to `to`.
+fn converted<T: Encode>(from: &str, to: &str, value: &T) -> Converted {
+    let old = message::encode(value, Shape::hash_of(from), Vec::new()).unwrap();
+    let made = conversion(from, to).convert(&old).unwrap();
+    // It is one of the other type, and well formed.
+    let itself = conversion(to, to).convert(&made.message).unwrap();
+    assert_eq!(itself.message, made.message);
+    made
+}
+
+/// The same, read as a `U`, which has the layout of `to`.
+fn read<T: Encode, U: Decode>(from: &str, to: &str, value: &T) -> U {
+    let made = converted(from, to, value);
+    assert_eq!(made.dropped, []);
+    let opened = message::open(&made.message, Shape::hash_of(to)).unwrap();
+    opened.owned().unwrap()
+}
+
+fn differs(reader: &str, writer: &str) -> String {
+    fits(&ty(reader), &ty(writer)).unwrap_err().to_string()
+}
+
+#[test]
+fn a_field_that_the_reader_does_not_know_is_left_out() {
+    let (newer, older) = (
+        "record{name:string,rank:u32,tags:list<string>}",
+        "record{name:string}",
+    );
+    let value = (
+        "left".to_owned(),
+        7u32,
+        vec!["a".to_owned(), "b".to_owned()],
+    );
+    assert_eq!(
+        read::<_, (String,)>(newer, older, &value),
+        ("left".to_owned(),)
+    );
+}
+
+#[test]
+fn a_field_that_the_writer_lacks_is_zero() {
+    let older = "record{name:string}";
+    let newer =
+        "record{name:string,rank:u32,is:bool,text:string,all:list<u64>,maybe:option<u8>,end:char}";
+    type Newer = (String, u32, bool, String, Vec<u64>, Option<u8>, char);
+    let seen: Newer = read(older, newer, &("left".to_owned(),));
+    assert_eq!(
+        seen,
+        (
+            "left".to_owned(),
+            0,
+            false,
+            String::new(),
+            vec![],
+            None,
+            '\0'
+        )
+    );
+    let newer = "record{name:string,ended:result<u8,string>}";
+    let seen: (String, Result<u8, String>) = read(older, newer, &("left".to_owned(),));
+    assert_eq!(seen, ("left".to_owned(), Ok(0)));
+}
+
+#[test]
+fn parts_of_types_grow_in_their_places() {
+    let (older, newer) = (
+        "list<tuple<option<record{x:u8}>,result<record{y:string},u8>>>",
+        "list<tuple<option<record{x:u8,z:u64}>,result<record{y:string,w:u16},u8>>>",
+    );
+    type Older = (Option<(u8,)>, Result<(String,), u8>);
+    type Newer = (Option<(u8, u64)>, Result<(String, u16), u8>);
+    let old: Vec<Older> = vec![
+        (Some((3,)), Ok(("first".to_owned(),))),
+        (None, Err(9)),
+        (Some((4,)), Ok((String::new(),))),
+    ];
+    let seen: Vec<Newer> = read(older, newer, &old);
+    let expected: Vec<Newer> = vec![
+        (Some((3, 0)), Ok(("first".to_owned(), 0))),
+        (None, Err(9)),
+        (Some((4, 0)), Ok((String::new(), 0))),
+    ];
+    assert_eq!(seen, expected);
+    assert_eq!(read::<_, Vec<Older>>(newer, older, &expected), old);
+    let arrays = ("list<record{x:u8},3>", "list<record{x:u8,y:u32},3>");
+    let seen: [(u8, u32); 3] = read(arrays.0, arrays.1, &[(1u8,), (2,), (3,)]);
+    assert_eq!(seen, [(1, 0), (2, 0), (3, 0)]);
+}
+
+/// Discriminants stand as a number of one byte.
+#[test]
+fn a_case_that_the_reader_does_not_know_is_unknown() {
+    let (older, newer) = ("enum{unknown,red,green}", "enum{unknown,red,green,blue}");
+    for (written, seen) in [(0u8, 0u8), (1, 1), (2, 2), (3, 0)] {
+        assert_eq!(read::<_, u8>(newer, older, &written), seen);
+    }
+    assert_eq!(read::<_, u8>(older, newer, &2u8), 2);
+    let (older, newer) = ("variant{a(u8),unknown}", "variant{a(u8),unknown,b(string)}");
+    // {u8 tag, then u8 | {u32, u32}}: as a tuple of the tag and eight bytes aligned to four.
+    let b = (2u8, "text".to_owned());
+    assert_eq!(read::<_, (u8, u8)>(newer, older, &b), (1, 0));
+    let a: (u8, u32, u32) = read(older, newer, &(0u8, 9u8));
+    assert_eq!(a, (0, 9, 0));
+}
+
+#[test]
+fn a_new_field_begins_as_unknown_where_its_type_has_that() {
+    let older = "record{x:u8}";
+    let seen: (u8, u8) = read(older, "record{x:u8,c:enum{red,unknown}}", &(5u8,));
+    assert_eq!(seen, (5, 1));
+    let newer = "record{x:u8,c:record{v:variant{a(u8),b,unknown}},d:list<enum{red,unknown},2>}";
+    let seen: (u8, (u8, u8), [u8; 2]) = read(older, newer, &(5u8,));
+    assert_eq!(seen, (5, (2, 0), [1, 1]));
+}
+
+#[test]
+fn flags_that_the_reader_does_not_know_are_left_out() {
+    let newer = "flags{a,b,c,d,e,f,g,h,i}";
+    assert_eq!(read::<_, u8>(newer, "flags{a,b}", &0b1_0000_0011u16), 3);
+    assert_eq!(read::<_, u16>("flags{a,b}", newer, &2u8), 2);
+    assert_eq!(read::<_, u8>("flags{a,b,c}", "flags{a,b}", &0b111u8), 0b11);
+}
+
+#[test]
+fn what_is_no_version_of_the_same_differs_at_a_named_place() {
+    for (reader, writer, what) in [
+        (
+            "record{a:u8,b:u8}",
+            "record{b:u8,a:u8}",
+            "`b` is `a` on the other side",
+        ),
+        (
+            "record{a:record{b:u8}}",
+            "record{a:record{b:u16}}",
+            "`a.b` is `u8` on one side, `u16` on the other",
+        ),
+        (
+            "enum{a}",
+            "enum{a,b}",
+            "`b` is not known to the reader, whose type has no case `unknown`",
+        ),
+        (
+            "variant{a,unknown(u8)}",
+            "variant{a,unknown(u8),b}",
+            "`b` is not known to the reader, whose type has no case `unknown`",
+        ),
+        (
+            "variant{a}",
+            "variant{a(u8)}",
+            "`a` has a payload on one side only",
+        ),
+        (
+            "tuple<u8>",
+            "tuple<u8,u8>",
+            "it is `tuple<u8>` on one side, `tuple<u8,u8>` on the other",
+        ),
+        (
+            "list<u8,2>",
+            "list<u8,3>",
+            "it is `list<u8,2>` on one side, `list<u8,3>` on the other",
+        ),
+        (
+            "list<record{}>",
+            "list<record{a:u8}>",
+            "it is a list of what has no bytes on one side only",
+        ),
+        (
+            "option<u8>",
+            "u8",
+            "it is `option<u8>` on one side, `u8` on the other",
+        ),
+        (
+            "own<a>",
+            "borrow<a>",
+            "it is `own<a>` on one side, `borrow<a>` on the other",
+        ),
+        (
+            "stream<u8>",
+            "stream<u16>",
+            "it is `stream<u8>` on one side, `stream<u16>` on the other",
+        ),
+        (
+            "variant{ok(u8),error(u8)}",
+            "result<u8,u8>",
+            "it is `variant{ok(u8),error(u8)}` on one side, `result<u8,u8>` on the other",
+        ),
+        (
+            "record{a:u8,h:record{r:own<r>}}",
+            "record{a:u8}",
+            "`h` is on the reader's side only, and has a handle, which has no value to begin with",
+        ),
+        (
+            "record{a:u8,h:variant{x(own<r>),y}}",
+            "record{a:u8}",
+            "`h` is on the reader's side only, and has a handle, which has no value to begin with",
+        ),
+    ] {
+        assert_eq!(differs(reader, writer), what, "{writer} as {reader}");
+    }
+    // A handle that may be none is none.
+    for newer in [
+        "record{h:option<own<r>>}",
+        "record{h:list<own<r>>}",
+        "record{h:variant{x(own<r>),unknown}}",
+    ] {
+        fits(&ty(newer), &ty("record{}")).unwrap();
+    }
+}
+
+#[test]
+fn handles_are_kept_with_what_is_kept() {
+    let newer = "record{a:list<record{h:own<r>,more:option<own<r>>}>,b:own<r>}";
+    let older = "record{a:list<record{h:own<r>}>}";
+    let h = |number| Handle(number);
+    let value = (
+        vec![(h(11), Some(h(12))), (h(13), None), (h(14), Some(h(15)))],
+        h(16),
+    );
+    let made = converted(newer, older, &value);
+    assert_eq!(made.dropped, [h(12), h(15), h(16)]);
+    let opened = message::open(&made.message, Shape::hash_of(older)).unwrap();
+    let kept: (Vec<(Handle,)>,) = opened.owned().unwrap();
+    assert_eq!(kept.0, [(h(11),), (h(13),), (h(14),)]);
+}
+
+#[test]
+fn what_is_no_message_of_the_type_is_refused() {
+    let conversion = conversion("record{a:string}", "record{a:string,b:u8}");
+    let good = message::encode(
+        &("text".to_owned(),),
+        Shape::hash_of("record{a:string}"),
+        Vec::new(),
+    );
+    let good = good.unwrap();
+    for cut in 0..good.len() {
+        let Err(Unconverted::Message(_)) = conversion.convert(&good[..cut]) else {
+            panic!("cut at {cut}");
+        };
+    }
+    let mut other = good.clone();
+    other[4] ^= 1;
+    let refused = conversion.convert(&other).unwrap_err();
+    assert!(matches!(refused, Unconverted::Message(it) if it.rule == Rule::Layout));
+}
+
+type Older = Vec<(u8, Option<(String, u64)>)>;
+const OLDER: &str = "list<record{a:u8,b:option<record{c:string,d:u64}>}>";
+const NEWER: &str = "list<record{a:u8,b:option<record{c:string,d:u64,e:list<string>}>,f:char}>";
+
+proptest! {
+    #[test]
+    fn there_and_back_it_is_the_same(value: Older) {
+        let old = message::encode(&value, Shape::hash_of(OLDER), Vec::new()).unwrap();
+        let new = conversion(OLDER, NEWER).convert(&old).unwrap();
+        let back = conversion(NEWER, OLDER).convert(&new.message).unwrap();
+        prop_assert_eq!(back.message, old);
+    }
+
+    #[test]
+    fn bytes_that_were_changed_never_panic(value: Older, changes: Vec<(prop::sample::Index, u8)>) {
+        let mut old = message::encode(&value, Shape::hash_of(OLDER), Vec::new()).unwrap();
+        for (at, byte) in changes {
+            let at = at.index(old.len());
+            old[at] = byte;
+        }
+        if let Ok(new) = conversion(OLDER, NEWER).convert(&old) {
+            conversion(NEWER, OLDER).convert(&new.message).unwrap();
+        }
+    }
+}
