@@ -167,7 +167,11 @@ impl Instance {
     ) -> Result<CallRef, Failure> {
         port.reserve()?;
         let (calls, mut ending) = self.spare().inspect_err(|_| port.unreserve())?;
-        match write(std::mem::take(&mut ending.data)) {
+        let written = write(std::mem::take(&mut ending.data)).and_then(|mut args| {
+            self.asked(import, &mut args)?;
+            Ok(args)
+        });
+        match written {
             Ok(args) => ending.data = args,
             Err(failure) => {
                 port.unreserve();
@@ -227,6 +231,7 @@ pub fn answer(call: u64, code: Code, data: &[u8]) -> Result<(), Failure> {
         Code::Ok | Code::Error => {
             ending.code = code;
             ending.data.extend_from_slice(data);
+            asked.instance.host_answered(asked.method(), &mut ending);
         }
         code => {
             let text = std::str::from_utf8(data)

@@ -122,7 +122,10 @@ impl Incoming {
 
     fn send<T: Encode + ?Sized>(self, code: Code, layout: u64, value: &T) {
         // The arguments were read; their memory goes back with the answer.
-        self.end(|parcel| parcel.answer(code, layout, value));
+        self.end(|parcel| {
+            parcel.answer(code, layout, value);
+            parcel.in_the_caller_s_version();
+        });
     }
 
     /// Answers with a value.

@@ -88,7 +88,7 @@ impl Instance {
         if is_past(deadline) {
             ending.fail(Code::TimedOut.because("the deadline had passed when the call was made"));
         } else {
-            self.answer_inline(method, args, &mut ending);
+            self.answer_inline(method, &self.arguments(method, args), &mut ending);
         }
         Ok(Completed(Parcel::without_call(ending)))
     }
@@ -126,7 +126,7 @@ impl Instance {
             Ok(()) if ending.code == Code::GuestLost && ending.message.is_empty() => {
                 ending.fail(Code::GuestLost.because(UNANSWERED));
             }
-            Ok(()) => {}
+            Ok(()) => self.answered(method, ending),
         }
     }
 }

@@ -26,6 +26,7 @@ use crate::resource::{Resource, Unnamed, Value};
 use crate::room::Room;
 use crate::service::{Dispatch, Package, Service};
 use crate::stream::{AllBooks, Ends};
+use crate::versions::Versions;
 use crate::weight::Weight;
 
 pub(crate) mod submit;
@@ -75,6 +76,8 @@ pub struct Instance {
     pub(crate) host: HostPlace,
     /// What serves inline methods, once one was called.
     pub(crate) inline: OnceLock<Option<Box<dyn Inline>>>,
+    /// Of a caller of another version.
+    pub(crate) versions: OnceLock<Versions>,
     pub(crate) make_inline: fn() -> Option<Box<dyn Inline>>,
     /// What its streams did.
     pub(crate) books: AllBooks,
@@ -120,6 +123,7 @@ impl Instance {
             streams: Mutex::default(),
             host: HostPlace::default(),
             inline: OnceLock::new(),
+            versions: OnceLock::new(),
             make_inline: S::inline,
             books: AllBooks::default(),
             calls: Mutex::default(),

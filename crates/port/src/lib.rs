@@ -47,6 +47,7 @@ mod service;
 pub mod stream;
 mod sync;
 mod task;
+mod versions;
 mod weight;
 
 pub use call::{Call, CallRef};
@@ -70,5 +71,6 @@ pub use stream::{
     WriteBatch,
 };
 pub use task::Task;
+pub use versions::{Known, fits};
 // For code of other languages, which an actor's stack is too small for.
 pub use thalweg_runtime::native;

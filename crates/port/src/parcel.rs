@@ -5,9 +5,10 @@
 
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
 use thalweg_queue::ahead;
-use thalweg_wire::{Decode, Encode, message};
+use thalweg_wire::{Decode, Encode, Handle, message};
 
 use crate::call::Call;
 use crate::code::{Code, Failure};
@@ -161,6 +162,15 @@ impl Parcel {
         self.0.as_mut().expect(THERE)
     }
 
+    /// Of a call that was answered: its message as the caller reads it.
+    pub(crate) fn in_the_caller_s_version(&mut self) {
+        let core = self.call().core.core();
+        if core.instance.versions.get().is_some() {
+            let core = Arc::clone(core);
+            core.instance.answered(core.method(), self.contents());
+        }
+    }
+
     pub(crate) fn call(&self) -> &Call {
         self.call.as_ref().expect("a parcel is a call's")
     }
@@ -268,11 +278,16 @@ impl DerefMut for Completed {
 pub(crate) fn close_unread(args: &[u8]) {
     if let Ok(message) = message::open_any(args) {
         for handle in message.handles() {
-            if matches!(handles::find(handle.0), Ok(Object::Upstream(_))) {
-                // Who closed it meanwhile did the same.
-                let _ = handles::close_handle(handle.0);
-            }
+            close_unread_handle(handle);
         }
+    }
+}
+
+/// The same of one handle.
+pub(crate) fn close_unread_handle(handle: Handle) {
+    if matches!(handles::find(handle.0), Ok(Object::Upstream(_))) {
+        // Who closed it meanwhile did the same.
+        let _ = handles::close_handle(handle.0);
     }
 }
 

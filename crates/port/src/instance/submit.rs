@@ -66,7 +66,7 @@ impl<'a> Submitter<'a> {
         }
         let to = To::Port { port, token };
         let write = |mut buffer: Vec<u8>| {
-            buffer.extend_from_slice(args);
+            buffer.extend_from_slice(&instance.arguments(method, args));
             Ok(buffer)
         };
         let begin = |call: &CallRef| (call.handle(), every.map(|_| call.clone()));

@@ -1,0 +1,416 @@
+//! Callers of an older and of a newer version, as C has them: messages and a port.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use thalweg_port::{
+    Bounds, Code, Completed, Failure, Held, Incoming, Inline, Inlined, Instance, Kind, Known,
+    Method, MethodOptions, Package, Port, Service, answer, fits,
+};
+use thalweg_wire::{Decode, Encode, Shape, message};
+
+const FIND: u32 = 0;
+const TWICE: u32 = 1;
+const ASK: u32 = 2;
+
+/// Of four texts, parameters, result, error and element; empty: none.
+const fn method(name: &'static str, texts: [&'static str; 4], description: &'static str) -> Method {
+    const fn hash(text: &str) -> u64 {
+        match text.is_empty() {
+            true => 0,
+            false => Shape::hash_of(text),
+        }
+    }
+    Method {
+        name,
+        params: hash(texts[0]),
+        ok: hash(texts[1]),
+        error: hash(texts[2]),
+        element: hash(texts[3]),
+        is_async: false,
+        options: MethodOptions {
+            is_inline: name.len() == "books.twice".len(),
+            ..MethodOptions::NONE
+        },
+        stream: None,
+        description,
+    }
+}
+
+const ENTRY: &str =
+    "record{path:string,line:u64,kind:enum{unknown,file,folder},kept:option<own<thing>>}";
+
+/// What is kept of them that nobody dropped.
+static THINGS: AtomicU32 = AtomicU32::new(0);
+
+struct Thing;
+
+impl Drop for Thing {
+    fn drop(&mut self) {
+        THINGS.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+struct Books;
+
+impl Service for Books {
+    const PACKAGE: &'static Package = &Package {
+        name: "test:books",
+        version: "0.1.0",
+        layout: 1,
+        bounds: Bounds::UNSAID,
+        methods: &[
+            method(
+                "books.find",
+                [
+                    "record{name:string,limit:u32}",
+                    ENTRY,
+                    "record{why:string,code:u32}",
+                    "",
+                ],
+                "record{name:string,limit:u32}\nrecord{path:string,line:u64,kind:enum{unknown,file,folder},kept:option<own<thing>>}\nrecord{why:string,code:u32}\n",
+            ),
+            method(
+                "books.twice",
+                ["record{x:u32}", "record{x:u32,y:u32}", "", ""],
+                "record{x:u32}\nrecord{x:u32,y:u32}\n\n",
+            ),
+            method(
+                "books.ask",
+                ["record{}", "u64", "", ""],
+                "record{}\nu64\n\n",
+            ),
+            method(
+                "books.each",
+                ["record{}", "stream<record{x:u8}>", "", "record{x:u8}"],
+                "record{}\nstream<record{x:u8}>\n\nrecord{x:u8}",
+            ),
+        ],
+        imports: &[method(
+            "host.look-up",
+            ["record{key:u64,more:string}", "record{a:u8,b:u8}", "", ""],
+            "record{key:u64,more:string}\nrecord{a:u8,b:u8}\n\n",
+        )],
+    };
+
+    fn dispatch(&mut self, incoming: Incoming) {
+        if incoming.method() == ASK {
+            let asked = incoming
+                .call()
+                .ask::<_, (u8, u8), String>(0, &(7u64, "more"), |reply| reply.value());
+            return match asked.wait() {
+                Ok((a, b)) => incoming.reply(&(u64::from(a) << 8 | u64::from(b))),
+                Err(why) => panic!("{why:?}"),
+            };
+        }
+        match incoming.params::<(String, u32)>() {
+            Err(refusal) => incoming.refuse(refusal),
+            Ok((name, limit)) if name.is_empty() => {
+                incoming.reply_error(&("no name", limit));
+            }
+            Ok((name, limit)) => {
+                THINGS.fetch_add(1, Ordering::SeqCst);
+                let kept: Held<Thing> = incoming.call().hold(Thing).unwrap();
+                incoming.reply(&(name, u64::from(limit), 2u8, Some(kept)));
+            }
+        }
+    }
+
+    fn inline() -> Option<Box<dyn Inline>> {
+        Some(Box::new(Pure))
+    }
+}
+
+struct Pure;
+
+impl Inline for Pure {
+    fn dispatch(&self, asked: Inlined<'_>) {
+        match asked.params::<(u32,)>() {
+            Ok((x,)) => asked.reply(&(x, 2 * x)),
+            Err(refusal) => asked.refuse(refusal),
+        }
+    }
+}
+
+/// A function's name and its four texts.
+type Texts = (&'static str, [&'static str; 4]);
+
+/// What is not as the library has it: of methods and of imports.
+type Change = fn(&mut Vec<Texts>, &mut Vec<Texts>);
+
+/// What the library has, and nothing else.
+fn same(methods: &'static [Method]) -> Vec<Texts> {
+    let of = |method: &'static Method| {
+        let mut lines = method.description.split('\n');
+        (method.name, [(); 4].map(|()| lines.next().unwrap()))
+    };
+    methods.iter().map(of).collect()
+}
+
+/// As a caller says it.
+fn known(all: &[Texts]) -> Vec<Known<'static>> {
+    let hash = |text: &'static str| match text {
+        "" => 0,
+        text => Shape::hash_of(text),
+    };
+    let of = |(name, texts): &Texts| Known {
+        name,
+        hashes: texts.map(hash),
+        description: texts.join("\n").leak(),
+    };
+    all.iter().map(of).collect()
+}
+
+const OLDER_ENTRY: &str = "record{path:string,line:u64}";
+const OLDER_ANSWER: &str = "record{a:u8}";
+const OLDER_QUESTION: &str = "record{key:u64}";
+const NEWER_ENTRY: &str = "record{path:string,line:u64,kind:enum{unknown,file,folder,link},kept:option<own<thing>>,size:u64}";
+
+/// A caller, and its port.
+struct Host {
+    instance: Arc<Instance>,
+    port: Arc<Port>,
+}
+
+impl Host {
+    fn new(methods: &[Texts], imports: &[Texts]) -> Result<Self, Failure> {
+        let instance = Instance::open(|| Books, Instance::runtime().unwrap());
+        instance.known_as(&known(methods), &known(imports))?;
+        let port = Port::open(4).unwrap();
+        instance.host_at(&port, 0).unwrap();
+        Ok(Self { instance, port })
+    }
+
+    /// With everything as the library has it but these.
+    fn with(changed: &[(u32, usize, &'static str)], imports: [&'static str; 2]) -> Self {
+        let mut methods = same(Books::PACKAGE.methods);
+        for (method, part, text) in changed {
+            methods[*method as usize].1[*part] = text;
+        }
+        let import = ("host.look-up", [imports[0], imports[1], "", ""]);
+        Self::new(&methods, &[import]).unwrap()
+    }
+
+    fn older() -> Self {
+        let changed = [
+            (FIND, 0, "record{name:string}"),
+            (FIND, 1, OLDER_ENTRY),
+            (FIND, 2, "record{why:string}"),
+            (TWICE, 1, "record{x:u32}"),
+        ];
+        Self::with(&changed, [OLDER_QUESTION, OLDER_ANSWER])
+    }
+
+    fn newer() -> Self {
+        let changed = [
+            (FIND, 0, "record{name:string,limit:u32,deep:bool}"),
+            (FIND, 1, NEWER_ENTRY),
+            (FIND, 2, "record{why:string,code:u32,hint:option<string>}"),
+            (TWICE, 0, "record{x:u32,z:string}"),
+            (TWICE, 1, "record{x:u32,y:u32,z:char}"),
+        ];
+        let imports = [
+            "record{key:u64,more:string,depth:u8}",
+            "record{a:u8,b:u8,c:u8}",
+        ];
+        Self::with(&changed, imports)
+    }
+
+    fn next(&self) -> Completed {
+        self.port.wait(u64::MAX).unwrap();
+        self.port.reap().unwrap().next().unwrap()
+    }
+
+    fn call<P: Encode>(&self, method: u32, layout: &str, params: &P) -> Completed {
+        let args = encoded(layout, params);
+        let port = &self.port;
+        self.instance
+            .submit(port, 0, method, &args, u64::MAX)
+            .unwrap();
+        self.next()
+    }
+}
+
+fn encoded<P: Encode>(layout: &str, value: &P) -> Vec<u8> {
+    message::encode(value, Shape::hash_of(layout), Vec::new()).unwrap()
+}
+
+fn read<T: Decode>(layout: &str, code: Code, ended: &Completed) -> T {
+    assert_eq!(ended.code, code, "{}", ended.message);
+    let message = message::open(&ended.data, Shape::hash_of(layout)).unwrap();
+    message.owned().unwrap()
+}
+
+#[test]
+fn an_older_caller_sees_what_it_knows() {
+    let host = Host::older();
+    let ended = host.call(FIND, "record{name:string}", &("left",));
+    let entry: (String, u64) = read(OLDER_ENTRY, Code::Ok, &ended);
+    assert_eq!(entry, ("left".to_owned(), 0));
+    // The resource that it does not know of was closed: whatever comes next finds it gone.
+    let ended = host.call(FIND, "record{name:string}", &("",));
+    let why: (String,) = read("record{why:string}", Code::Error, &ended);
+    assert_eq!(why, ("no name".to_owned(),));
+    assert_eq!(THINGS.load(Ordering::SeqCst), 0);
+}
+
+#[test]
+fn a_newer_caller_sees_what_there_is_and_zero() {
+    let host = Host::newer();
+    let layout = "record{name:string,limit:u32,deep:bool}";
+    let ended = host.call(FIND, layout, &("", 5u32, true));
+    let why: (String, u32, Option<String>) = read(
+        "record{why:string,code:u32,hint:option<string>}",
+        Code::Error,
+        &ended,
+    );
+    assert_eq!(why, ("no name".to_owned(), 5, None));
+}
+
+#[test]
+fn an_inline_call_and_one_that_is_queued_are_converted_alike() {
+    for (host, params, ok) in [
+        (
+            Host::older(),
+            encoded("record{x:u32}", &(4u32,)),
+            "record{x:u32}",
+        ),
+        (
+            Host::newer(),
+            encoded("record{x:u32,z:string}", &(4u32, "z")),
+            "record{x:u32,y:u32,z:char}",
+        ),
+    ] {
+        let instance = &host.instance;
+        let inline = instance.call_inline(TWICE, &params, u64::MAX).unwrap();
+        instance
+            .submit(&host.port, 0, TWICE, &params, u64::MAX)
+            .unwrap();
+        let queued = host.next();
+        for ended in [inline, queued] {
+            match ok.contains('y') {
+                false => assert_eq!(read::<(u32,)>(ok, Code::Ok, &ended), (4,)),
+                true => {
+                    let seen: (u32, u32, char) = read(ok, Code::Ok, &ended);
+                    assert_eq!(seen, (4, 8, '\0'));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_a_host_is_asked_and_answers_is_converted() {
+    let ask = |host: &Host| {
+        let args = encoded("record{}", &());
+        let port = &host.port;
+        let submitted = host.instance.submit(port, 0, ASK, &args, u64::MAX);
+        submitted.unwrap();
+        let asked = host.next();
+        assert_eq!((asked.kind, asked.number), (Kind::HostCall, 0));
+        asked
+    };
+    let older = Host::older();
+    let asked = ask(&older);
+    assert_eq!(read::<(u64,)>(OLDER_QUESTION, Code::Ok, &asked), (7,));
+    answer(asked.handle, Code::Ok, &encoded(OLDER_ANSWER, &(3u8,))).unwrap();
+    assert_eq!(read::<u64>("u64", Code::Ok, &older.next()), 0x300);
+
+    let newer = Host::newer();
+    let asked = ask(&newer);
+    let question = "record{key:u64,more:string,depth:u8}";
+    let seen: (u64, String, u8) = read(question, Code::Ok, &asked);
+    assert_eq!(seen, (7, "more".to_owned(), 0));
+    let answered = encoded("record{a:u8,b:u8,c:u8}", &(3u8, 4u8, 5u8));
+    answer(asked.handle, Code::Ok, &answered).unwrap();
+    assert_eq!(read::<u64>("u64", Code::Ok, &newer.next()), 0x304);
+}
+
+#[test]
+fn arguments_that_are_no_message_of_the_caller_s_version_are_refused_as_ever() {
+    let host = Host::older();
+    let mut args = encoded("record{name:string}", &("left",));
+    let last = args.len() - 1;
+    args[last] = 0xff;
+    let (instance, port) = (&host.instance, &host.port);
+    for size in [args.len(), last] {
+        instance
+            .submit(port, 0, FIND, &args[..size], u64::MAX)
+            .unwrap();
+        let ended = host.next();
+        assert_eq!(ended.code, Code::Argument);
+        assert!(ended.message.contains("malformed"), "{}", ended.message);
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_named() {
+    let refused = |change: Change| {
+        let package = Books::PACKAGE;
+        let (mut methods, mut imports) = (same(package.methods), same(package.imports));
+        change(&mut methods, &mut imports);
+        let (methods, imports) = (known(&methods), known(&imports));
+        let why = fits(package, &methods, &imports).unwrap_err();
+        assert_eq!(why.code, Code::Version);
+        let instance = Instance::open(|| Books, Instance::runtime().unwrap());
+        assert_eq!(instance.known_as(&methods, &imports), Err(why.clone()));
+        why.message
+    };
+    let cases: [(Change, &str); 9] = [
+        (
+            |methods, _| methods[0].1[1] = "record{line:u64,path:string}",
+            "the result of books.find differ: `path` is `line` on the other side",
+        ),
+        (
+            |methods, _| methods[0].1[1] = "record{path:string,line:u64,kind:enum{file}}",
+            "the result of books.find differ: `kind.unknown` is `kind.file` on the other side",
+        ),
+        (
+            |methods, _| methods[0].1[0] = "record{name:u8}",
+            "the parameters of books.find differ: `name` is `string` on one side, `u8` on the other",
+        ),
+        (
+            |methods, _| methods[0].1[2] = "",
+            "the error of books.find differ",
+        ),
+        (
+            |methods, _| methods[3].1[3] = "record{x:u8,y:u8}",
+            "the element of books.each differ: a stream's elements must be the same on both sides",
+        ),
+        (
+            |methods, _| methods.swap(0, 1),
+            "books.find stands where books.twice is known",
+        ),
+        (
+            |methods, _| methods.push(("books.more", ["record{}", "_", "", ""])),
+            "the library has no books.more",
+        ),
+        (
+            |_, imports| imports.clear(),
+            "it asks its host for host.look-up, which the host does not have",
+        ),
+        (
+            |_, imports| imports.push(("host.more", ["record{}", "_", "", ""])),
+            "it does not ask its host for host.more",
+        ),
+    ];
+    for (change, why) in cases {
+        assert_eq!(refused(change), why);
+    }
+    // Who does not say how its types look is let in where they are the same.
+    let mut silent = known(&same(Books::PACKAGE.methods));
+    let imports = known(&same(Books::PACKAGE.imports));
+    silent.iter_mut().for_each(|it| it.description = "");
+    fits(Books::PACKAGE, &silent, &imports).unwrap();
+    silent[0].hashes[1] ^= 1;
+    let why = fits(Books::PACKAGE, &silent, &imports).unwrap_err();
+    assert_eq!(why.message, "the result of books.find differ");
+}
+
+#[test]
+fn layouts_are_said_once() {
+    let host = Host::older();
+    let imports = known(&[("host.look-up", [OLDER_QUESTION, OLDER_ANSWER, "", ""])]);
+    let again = host.instance.known_as(&[], &imports).unwrap_err();
+    assert_eq!(again.code, Code::Argument);
+}
