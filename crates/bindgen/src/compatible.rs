@@ -1,7 +1,11 @@
 //! Whether a program that was generated from one package opens a library of a later one, as `tw_table_check` and the other languages' checks
 //! decide when they open it.
 
-use crate::model::{Function, Hashes, Package, Position};
+use thalweg_wire::describe::Type;
+use thalweg_wire::evolve::fits;
+
+use crate::hash::Texts;
+use crate::model::{Function, Package, Position};
 
 /// The first thing for which a program of one package refuses a library of another.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,14 +59,15 @@ pub fn compatible(program: &Package, library: &Package) -> Result<usize, Differe
             format!("versions {our_version} and {their_version} are not of one line"),
         );
     }
-    for (place, ours) in program.functions.iter().enumerate() {
-        let Some(theirs) = library.functions.get(place) else {
+    let theirs = described(library, &library.functions);
+    for (place, (ours, known)) in described(program, &program.functions).iter().enumerate() {
+        let Some((theirs, there)) = theirs.get(place) else {
             return differ(
                 &ours.position,
                 format!("`{}` is not there any more", ours.full_name),
             );
         };
-        check(ours, theirs)?;
+        check((ours, known), (theirs, there), false)?;
     }
     let asks = |package: &Package| {
         package
@@ -71,8 +76,9 @@ pub fn compatible(program: &Package, library: &Package) -> Result<usize, Differe
             .map_or(Vec::new(), |host| host.functions.clone())
     };
     let (ours, theirs) = (asks(program), asks(library));
-    for (ours, theirs) in ours.iter().zip(&theirs) {
-        check(ours, theirs)?;
+    let both = described(program, &ours).into_iter();
+    for ((ours, known), (theirs, there)) in both.zip(described(library, &theirs)) {
+        check((ours, &known), (theirs, &there), true)?;
     }
     if let Some(more) = theirs.get(ours.len()) {
         return differ(
@@ -92,7 +98,12 @@ pub fn compatible(program: &Package, library: &Package) -> Result<usize, Differe
     Ok(library.functions.len() - program.functions.len())
 }
 
-fn check(ours: &Function, theirs: &Function) -> Result<(), Difference> {
+/// A function of each side with the texts of its types: what a program knows, and what the library has. `is_import`: the library calls it.
+fn check(
+    (ours, known): (&Function, &str),
+    (theirs, there): (&Function, &str),
+    is_import: bool,
+) -> Result<(), Difference> {
     let differ = |what: String| {
         Err(Difference {
             position: theirs.position.clone(),
@@ -105,19 +116,42 @@ fn check(ours: &Function, theirs: &Function) -> Result<(), Difference> {
             theirs.full_name, ours.full_name
         ));
     }
-    let parts = |hashes: Hashes| {
-        [
-            ("parameters", hashes.params),
-            ("result", hashes.ok),
-            ("error", hashes.error),
-            ("element", hashes.element),
-        ]
-    };
-    let mut both = parts(ours.hashes).into_iter().zip(parts(theirs.hashes));
-    match both.find(|(ours, theirs)| ours != theirs) {
-        Some(((part, _), _)) => differ(format!("the {part} of `{}` differ", ours.full_name)),
-        None => Ok(()),
+    let texts = known.split('\n').zip(there.split('\n'));
+    for (part, (known, there)) in PARTS.into_iter().zip(texts) {
+        if known == there {
+            continue;
+        }
+        // Whose value it is: the program writes the parameters, but of what it is asked the results.
+        let is_written_there = (part == "parameters") == is_import;
+        let (reader, writer) = match is_written_there {
+            true => (known, there),
+            false => (there, known),
+        };
+        let why = match (Type::parse(reader), Type::parse(writer)) {
+            _ if part == "element" => ": a stream's elements stay as they are".to_owned(),
+            (Ok(reader), Ok(writer)) => match fits(&reader, &writer) {
+                Ok(()) => continue,
+                Err(difference) => format!(": {difference}"),
+            },
+            _ => String::new(),
+        };
+        return differ(format!("the {part} of `{}` differ{why}", ours.full_name));
     }
+    Ok(())
+}
+
+const PARTS: [&str; 4] = ["parameters", "result", "error", "element"];
+
+/// Functions of a package with the texts of their types.
+fn described<'a>(package: &Package, functions: &'a [Function]) -> Vec<(&'a Function, String)> {
+    let texts = Texts {
+        types: &package.types,
+        resources: &package.resources,
+    };
+    let described = functions.iter();
+    described
+        .map(|function| (function, texts.of_description(function)))
+        .collect()
 }
 
 /// What the versions have in common in which functions are only added: the major number, and of 0.x the minor one. `None`: only the same

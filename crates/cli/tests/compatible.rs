@@ -66,6 +66,21 @@ fn functions_are_added_at_the_end_in_a_version_of_the_same_line() {
 }
 
 #[test]
+fn types_grow_at_the_end() {
+    let serves = (
+        Some(0),
+        "b 0.1.0 serves programs of 0.1.0: no function more".to_owned(),
+    );
+    for (from, to) in [
+        ("record r { a: u32 }", "record r { a: u32, b: string }"),
+        ("f: func(a: r)", "f: func(a: r, b: u8)"),
+        ("ask: func(key: u32)", "ask: func(key: u32, more: u32)"),
+    ] {
+        assert_eq!(run(&[(from, to)]), serves, "{to}");
+    }
+}
+
+#[test]
 fn what_programs_know_otherwise_is_a_difference_with_its_place() {
     for (changes, wanted) in [
         (vec![("a:b@", "a:c@")], "new/b.wit:5:5: it is a:c, not a:b"),
@@ -74,12 +89,16 @@ fn what_programs_know_otherwise_is_a_difference_with_its_place() {
             "new/b.wit:5:5: versions 0.1.0 and 0.2.0 are not of one line",
         ),
         (
-            vec![("record r { a: u32 }", "record r { a: u32, b: u32 }")],
-            "new/b.wit:5:5: the parameters of `i.f` differ",
+            vec![("record r { a: u32 }", "record r { b: u32, a: u32 }")],
+            "new/b.wit:5:5: the parameters of `i.f` differ: `a.a` is `a.b` on the other side",
+        ),
+        (
+            vec![("f: func(a: r) -> u32", "f: func(a: r) -> u64")],
+            "new/b.wit:5:5: the result of `i.f` differ: it is `u32` on one side, `u64` on the other",
         ),
         (
             vec![("stream<u8>", "stream<u16>")],
-            "new/b.wit:6:5: the result of `i.g` differ",
+            "new/b.wit:6:5: the result of `i.g` differ: it is `stream<u8>` on one side, `stream<u16>` on the other",
         ),
         (
             vec![("    f: func", "    e: func();\n    f: func")],
@@ -91,7 +110,7 @@ fn what_programs_know_otherwise_is_a_difference_with_its_place() {
         ),
         (
             vec![("key: u32", "key: u64")],
-            "new/b.wit:2:18: the parameters of `host.ask` differ",
+            "new/b.wit:2:18: the parameters of `host.ask` differ: `key` is `u32` on one side, `u64` on the other",
         ),
         (
             vec![("-> string; }", "-> string; tell: func(); }")],
