@@ -51,6 +51,25 @@ fakes() {
   fake no_symbol -DFAKE_NO_SYMBOL
 }
 
+# Programs of other versions than the library: what sed makes of the WIT, generated and called.
+version() {
+  local folder=$build/version-$1
+  rm -rf "$folder"
+  mkdir -p "$folder/wit"
+  cp conformance/wit/conformance.thalweg.toml "$folder/wit"
+  sed -E "$2" conformance/wit/conformance.wit >"$folder/wit/conformance.wit"
+  "$target/debug/thalweg" gen --lang c --out "$folder" "$folder/wit" >/dev/null
+  "$cc" -std=c99 -D_XOPEN_SOURCE=700 -g "${warnings[@]}" -Ibindings/c/include -I"$folder/c" "-D$3" \
+    -fsanitize=address,undefined bindings/c/tests/versions.c -o "$folder/versions" -pthread -ldl
+  "$folder/versions" "$target/debug/libthalweg_conformance.so"
+}
+versions() {
+  cargo build --locked --quiet --workspace --bin thalweg
+  version older '/^        errno: s32,$/d; s/, %bool: option<point>\) -> tuple<u8/) -> tuple<u8/; /^    flags rights/,/\}/{/%record/d}' OLDER
+  version newer 's/^        errno: s32,$/&more: u32,/; s/%bool: option<point>\) -> tuple<u8/%bool: option<point>, more: string) -> tuple<u8/; /^    flags rights/,/\}/s/%record,/&mine,/; /^    variant failure/,/\}/s/^    \}/later(u8), }/' NEWER
+  version other 's/^        errno: s32,$//; s/^        await: s32,$/errno: s32,&/' OTHER
+}
+
 # 3. The programs. A panic that a test asks for says so in one line.
 export RUST_BACKTRACE=0
 programs() {
@@ -89,6 +108,7 @@ fakes
 scripts/build-services.sh
 bindings/c/tests/symbols.sh "$target/debug/libthalweg_"{search,echo,conformance}.so
 programs plain -O2
+versions
 soak 10000
 programs sanitized -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined
 

@@ -156,7 +156,7 @@ int main(int argc, char **argv) {
   for (i = 0; i < json_array_size(scenarios); i++) {
     const json_t *one = json_array_get(scenarios, i);
     scenario = json_string_value(json_object_get(one, "name"));
-    if (tw_client_open(library.table, 256, &client, &error) != TW_OK ||
+    if (tw_client_open_as(library.table, conformance_expected(), 256, &client, &error) != TW_OK ||
         give_oracle(&client, &error) != TW_OK) {
       fail("no client", error.message);
     } else {

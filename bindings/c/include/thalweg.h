@@ -318,6 +318,13 @@ typedef struct tw_table {
   uint32_t (*stream_end)(tw_handle writer, tw_error *error);
 
   uint64_t imports; /* hash over what it asks of its host; 0: nothing */
+
+  /* Says how the caller knows the methods and what the service asks of its host, with their descriptions, where its package is
+   * another version than the library's: from then on what it submits and gets is converted, and so is what it is asked and answers.
+   * To be called before the client's first call, once. TW_VERSION: they are no versions of one another, and the error says where.
+   * `client` 0: nothing is remembered, only looked at. */
+  uint32_t (*client_layouts)(tw_handle client, const tw_method *methods, uint32_t method_count,
+                             const tw_method *imports, uint32_t import_count, tw_error *error);
 } tw_table;
 
 /* The one symbol of a library. Never NULL; `abi` is what the caller was built with. */

@@ -4,7 +4,7 @@
  *   const tw_table *table;            what the library offers
  *     tw_open                         opens it and checks that both sides fit
  *   tw_client                         an instance of the service, and a port to call it through
- *     tw_client_open, _attach, _close
+ *     tw_client_open, _open_as, _attach, _close
  *     tw_call                         one call: submit, wait, reap
  *     tw_call_inline                  one call of an inline method, on this thread
  *   tw_host                           answers what the service asks
@@ -76,6 +76,24 @@ static inline uint32_t tw_client_open(const tw_table *table, uint32_t capacity, 
   if (code != TW_OK) {
     table->client_close(out->instance, NULL);
     out->instance = 0;
+  }
+  return code;
+}
+
+/* The same for a caller that was built for `expected`, which may be another version of the library's package. */
+static inline uint32_t tw_client_open_as(const tw_table *table, const tw_expected *expected,
+                                         uint32_t capacity, tw_client *out, tw_error *error) {
+  uint32_t code = tw_client_open(table, capacity, out, error);
+  if (code != TW_OK || table->layout == expected->layout || !expected->methods) {
+    return code;
+  }
+  code = table->client_layouts(out->instance, expected->methods, expected->method_count,
+                               expected->asks, expected->ask_count, error);
+  if (code != TW_OK) {
+    table->port_close(out->port, NULL);
+    table->client_close(out->instance, NULL);
+    out->instance = 0;
+    out->port = 0;
   }
   return code;
 }

@@ -19,7 +19,12 @@ typedef struct tw_expected {
   const tw_method *methods; /* NULL: only a library with the same layout fits */
   uint32_t method_count;
   uint64_t imports; /* as the table's */
+  const tw_method *asks; /* what it answers; NULL: it does not say */
+  uint32_t ask_count;
 } tw_expected;
+
+/* Where all that is compared is the same, or there is nothing to compare. */
+#define TW_OTHER_LAYOUT "its layout"
 
 /* What of a library does not fit: the first method that is not as the caller knows it, or what it asks of its host. NULL: it has all
  * of the caller's methods, and perhaps more behind them. */
@@ -44,7 +49,7 @@ static inline const char *tw_first_difference(const tw_table *table, const tw_ex
   if (table->imports != expected->imports) {
     return "what it asks of its host";
   }
-  return expected->methods && table->method_count > expected->method_count ? NULL : "its layout";
+  return expected->methods && table->method_count > expected->method_count ? NULL : TW_OTHER_LAYOUT;
 }
 
 /* Whether versions are of one line, in which functions are only added: "1.2.3" and "1.4.0", "0.1.2" and "0.1.3". Others fit where
@@ -64,8 +69,8 @@ static inline bool tw_version_fits(const char *ours, const char *theirs) {
   return mine[0] == other[0] && (mine[0] > 0 || (mine[1] == other[1] && mine[1] > 0));
 }
 
-/* Checks that a table has what the caller was built for; a later version of the package may have more functions, behind those that the
- * caller knows. TW_VERSION names both sides. tw_open calls it; a
+/* Checks that a table has what the caller was built for; another version of the package may have more functions, behind those that the
+ * caller knows, and types that grew. TW_VERSION names both sides. tw_open calls it; a
  * program that links a library instead of opening it calls it on what `tw_library` returned. */
 static inline uint32_t tw_table_check(const tw_table *table, const tw_expected *expected,
                                       tw_error *error) {
@@ -73,6 +78,7 @@ static inline uint32_t tw_table_check(const tw_table *table, const tw_expected *
   const char *version;
   const char *core;
   const char *differs;
+  tw_error why;
   if (!table) {
     return tw_fail(error, TW_VERSION, "built for %s@%s (abi %u), but the library offers no table",
                    expected->package, expected->version, TW_ABI);
@@ -99,6 +105,16 @@ static inline uint32_t tw_table_check(const tw_table *table, const tw_expected *
                    expected->package, expected->version, package, version, core);
   }
   differs = tw_first_difference(table, expected);
+  memset(&why, 0, sizeof(why));
+  if (differs && strcmp(differs, TW_OTHER_LAYOUT) != 0 && table->client_layouts &&
+      (expected->asks || table->imports == expected->imports)) {
+    /* Types may have grown: the library knows whether the two fit. */
+    if (table->client_layouts(0, expected->methods, expected->method_count, expected->asks,
+                              expected->ask_count, &why) == TW_OK) {
+      return TW_OK;
+    }
+    differs = why.message[0] ? why.message : differs;
+  }
   if (differs) {
     return tw_fail(error, TW_VERSION,
                    "built for %s@%s with layout %016" PRIx64

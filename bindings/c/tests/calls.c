@@ -387,6 +387,7 @@ static void a_program_that_knows_fewer_functions_calls_those(void) {
   CHECK(result.ok == 7);
   tw_reply_release(&result.reply);
   expected.imports ^= 1;
+  expected.asks = NULL; /* it does not say what it answers */
   CHECK_CODE(tw_table_check(library.table, &expected, &error), TW_VERSION);
   CHECK(strstr(error.message, "what it asks of its host") != NULL);
   close_client(&mine);

@@ -312,6 +312,8 @@ static void a_null_pointer_is_refused_by_every_function(void) {
              TW_ARGUMENT);
   CHECK_CODE(table->call_inline(client.tw.instance, 0, &byte, 1, 0, NULL, &error), TW_ARGUMENT);
   CHECK_CODE(table->host_answer(0, TW_OK, NULL, 1, &error), TW_ARGUMENT);
+  CHECK_CODE(table->client_layouts(0, NULL, 1, NULL, 0, &error), TW_ARGUMENT);
+  CHECK_CODE(table->client_layouts(0, NULL, 0, NULL, 1, &error), TW_ARGUMENT);
   CHECK_CODE(table->host_deadline(client.tw.instance, NULL, &error), TW_ARGUMENT);
   /* No error to fill is legal everywhere. */
   CHECK_CODE(table->client_open(NULL, NULL), TW_ARGUMENT);

@@ -1866,502 +1866,1024 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-bool",
        UINT64_C(0xc405d889a963f747), UINT64_C(0xcd2fd49bc6b014bd),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 25,
+       (const uint8_t *)"record{value:bool}\n"
+        "bool\n"
+        "\n"
+        ""},
       {"conformance.echo-u8",
        UINT64_C(0x1f7c484cd7fabfd8), UINT64_C(0x08c48207b56753d8),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 21,
+       (const uint8_t *)"record{value:u8}\n"
+        "u8\n"
+        "\n"
+        ""},
       {"conformance.echo-u16",
        UINT64_C(0xb78d9e932168fcdb), UINT64_C(0x4d24d3193e7ef3bf),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 23,
+       (const uint8_t *)"record{value:u16}\n"
+        "u16\n"
+        "\n"
+        ""},
       {"conformance.echo-u32",
        UINT64_C(0xa561509316e0793d), UINT64_C(0x4d2bdf193e8526d1),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 23,
+       (const uint8_t *)"record{value:u32}\n"
+        "u32\n"
+        "\n"
+        ""},
       {"conformance.echo-u64",
        UINT64_C(0x8c44d19308e674e0), UINT64_C(0x4d35d3193e8d66f2),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 23,
+       (const uint8_t *)"record{value:u64}\n"
+        "u64\n"
+        "\n"
+        ""},
       {"conformance.echo-s8",
        UINT64_C(0x0d4ffa4ccd723c3a), UINT64_C(0x08d90607b578dd2e),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 21,
+       (const uint8_t *)"record{value:s8}\n"
+        "s8\n"
+        "\n"
+        ""},
       {"conformance.echo-s16",
        UINT64_C(0x4db3b6813b6586c5), UINT64_C(0x818ad9195c4bfacd),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 23,
+       (const uint8_t *)"record{value:s16}\n"
+        "s16\n"
+        "\n"
+        ""},
       {"conformance.echo-s32",
        UINT64_C(0x5e1204814465ae2b), UINT64_C(0x8183c5195c45ba23),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 23,
+       (const uint8_t *)"record{value:s32}\n"
+        "s32\n"
+        "\n"
+        ""},
       {"conformance.echo-s64",
        UINT64_C(0x895ad5815ce83cf2), UINT64_C(0x818dd5195c4e29d8),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 23,
+       (const uint8_t *)"record{value:s64}\n"
+        "s64\n"
+        "\n"
+        ""},
       {"conformance.echo-f32",
        UINT64_C(0x42a078157737622a), UINT64_C(0xdd635018ff703544),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 23,
+       (const uint8_t *)"record{value:f32}\n"
+        "f32\n"
+        "\n"
+        ""},
       {"conformance.echo-f64",
        UINT64_C(0x5c29ef15858e2acf), UINT64_C(0xdd744c18ff7ea1ab),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 23,
+       (const uint8_t *)"record{value:f64}\n"
+        "f64\n"
+        "\n"
+        ""},
       {"conformance.echo-char",
        UINT64_C(0x7c2cdb457768c773), UINT64_C(0xf2a393910b5b3ebd),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 25,
+       (const uint8_t *)"record{value:char}\n"
+        "char\n"
+        "\n"
+        ""},
       {"conformance.echo-string",
        UINT64_C(0xe6e46ac70f2c6ddc), UINT64_C(0x704be0d8faaffc58),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 29,
+       (const uint8_t *)"record{value:string}\n"
+        "string\n"
+        "\n"
+        ""},
       {"conformance.echo-bytes",
        UINT64_C(0x1c1e1c5cf8784438), UINT64_C(0x596b992f7633bb7c),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 33,
+       (const uint8_t *)"record{value:list<u8>}\n"
+        "list<u8>\n"
+        "\n"
+        ""},
       {"conformance.echo-bools",
        UINT64_C(0x5332582549bc64e9), UINT64_C(0x0ec3aa44c270b197),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 37,
+       (const uint8_t *)"record{value:list<bool>}\n"
+        "list<bool>\n"
+        "\n"
+        ""},
       {"conformance.echo-numbers",
        UINT64_C(0x6a43990a5420eb4a), UINT64_C(0xe4225fb51aec6740),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 35,
+       (const uint8_t *)"record{value:list<s64>}\n"
+        "list<s64>\n"
+        "\n"
+        ""},
       {"conformance.echo-floats",
        UINT64_C(0xb504aec8fba510d9), UINT64_C(0x272da316c88f92bd),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 35,
+       (const uint8_t *)"record{value:list<f64>}\n"
+        "list<f64>\n"
+        "\n"
+        ""},
       {"conformance.echo-strings",
        UINT64_C(0x7b3a0305a6ec44cc), UINT64_C(0xd8e4c1a588e3a824),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 41,
+       (const uint8_t *)"record{value:list<string>}\n"
+        "list<string>\n"
+        "\n"
+        ""},
       {"conformance.echo-grid",
        UINT64_C(0xbddb2c148ebce2ff), UINT64_C(0x14a572c5502da3a7),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 47,
+       (const uint8_t *)"record{value:list<list<s32>>}\n"
+        "list<list<s32>>\n"
+        "\n"
+        ""},
       {"conformance.echo-points",
        UINT64_C(0xa9b8eaa53b783b51), UINT64_C(0xb763bc2a92a1d245),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 67,
+       (const uint8_t *)"record{value:list<record{x:s32,y:s32}>}\n"
+        "list<record{x:s32,y:s32}>\n"
+        "\n"
+        ""},
       {"conformance.echo-option",
        UINT64_C(0xf876bf71d38a28b3), UINT64_C(0x4328605c80a6e68d),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 45,
+       (const uint8_t *)"record{value:option<string>}\n"
+        "option<string>\n"
+        "\n"
+        ""},
       {"conformance.echo-option-twice",
        UINT64_C(0x71d681c0cdb61363), UINT64_C(0xdd4c2ab2e5bb573f),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 55,
+       (const uint8_t *)"record{value:option<option<u32>>}\n"
+        "option<option<u32>>\n"
+        "\n"
+        ""},
       {"conformance.echo-result",
        UINT64_C(0x9e3f49ca41c6b176), UINT64_C(0x44ff782eb4832964),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 67,
+       (const uint8_t *)"record{value:tuple<result<u64,string>>}\n"
+        "tuple<result<u64,string>>\n"
+        "\n"
+        ""},
       {"conformance.echo-result-ok",
        UINT64_C(0x8e4323b9e4be1795), UINT64_C(0x9ff67fcebedc02bd),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 55,
+       (const uint8_t *)"record{value:list<result<u32,_>>}\n"
+        "list<result<u32,_>>\n"
+        "\n"
+        ""},
       {"conformance.echo-result-error",
        UINT64_C(0x12f6194104737fe4), UINT64_C(0x2b353b5c77e22694),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 61,
+       (const uint8_t *)"record{value:list<result<_,string>>}\n"
+        "list<result<_,string>>\n"
+        "\n"
+        ""},
       {"conformance.echo-result-bare",
        UINT64_C(0x29ed1bf87498b858), UINT64_C(0x712939e70a1bc65a),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 51,
+       (const uint8_t *)"record{value:list<result<_,_>>}\n"
+        "list<result<_,_>>\n"
+        "\n"
+        ""},
       {"conformance.echo-tuple",
        UINT64_C(0x64d23cded22ae4be), UINT64_C(0xf7582719e70d31c0),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 83,
+       (const uint8_t *)"record{value:tuple<u8,string,f64,option<char>>}\n"
+        "tuple<u8,string,f64,option<char>>\n"
+        "\n"
+        ""},
       {"conformance.echo-point",
        UINT64_C(0x87aadee5c3aef3d7), UINT64_C(0x88909ce00e869dbf),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 55,
+       (const uint8_t *)"record{value:record{x:s32,y:s32}}\n"
+        "record{x:s32,y:s32}\n"
+        "\n"
+        ""},
       {"conformance.echo-spot",
        UINT64_C(0x87aadee5c3aef3d7), UINT64_C(0x88909ce00e869dbf),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 55,
+       (const uint8_t *)"record{value:record{x:s32,y:s32}}\n"
+        "record{x:s32,y:s32}\n"
+        "\n"
+        ""},
       {"conformance.echo-scalars",
        UINT64_C(0x4dcc1078089420f8), UINT64_C(0x868c726f3615578a),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 271,
+       (const uint8_t *)"record{value:record{a-bool:bool,a-u64:u64,a-u8:u8,a-u16:u16,a-s8:s8,a-u32:u32,a-s16:s16,a-f64:f64,a-char:char,a-s64:s64,a-f32:f32,a-s32:s32}}\n"
+        "record{a-bool:bool,a-u64:u64,a-u8:u8,a-u16:u16,a-s8:s8,a-u32:u32,a-s16:s16,a-f64:f64,a-char:char,a-s64:s64,a-f32:f32,a-s32:s32}\n"
+        "\n"
+        ""},
       {"conformance.echo-nested",
        UINT64_C(0x2464691f97865a83), UINT64_C(0x1c38865c5328821f),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 915,
+       (const uint8_t *)"record{value:record{text:string,bytes:list<u8>,names:list<string>,grid:list<list<s32>>,maybe:option<string>,twice:option<option<u32>>,outcomes:list<result<record{x:s32,y:s32},string>>,pairs:list<tuple<string,option<list<u8>>>>,shapes:list<variant{circle(f64),line(tuple<record{x:s32,y:s32},record{x:s32,y:s32}>),label(string),polygon(list<record{x:s32,y:s32}>),nothing,static(u8)}>,color:enum{red,green,bool},rights:flags{read,write,record},aliased:list<string>}}\n"
+        "record{text:string,bytes:list<u8>,names:list<string>,grid:list<list<s32>>,maybe:option<string>,twice:option<option<u32>>,outcomes:list<result<record{x:s32,y:s32},string>>,pairs:list<tuple<string,option<list<u8>>>>,shapes:list<variant{circle(f64),line(tuple<record{x:s32,y:s32},record{x:s32,y:s32}>),label(string),polygon(list<record{x:s32,y:s32}>),nothing,static(u8)}>,color:enum{red,green,bool},rights:flags{read,write,record},aliased:list<string>}\n"
+        "\n"
+        ""},
       {"conformance.echo-keywords",
        UINT64_C(0x00af934e5a255597), UINT64_C(0x87ce71ffef1dc439),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 529,
+       (const uint8_t *)"record{value:record{type:u8,match:string,async:bool,self:u8,crate:u16,super:u32,fn:u64,class:string,def:string,lambda:string,none:option<u8>,return:s32,struct:s32,int:s32,default:s32,register:s32,static:s32,import:s32,from:s32,yield:s32,await:s32,nullptr:s32,errno:s32}}\n"
+        "record{type:u8,match:string,async:bool,self:u8,crate:u16,super:u32,fn:u64,class:string,def:string,lambda:string,none:option<u8>,return:s32,struct:s32,int:s32,default:s32,register:s32,static:s32,import:s32,from:s32,yield:s32,await:s32,nullptr:s32,errno:s32}\n"
+        "\n"
+        ""},
       {"conformance.echo-shape",
        UINT64_C(0x27dcc517325249c6), UINT64_C(0x418e0a15219aa3ec),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 299,
+       (const uint8_t *)"record{value:variant{circle(f64),line(tuple<record{x:s32,y:s32},record{x:s32,y:s32}>),label(string),polygon(list<record{x:s32,y:s32}>),nothing,static(u8)}}\n"
+        "variant{circle(f64),line(tuple<record{x:s32,y:s32},record{x:s32,y:s32}>),label(string),polygon(list<record{x:s32,y:s32}>),nothing,static(u8)}\n"
+        "\n"
+        ""},
       {"conformance.echo-shapes",
        UINT64_C(0x226c562cddd8241e), UINT64_C(0xef563916dca5ffc8),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 311,
+       (const uint8_t *)"record{value:list<variant{circle(f64),line(tuple<record{x:s32,y:s32},record{x:s32,y:s32}>),label(string),polygon(list<record{x:s32,y:s32}>),nothing,static(u8)}>}\n"
+        "list<variant{circle(f64),line(tuple<record{x:s32,y:s32},record{x:s32,y:s32}>),label(string),polygon(list<record{x:s32,y:s32}>),nothing,static(u8)}>\n"
+        "\n"
+        ""},
       {"conformance.echo-color",
        UINT64_C(0xe946be3b6a423ff8), UINT64_C(0x63256c9d4438ac9c),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 57,
+       (const uint8_t *)"record{value:enum{red,green,bool}}\n"
+        "enum{red,green,bool}\n"
+        "\n"
+        ""},
       {"conformance.echo-colors",
        UINT64_C(0x0ab0468b093236e0), UINT64_C(0xff01521d000f1244),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 69,
+       (const uint8_t *)"record{value:list<enum{red,green,bool}>}\n"
+        "list<enum{red,green,bool}>\n"
+        "\n"
+        ""},
       {"conformance.echo-rights",
        UINT64_C(0xfff7e2fe1819bc16), UINT64_C(0x200bb43ad05d749a),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 65,
+       (const uint8_t *)"record{value:flags{read,write,record}}\n"
+        "flags{read,write,record}\n"
+        "\n"
+        ""},
       {"conformance.echo-days",
        UINT64_C(0x632c27e16b4b8b28), UINT64_C(0x5426b5e0ef1d8b8e),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 175,
+       (const uint8_t *)"record{value:flags{monday,tuesday,wednesday,thursday,friday,saturday,sunday,holiday,workday}}\n"
+        "flags{monday,tuesday,wednesday,thursday,friday,saturday,sunday,holiday,workday}\n"
+        "\n"
+        ""},
       {"conformance.echo-wide",
        UINT64_C(0x3d4bbabdbd629d86), UINT64_C(0xc30285168087fa3a),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 265,
+       (const uint8_t *)"record{value:flags{b0,b1,b2,b3,b4,b5,b6,b7,b8,b9,b10,b11,b12,b13,b14,b15,b16,b17,b18,b19,b20,b21,b22,b23,b24,b25,b26,b27,b28,b29,b30,b31}}\n"
+        "flags{b0,b1,b2,b3,b4,b5,b6,b7,b8,b9,b10,b11,b12,b13,b14,b15,b16,b17,b18,b19,b20,b21,b22,b23,b24,b25,b26,b27,b28,b29,b30,b31}\n"
+        "\n"
+        ""},
       {"conformance.echo-names",
        UINT64_C(0x7b3a0305a6ec44cc), UINT64_C(0xd8e4c1a588e3a824),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 41,
+       (const uint8_t *)"record{value:list<string>}\n"
+        "list<string>\n"
+        "\n"
+        ""},
       {"conformance.echo-failure",
        UINT64_C(0x6ae055d8c81b47e9), UINT64_C(0x60eca79926502947),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 145,
+       (const uint8_t *)"record{value:variant{unknown,code(u32),at(tuple<string,record{x:s32,y:s32}>)}}\n"
+        "variant{unknown,code(u32),at(tuple<string,record{x:s32,y:s32}>)}\n"
+        "\n"
+        ""},
       {"conformance.several",
        UINT64_C(0xe0c387da4ccc5ff2), UINT64_C(0xf003d89c9bd87f12),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 133,
+       (const uint8_t *)"record{type:u8,match:string,list:list<u16>,bool:option<record{x:s32,y:s32}>}\n"
+        "tuple<u8,string,list<u16>,option<record{x:s32,y:s32}>>\n"
+        "\n"
+        ""},
       {"conformance.nothing",
        UINT64_C(0x651bccb0340f0ef8), UINT64_C(0xaf64124c8602484e),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 12,
+       (const uint8_t *)"record{}\n"
+        "_\n"
+        "\n"
+        ""},
       {"conformance.count",
        UINT64_C(0x40c6e31b6cdfa6e5), UINT64_C(0x9a7c28153b5d3c3a),
        UINT64_C(0x0000000000000000), UINT64_C(0x4d35d3193e8d66f2),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 44,
+       (const uint8_t *)"record{first:u64,count:u64}\n"
+        "stream<u64>\n"
+        "\n"
+        "u64"},
       {"conformance.items",
        UINT64_C(0x3bc93270ea6e6686), UINT64_C(0x172eb4133195d4ab),
        UINT64_C(0x60eca79926502947), UINT64_C(0x1fd3a7e2bf56062d),
-       TW_METHOD_ASYNC | TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_ASYNC | TW_METHOD_WAITS, 232,
+       (const uint8_t *)"record{count:u64}\n"
+        "stream<record{number:u64,name:string,tags:list<string>,blob:option<list<u8>>}>\n"
+        "variant{unknown,code(u32),at(tuple<string,record{x:s32,y:s32}>)}\n"
+        "record{number:u64,name:string,tags:list<string>,blob:option<list<u8>>}"},
       {"conformance.latest",
        UINT64_C(0x3bc93270ea6e6686), UINT64_C(0x9a7c28153b5d3c3a),
        UINT64_C(0x0000000000000000), UINT64_C(0x4d35d3193e8d66f2),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 34,
+       (const uint8_t *)"record{count:u64}\n"
+        "stream<u64>\n"
+        "\n"
+        "u64"},
       {"conformance.breaks",
        UINT64_C(0xce6f259b2c11f421), UINT64_C(0x9a7c28153b5d3c3a),
        UINT64_C(0x0000000000000000), UINT64_C(0x4d35d3193e8d66f2),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 34,
+       (const uint8_t *)"record{after:u64}\n"
+        "stream<u64>\n"
+        "\n"
+        "u64"},
       {"conformance.endless",
        UINT64_C(0x651bccb0340f0ef8), UINT64_C(0x9a7c28153b5d3c3a),
        UINT64_C(0x0000000000000000), UINT64_C(0x4d35d3193e8d66f2),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 25,
+       (const uint8_t *)"record{}\n"
+        "stream<u64>\n"
+        "\n"
+        "u64"},
       {"conformance.running",
        UINT64_C(0x651bccb0340f0ef8), UINT64_C(0x4d2bdf193e8526d1),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 14,
+       (const uint8_t *)"record{}\n"
+        "u32\n"
+        "\n"
+        ""},
       {"conformance.fail",
        UINT64_C(0xb73de2d88b479bcf), UINT64_C(0x4d35d3193e8d66f2),
        UINT64_C(0x60eca79926502947), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 154,
+       (const uint8_t *)"record{how:option<variant{unknown,code(u32),at(tuple<string,record{x:s32,y:s32}>)}>}\n"
+        "u64\n"
+        "variant{unknown,code(u32),at(tuple<string,record{x:s32,y:s32}>)}\n"
+        ""},
       {"conformance.fail-later",
        UINT64_C(0xb73de2d88b479bcf), UINT64_C(0x4d35d3193e8d66f2),
        UINT64_C(0x60eca79926502947), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC | TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_ASYNC | TW_METHOD_WAITS, 154,
+       (const uint8_t *)"record{how:option<variant{unknown,code(u32),at(tuple<string,record{x:s32,y:s32}>)}>}\n"
+        "u64\n"
+        "variant{unknown,code(u32),at(tuple<string,record{x:s32,y:s32}>)}\n"
+        ""},
       {"conformance.fail-bare",
        UINT64_C(0xe9f275af332d9e37), UINT64_C(0xaf64124c8602484e),
        UINT64_C(0xaf64124c8602484e), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 23,
+       (const uint8_t *)"record{fails:bool}\n"
+        "_\n"
+        "_\n"
+        ""},
       {"conformance.panic",
        UINT64_C(0xaf37f91c28ff1cfa), UINT64_C(0x4d2bdf193e8526d1),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 28,
+       (const uint8_t *)"record{message:string}\n"
+        "u32\n"
+        "\n"
+        ""},
       {"conformance.panic-later",
        UINT64_C(0xaf37f91c28ff1cfa), UINT64_C(0x4d2bdf193e8526d1),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC | TW_METHOD_IDEMPOTENT | TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_ASYNC | TW_METHOD_IDEMPOTENT | TW_METHOD_WAITS, 28,
+       (const uint8_t *)"record{message:string}\n"
+        "u32\n"
+        "\n"
+        ""},
       {"conformance.never",
        UINT64_C(0x651bccb0340f0ef8), UINT64_C(0xaf64124c8602484e),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC | TW_METHOD_NOTICES | TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_ASYNC | TW_METHOD_NOTICES | TW_METHOD_WAITS, 12,
+       (const uint8_t *)"record{}\n"
+        "_\n"
+        "\n"
+        ""},
       {"conformance.sleep",
        UINT64_C(0x3ac0f3e4996f8d7a), UINT64_C(0x4d2bdf193e8526d1),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC | TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_ASYNC | TW_METHOD_WAITS, 30,
+       (const uint8_t *)"record{milliseconds:u32}\n"
+        "u32\n"
+        "\n"
+        ""},
       {"conformance.[constructor]counter",
        UINT64_C(0x5c007cc4ab28598b), UINT64_C(0x90e2c2e2269ea6ab),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 32,
+       (const uint8_t *)"record{start:u64}\n"
+        "own<counter>\n"
+        "\n"
+        ""},
       {"conformance.[method]counter.add",
        UINT64_C(0x50b6e8ab3ef09346), UINT64_C(0x4d35d3193e8d66f2),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 45,
+       (const uint8_t *)"record{self:borrow<counter>,amount:u64}\n"
+        "u64\n"
+        "\n"
+        ""},
       {"conformance.[method]counter.value",
        UINT64_C(0x2f88670056cd31bb), UINT64_C(0x4d35d3193e8d66f2),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 34,
+       (const uint8_t *)"record{self:borrow<counter>}\n"
+        "u64\n"
+        "\n"
+        ""},
       {"conformance.[method]counter.value-later",
        UINT64_C(0x2f88670056cd31bb), UINT64_C(0x4d35d3193e8d66f2),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC | TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_ASYNC | TW_METHOD_WAITS, 34,
+       (const uint8_t *)"record{self:borrow<counter>}\n"
+        "u64\n"
+        "\n"
+        ""},
       {"conformance.[method]counter.steps",
        UINT64_C(0x52d327df39a70e2e), UINT64_C(0x9a7c28153b5d3c3a),
        UINT64_C(0x0000000000000000), UINT64_C(0x4d35d3193e8d66f2),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 55,
+       (const uint8_t *)"record{self:borrow<counter>,count:u32}\n"
+        "stream<u64>\n"
+        "\n"
+        "u64"},
       {"conformance.[static]counter.sum",
        UINT64_C(0x655fb9c02dea6d6d), UINT64_C(0x90e2c2e2269ea6ab),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 65,
+       (const uint8_t *)"record{left:borrow<counter>,right:borrow<counter>}\n"
+        "own<counter>\n"
+        "\n"
+        ""},
       {"conformance.[static]counter.finish",
        UINT64_C(0x0e0a0abe32d4df74), UINT64_C(0x4d35d3193e8d66f2),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 34,
+       (const uint8_t *)"record{counter:own<counter>}\n"
+        "u64\n"
+        "\n"
+        ""},
       {"conformance.[constructor]even",
        UINT64_C(0xa561509316e0793d), UINT64_C(0xa35202ad1aa13a51),
        UINT64_C(0x60eca79926502947), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 93,
+       (const uint8_t *)"record{value:u32}\n"
+        "own<even>\n"
+        "variant{unknown,code(u32),at(tuple<string,record{x:s32,y:s32}>)}\n"
+        ""},
       {"conformance.[method]even.half",
        UINT64_C(0x3eca4e05d7083597), UINT64_C(0x4d2bdf193e8526d1),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 31,
+       (const uint8_t *)"record{self:borrow<even>}\n"
+        "u32\n"
+        "\n"
+        ""},
       {"conformance.counters",
        UINT64_C(0x651bccb0340f0ef8), UINT64_C(0x4d2bdf193e8526d1),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 14,
+       (const uint8_t *)"record{}\n"
+        "u32\n"
+        "\n"
+        ""},
       {"conformance.echo-key",
        UINT64_C(0x94c4cfef6c18ecd9), UINT64_C(0x9df14221c82ec239),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 39,
+       (const uint8_t *)"record{value:list<u8,16>}\n"
+        "list<u8,16>\n"
+        "\n"
+        ""},
       {"conformance.echo-three",
        UINT64_C(0x5a9be31b709590b7), UINT64_C(0xc6ca42ba16658413),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 39,
+       (const uint8_t *)"record{value:list<s64,3>}\n"
+        "list<s64,3>\n"
+        "\n"
+        ""},
       {"conformance.echo-fixed",
        UINT64_C(0x1a26d9dba60aefb0), UINT64_C(0xfcb5c6c15130058a),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 427,
+       (const uint8_t *)"record{value:record{flag:bool,key:list<u8,5>,place:list<f64,3>,names:list<string,2>,grid:list<list<u16,2>,2>,colors:list<enum{red,green,bool},2>,maybe:option<list<option<string>,2>>,corners:list<record{x:s32,y:s32},2>}}\n"
+        "record{flag:bool,key:list<u8,5>,place:list<f64,3>,names:list<string,2>,grid:list<list<u16,2>,2>,colors:list<enum{red,green,bool},2>,maybe:option<list<option<string>,2>>,corners:list<record{x:s32,y:s32},2>}\n"
+        "\n"
+        ""},
       {"conformance.echo-keys",
        UINT64_C(0xa2249c6fbcf53102), UINT64_C(0x0d9c1c264335a61a),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 49,
+       (const uint8_t *)"record{value:list<list<u8,2>>}\n"
+        "list<list<u8,2>>\n"
+        "\n"
+        ""},
       {"conformance.many",
        UINT64_C(0x458e41da0c4bcb95), UINT64_C(0xa2b8d302cdf6f855),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 145,
+       (const uint8_t *)"record{a:u8,b:u16,c:u32,d:u64,e:u8,f:string,g:u16,h:u32,i:list<u8>,j:u64,k:u8,n:option<string>,counter:borrow<counter>,m:u16}\n"
+        "tuple<u64,string>\n"
+        "\n"
+        ""},
       {"conformance.twice",
        UINT64_C(0xa561509316e0793d), UINT64_C(0x4d35d3193e8d66f2),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_INLINE | TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_INLINE | TW_METHOD_WAITS, 23,
+       (const uint8_t *)"record{value:u32}\n"
+        "u64\n"
+        "\n"
+        ""},
       {"conformance.fail-here",
        UINT64_C(0xb73de2d88b479bcf), UINT64_C(0x4d35d3193e8d66f2),
        UINT64_C(0x60eca79926502947), UINT64_C(0x0000000000000000),
-       TW_METHOD_INLINE | TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_INLINE | TW_METHOD_WAITS, 154,
+       (const uint8_t *)"record{how:option<variant{unknown,code(u32),at(tuple<string,record{x:s32,y:s32}>)}>}\n"
+        "u64\n"
+        "variant{unknown,code(u32),at(tuple<string,record{x:s32,y:s32}>)}\n"
+        ""},
       {"conformance.panic-here",
        UINT64_C(0xaf37f91c28ff1cfa), UINT64_C(0x4d2bdf193e8526d1),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_INLINE | TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_INLINE | TW_METHOD_WAITS, 28,
+       (const uint8_t *)"record{message:string}\n"
+        "u32\n"
+        "\n"
+        ""},
       {"conformance.ask",
        UINT64_C(0x77db3263238feb8e), UINT64_C(0x704be0d8faaffc58),
        UINT64_C(0x4d2bdf193e8526d1), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 27,
+       (const uint8_t *)"record{key:u64}\n"
+        "string\n"
+        "u32\n"
+        ""},
       {"conformance.ask-later",
        UINT64_C(0x77db3263238feb8e), UINT64_C(0x704be0d8faaffc58),
        UINT64_C(0x4d2bdf193e8526d1), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC | TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_ASYNC | TW_METHOD_WAITS, 27,
+       (const uint8_t *)"record{key:u64}\n"
+        "string\n"
+        "u32\n"
+        ""},
       {"conformance.tell",
        UINT64_C(0x2f97225a50d5698a), UINT64_C(0x4d35d3193e8d66f2),
        UINT64_C(0x4d2bdf193e8526d1), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC | TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_ASYNC | TW_METHOD_WAITS, 50,
+       (const uint8_t *)"record{words:list<string>,at:option<u32>}\n"
+        "u64\n"
+        "u32\n"
+        ""},
       {"conformance.samples",
        UINT64_C(0x5544a970f8b8f1cf), UINT64_C(0x00998f3e55847f5a),
        UINT64_C(0x0000000000000000), UINT64_C(0x487351e489ee85f2),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 782,
+       (const uint8_t *)"record{count:u32}\n"
+        "stream<record{number:u32,at:record{x:s32,y:s32},all:record{a-bool:bool,a-u64:u64,a-u8:u8,a-u16:u16,a-s8:s8,a-u32:u32,a-s16:s16,a-f64:f64,a-char:char,a-s64:s64,a-f32:f32,a-s32:s32},weight:option<f64>,color:enum{red,green,bool},days:flags{monday,tuesday,wednesday,thursday,friday,saturday,sunday,holiday,workday},pair:tuple<u8,u64>,name:option<string>,corners:list<record{x:s32,y:s32}>}>\n"
+        "\n"
+        "record{number:u32,at:record{x:s32,y:s32},all:record{a-bool:bool,a-u64:u64,a-u8:u8,a-u16:u16,a-s8:s8,a-u32:u32,a-s16:s16,a-f64:f64,a-char:char,a-s64:s64,a-f32:f32,a-s32:s32},weight:option<f64>,color:enum{red,green,bool},days:flags{monday,tuesday,wednesday,thursday,friday,saturday,sunday,holiday,workday},pair:tuple<u8,u64>,name:option<string>,corners:list<record{x:s32,y:s32}>}"},
       {"conformance.shapes",
        UINT64_C(0x5544a970f8b8f1cf), UINT64_C(0x65b689029a7b2b54),
        UINT64_C(0x0000000000000000), UINT64_C(0x418e0a15219aa3ec),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 310,
+       (const uint8_t *)"record{count:u32}\n"
+        "stream<variant{circle(f64),line(tuple<record{x:s32,y:s32},record{x:s32,y:s32}>),label(string),polygon(list<record{x:s32,y:s32}>),nothing,static(u8)}>\n"
+        "\n"
+        "variant{circle(f64),line(tuple<record{x:s32,y:s32},record{x:s32,y:s32}>),label(string),polygon(list<record{x:s32,y:s32}>),nothing,static(u8)}"},
       {"conformance.give-counters",
        UINT64_C(0xae8c275ee725253e), UINT64_C(0x2258c1cd44fdfaa9),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 48,
+       (const uint8_t *)"record{start:u64,count:u32}\n"
+        "list<own<counter>>\n"
+        "\n"
+        ""},
       {"conformance.total",
        UINT64_C(0x2e2f2f9bd28df6e9), UINT64_C(0x4d35d3193e8d66f2),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 41,
+       (const uint8_t *)"record{counters:list<own<counter>>}\n"
+        "u64\n"
+        "\n"
+        ""},
       {"conformance.first-of",
        UINT64_C(0xbbb4ab6093d124e5), UINT64_C(0x44e4685b99c5d2c1),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 50,
+       (const uint8_t *)"record{counter:option<own<counter>>}\n"
+        "option<u64>\n"
+        "\n"
+        ""},
       {"conformance.swap",
        UINT64_C(0x32476d7bfb76290e), UINT64_C(0xfde16051b681d0fe),
        UINT64_C(0xda84a440071241d1), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC | TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_ASYNC | TW_METHOD_WAITS, 202,
+       (const uint8_t *)"record{value:record{name:string,left:own<counter>,right:option<own<counter>>}}\n"
+        "record{name:string,left:own<counter>,right:option<own<counter>>}\n"
+        "variant{one(own<counter>),several(list<own<counter>>),no}\n"
+        ""},
       {"conformance.refuse",
        UINT64_C(0x2ceec65385d11381), UINT64_C(0xaf64124c8602484e),
        UINT64_C(0xda84a440071241d1), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 132,
+       (const uint8_t *)"record{value:variant{one(own<counter>),several(list<own<counter>>),no}}\n"
+        "_\n"
+        "variant{one(own<counter>),several(list<own<counter>>),no}\n"
+        ""},
       {"conformance.later",
        UINT64_C(0x2483fc9d15a741f8), UINT64_C(0xebbe54fb16b05ca3),
        UINT64_C(0x0000000000000000), UINT64_C(0x704be0d8faaffc58),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 59,
+       (const uint8_t *)"record{milliseconds:u32,text:string}\n"
+        "future<string>\n"
+        "\n"
+        "string"},
       {"conformance.never-comes",
        UINT64_C(0x44aca970760a7719), UINT64_C(0x04793eb5ef2b0c28),
        UINT64_C(0x60eca79926502947), UINT64_C(0x88909ce00e869dbf),
-       TW_METHOD_ASYNC | TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_ASYNC | TW_METHOD_WAITS, 143,
+       (const uint8_t *)"record{message:option<string>}\n"
+        "future<record{x:s32,y:s32}>\n"
+        "variant{unknown,code(u32),at(tuple<string,record{x:s32,y:s32}>)}\n"
+        "record{x:s32,y:s32}"},
       {"conformance.[constructor]scale",
        UINT64_C(0xff9a7dde4c618f66), UINT64_C(0xdec3f56aeccd90e9),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 27,
+       (const uint8_t *)"record{by:u64}\n"
+        "own<scale>\n"
+        "\n"
+        ""},
       {"conformance.[method]scale.apply",
        UINT64_C(0xc5262531c7b530f8), UINT64_C(0x90e2c2e2269ea6ab),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 65,
+       (const uint8_t *)"record{self:borrow<scale>,counter:borrow<counter>}\n"
+        "own<counter>\n"
+        "\n"
+        ""},
       {"conformance.ticks",
        UINT64_C(0x651bccb0340f0ef8), UINT64_C(0x9a7c28153b5d3c3a),
        UINT64_C(0x0000000000000000), UINT64_C(0x4d35d3193e8d66f2),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 25,
+       (const uint8_t *)"record{}\n"
+        "stream<u64>\n"
+        "\n"
+        "u64"},
       {"conformance.tick",
        UINT64_C(0x5544a970f8b8f1cf), UINT64_C(0x4d2bdf193e8526d1),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 23,
+       (const uint8_t *)"record{count:u32}\n"
+        "u32\n"
+        "\n"
+        ""},
       {"conformance.mark",
        UINT64_C(0xd6cc6ff2c681525a), UINT64_C(0x4d2bdf193e8526d1),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 24,
+       (const uint8_t *)"record{number:u64}\n"
+        "u32\n"
+        "\n"
+        ""},
       {"conformance.end-ticks",
        UINT64_C(0x651bccb0340f0ef8), UINT64_C(0xaf64124c8602484e),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 12,
+       (const uint8_t *)"record{}\n"
+        "_\n"
+        "\n"
+        ""},
       {"conformance.drops-newest",
        UINT64_C(0x3bc93270ea6e6686), UINT64_C(0x9a7c28153b5d3c3a),
        UINT64_C(0x0000000000000000), UINT64_C(0x4d35d3193e8d66f2),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 34,
+       (const uint8_t *)"record{count:u64}\n"
+        "stream<u64>\n"
+        "\n"
+        "u64"},
       {"conformance.drops-oldest",
        UINT64_C(0x3bc93270ea6e6686), UINT64_C(0x9a7c28153b5d3c3a),
        UINT64_C(0x0000000000000000), UINT64_C(0x4d35d3193e8d66f2),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 34,
+       (const uint8_t *)"record{count:u64}\n"
+        "stream<u64>\n"
+        "\n"
+        "u64"},
       {"conformance.refuses",
        UINT64_C(0x3bc93270ea6e6686), UINT64_C(0x9a7c28153b5d3c3a),
        UINT64_C(0x0000000000000000), UINT64_C(0x4d35d3193e8d66f2),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 34,
+       (const uint8_t *)"record{count:u64}\n"
+        "stream<u64>\n"
+        "\n"
+        "u64"},
       {"conformance.waiting",
        UINT64_C(0x651bccb0340f0ef8), UINT64_C(0x4d2bdf193e8526d1),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 14,
+       (const uint8_t *)"record{}\n"
+        "u32\n"
+        "\n"
+        ""},
       {"conformance.looked-up",
        UINT64_C(0x3bc93270ea6e6686), UINT64_C(0x99487982526f8a40),
        UINT64_C(0x0000000000000000), UINT64_C(0x704be0d8faaffc58),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 40,
+       (const uint8_t *)"record{count:u64}\n"
+        "stream<string>\n"
+        "\n"
+        "string"},
       {"conformance.[constructor]lease",
        UINT64_C(0x1de4c840b57a3080), UINT64_C(0x66370d527ae16849),
        UINT64_C(0x60eca79926502947), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC | TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_ASYNC | TW_METHOD_WAITS, 91,
+       (const uint8_t *)"record{ms:u32}\n"
+        "own<lease>\n"
+        "variant{unknown,code(u32),at(tuple<string,record{x:s32,y:s32}>)}\n"
+        ""},
       {"conformance.[method]lease.ms",
        UINT64_C(0xf09980dc8e3859b5), UINT64_C(0x4d2bdf193e8526d1),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 32,
+       (const uint8_t *)"record{self:borrow<lease>}\n"
+        "u32\n"
+        "\n"
+        ""},
       {"conformance.leases",
        UINT64_C(0x651bccb0340f0ef8), UINT64_C(0x2700dd7d522cafc9),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 25,
+       (const uint8_t *)"record{}\n"
+        "tuple<u32,u32>\n"
+        "\n"
+        ""},
       {"conformance.sum-of",
        UINT64_C(0x8acb6c45c378d541), UINT64_C(0x09ca88268d982fd9),
        UINT64_C(0x4d2bdf193e8526d1), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC | TW_METHOD_NOTICES | TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_ASYNC | TW_METHOD_NOTICES | TW_METHOD_WAITS, 47,
+       (const uint8_t *)"record{numbers:stream<u64>}\n"
+        "tuple<u64,u64>\n"
+        "u32\n"
+        ""},
       {"conformance.names-of",
        UINT64_C(0xddc4c126f3e0f510), UINT64_C(0x704be0d8faaffc58),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 101,
+       (const uint8_t *)"record{items:stream<record{number:u64,name:string,tags:list<string>,blob:option<list<u8>>}>}\n"
+        "string\n"
+        "\n"
+        ""},
       {"conformance.first-numbers",
        UINT64_C(0x9a80034f802bc4b0), UINT64_C(0xac6dcfa595542366),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC | TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_ASYNC | TW_METHOD_WAITS, 49,
+       (const uint8_t *)"record{count:u32,numbers:stream<u64>}\n"
+        "list<u64>\n"
+        "\n"
+        ""},
       {"conformance.words-first",
        UINT64_C(0x033b819e089f0d6d), UINT64_C(0x733949a332ee2e43),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC | TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_ASYNC | TW_METHOD_WAITS, 68,
+       (const uint8_t *)"record{numbers:stream<u64>,words:stream<string>}\n"
+        "tuple<string,u64>\n"
+        "\n"
+        ""},
       {"conformance.add-all",
        UINT64_C(0xf4802f5dab134fa9), UINT64_C(0x4d35d3193e8d66f2),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 57,
+       (const uint8_t *)"record{counter:borrow<counter>,amounts:stream<u64>}\n"
+        "u64\n"
+        "\n"
+        ""},
       {"conformance.hear",
        UINT64_C(0x04f86a1329a6af65), UINT64_C(0x704be0d8faaffc58),
        UINT64_C(0x4d2bdf193e8526d1), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC | TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_ASYNC | TW_METHOD_WAITS, 39,
+       (const uint8_t *)"record{text:future<string>}\n"
+        "string\n"
+        "u32\n"
+        ""},
       {"conformance.beats-of",
        UINT64_C(0x76170f7d081a63c8), UINT64_C(0x4d35d3193e8d66f2),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC | TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_ASYNC | TW_METHOD_WAITS, 29,
+       (const uint8_t *)"record{beats:stream<_>}\n"
+        "u64\n"
+        "\n"
+        ""},
       {"conformance.comes",
        UINT64_C(0x2d748bc05279196a), UINT64_C(0xaf64124c8602484e),
        UINT64_C(0x4d2bdf193e8526d1), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC | TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_ASYNC | TW_METHOD_WAITS, 31,
+       (const uint8_t *)"record{signal:future<_>}\n"
+        "_\n"
+        "u32\n"
+        ""},
       {"conformance.beats",
        UINT64_C(0x3bc93270ea6e6686), UINT64_C(0xdc2f54e76a3aea36),
        UINT64_C(0x0000000000000000), UINT64_C(0xaf64124c8602484e),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 30,
+       (const uint8_t *)"record{count:u64}\n"
+        "stream<_>\n"
+        "\n"
+        "_"},
       {"conformance.signal",
        UINT64_C(0x3ac0f3e4996f8d7a), UINT64_C(0xf850e888e7c550d7),
        UINT64_C(0x0000000000000000), UINT64_C(0xaf64124c8602484e),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 37,
+       (const uint8_t *)"record{milliseconds:u32}\n"
+        "future<_>\n"
+        "\n"
+        "_"},
       {"conformance.ask-all",
        UINT64_C(0x8555419ac16f9f45), UINT64_C(0xe6c60242a38ccb25),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC | TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_ASYNC | TW_METHOD_WAITS, 51,
+       (const uint8_t *)"record{keys:stream<u64>}\n"
+        "list<result<string,u32>>\n"
+        "\n"
+        ""},
       {"conformance.held-up",
        UINT64_C(0x651bccb0340f0ef8), UINT64_C(0xaf64124c8602484e),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC | TW_METHOD_NOTICES | TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_ASYNC | TW_METHOD_NOTICES | TW_METHOD_WAITS, 12,
+       (const uint8_t *)"record{}\n"
+        "_\n"
+        "\n"
+        ""},
       {"conformance.let-go",
        UINT64_C(0x651bccb0340f0ef8), UINT64_C(0xaf64124c8602484e),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 12,
+       (const uint8_t *)"record{}\n"
+        "_\n"
+        "\n"
+        ""},
       {"conformance.bits",
        UINT64_C(0x5544a970f8b8f1cf), UINT64_C(0xff8c8b15d2e5fab3),
        UINT64_C(0x0000000000000000), UINT64_C(0xcd2fd49bc6b014bd),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 36,
+       (const uint8_t *)"record{count:u32}\n"
+        "stream<bool>\n"
+        "\n"
+        "bool"},
       {"conformance.letters",
        UINT64_C(0x5544a970f8b8f1cf), UINT64_C(0xa8d70ff8be70de37),
        UINT64_C(0x0000000000000000), UINT64_C(0xf2a393910b5b3ebd),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 36,
+       (const uint8_t *)"record{count:u32}\n"
+        "stream<char>\n"
+        "\n"
+        "char"},
       {"conformance.maybes",
        UINT64_C(0x5544a970f8b8f1cf), UINT64_C(0x4f1f18cbdeb595a7),
        UINT64_C(0x0000000000000000), UINT64_C(0x4328605c80a6e68d),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 56,
+       (const uint8_t *)"record{count:u32}\n"
+        "stream<option<string>>\n"
+        "\n"
+        "option<string>"},
       {"conformance.couples",
        UINT64_C(0x5544a970f8b8f1cf), UINT64_C(0x9c625c0d8b98ce25),
        UINT64_C(0x0000000000000000), UINT64_C(0x29bd3a586df8689f),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 60,
+       (const uint8_t *)"record{count:u32}\n"
+        "stream<tuple<u8,string>>\n"
+        "\n"
+        "tuple<u8,string>"},
       {"conformance.rows",
        UINT64_C(0x5544a970f8b8f1cf), UINT64_C(0x1766bd5a34f87c2f),
        UINT64_C(0x0000000000000000), UINT64_C(0xe9d570a5b853d555),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 46,
+       (const uint8_t *)"record{count:u32}\n"
+        "stream<list<u16>>\n"
+        "\n"
+        "list<u16>"},
       {"conformance.outcomes",
        UINT64_C(0x5544a970f8b8f1cf), UINT64_C(0x8098e8d6031d5125),
        UINT64_C(0x0000000000000000), UINT64_C(0x74dfde7d03a7164f),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 64,
+       (const uint8_t *)"record{count:u32}\n"
+        "stream<result<u32,string>>\n"
+        "\n"
+        "result<u32,string>"},
       {"conformance.by-name",
        UINT64_C(0x48c7012af7fcc97a), UINT64_C(0x172eb4133195d4ab),
        UINT64_C(0x0000000000000000), UINT64_C(0x1fd3a7e2bf56062d),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 178,
+       (const uint8_t *)"record{names:u32,count:u64}\n"
+        "stream<record{number:u64,name:string,tags:list<string>,blob:option<list<u8>>}>\n"
+        "\n"
+        "record{number:u64,name:string,tags:list<string>,blob:option<list<u8>>}"},
       {"conformance.feeds",
        UINT64_C(0x5544a970f8b8f1cf), UINT64_C(0x199b498e9c207c9a),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 93,
+       (const uint8_t *)"record{count:u32}\n"
+        "list<record{name:string,numbers:stream<u64>,last:option<future<string>>}>\n"
+        "\n"
+        ""},
       {"conformance.endless-feed",
        UINT64_C(0x651bccb0340f0ef8), UINT64_C(0x35222084deedf19e),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_WAITS, 78,
+       (const uint8_t *)"record{}\n"
+        "record{name:string,numbers:stream<u64>,last:option<future<string>>}\n"
+        "\n"
+        ""},
       {"conformance.mixed",
        UINT64_C(0x5544a970f8b8f1cf), UINT64_C(0x716473b1e9069aeb),
        UINT64_C(0x35222084deedf19e), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC | TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_ASYNC | TW_METHOD_WAITS, 131,
+       (const uint8_t *)"record{count:u32}\n"
+        "tuple<stream<_>,future<record{x:s32,y:s32}>>\n"
+        "record{name:string,numbers:stream<u64>,last:option<future<string>>}\n"
+        ""},
       {"conformance.[destructor]lease",
        UINT64_C(0xc28dd0875886542e), UINT64_C(0xaf64124c8602484e),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC | TW_METHOD_WAITS, 0, NULL},
+       TW_METHOD_ASYNC | TW_METHOD_WAITS, 27,
+       (const uint8_t *)"record{self:own<lease>}\n"
+        "_\n"
+        "\n"
+        ""},
+  };
+  static const tw_method asks[] = {
+      {"oracle.look-up",
+       UINT64_C(0x77db3263238feb8e), UINT64_C(0x704be0d8faaffc58),
+       UINT64_C(0x4d35d3193e8d66f2), UINT64_C(0x0000000000000000),
+       TW_METHOD_WAITS, 27,
+       (const uint8_t *)"record{key:u64}\n"
+        "string\n"
+        "u64\n"
+        ""},
+      {"oracle.tell",
+       UINT64_C(0x2f97225a50d5698a), UINT64_C(0x4d35d3193e8d66f2),
+       UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
+       TW_METHOD_WAITS, 47,
+       (const uint8_t *)"record{words:list<string>,at:option<u32>}\n"
+        "u64\n"
+        "\n"
+        ""},
+      {"oracle.nod",
+       UINT64_C(0x651bccb0340f0ef8), UINT64_C(0xaf64124c8602484e),
+       UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
+       TW_METHOD_WAITS, 12,
+       (const uint8_t *)"record{}\n"
+        "_\n"
+        "\n"
+        ""},
   };
   static const tw_expected expected = {CONFORMANCE_PACKAGE, CONFORMANCE_VERSION, CONFORMANCE_LAYOUT,
-                                       methods, 124, UINT64_C(0xe8ff089c15f19119)};
+                                       methods, 124, UINT64_C(0xe8ff089c15f19119), asks, 3};
   return &expected;
 }
 
@@ -2381,7 +2903,7 @@ typedef struct conformance_client {
 static inline uint32_t conformance_client_open(const conformance_library *library,
                                                uint32_t capacity, conformance_client *client,
                                                tw_error *error) {
-  return tw_client_open(library->table, capacity, &client->tw, error);
+  return tw_client_open_as(library->table, conformance_expected(), capacity, &client->tw, error);
 }
 
 /* The same instance through a port of its own: for another thread, or for an event loop. */

@@ -271,6 +271,14 @@ pub struct TwTable {
     pub stream_send: unsafe extern "C" fn(TwHandle, *const u8, u64, u64, *mut TwError) -> u32,
     pub stream_end: unsafe extern "C" fn(TwHandle, *mut TwError) -> u32,
     pub imports: u64,
+    pub client_layouts: unsafe extern "C" fn(
+        TwHandle,
+        *const TwMethod,
+        u32,
+        *const TwMethod,
+        u32,
+        *mut TwError,
+    ) -> u32,
 }
 
 // SAFETY: a table is constant for the life of the process and its strings with it; all functions may be called
@@ -295,7 +303,7 @@ const _: () = {
     assert!(size_of::<TwBatch>() == 56);
     assert!(size_of::<TwStats>() == 51 * 8);
     assert!(size_of::<TwMethod>() == 56);
-    assert!(size_of::<TwTable>() == 56 + 34 * 8);
+    assert!(size_of::<TwTable>() == 56 + 35 * 8);
     assert!(core::mem::offset_of!(TwCompletion, owner) == 56);
     assert!(core::mem::offset_of!(TwSubmission, deadline_ns) == 40);
     assert!(core::mem::offset_of!(TwBatch, size) == 48);
@@ -303,4 +311,5 @@ const _: () = {
     assert!(core::mem::offset_of!(TwTable, transcode) == 56 + 18 * 8);
     assert!(core::mem::offset_of!(TwTable, kept_drop) == 56 + 29 * 8);
     assert!(core::mem::offset_of!(TwTable, imports) == 56 + 33 * 8);
+    assert!(core::mem::offset_of!(TwTable, client_layouts) == 56 + 34 * 8);
 };

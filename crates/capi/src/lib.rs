@@ -11,6 +11,7 @@ mod library;
 mod ports;
 mod streams;
 mod upstreams;
+mod versions;
 
 pub use library::{Export, Library};
 

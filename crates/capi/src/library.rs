@@ -12,7 +12,7 @@ use crate::abi::{
     TW_METHOD_WAITS, TwError, TwHandle, TwMethod, TwTable,
 };
 use crate::error::{argument, enter, out};
-use crate::{codec, hosts, ports, streams, upstreams};
+use crate::{codec, hosts, ports, streams, upstreams, versions};
 
 /// What [`export!`](crate::export) implements.
 pub trait Export: 'static {
@@ -27,6 +27,7 @@ pub trait Export: 'static {
 pub struct Library {
     package: &'static Package,
     client_open: unsafe extern "C" fn(*mut TwHandle, *mut TwError) -> u32,
+    client_layouts: versions::ClientLayouts,
     table: OnceLock<TwTable>,
 }
 
@@ -79,6 +80,7 @@ impl Library {
         Self {
             package: <E::Service as Service>::PACKAGE,
             client_open: client_open::<E>,
+            client_layouts: versions::client_layouts::<E>,
             table: OnceLock::new(),
         }
     }
@@ -146,6 +148,7 @@ impl Library {
                 stream_send: upstreams::send,
                 stream_end: upstreams::end,
                 imports: imports(self.package),
+                client_layouts: self.client_layouts,
             }
         })
     }

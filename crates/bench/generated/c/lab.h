@@ -328,62 +328,118 @@ static inline const tw_expected *lab_expected(void) {
       {"lab.nop",
        UINT64_C(0x651bccb0340f0ef8), UINT64_C(0xaf64124c8602484e),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       0, 0, NULL},
+       0, 12,
+       (const uint8_t *)"record{}\n"
+        "_\n"
+        "\n"
+        ""},
       {"lab.nop-async",
        UINT64_C(0x651bccb0340f0ef8), UINT64_C(0xaf64124c8602484e),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC, 0, NULL},
+       TW_METHOD_ASYNC, 12,
+       (const uint8_t *)"record{}\n"
+        "_\n"
+        "\n"
+        ""},
       {"lab.generate",
        UINT64_C(0x3bc93270ea6e6686), UINT64_C(0x439252368c6f876c),
        UINT64_C(0x0000000000000000), UINT64_C(0xc2bc292635916f6c),
-       0, 0, NULL},
+       0, 260,
+       (const uint8_t *)"record{count:u64}\n"
+        "stream<record{path:string,line:u64,column:u64,text:string,path-bytes:option<list<u8>>,text-bytes:option<list<u8>>,cut:bool}>\n"
+        "\n"
+        "record{path:string,line:u64,column:u64,text:string,path-bytes:option<list<u8>>,text-bytes:option<list<u8>>,cut:bool}"},
       {"lab.events",
        UINT64_C(0x4f4395a6e2a20856), UINT64_C(0x26de68c9dc8573ca),
        UINT64_C(0x0000000000000000), UINT64_C(0xafea62f75d7a5ce6),
-       0, 0, NULL},
+       0, 212,
+       (const uint8_t *)"record{count:u64,batch:u32}\n"
+        "stream<record{words:list<u64,56>,rest0:u64,rest1:u64,rest2:u64,detail:string,payload:list<u8>}>\n"
+        "\n"
+        "record{words:list<u64,56>,rest0:u64,rest1:u64,rest2:u64,detail:string,payload:list<u8>}"},
       {"lab.ticks",
        UINT64_C(0x4f4395a6e2a20856), UINT64_C(0xf218bdb5de96d54e),
        UINT64_C(0x0000000000000000), UINT64_C(0xafd5cf084a580546),
-       0, 0, NULL},
+       0, 212,
+       (const uint8_t *)"record{count:u64,batch:u32}\n"
+        "stream<record{number:u64,at:u64,bid:u64,ask:u64,bid-size:u64,ask-size:u64,last:u64,volume:u64}>\n"
+        "\n"
+        "record{number:u64,at:u64,bid:u64,ask:u64,bid-size:u64,ask-size:u64,last:u64,volume:u64}"},
       {"lab.heartbeat",
        UINT64_C(0x861d028daf47f4ab), UINT64_C(0xf218bdb5de96d54e),
        UINT64_C(0x0000000000000000), UINT64_C(0xafd5cf084a580546),
-       0, 0, NULL},
+       0, 216,
+       (const uint8_t *)"record{count:u64,period-us:u64}\n"
+        "stream<record{number:u64,at:u64,bid:u64,ask:u64,bid-size:u64,ask-size:u64,last:u64,volume:u64}>\n"
+        "\n"
+        "record{number:u64,at:u64,bid:u64,ask:u64,bid-size:u64,ask-size:u64,last:u64,volume:u64}"},
       {"lab.pulses",
        UINT64_C(0x4f4395a6e2a20856), UINT64_C(0xe3eef521d5312605),
        UINT64_C(0x0000000000000000), UINT64_C(0x1a0a16b4ca96e05f),
-       0, 0, NULL},
+       0, 92,
+       (const uint8_t *)"record{count:u64,batch:u32}\n"
+        "stream<record{number:u64,kind:u64}>\n"
+        "\n"
+        "record{number:u64,kind:u64}"},
       {"lab.feed",
        UINT64_C(0x3993ff546fa25e97), UINT64_C(0x26de68c9dc8573ca),
        UINT64_C(0x0000000000000000), UINT64_C(0xafea62f75d7a5ce6),
-       0, 0, NULL},
+       0, 244,
+       (const uint8_t *)"record{count:u64,batch:u32,writers:u32,tails:u32,per-s:u64}\n"
+        "stream<record{words:list<u64,56>,rest0:u64,rest1:u64,rest2:u64,detail:string,payload:list<u8>}>\n"
+        "\n"
+        "record{words:list<u64,56>,rest0:u64,rest1:u64,rest2:u64,detail:string,payload:list<u8>}"},
       {"lab.events-in256",
        UINT64_C(0x4f4395a6e2a20856), UINT64_C(0x26de68c9dc8573ca),
        UINT64_C(0x0000000000000000), UINT64_C(0xafea62f75d7a5ce6),
-       0, 0, NULL},
+       0, 212,
+       (const uint8_t *)"record{count:u64,batch:u32}\n"
+        "stream<record{words:list<u64,56>,rest0:u64,rest1:u64,rest2:u64,detail:string,payload:list<u8>}>\n"
+        "\n"
+        "record{words:list<u64,56>,rest0:u64,rest1:u64,rest2:u64,detail:string,payload:list<u8>}"},
       {"lab.events-in1024",
        UINT64_C(0x4f4395a6e2a20856), UINT64_C(0x26de68c9dc8573ca),
        UINT64_C(0x0000000000000000), UINT64_C(0xafea62f75d7a5ce6),
-       0, 0, NULL},
+       0, 212,
+       (const uint8_t *)"record{count:u64,batch:u32}\n"
+        "stream<record{words:list<u64,56>,rest0:u64,rest1:u64,rest2:u64,detail:string,payload:list<u8>}>\n"
+        "\n"
+        "record{words:list<u64,56>,rest0:u64,rest1:u64,rest2:u64,detail:string,payload:list<u8>}"},
       {"lab.parity",
        UINT64_C(0x35f6e4610a1a0a97), UINT64_C(0xcd2fd49bc6b014bd),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       0, 0, NULL},
+       0, 32,
+       (const uint8_t *)"record{a:s64,b:s64,x:f64}\n"
+        "bool\n"
+        "\n"
+        ""},
       {"lab.payload",
        UINT64_C(0x587c313435deb21b), UINT64_C(0xcd2fd49bc6b014bd),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       0, 0, NULL},
+       0, 28,
+       (const uint8_t *)"record{data:list<u8>}\n"
+        "bool\n"
+        "\n"
+        ""},
       {"lab.parities",
        UINT64_C(0x3bc93270ea6e6686), UINT64_C(0x0c837def2aa813e1),
        UINT64_C(0x0000000000000000), UINT64_C(0x35f6e4610a1a0a97),
-       0, 0, NULL},
+       0, 78,
+       (const uint8_t *)"record{count:u64}\n"
+        "stream<record{a:s64,b:s64,x:f64}>\n"
+        "\n"
+        "record{a:s64,b:s64,x:f64}"},
       {"lab.payloads",
        UINT64_C(0x4154656799c1deab), UINT64_C(0x44e25f94654ac679),
        UINT64_C(0x0000000000000000), UINT64_C(0x587c313435deb21b),
-       0, 0, NULL},
+       0, 79,
+       (const uint8_t *)"record{count:u64,size:u32}\n"
+        "stream<record{data:list<u8>}>\n"
+        "\n"
+        "record{data:list<u8>}"},
   };
   static const tw_expected expected = {LAB_PACKAGE, LAB_VERSION, LAB_LAYOUT,
-                                       methods, 14, UINT64_C(0x0000000000000000)};
+                                       methods, 14, UINT64_C(0x0000000000000000), NULL, 0};
   return &expected;
 }
 
@@ -401,7 +457,7 @@ typedef struct lab_client {
 /* A new instance, and a port on which `capacity` calls may be unreaped at once (1 to 65,536). */
 static inline uint32_t lab_client_open(const lab_library *library, uint32_t capacity,
                                        lab_client *client, tw_error *error) {
-  return tw_client_open(library->table, capacity, &client->tw, error);
+  return tw_client_open_as(library->table, lab_expected(), capacity, &client->tw, error);
 }
 
 /* The same instance through a port of its own: for another thread, or for an event loop. */

@@ -79,31 +79,25 @@ pub(super) fn clients(plan: &Plan<'_>, out: &mut Source) {
     let methods = if plan.calls.is_empty() {
         "NULL"
     } else {
-        out.line("  static const tw_method methods[] = {");
-        for call in &plan.calls {
-            let hashes = &call.function.hashes;
-            out.line(&format!("      {{\"{}\",", call.function.full_name));
-            out.line(&format!(
-                "       {}, {},",
-                hash(hashes.params),
-                hash(hashes.ok)
-            ));
-            out.line(&format!(
-                "       {}, {},",
-                hash(hashes.error),
-                hash(hashes.element)
-            ));
-            out.line(&format!(
-                "       {}, 0, NULL}},",
-                flags(plan.package, call.function)
-            ));
-        }
-        out.line("  };");
+        functions(
+            plan.package,
+            "methods",
+            plan.calls.iter().map(|call| call.function),
+            out,
+        );
         "methods"
+    };
+    let asks = plan.package.host.as_ref().map(|host| &host.functions);
+    if let Some(asks) = asks {
+        functions(plan.package, "asks", asks.iter(), out);
+    }
+    let (asks, ask_count) = match asks {
+        Some(asks) => ("asks", asks.len()),
+        None => ("NULL", 0),
     };
     out.template(
         "  static const tw_expected expected = {@package@, @version@, @layout@,
-                                       @methods@, @count@, @imports@};
+                                       @methods@, @count@, @imports@, @asks@, @ask_count@};
   return &expected;
 }
 
@@ -119,6 +113,8 @@ static inline uint32_t @open@(const char *path, @library@ *library, tw_error *er
             ("methods", methods),
             ("count", &plan.calls.len().to_string()),
             ("imports", &hash(plan.package.imports())),
+            ("asks", asks),
+            ("ask_count", &ask_count.to_string()),
             ("open", &fixed.open),
             ("library", &fixed.library),
             ("expected", &fixed.expected),
@@ -126,7 +122,11 @@ static inline uint32_t @open@(const char *path, @library@ *library, tw_error *er
     );
     out.template(
         CLIENT,
-        &[("client", &fixed.client), ("library", &fixed.library)],
+        &[
+            ("client", &fixed.client),
+            ("library", &fixed.library),
+            ("expected", &fixed.expected),
+        ],
     );
 }
 
@@ -138,7 +138,7 @@ typedef struct @client@ {
 
 /* A new instance, and a port on which `capacity` calls may be unreaped at once (1 to 65,536). */
 static inline uint32_t @client@_open(const @library@ *library, uint32_t capacity, @client@ *client, tw_error *error) {
-  return tw_client_open(library->table, capacity, &client->tw, error);
+  return tw_client_open_as(library->table, @expected@(), capacity, &client->tw, error);
 }
 
 /* The same instance through a port of its own: for another thread, or for an event loop. */
@@ -150,6 +150,51 @@ static inline uint32_t @client@_attach(const @client@ *instance, uint32_t capaci
 static inline uint32_t @client@_close(@client@ *client, tw_error *error) {
   return tw_client_close(&client->tw, error);
 }";
+
+/// A constant array of `tw_method`.
+fn functions<'a>(
+    package: &Package,
+    name: &str,
+    functions: impl Iterator<Item = &'a Function>,
+    out: &mut Source,
+) {
+    let texts = crate::hash::Texts {
+        types: &package.types,
+        resources: &package.resources,
+    };
+    let functions: Vec<_> = functions
+        .map(|function| (function, texts.of_description(function)))
+        .collect();
+    for (number, (_, text)) in functions.iter().enumerate() {
+        if text.len() > LONGEST {
+            let bytes: Vec<_> = text.bytes().map(|byte| byte.to_string()).collect();
+            out.line(&format!(
+                "  static const uint8_t {name}_{number}[] = {{{}}};",
+                bytes.join(", ")
+            ));
+        }
+    }
+    out.line(&format!("  static const tw_method {name}[] = {{"));
+    for (number, (function, text)) in functions.iter().enumerate() {
+        let hashes = &function.hashes;
+        out.line(&format!("      {{\"{}\",", function.full_name));
+        for (one, other) in [(hashes.params, hashes.ok), (hashes.error, hashes.element)] {
+            out.line(&format!("       {}, {},", hash(one), hash(other)));
+        }
+        let flags = flags(package, function);
+        out.line(&format!("       {flags}, {},", text.len()));
+        if text.len() > LONGEST {
+            out.line(&format!("       {name}_{number}}},"));
+        } else {
+            let lines = text.replace('\n', "\\n\"\n        \"");
+            out.line(&format!("       (const uint8_t *)\"{lines}\"}},"));
+        }
+    }
+    out.line("  };");
+}
+
+/// Bytes of a literal that every compiler takes.
+const LONGEST: usize = 4095;
 
 /// `tw_method.flags`.
 fn flags(package: &Package, function: &Function) -> String {

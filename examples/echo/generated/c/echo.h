@@ -152,26 +152,46 @@ static inline const tw_expected *echo_expected(void) {
       {"echo.[constructor]timer",
        UINT64_C(0xfa31dfc4d160bd48), UINT64_C(0x5a1c164e7b57a908),
        UINT64_C(0x8b48cb051347f86c), UINT64_C(0x0000000000000000),
-       0, 0, NULL},
+       0, 72,
+       (const uint8_t *)"record{name:string}\n"
+        "own<timer>\n"
+        "variant{no-name,too-long(u32),too-short}\n"
+        ""},
       {"echo.[method]timer.echo",
        UINT64_C(0x149c38db7ec9c630), UINT64_C(0x888b9577f47f0650),
        UINT64_C(0x8b48cb051347f86c), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC, 0, NULL},
+       TW_METHOD_ASYNC, 147,
+       (const uint8_t *)"record{self:borrow<timer>,request:record{message:string,delay-ms:u32}}\n"
+        "record{message:string,name:string}\n"
+        "variant{no-name,too-long(u32),too-short}\n"
+        ""},
       {"echo.[method]timer.complex",
        UINT64_C(0x5b6cb073f292c545), UINT64_C(0x7ba19d6c2aca7502),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       0, 0, NULL},
+       0, 205,
+       (const uint8_t *)"record{self:borrow<timer>,request:record{messages:list<record{message:string,delay-ms:u32}>,tags:list<string>,note:option<string>,retries:option<s64>}}\n"
+        "record{summary:string,item-count:u64,has-note:bool}\n"
+        "\n"
+        ""},
       {"echo.[method]timer.schedule",
        UINT64_C(0x161eb98fd3b66130), UINT64_C(0x8679efcc66983aa2),
        UINT64_C(0x8b48cb051347f86c), UINT64_C(0xba691612fa35926e),
-       0, 0, NULL},
+       0, 160,
+       (const uint8_t *)"record{self:borrow<timer>,every-ms:u32,times:u32}\n"
+        "stream<record{number:u32,late-ns:u64}>\n"
+        "variant{no-name,too-long(u32),too-short}\n"
+        "record{number:u32,late-ns:u64}"},
       {"echo.version",
        UINT64_C(0x651bccb0340f0ef8), UINT64_C(0x704be0d8faaffc58),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       0, 0, NULL},
+       0, 17,
+       (const uint8_t *)"record{}\n"
+        "string\n"
+        "\n"
+        ""},
   };
   static const tw_expected expected = {ECHO_PACKAGE, ECHO_VERSION, ECHO_LAYOUT,
-                                       methods, 5, UINT64_C(0x0000000000000000)};
+                                       methods, 5, UINT64_C(0x0000000000000000), NULL, 0};
   return &expected;
 }
 
@@ -189,7 +209,7 @@ typedef struct echo_client {
 /* A new instance, and a port on which `capacity` calls may be unreaped at once (1 to 65,536). */
 static inline uint32_t echo_client_open(const echo_library *library, uint32_t capacity,
                                         echo_client *client, tw_error *error) {
-  return tw_client_open(library->table, capacity, &client->tw, error);
+  return tw_client_open_as(library->table, echo_expected(), capacity, &client->tw, error);
 }
 
 /* The same instance through a port of its own: for another thread, or for an event loop. */

@@ -90,18 +90,30 @@ static inline const tw_expected *feed_expected(void) {
       {"feed.all",
        UINT64_C(0x3bc93270ea6e6686), UINT64_C(0x1925f896516ad388),
        UINT64_C(0x0000000000000000), UINT64_C(0xa41223dd4966ec14),
-       0, 0, NULL},
+       0, 364,
+       (const uint8_t *)"record{count:u64}\n"
+        "stream<record{number:u64,at-ns:u64,symbol:u32,kind:enum{quote,trade,halt},price:s64,size:u64,bids:list<record{price:s64,size:u64},14>,asks:list<record{price:s64,size:u64},14>}>\n"
+        "\n"
+        "record{number:u64,at-ns:u64,symbol:u32,kind:enum{quote,trade,halt},price:s64,size:u64,bids:list<record{price:s64,size:u64},14>,asks:list<record{price:s64,size:u64},14>}"},
       {"feed.recent",
        UINT64_C(0x3bc93270ea6e6686), UINT64_C(0x1925f896516ad388),
        UINT64_C(0x0000000000000000), UINT64_C(0xa41223dd4966ec14),
-       0, 0, NULL},
+       0, 364,
+       (const uint8_t *)"record{count:u64}\n"
+        "stream<record{number:u64,at-ns:u64,symbol:u32,kind:enum{quote,trade,halt},price:s64,size:u64,bids:list<record{price:s64,size:u64},14>,asks:list<record{price:s64,size:u64},14>}>\n"
+        "\n"
+        "record{number:u64,at-ns:u64,symbol:u32,kind:enum{quote,trade,halt},price:s64,size:u64,bids:list<record{price:s64,size:u64},14>,asks:list<record{price:s64,size:u64},14>}"},
       {"feed.newest",
        UINT64_C(0x3bc93270ea6e6686), UINT64_C(0x1925f896516ad388),
        UINT64_C(0x0000000000000000), UINT64_C(0xa41223dd4966ec14),
-       0, 0, NULL},
+       0, 364,
+       (const uint8_t *)"record{count:u64}\n"
+        "stream<record{number:u64,at-ns:u64,symbol:u32,kind:enum{quote,trade,halt},price:s64,size:u64,bids:list<record{price:s64,size:u64},14>,asks:list<record{price:s64,size:u64},14>}>\n"
+        "\n"
+        "record{number:u64,at-ns:u64,symbol:u32,kind:enum{quote,trade,halt},price:s64,size:u64,bids:list<record{price:s64,size:u64},14>,asks:list<record{price:s64,size:u64},14>}"},
   };
   static const tw_expected expected = {FEED_PACKAGE, FEED_VERSION, FEED_LAYOUT,
-                                       methods, 3, UINT64_C(0x0000000000000000)};
+                                       methods, 3, UINT64_C(0x0000000000000000), NULL, 0};
   return &expected;
 }
 
@@ -119,7 +131,7 @@ typedef struct feed_client {
 /* A new instance, and a port on which `capacity` calls may be unreaped at once (1 to 65,536). */
 static inline uint32_t feed_client_open(const feed_library *library, uint32_t capacity,
                                         feed_client *client, tw_error *error) {
-  return tw_client_open(library->table, capacity, &client->tw, error);
+  return tw_client_open_as(library->table, feed_expected(), capacity, &client->tw, error);
 }
 
 /* The same instance through a port of its own: for another thread, or for an event loop. */

@@ -130,30 +130,54 @@ static inline const tw_expected *hello_expected(void) {
       {"hello.[constructor]guests",
        UINT64_C(0xd107ab1f6151219f), UINT64_C(0x534ed845484ee37e),
        UINT64_C(0x8de5c3b0e84bcf87), UINT64_C(0x0000000000000000),
-       0, 0, NULL},
+       0, 99,
+       (const uint8_t *)"record{people:list<record{name:string,age:option<u8>}>}\n"
+        "own<guests>\n"
+        "variant{no-name,too-long(u32)}\n"
+        ""},
       {"hello.[method]guests.count",
        UINT64_C(0xd06e3bfdd85f420a), UINT64_C(0x4d2bdf193e8526d1),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       0, 0, NULL},
+       0, 33,
+       (const uint8_t *)"record{self:borrow<guests>}\n"
+        "u32\n"
+        "\n"
+        ""},
       {"hello.[method]guests.arrive",
        UINT64_C(0xd06e3bfdd85f420a), UINT64_C(0xa0a8a05e1e4069c1),
        UINT64_C(0x0000000000000000), UINT64_C(0x97cf3d8df59348db),
-       0, 0, NULL},
+       0, 106,
+       (const uint8_t *)"record{self:borrow<guests>}\n"
+        "stream<record{name:string,age:option<u8>}>\n"
+        "\n"
+        "record{name:string,age:option<u8>}"},
       {"hello.greet",
        UINT64_C(0x6499a83a6a7627e4), UINT64_C(0x704be0d8faaffc58),
        UINT64_C(0x8de5c3b0e84bcf87), UINT64_C(0x0000000000000000),
-       0, 0, NULL},
+       0, 115,
+       (const uint8_t *)"record{person:record{name:string,age:option<u8>},tone:enum{friendly,formal}}\n"
+        "string\n"
+        "variant{no-name,too-long(u32)}\n"
+        ""},
       {"hello.greet-all",
        UINT64_C(0x1d66150e03449e81), UINT64_C(0xd8e4c1a588e3a824),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC, 0, NULL},
+       TW_METHOD_ASYNC, 44,
+       (const uint8_t *)"record{guests:borrow<guests>}\n"
+        "list<string>\n"
+        "\n"
+        ""},
       {"hello.greeted",
        UINT64_C(0x651bccb0340f0ef8), UINT64_C(0x4d35d3193e8d66f2),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       0, 0, NULL},
+       0, 14,
+       (const uint8_t *)"record{}\n"
+        "u64\n"
+        "\n"
+        ""},
   };
   static const tw_expected expected = {HELLO_PACKAGE, HELLO_VERSION, HELLO_LAYOUT,
-                                       methods, 6, UINT64_C(0x0000000000000000)};
+                                       methods, 6, UINT64_C(0x0000000000000000), NULL, 0};
   return &expected;
 }
 
@@ -171,7 +195,7 @@ typedef struct hello_client {
 /* A new instance, and a port on which `capacity` calls may be unreaped at once (1 to 65,536). */
 static inline uint32_t hello_client_open(const hello_library *library, uint32_t capacity,
                                          hello_client *client, tw_error *error) {
-  return tw_client_open(library->table, capacity, &client->tw, error);
+  return tw_client_open_as(library->table, hello_expected(), capacity, &client->tw, error);
 }
 
 /* The same instance through a port of its own: for another thread, or for an event loop. */

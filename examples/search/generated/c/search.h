@@ -227,26 +227,46 @@ static inline const tw_expected *search_expected(void) {
       {"search.[constructor]query",
        UINT64_C(0xd9320e1c1720221b), UINT64_C(0x4f46e92b541afa23),
        UINT64_C(0x4730cc449f54e61b), UINT64_C(0x0000000000000000),
-       0, 0, NULL},
+       0, 194,
+       (const uint8_t *)"record{pattern:string,dir:string,options:record{fixed:bool,ignore-case:bool,hidden:bool,ignore-files:bool,globs:list<string>}}\n"
+        "own<query>\n"
+        "variant{pattern(string),glob(string),directory(string)}\n"
+        ""},
       {"search.[method]query.progress",
        UINT64_C(0x46895776341cb327), UINT64_C(0xa8e3ffe3ff16d31f),
        UINT64_C(0x0000000000000000), UINT64_C(0x45e3daafd09ca3d9),
-       0, 0, NULL},
+       0, 191,
+       (const uint8_t *)"record{self:borrow<query>}\n"
+        "stream<record{files:u64,bytes:u64,matches:u64,unreadable:u64,problem:option<string>}>\n"
+        "\n"
+        "record{files:u64,bytes:u64,matches:u64,unreadable:u64,problem:option<string>}"},
       {"search.count",
        UINT64_C(0x54eb4cb657b25c15), UINT64_C(0x4d35d3193e8d66f2),
        UINT64_C(0x4730cc449f54e61b), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC, 0, NULL},
+       TW_METHOD_ASYNC, 94,
+       (const uint8_t *)"record{pattern:string,dir:string}\n"
+        "u64\n"
+        "variant{pattern(string),glob(string),directory(string)}\n"
+        ""},
       {"search.matches",
        UINT64_C(0xbc7755fe385ddc7b), UINT64_C(0x439252368c6f876c),
        UINT64_C(0x4730cc449f54e61b), UINT64_C(0xc2bc292635916f6c),
-       TW_METHOD_ASYNC, 0, NULL},
+       TW_METHOD_ASYNC, 325,
+       (const uint8_t *)"record{query:borrow<query>}\n"
+        "stream<record{path:string,line:u64,column:u64,text:string,path-bytes:option<list<u8>>,text-bytes:option<list<u8>>,cut:bool}>\n"
+        "variant{pattern(string),glob(string),directory(string)}\n"
+        "record{path:string,line:u64,column:u64,text:string,path-bytes:option<list<u8>>,text-bytes:option<list<u8>>,cut:bool}"},
       {"search.escape",
        UINT64_C(0x2dc9279d6ce0eec0), UINT64_C(0x704be0d8faaffc58),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       0, 0, NULL},
+       0, 28,
+       (const uint8_t *)"record{text:string}\n"
+        "string\n"
+        "\n"
+        ""},
   };
   static const tw_expected expected = {SEARCH_PACKAGE, SEARCH_VERSION, SEARCH_LAYOUT,
-                                       methods, 5, UINT64_C(0x0000000000000000)};
+                                       methods, 5, UINT64_C(0x0000000000000000), NULL, 0};
   return &expected;
 }
 
@@ -264,7 +284,7 @@ typedef struct search_client {
 /* A new instance, and a port on which `capacity` calls may be unreaped at once (1 to 65,536). */
 static inline uint32_t search_client_open(const search_library *library, uint32_t capacity,
                                           search_client *client, tw_error *error) {
-  return tw_client_open(library->table, capacity, &client->tw, error);
+  return tw_client_open_as(library->table, search_expected(), capacity, &client->tw, error);
 }
 
 /* The same instance through a port of its own: for another thread, or for an event loop. */

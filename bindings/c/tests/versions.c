@@ -1,0 +1,143 @@
+/* A program of another version than the library: test.sh generates conformance.h from a WIT that was changed.
+ * -DOLDER: it knows less; -DNEWER: it knows more; -DOTHER: a field stands in another place. */
+#include "check.h"
+#include "conformance.h"
+
+#if defined(OTHER)
+
+int main(int argc, char **argv) {
+  conformance_library library;
+  tw_error error;
+  (void)argc;
+  memset(&error, 0, sizeof(error));
+  CHECK_CODE(conformance_open(argv[1], &library, &error), TW_VERSION);
+  CHECK(strstr(error.message, "built for thalweg:conformance@0.1.0 with layout") != NULL);
+  CHECK(strstr(error.message, "but the library's thalweg:conformance@0.1.0 has layout") != NULL);
+  CHECK(strstr(error.message, "conformance.echo-keywords differ: `value.errno` is `value.await`") !=
+        NULL);
+  CHECK(library.table == NULL);
+  tests_run++;
+  return done("versions, another order");
+}
+
+#else
+
+static conformance_client client;
+
+static void a_record_has_what_both_know(void) {
+  conformance_echo_keywords_result result;
+  conformance_keywords_in value;
+  tw_error error;
+  memset(&value, 0, sizeof(value));
+  value.int_ = 1234567890;
+  value.nullptr_ = -8;
+  REQUIRE_OK(conformance_echo_keywords(&client, &value, TW_FOREVER, &result, &error), error);
+  CHECK(result.ok->int_ == 1234567890 && result.ok->nullptr_ == -8);
+  tw_reply_release(&result.reply);
+#ifdef NEWER
+  /* What the library does not know it does not give back. */
+  value.errno_ = -5;
+  value.more = 7;
+  REQUIRE_OK(conformance_echo_keywords(&client, &value, TW_FOREVER, &result, &error), error);
+  CHECK(result.ok->errno_ == -5 && result.ok->more == 0);
+  tw_reply_release(&result.reply);
+#endif
+}
+
+static void parameters_may_be_fewer_and_more(void) {
+  static const uint16_t numbers[] = {3, 5};
+  conformance_list_u16 list = {numbers, 2};
+  conformance_several_result result;
+  tw_error error;
+#ifdef NEWER
+  conformance_option_point point;
+  memset(&point, 0, sizeof(point));
+  point.some = true;
+  point.value.y = -3;
+  REQUIRE_OK(conformance_several(&client, 7, tw_text_of("match"), list, &point,
+                                 tw_text_of("not known"), TW_FOREVER, &result, &error),
+             error);
+  CHECK(result.ok->f3.some && result.ok->f3.value.y == -3);
+#else
+  REQUIRE_OK(
+      conformance_several(&client, 7, tw_text_of("match"), list, TW_FOREVER, &result, &error),
+      error);
+  CHECK(!result.ok->f3.some);
+#endif
+  CHECK(result.ok->f0 == 7 && result.ok->f1.length == 5 && result.ok->f2.length == 2);
+  tw_reply_release(&result.reply);
+}
+
+static void flags_have_those_that_both_know(void) {
+  conformance_echo_rights_result result;
+  tw_error error;
+  conformance_rights all = CONFORMANCE_RIGHTS_READ | CONFORMANCE_RIGHTS_WRITE;
+#ifdef NEWER
+  conformance_rights more = all | CONFORMANCE_RIGHTS_RECORD | CONFORMANCE_RIGHTS_MINE;
+  all |= CONFORMANCE_RIGHTS_RECORD;
+#else
+  conformance_rights more = all;
+#endif
+  REQUIRE_OK(conformance_echo_rights(&client, more, TW_FOREVER, &result, &error), error);
+  CHECK(result.ok == all);
+  tw_reply_release(&result.reply);
+}
+
+static void an_error_s_payload_has_the_cases_that_both_know(void) {
+  conformance_option_failure_in how;
+  conformance_fail_result result;
+  tw_error error;
+  uint32_t number = 0;
+  memset(&how, 0, sizeof(how));
+  how.some = true;
+  how.value.tag = CONFORMANCE_FAILURE_CODE;
+  how.value.value.code = 4711;
+  CHECK_CODE(conformance_fail(&client, &how, TW_FOREVER, &result, &error), TW_ERROR);
+  CHECK(conformance_failure_code(result.reply.base, result.error, &number) && number == 4711);
+  tw_reply_release(&result.reply);
+#ifdef NEWER
+  how.value.tag = CONFORMANCE_FAILURE_LATER;
+  CHECK_CODE(conformance_fail(&client, &how, TW_FOREVER, &result, &error), TW_ERROR);
+  CHECK(result.error->tag == CONFORMANCE_FAILURE_UNKNOWN);
+  tw_reply_release(&result.reply);
+#endif
+}
+
+static void what_is_wrong_is_refused_as_ever(void) {
+  conformance_echo_string_result result;
+  tw_error error;
+  CHECK_CODE(conformance_echo_string(&client, tw_text_of("a\xff\x62"), TW_FOREVER, &result, &error),
+             TW_ARGUMENT);
+  tw_reply_release(&result.reply);
+}
+
+static void layouts_are_said_once(void) {
+  const tw_expected *expected = conformance_expected();
+  tw_error error;
+  CHECK_CODE(client.tw.table->client_layouts(client.tw.instance, expected->methods,
+                                             expected->method_count, expected->asks,
+                                             expected->ask_count, &error),
+             TW_ARGUMENT);
+}
+
+int main(int argc, char **argv) {
+  conformance_library library;
+  tw_error error;
+  if (argc != 2) {
+    fputs("usage: versions LIBRARY\n", stderr);
+    return 2;
+  }
+  REQUIRE_OK(conformance_open(argv[1], &library, &error), error);
+  REQUIRE_OK(conformance_client_open(&library, 4, &client, &error), error);
+  CHECK(library.table->layout != conformance_expected()->layout);
+  RUN(a_record_has_what_both_know);
+  RUN(parameters_may_be_fewer_and_more);
+  RUN(flags_have_those_that_both_know);
+  RUN(an_error_s_payload_has_the_cases_that_both_know);
+  RUN(what_is_wrong_is_refused_as_ever);
+  RUN(layouts_are_said_once);
+  CHECK_CODE(conformance_client_close(&client, &error), TW_OK);
+  return done("versions");
+}
+
+#endif
