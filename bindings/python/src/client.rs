@@ -15,6 +15,7 @@ use crate::host::{self, Host};
 use crate::library::Library;
 use crate::package::Package;
 use crate::resource::Resource;
+use crate::together;
 
 /// What a new client or resource is made of, on its way through the class's `__new__`. Only this module and
 /// [`crate::resource`] make one, so nobody else makes a client or resource.
@@ -106,7 +107,8 @@ impl Client {
 
     /// Closes the client: its instance of the service is dropped, its calls and streams end as cancelled. Closing
     /// twice is fine.
-    fn close(&self, py: Python<'_>) {
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        together::hand_over(py)?;
         if let Some(client) = self.handle.take() {
             let table = self.handle.library.table;
             // SAFETY: a handle is a number; a stale one is an error of the table.
@@ -114,6 +116,7 @@ impl Client {
             host::detach(client);
             self.host.set(py, None);
         }
+        Ok(())
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

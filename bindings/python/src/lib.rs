@@ -8,7 +8,7 @@
 //! | a library, and handles of it | `library`, `handle`, `client`, `resource` |
 //! | one process, one interpreter | `fork`, `interpreter`, `gil` |
 //! | from values to messages and back | `describe`, `kind`, `encode`, `decode`, `message`, `results`, `cbor` |
-//! | calls | `package`, `method`, `submission`, `completion`; sync: `thread_port`; asyncio: `loop_port`, `pending_call`, `awaitable`, `armed` |
+//! | calls | `package`, `method`, `submission`, `completion`; sync: `thread_port`; asyncio: `loop_port`, `pending_call`, `awaitable`, `armed`, `together` |
 //! | what a call is given to send | `upstream` |
 //! | streams | `reader`, `batch`, `stats`, `view`, `columns`, `arrow`, `arrow_data`; sync: `stream`; asyncio: `async_stream` |
 
@@ -48,6 +48,7 @@ mod stats;
 mod stream;
 mod submission;
 mod thread_port;
+mod together;
 mod upstream;
 mod view;
 
@@ -77,6 +78,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<stream::Stream>()?;
     module.add_class::<async_stream::AsyncStream>()?;
     module.add_class::<batch::Batch>()?;
+    module.add_class::<together::Together>()?;
     module.add_class::<stats::StreamStats>()?;
     Ok(())
 }

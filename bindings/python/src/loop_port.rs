@@ -23,7 +23,8 @@ use thalweg_capi::abi::{TW_OK, TW_WOULD_PARK, TwHandle};
 
 use crate::completion::Completion;
 use crate::library::Library;
-use crate::{errors, fork, host};
+use crate::submission::{self, Kept, Submission};
+use crate::{errors, fork, host, together};
 
 /// Calls of one loop that may be unreaped at once. The core sets this many places of some 100 bytes aside when the port is
 /// opened, so the table's limit, 65,536, would cost every loop 6 MB; beyond it a call is `Overloaded`.
@@ -53,6 +54,8 @@ pub struct LoopPort {
 struct Slots {
     all: Vec<Slot>,
     free: Vec<u32>,
+    /// To be handed over together.
+    kept: Vec<Kept>,
 }
 
 #[derive(Default)]
@@ -61,12 +64,19 @@ struct Slot {
     notice: Option<f64>,
     arrived: Option<Completion>,
     future: Option<Py<PyAny>>,
+    /// 0 while it was not submitted.
+    call: TwHandle,
+    refused: Option<PyErr>,
 }
 
 /// The ports of this process's loops.
 static PORTS: Mutex<Vec<Weak<LoopPort>>> = Mutex::new(Vec::new());
 
-fn running_loop(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+/// The loop that runs on this thread.
+///
+/// # Errors
+/// `RuntimeError` where none does.
+pub fn running_loop(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     static GET: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     GET.get_or_try_init(py, || {
         Ok::<_, PyErr>(py.import("asyncio")?.getattr("get_running_loop")?.unbind())
@@ -159,13 +169,94 @@ impl LoopPort {
             let mut slots = self.slots();
             let slot = &mut slots.all[place];
             slot.notice = None;
-            let dropped = (slot.arrived.take(), slot.future.take());
+            slot.call = 0;
+            let dropped = (slot.arrived.take(), slot.future.take(), slot.refused.take());
             slot.generation = slot.generation.wrapping_add(1);
             #[expect(clippy::cast_possible_truncation, reason = "the token's low half")]
             slots.free.push(place as u32);
             dropped
         };
         drop(dropped);
+    }
+
+    /// Submits the call of `token`, or keeps it while others of the loop's turn come. One that `gives` something away is
+    /// submitted at once.
+    ///
+    /// # Errors
+    /// What [`Submission::submit`] refuses with.
+    pub fn submit(
+        &self,
+        event_loop: &Bound<'_, PyAny>,
+        submission: &Submission<'_, '_>,
+        token: u64,
+        gives: bool,
+    ) -> PyResult<()> {
+        let py = event_loop.py();
+        if together::is_open(self.loop_at) {
+            if !gives {
+                let kept = submission.keep(token)?;
+                let mut slots = self.slots();
+                slots.kept.push(kept);
+                let is_first = slots.kept.len() == 1;
+                drop(slots);
+                return match is_first {
+                    true => together::hand_over_soon(event_loop),
+                    false => Ok(()),
+                };
+            }
+            self.hand_over(py)?;
+        }
+        let call = submission.submit(py, self.library, self.port, token)?;
+        self.slots().all[place(token)].call = call;
+        Ok(())
+    }
+
+    /// Submits what was kept.
+    ///
+    /// # Errors
+    /// What a loop raises where it is told of a call that was refused.
+    fn hand_over(&self, py: Python<'_>) -> PyResult<()> {
+        let kept = std::mem::take(&mut self.slots().kept);
+        if kept.is_empty() || !self.is_open() {
+            return Ok(());
+        }
+        let submitted = submission::submit_all(py, self.library, self.port, &kept);
+        let mut told = Vec::new();
+        {
+            let mut slots = self.slots();
+            for (kept, submitted) in kept.iter().zip(submitted) {
+                let slot = &mut slots.all[place(kept.token)];
+                match submitted {
+                    Ok(call) => slot.call = call,
+                    Err(refused) => {
+                        slot.refused = Some(refused);
+                        told.extend(slot.future.take());
+                    }
+                }
+            }
+        }
+        for future in told {
+            // One that was cancelled meanwhile refuses.
+            let _refused = future
+                .bind(py)
+                .call_method1(intern!(py, "set_result"), (py.None(),));
+        }
+        Ok(())
+    }
+
+    /// The call of `token`; none where it was not submitted: then it is kept no longer.
+    pub fn call_of(&self, token: u64) -> Option<TwHandle> {
+        let mut slots = self.slots();
+        let call = slots.all[place(token)].call;
+        if call == 0 {
+            slots.kept.retain(|kept| kept.token != token);
+        }
+        Some(call).filter(|call| *call != 0)
+    }
+
+    /// How the call of `token` was refused.
+    pub fn refused(&self, token: u64) -> Option<PyErr> {
+        self.slots().all[place(token)].refused.take()
     }
 
     /// What arrived for `token`.
@@ -269,10 +360,11 @@ impl LoopPort {
         unsafe { (self.library.table.port_close)(self.port, std::ptr::null_mut()) };
         let dropped: Vec<_> = {
             let mut slots = self.slots();
+            slots.kept.clear();
             slots
                 .all
                 .iter_mut()
-                .map(|slot| (slot.arrived.take(), slot.future.take()))
+                .map(|slot| (slot.arrived.take(), slot.future.take(), slot.refused.take()))
                 .collect()
         };
         drop(dropped);
@@ -285,6 +377,19 @@ impl LoopPort {
 
 fn ports() -> MutexGuard<'static, Vec<Weak<LoopPort>>> {
     PORTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Submits what the ports of the loop at `loop_at` have kept.
+///
+/// # Errors
+/// What the loop raises where it is told of a call that was refused.
+pub fn hand_over(py: Python<'_>, loop_at: usize) -> PyResult<()> {
+    let mine: Vec<Arc<LoopPort>> = ports()
+        .iter()
+        .filter_map(Weak::upgrade)
+        .filter(|port| port.loop_at == loop_at)
+        .collect();
+    mine.iter().try_for_each(|port| port.hand_over(py))
 }
 
 fn token(place: u32, generation: u32) -> u64 {

@@ -185,13 +185,13 @@ impl Method {
         let caller = Caller::of(of, &self.name, self.hashes.package)?;
         let deadline = deadline(caller.library, timeout)?;
         let completion = if caller.library.is_inline(self.number) {
-            self.with_message(&caller, arguments, Face::Sync, |message, _| {
+            self.with_message(&caller, arguments, Face::Sync, |message, _, _| {
                 inline::call(py, &caller, self.number, message, deadline)
             })?
         } else {
             host::check_not_serving(py, caller.number)?;
             let port = ThreadPort::of(py, caller.library)?;
-            self.with_message(&caller, arguments, Face::Sync, |message, sources| {
+            self.with_message(&caller, arguments, Face::Sync, |message, sources, _| {
                 let waits = caller.library.waits(self.number);
                 let submission = self.submission(&caller, message, deadline, on_notice, waits);
                 port.call(py, &submission, sources)
@@ -213,18 +213,23 @@ impl Method {
         let caller = Caller::of(of, &this.name, this.hashes.package)?;
         let deadline = deadline(caller.library, timeout)?;
         if caller.library.is_inline(this.number) {
-            let ended = this.with_message(&caller, arguments, Face::Async, |message, _| {
+            let ended = this.with_message(&caller, arguments, Face::Async, |message, _, _| {
                 inline::call(py, &caller, this.number, message, deadline)
             })?;
             let value = this.finish(ended, &caller.client, class, Face::Async);
             let ready = inline::Ready(Some(value.map(Bound::unbind)));
             return awaitable::new(py, Box::new(ready));
         }
-        let ticket = this.with_message(&caller, arguments, Face::Async, |message, sources| {
-            // The loop waits for nothing.
-            let submission = this.submission(&caller, message, deadline, on_notice, false);
-            pending_call::submit(py, caller.library, &submission, sources)
-        })?;
+        let ticket = this.with_message(
+            &caller,
+            arguments,
+            Face::Async,
+            |message, sources, gives| {
+                // The loop waits for nothing.
+                let submission = this.submission(&caller, message, deadline, on_notice, false);
+                pending_call::submit(py, caller.library, &submission, sources, gives)
+            },
+        )?;
         let call = PendingCall::new(
             ticket,
             slf.clone().unbind(),
@@ -252,14 +257,14 @@ impl Method {
         }
     }
 
-    /// Encodes the arguments and hands them to `submit`, with what is to be sent besides; on success what of them the
+    /// Encodes the arguments and hands them to `submit`, with what is to be sent besides and whether it gives something away; on success what of them the
     /// call takes is given away.
     fn with_message<'py, T>(
         &self,
         caller: &Caller<'py>,
         arguments: &Bound<'py, PyTuple>,
         face: Face,
-        submit: impl FnOnce(&[u8], Vec<Source<'py>>) -> PyResult<T>,
+        submit: impl FnOnce(&[u8], Vec<Source<'py>>, bool) -> PyResult<T>,
     ) -> PyResult<T> {
         let py = arguments.py();
         // Taken out, not borrowed: encoding and waiting can run code that calls on this thread.
@@ -268,7 +273,8 @@ impl Method {
         let given =
             encode::arguments(py, &self.name, &self.fields, layout, arguments, &mut buffer)?;
         let (readers, sources) = upstream::open(caller, self, given.streams, face, &mut buffer)?;
-        let done = submit(&buffer, sources)?;
+        let gives = !sources.is_empty() || !given.resources.is_empty();
+        let done = submit(&buffer, sources, gives)?;
         readers.given();
         for resource in given.resources {
             resource.get().handle().take();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::PyType;
-use thalweg_capi::abi::{TW_CANCELLED, TwHandle};
+use thalweg_capi::abi::TW_CANCELLED;
 
 use crate::awaitable::{Polled, Step};
 use crate::client::Client;
@@ -20,48 +20,50 @@ pub struct Ticket {
     event_loop: Py<PyAny>,
     port: Arc<LoopPort>,
     token: u64,
-    call: TwHandle,
     ended: bool,
     on_notice: Option<Py<PyAny>>,
     tasks: Tasks,
 }
 
-/// Submits one call on the running loop's port.
+/// Submits one call on the running loop's port; where others go with it, it waits for them. One that `gives` something away
+/// goes at once.
 pub fn submit(
     py: Python<'_>,
     library: &'static Library,
     submission: &Submission<'_, '_>,
     sources: Vec<Source<'_>>,
+    gives: bool,
 ) -> PyResult<Ticket> {
     let (event_loop, port) = LoopPort::of_running_loop(py, library)?;
     let token = port.reserve();
-    let call = match submission.submit(py, library, port.port, token) {
-        Ok(call) => call,
-        Err(refused) => {
-            port.give_up(token);
-            return Err(refused);
-        }
-    };
+    if let Err(refused) = port.submit(&event_loop, submission, token, gives) {
+        port.give_up(token);
+        return Err(refused);
+    }
     let mut ticket = Ticket {
         event_loop: event_loop.clone().unbind(),
         port,
         token,
-        call,
         ended: false,
         on_notice: submission.on_notice.cloned().map(Bound::unbind),
         tasks: Tasks::default(),
     };
-    ticket.tasks = Tasks::begin(&event_loop, ticket.call, sources)?;
+    if !sources.is_empty() {
+        // It gave them, so it was submitted.
+        let call = ticket.port.call_of(token).unwrap_or_default();
+        ticket.tasks = Tasks::begin(&event_loop, call, sources)?;
+    }
     Ok(ticket)
 }
 
 impl Drop for Ticket {
     fn drop(&mut self) {
         if self.port.is_open() {
+            let call = self.port.call_of(self.token);
             self.port.give_up(self.token);
-            if !self.ended {
+            if let Some(call) = call.filter(|_| !self.ended) {
                 // SAFETY: a stale call is an error of the table, and its words are of no use here.
-                unsafe { (self.port.library.table.cancel)(self.call, std::ptr::null_mut()) };
+                unsafe { (self.port.library.table.cancel)(call, std::ptr::null_mut()) };
             }
         }
     }
@@ -113,6 +115,9 @@ impl Step for PendingCall {
                     .get()
                     .finish(completion, self.client.bind(py), class, Face::Async)?;
             return Ok(Polled::Done(value));
+        }
+        if let Some(refused) = port.refused(self.ticket.token) {
+            return Err(refused);
         }
         if !port.is_open() {
             return Err(errors::ended(

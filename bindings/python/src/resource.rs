@@ -6,6 +6,7 @@ use thalweg_capi::abi::TwHandle;
 
 use crate::client::{Client, Seed};
 use crate::handle::Owned;
+use crate::together;
 
 /// A resource of a client, which it keeps open.
 #[pyclass(frozen, subclass, weakref, module = "thalweg._native")]
@@ -57,10 +58,12 @@ impl Resource {
     }
 
     /// Gives the resource back to the service. Closing twice is fine.
-    fn close(&self) {
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        together::hand_over(py)?;
         if let Some(resource) = self.handle.take() {
             self.drop_handle(resource);
         }
+        Ok(())
     }
 
     /// Was it closed, or given away?

@@ -18,7 +18,7 @@ use crate::library::Library;
 use crate::reader::Reader;
 use crate::submission::Submission;
 use crate::upstream::Source;
-use crate::{errors, fork, host, upstream};
+use crate::{errors, fork, host, together, upstream};
 
 /// Calls of one thread that may be unreaped at once: the waiting ones, and cancelled ones until they are reaped.
 const CAPACITY: u32 = 64;
@@ -173,6 +173,7 @@ impl ThreadPort {
         tokens: &[u64],
         deadline_ns: u64,
     ) -> PyResult<Option<Completion>> {
+        together::hand_over(py)?;
         loop {
             // A signal that came before the GIL is released would be seen only when the call has ended.
             py.check_signals()?;

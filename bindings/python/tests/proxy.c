@@ -14,12 +14,16 @@ void proxy_hold(void);
 void proxy_go(void);
 int proxy_holds(void);
 uint32_t proxy_flags(void);
+uint32_t proxy_submissions(void);
+void proxy_refuse(int place);
 
 static const tw_table *real;
 static tw_table table;
 static int is_interrupted;
 static int is_held;
 static uint32_t last_flags;
+static uint32_t submissions;
+static int refused_place = -1;
 
 /* A signal arrives while the next submission waits. */
 void proxy_interrupt(void) {
@@ -45,6 +49,18 @@ uint32_t proxy_flags(void) {
   return last_flags;
 }
 
+/* How many there were since it was asked last. */
+uint32_t proxy_submissions(void) {
+  const uint32_t count = submissions;
+  submissions = 0;
+  return count;
+}
+
+/* The call at `place` of the next submission with so many is refused. */
+void proxy_refuse(int place) {
+  refused_place = place;
+}
+
 static uint32_t refused(uint32_t code, uint32_t *accepted, tw_error *error) {
   *accepted = 0;
   error->code = code;
@@ -57,6 +73,17 @@ static uint32_t submit(tw_handle port, tw_submission *batch, uint32_t count, uin
                        tw_error *error) {
   int tries = 0;
   last_flags = batch->flags;
+  submissions++;
+  if (refused_place >= 0 && (uint32_t)refused_place < count) {
+    const uint32_t before = (uint32_t)refused_place;
+    refused_place = -1;
+    if (before > 0) {
+      real->submit(port, batch, before, accepted, error);
+    }
+    refused(TW_OVERLOADED, accepted, error);
+    *accepted = before;
+    return TW_OVERLOADED;
+  }
   if (is_interrupted) {
     is_interrupted = 0;
     raise(SIGUSR1);

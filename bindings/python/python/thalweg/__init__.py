@@ -34,6 +34,7 @@ from thalweg._native import (
     StreamStats,
     View,
     __version__,
+    together,
 )
 from thalweg._native import Resource as Held
 from thalweg._results import Err, NoValue, Ok, Some
@@ -74,4 +75,5 @@ __all__ = [
     "View",
     "WouldPark",
     "__version__",
+    "together",
 ]

@@ -43,6 +43,23 @@ class Client:
         """The library's file, as it was opened first."""
 
 @final
+class together:
+    """The calls that the running loop makes in one turn are handed over together.
+
+    `with thalweg.together():` around what makes their tasks: `asyncio.gather`, `create_task`. They
+    end as they do alone, each by itself.
+    """
+
+    def __enter__(self) -> None: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> None: ...
+
+@final
 class Asked:
     """Something that a service asks of its host, to answer once."""
 
