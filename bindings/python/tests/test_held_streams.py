@@ -74,6 +74,14 @@ def test_batches_and_statistics_are_those_of_any_stream(service: Conformance) ->
     numbers.close()
 
 
+def test_batches_are_read_in_place(service: Conformance) -> None:
+    numbers = thalweg.Stream.of(service.feeds(4)[3].numbers)
+    arrays = [batch.array() for batch in numbers.batches(8)]
+    # They stay, though the stream has ended.
+    assert [array.readonly for array in arrays] == [True] * len(arrays)
+    assert [number for array in arrays for number in array.tolist()] == [0, 1, 2]
+
+
 async def on_a_loop(library: str) -> None:
     async with AsyncConformance.open(library) as service:
         feeds = await service.feeds(3)

@@ -304,11 +304,11 @@ fn types_without_a_form_are_refused_with_what_to_write() {
         ),
         (
             "StreamReader<u8>",
-            "a stream is an `impl Iterator<Item = T>`: a whole parameter, the whole result of a function, or its ok side",
+            "a stream is an `impl Iterator<Item = T>`: a whole parameter, the whole result of a function, or its ok side; inside of a result's value it is a `thalweg::Held<StreamReader<T>>`",
         ),
         (
             "UpFuture<u8>",
-            "a future is an `impl Future<Output = T>`: a whole parameter, the whole result of a function, or its ok side",
+            "a future is an `impl Future<Output = T>`: a whole parameter, the whole result of a function, or its ok side; inside of a result's value it is a `thalweg::Held<FutureReader<T>>`",
         ),
         ("<u8 as Tr>::T", "WIT has no such type"),
         ("Box<dyn Fn()>", INSIDE),
@@ -428,7 +428,23 @@ fn functions_without_a_form_are_refused_with_what_to_write() {
         ),
         (
             "fn f(&self) -> Vec<Held<u8>>;",
-            "4:20: type `Held<u8>`: it holds a resource: write the name of a `#[thalweg::resource]` of this file",
+            "4:20: type `Held<u8>`: it holds a resource: write the name of a `#[thalweg::resource]` of this file, a `StreamReader<T>` or a `FutureReader<T>`",
+        ),
+        (
+            "fn f(&self) -> Vec<Held<StreamReader<Held<Q>>>>;",
+            "4:38: type `Held<Q>`: what a stream or a future inside of a value carries goes as it is: write numbers, `bool`, `char`, `String`, and lists, options, results and tuples of these",
+        ),
+        (
+            "fn f(&self) -> Held<StreamReader<u8>>;",
+            "4:16: type `Held<StreamReader<u8>>`: it is for what stands inside of a value: write `impl Iterator<Item = T>` or `impl Future<Output = T>`",
+        ),
+        (
+            "fn f(&self, q: Held<FutureReader<u8>>);",
+            "4:16: type `Held<FutureReader<u8>>`: it is for what stands inside of a result: write `impl Iterator<Item = Result<T, thalweg::Failure>>` or `impl Future`",
+        ),
+        (
+            "fn f(&self, q: Vec<Held<StreamReader<u8>>>);",
+            "4:4: type `list<stream<u8>>`: a stream or a future that is sent is a parameter of its own, not inside of another",
         ),
         (
             "fn f(&self) -> Held<Q>;",

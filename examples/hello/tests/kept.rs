@@ -7,14 +7,42 @@ mod kept;
 #[path = "../../../crates/bindgen/tests/from_code/generated/kept_from_code.rs"]
 mod kept_from_code;
 
-use api::{GIVEN_BACK, Hall, Order, Outcome, Price, Seat};
+use api::{Evening, GIVEN_BACK, Hall, Order, Outcome, Price, Seat};
 use kept::{HallClient, SeatClient};
 use kept_from_code::HallFromCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use thalweg::Call;
+use thalweg::port::FutureReader;
+use thalweg::{Call, CallError, Failure};
 
 struct Opera;
+
+impl Opera {
+    fn evening(call: &Call, minutes: u32) -> Result<Evening, Failure> {
+        // Not everybody reads them.
+        let (sound, loud) = call.stream();
+        call.spawn(move |_| {
+            for minute in 0..minutes {
+                let _ = sound.send(&minute);
+            }
+        });
+        let (curtain, falls) = call.stream();
+        call.spawn(move |_| {
+            for _ in 0..2 {
+                let _ = curtain.send(&());
+            }
+        });
+        let (notice, said) = call.future();
+        call.spawn(move |_| drop(notice.set(&format!("{minutes} minutes"))));
+        let said = (minutes > 1).then_some(said);
+        Ok(Evening {
+            title: "Echo".to_owned(),
+            sound: call.hold_stream(loud)?,
+            notice: said.map(|said| call.hold_future(said)).transpose()?,
+            curtain: call.hold_stream(falls)?,
+        })
+    }
+}
 
 impl Hall for Opera {
     fn book(&self, call: &Call, name: &str, row: u32, count: u32) -> Order {
@@ -51,6 +79,13 @@ impl Hall for Opera {
 
     fn prices(&self) -> Box<dyn Iterator<Item = Price> + Send> {
         Box::new((1..=3).map(|row| Price { row, cents: 900 }))
+    }
+
+    fn listen(&self, call: &Call, minutes: u32) -> Result<Evening, Vec<Price>> {
+        if minutes == 0 {
+            return Err(vec![Price { row: 0, cents: 0 }]);
+        }
+        Ok(Self::evening(call, minutes).expect("there is room for handles"))
     }
 }
 
@@ -92,4 +127,23 @@ fn a_seat_is_made_and_given_back_while_others_are_served() {
     seat.destroy().wait().unwrap();
     // The other test's are far below.
     assert!(GIVEN_BACK.load(Relaxed) >= before + 1_000_000);
+}
+
+#[test]
+fn streams_and_a_future_come_inside_of_a_value() {
+    let hall = open();
+    let evening = hall.listen(3).wait().unwrap();
+    assert_eq!(evening.title, "Echo");
+    let sound: Result<Vec<u32>, _> = evening.sound.into_reader().unwrap().collect();
+    assert_eq!(sound.unwrap(), [0, 1, 2]);
+    assert_eq!(evening.curtain.into_reader().unwrap().count(), 2);
+    let said = evening.notice.map(|notice| notice.into_reader().unwrap());
+    assert_eq!(said.map(FutureReader::wait).unwrap().unwrap(), "3 minutes");
+
+    let short = hall.listen(1).wait().unwrap();
+    assert!(short.notice.is_none());
+    let CallError::Service(prices) = hall.listen(0).wait().err().unwrap() else {
+        panic!("nothing is played");
+    };
+    assert_eq!(prices, [kept::Price { row: 0, cents: 0 }]);
 }

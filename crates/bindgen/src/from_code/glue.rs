@@ -273,9 +273,10 @@ enum Way {
 }
 
 /// The same on both sides.
-fn same(ty: &Type) -> bool {
+pub fn same(ty: &Type) -> bool {
     match ty {
-        Type::Plain(_) => true,
+        // What they carry is, see where they are read.
+        Type::Plain(_) | Type::HeldFlow(..) => true,
         Type::BoxedStr | Type::BoxedList(_) | Type::Named(_) | Type::Held(_) => false,
         Type::List(item) | Type::Array(item, _) | Type::Option(item) => same(item),
         Type::Result(ok, error) => ok.iter().chain(error).all(|ty| same(ty)),
@@ -300,7 +301,7 @@ fn convert(ty: &Type, value: &str, way: Way) -> String {
         }
     };
     match (ty, way) {
-        (Type::Plain(_), _) => value.to_owned(),
+        (Type::Plain(_) | Type::HeldFlow(..), _) => value.to_owned(),
         (Type::BoxedStr, Way::Out) => format!("String::from({value})"),
         (Type::BoxedStr, Way::In) => format!("{value}.into_boxed_str()"),
         (Type::List(item), _) => list(item, value),

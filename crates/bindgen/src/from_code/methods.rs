@@ -211,6 +211,11 @@ impl Source<'_> {
                 format!("type `{}`", self.text(ty.span())),
                 &format!("it is for what stands inside of a value: write `&{own}` to borrow it, or `Arc<{own}>` to take it"),
             )),
+            Type::HeldFlow(..) => Err(self.refused(
+                ty.span(),
+                format!("type `{}`", self.text(ty.span())),
+                "it is for what stands inside of a result: write `impl Iterator<Item = Result<T, thalweg::Failure>>` or `impl Future`",
+            )),
             value => Ok(Param::Value(value)),
         }
     }
@@ -296,6 +301,11 @@ impl Source<'_> {
                 ty.span(),
                 format!("type `{}`", self.text(ty.span())),
                 &format!("it is for what stands inside of a value: write `{own}`"),
+            )),
+            Type::HeldFlow(..) => Err(self.refused(
+                ty.span(),
+                format!("type `{}`", self.text(ty.span())),
+                "it is for what stands inside of a value: write `impl Iterator<Item = T>` or `impl Future<Output = T>`",
             )),
             value => Ok(Some(Out::Value(value))),
         }

@@ -194,12 +194,15 @@ pub enum Type {
     Named(String),
     /// `Held<R>`.
     Held(String),
+    /// `Held<StreamReader<T>>` or `Held<FutureReader<T>>`, as WIT calls it; `()` is nothing.
+    HeldFlow(&'static str, Option<Box<Type>>),
 }
 
 impl Type {
     fn names(&self, names: &mut BTreeSet<String>) {
         match self {
             Self::Plain(_) | Self::BoxedStr | Self::Held(_) => {}
+            Self::HeldFlow(_, item) => item.iter().for_each(|ty| ty.names(names)),
             Self::List(item)
             | Self::BoxedList(item)
             | Self::Array(item, _)

@@ -1,5 +1,6 @@
 //! Rust's types as WIT has them, and what to write instead of those that it has not.
 
+use super::glue::same;
 use super::model::Type;
 use super::read::Source;
 use crate::Refused;
@@ -29,10 +30,10 @@ fn instead(name: &str) -> Option<&'static str> {
             "WIT has no time: write `u64` and say the unit in the name, as in `delay_ms`"
         }
         "StreamReader" | "Upstream" | "Iterator" | "Stream" => {
-            "a stream is an `impl Iterator<Item = T>`: a whole parameter, the whole result of a function, or its ok side"
+            "a stream is an `impl Iterator<Item = T>`: a whole parameter, the whole result of a function, or its ok side; inside of a result's value it is a `thalweg::Held<StreamReader<T>>`"
         }
         "FutureReader" | "UpFuture" | "Future" => {
-            "a future is an `impl Future<Output = T>`: a whole parameter, the whole result of a function, or its ok side"
+            "a future is an `impl Future<Output = T>`: a whole parameter, the whole result of a function, or its ok side; inside of a result's value it is a `thalweg::Held<FutureReader<T>>`"
         }
         _ => return None,
     })
@@ -102,6 +103,31 @@ impl Source<'_> {
         self.resources.contains(&ident).then_some(ident)
     }
 
+    /// What a `Held` of a stream or a future carries, as WIT has it.
+    fn flow(&self, held: &syn::Type) -> Result<Option<Type>, Refused> {
+        let syn::Type::Path(path) = held else {
+            return Ok(None);
+        };
+        let Some((name, arguments)) = last(&path.path) else {
+            return Ok(None);
+        };
+        let (word, item) = match (name.as_str(), &arguments[..]) {
+            ("StreamReader", [GenericArgument::Type(item)]) => ("stream", item),
+            ("FutureReader", [GenericArgument::Type(item)]) => ("future", item),
+            _ => return Ok(None),
+        };
+        if matches!(item, syn::Type::Tuple(nothing) if nothing.elems.is_empty()) {
+            return Ok(Some(Type::HeldFlow(word, None)));
+        }
+        let carried = self.value(item)?;
+        if same(&carried) && !matches!(carried, Type::HeldFlow(..)) {
+            return Ok(Some(Type::HeldFlow(word, Some(Box::new(carried)))));
+        }
+        let text = self.text(item.span());
+        let reason = "what a stream or a future inside of a value carries goes as it is: write numbers, `bool`, `char`, `String`, and lists, options, results and tuples of these";
+        Err(self.refused(item.span(), format!("type `{text}`"), reason))
+    }
+
     fn path(&self, ty: &syn::Type, path: &syn::Path) -> Result<Type, Refused> {
         let refuse = |reason: &str| {
             let text = self.text(ty.span());
@@ -158,9 +184,12 @@ impl Source<'_> {
             ("Held", [syn::Type::Path(own)]) if self.resource_of(own).is_some() => {
                 Ok(Type::Held(self.resource_of(own).expect("it is one")))
             }
-            ("Held", [_]) => refuse(
-                "it holds a resource: write the name of a `#[thalweg::resource]` of this file",
-            ),
+            ("Held", [held]) => match self.flow(held)? {
+                Some(flow) => Ok(flow),
+                None => refuse(
+                    "it holds a resource: write the name of a `#[thalweg::resource]` of this file, a `StreamReader<T>` or a `FutureReader<T>`",
+                ),
+            },
             (name, types) => match instead(name) {
                 Some(reason) => refuse(reason),
                 None if types.is_empty() => {

@@ -271,6 +271,7 @@ fn of(ty: &Type) -> String {
             format!("tuple<{}>", items.join(", "))
         }
         Type::Named(ident) | Type::Held(ident) => name(ident),
+        Type::HeldFlow(word, item) => sent(word, item.as_deref()),
     }
 }
 

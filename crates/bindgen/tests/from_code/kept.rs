@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use thalweg::{Call, Failure, Held};
+use thalweg::port::FutureReader;
+use thalweg::{Call, Failure, Held, StreamReader};
 
 /// How many seats were given back.
 pub static GIVEN_BACK: AtomicU32 = AtomicU32::new(0);
@@ -63,6 +64,19 @@ pub struct Price {
     pub cents: u32,
 }
 
+/// What is played.
+#[thalweg::value]
+pub struct Evening {
+    /// Its name.
+    pub title: String,
+    /// Minute by minute, how loud it is.
+    pub sound: Held<StreamReader<u32>>,
+    /// What is said afterwards, if anybody comes.
+    pub notice: Option<Held<FutureReader<String>>>,
+    /// Each time the curtain falls.
+    pub curtain: Held<StreamReader<()>>,
+}
+
 /// A hall.
 #[thalweg::service(package = "a:kept@0.1.0")]
 pub trait Hall {
@@ -79,6 +93,9 @@ pub trait Hall {
     /// Newest first, one for each row.
     #[thalweg::method(policy = "conflate", key = "row")]
     fn prices(&self) -> Box<dyn Iterator<Item = Price> + Send>;
+
+    /// Tonight, if anything is played.
+    fn listen(&self, call: &Call, minutes: u32) -> Result<Evening, Vec<Price>>;
 }
 
 /// As a seat of a value.

@@ -28,7 +28,7 @@ use thalweg::wire::{self, Decode as _};
 pub const PACKAGE: port::Package = port::Package {
     name: "a:kept",
     version: "0.1.0",
-    layout: 0x5abf_45c0_8ff2_fdbf,
+    layout: 0x8728_4ca4_1021_6f43,
     methods: &[
         port::Method {
             name: "hall.[constructor]seat",
@@ -119,6 +119,24 @@ pub const PACKAGE: port::Package = port::Package {
             description: concat!(
                 "record{}\nstream<record{row:u32,cents:u32}>\n\nrecord{row:u32,",
                 "cents:u32}"
+            ),
+        },
+        port::Method {
+            name: "hall.listen",
+            params: 0x1ee1_9e05_f505_f179,
+            ok: 0x3658_01a6_5b45_e49e,
+            error: 0x2bd3_aa36_110a_eb1d,
+            element: 0,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: Some(port::StreamOptions {
+                policy: port::Policy::Block,
+                capacity: 8192,
+            }),
+            description: concat!(
+                "record{minutes:u32}\nrecord{title:string,sound:stream<u32>,",
+                "notice:option<future<string>>,",
+                "curtain:stream<_>}\nlist<record{row:u32,cents:u32}>\n"
             ),
         },
         port::Method {
@@ -219,6 +237,119 @@ impl wire::cbor::Cbor for Price {
         })
     }
 }
+
+/// What is played.
+#[derive(Debug)]
+pub struct Evening {
+    /// Its name.
+    pub title: String,
+    /// Minute by minute, how loud it is.
+    pub sound: port::Held<port::StreamReader<u32>>,
+    /// What is said afterwards, if anybody comes.
+    pub notice: Option<port::Held<port::FutureReader<String>>>,
+    /// Each time the curtain falls.
+    pub curtain: port::Held<port::StreamReader<()>>,
+}
+
+/// [`Evening`] in place: what a reader sees, and what a writer may pass.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EveningView<'a> {
+    /// Its name.
+    pub title: &'a str,
+    /// Minute by minute, how loud it is.
+    pub sound: port::HeldView<'a, port::StreamReader<u32>>,
+    /// What is said afterwards, if anybody comes.
+    pub notice: Option<port::HeldView<'a, port::FutureReader<String>>>,
+    /// Each time the curtain falls.
+    pub curtain: port::HeldView<'a, port::StreamReader<()>>,
+}
+
+impl wire::Encode for EveningView<'_> {
+    type As = Evening;
+
+    #[inline(always)]
+    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
+        self.title.encode(to, at);
+        self.sound.encode(to, at + 8);
+        self.notice.encode(to, at + 12);
+        self.curtain.encode(to, at + 20);
+    }
+
+    fn handles(&self, given: bool) -> u32 {
+        self.sound.handles(given) + self.notice.handles(given) + self.curtain.handles(given)
+    }
+}
+
+impl wire::Encode for Evening {
+    type As = Evening;
+
+    #[inline(always)]
+    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
+        self.as_view().encode(to, at);
+    }
+
+    fn handles(&self, given: bool) -> u32 {
+        self.as_view().handles(given)
+    }
+}
+
+impl wire::Decode for Evening {
+    const SIZE: u32 = 24;
+    const ALIGN: u32 = 4;
+    const SHAPE: wire::Shape = wire::Shape::Parts(&[
+        wire::Shape::Text("record{title:string,sound:stream<u32>,"),
+        wire::Shape::Text("notice:option<future<string>>,curtain:stream<_>}"),
+    ]);
+    const DEPTH: u32 = 2;
+    const HOLDS: bool = true;
+
+    type View<'a> = EveningView<'a>;
+
+    #[inline]
+    fn check(from: &mut wire::Checker<'_>, at: u32) -> Result<(), wire::Malformed> {
+        <String as wire::Decode>::check(from, at)?;
+        <port::Held<port::StreamReader<u32>> as wire::Decode>::check(from, at + 8)?;
+        <Option<port::Held<port::FutureReader<String>>> as wire::Decode>::check(from, at + 12)?;
+        <port::Held<port::StreamReader<()>> as wire::Decode>::check(from, at + 20)
+    }
+
+    #[inline(always)]
+    fn view<'a>(from: wire::Bytes<'a>, at: u32) -> EveningView<'a> {
+        EveningView {
+            title: <String as wire::Decode>::view(from, at),
+            sound: <port::Held<port::StreamReader<u32>> as wire::Decode>::view(from, at + 8),
+            notice: <Option<port::Held<port::FutureReader<String>>> as wire::Decode>::view(
+                from,
+                at + 12,
+            ),
+            curtain: <port::Held<port::StreamReader<()>> as wire::Decode>::view(from, at + 20),
+        }
+    }
+
+    fn owned(view: EveningView<'_>) -> Evening {
+        Evening {
+            title: <String as wire::Decode>::owned(view.title),
+            sound: <port::Held<port::StreamReader<u32>> as wire::Decode>::owned(view.sound),
+            notice: <Option<port::Held<port::FutureReader<String>>> as wire::Decode>::owned(
+                view.notice,
+            ),
+            curtain: <port::Held<port::StreamReader<()>> as wire::Decode>::owned(view.curtain),
+        }
+    }
+
+    #[inline]
+    fn as_view(&self) -> EveningView<'_> {
+        EveningView {
+            title: self.title.as_view(),
+            sound: self.sound.as_view(),
+            notice: self.notice.as_view(),
+            curtain: self.curtain.as_view(),
+        }
+    }
+}
+
+// What the generators for the other languages know this type by.
+const _: () = assert!(<Evening as wire::Decode>::HASH == 0x3658_01a6_5b45_e49e);
 
 /// Seats of one order.
 #[derive(Debug)]
@@ -476,6 +607,11 @@ pub trait Hall: Sized + Send + 'static {
     ///
     /// Where its reader is slow, a newer record replaces the one that waits and has the same `row`, which is counted; it holds 8192, each with another one.
     fn prices(&mut self, call: &port::Call) -> port::StreamReader<Price>;
+
+    /// Tonight, if anything is played.
+    ///
+    /// For each stream in what it gives: where its reader is slow, the writer waits; it holds 8192 records.
+    fn listen(&mut self, call: &port::Call, minutes: u32) -> Result<Evening, Vec<Price>>;
 }
 
 /// A place of somebody's.
@@ -509,14 +645,15 @@ impl<S: Hall> port::Service for HallServer<S> {
             3 => self.serve_cancel(incoming),
             4 => self.serve_settle(incoming),
             5 => self.serve_prices(incoming),
-            6 => self.serve_seat_method_destroy(incoming),
+            6 => self.serve_listen(incoming),
+            7 => self.serve_seat_method_destroy(incoming),
             other => unreachable!("the core passes on methods of the package alone, not {other}"),
         }
     }
 
     fn destructor(value: &(dyn std::any::Any + Send + Sync)) -> Option<u32> {
         if value.is::<S::Seat>() {
-            return Some(6);
+            return Some(7);
         }
         None
     }
@@ -584,6 +721,18 @@ impl<S: Hall> HallServer<S> {
         };
         let result = self.0.prices(incoming.call());
         incoming.reply_stream(result)
+    }
+
+    fn serve_listen(&mut self, incoming: port::Incoming) {
+        let (minutes,) = match incoming.params::<(u32,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.listen(incoming.call(), minutes);
+        match result {
+            Ok(value) => incoming.reply(&value),
+            Err(error) => incoming.reply_error(&error),
+        }
     }
 
     fn serve_seat_method_destroy(&self, incoming: port::Incoming) {
@@ -680,6 +829,14 @@ impl HallClient {
     pub fn prices(&self) -> port::Pending<port::StreamReader<Price>, port::NoError> {
         self.client.call(5, &(), |reply| reply.stream::<Price>())
     }
+
+    /// Tonight, if anything is played.
+    ///
+    /// For each stream in what it gives: where its reader is slow, the writer waits; it holds 8192 records.
+    pub fn listen(&self, minutes: u32) -> port::Pending<Evening, Vec<Price>> {
+        self.client
+            .call(6, &(minutes,), |reply| reply.value::<Evening>())
+    }
 }
 
 /// A place of somebody's.
@@ -736,7 +893,7 @@ impl SeatClient {
     /// Ends the `seat`, and waits until it has ended. It ends by itself where its handle is closed, and nobody waits then.
     pub fn destroy(self) -> port::Pending<(), port::NoError> {
         self.client()
-            .call(6, &(self.own.into_handle(),), |reply| reply.value::<()>())
+            .call(7, &(self.own.into_handle(),), |reply| reply.value::<()>())
     }
 }
 

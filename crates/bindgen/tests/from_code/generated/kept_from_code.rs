@@ -79,6 +79,28 @@ impl From<Price> for code::Price {
     }
 }
 
+impl From<code::Evening> for Evening {
+    fn from(value: code::Evening) -> Self {
+        Self {
+            title: value.title,
+            sound: value.sound,
+            notice: value.notice,
+            curtain: value.curtain,
+        }
+    }
+}
+
+impl From<Evening> for code::Evening {
+    fn from(value: Evening) -> Self {
+        Self {
+            title: value.title,
+            sound: value.sound,
+            notice: value.notice,
+            curtain: value.curtain,
+        }
+    }
+}
+
 /// Serves what implements [`code::Hall`].
 pub struct HallFromCode<T>(Arc<T>);
 
@@ -129,6 +151,16 @@ impl<T: code::Hall + Send + Sync + 'static> Hall for HallFromCode<T> {
     fn prices(&mut self, call: &port::Call) -> port::StreamReader<Price> {
         let value = <T as code::Hall>::prices(&self.0);
         stream(call, value.map(|value| Price::from(value)))
+    }
+
+    fn listen(&mut self, call: &port::Call, minutes: u32) -> Result<Evening, Vec<Price>> {
+        match <T as code::Hall>::listen(&self.0, call, minutes) {
+            Ok(value) => Ok(Evening::from(value)),
+            Err(error) => Err(error
+                .into_iter()
+                .map(|value| Price::from(value))
+                .collect::<Vec<_>>()),
+        }
     }
 }
 
