@@ -18,7 +18,7 @@ typedef struct tw_expected {
   uint64_t layout;
   const tw_method *methods; /* NULL: only a library with the same layout fits */
   uint32_t method_count;
-  uint64_t imports; /* as the table's */
+  uint64_t imports;      /* as the table's */
   const tw_method *asks; /* what it answers; NULL: it does not say */
   uint32_t ask_count;
 } tw_expected;
