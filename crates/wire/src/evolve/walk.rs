@@ -41,9 +41,12 @@ pub(super) fn all(
             continue;
         }
         walk.to.finish_message().map_err(|_| Unconverted::Limit)?;
-        let is_dropped = |place: &usize| !written.contains(&(*place as u32));
-        let dropped = (0..table.len()).filter(is_dropped);
-        let dropped = dropped.map(|place| table[place]).collect();
+        let mut is_kept = vec![false; table.len()];
+        written
+            .iter()
+            .for_each(|place| is_kept[*place as usize] = true);
+        let dropped = table.iter().zip(is_kept).filter(|(_, is_kept)| !is_kept);
+        let dropped = dropped.map(|(handle, _)| *handle).collect();
         return Ok(Converted { message, dropped });
     }
 }
@@ -112,7 +115,7 @@ impl Walk<'_, '_> {
                 self.put(at, to.size, case);
             }
             (Kind::Flags(_), Kind::Flags(known)) => {
-                let known = u32::MAX >> (32 - known.len() as u32);
+                let known = u32::MAX.checked_shr(32 - known.len() as u32).unwrap_or(0);
                 let bits = word(self.from, from_at, from.size) & known;
                 self.put(at, to.size, bits);
             }
