@@ -33,6 +33,12 @@ fn reports() -> MutexGuard<'static, Vec<Stall>> {
     REPORTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// One test after the other: what stalls keeps a processor, and the process asks one thread at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Of the actors of this name.
 fn reports_of(name: &str) -> Vec<Stall> {
     let of_name = |stall: &&Stall| stall.name.as_deref() == Some(name);
@@ -77,6 +83,7 @@ fn is_in(stall: &Stall, function: &str) -> bool {
 
 #[test]
 fn an_actor_that_computes_is_reported_once_with_its_name_number_and_place() {
+    let _alone = alone();
     let id = runtime::init(config(1)).unwrap().run(|| {
         let stuck = Builder::new().name("computes").spawn(|| {
             let me = thalweg_runtime::wait::current().unwrap();
@@ -121,6 +128,7 @@ impl Handler<Stuck> for Slow {
 
 #[test]
 fn a_handler_that_computes_is_reported_with_its_actors_name_and_number() {
+    let _alone = alone();
     let runtime = Runtime::start(config(2)).unwrap();
     let slow = Builder::new()
         .name("handles")
@@ -143,6 +151,7 @@ fn goes_native(name: &str) {
 /// Both stacks: the worker's, which runs, and the actor's own, on which it went there.
 #[test]
 fn native_code_that_computes_is_reported_as_its_actors() {
+    let _alone = alone();
     let runtime = Runtime::start(config(1)).unwrap();
     let actor = Builder::new()
         .name("goes native")
@@ -163,6 +172,7 @@ fn waits_for_a_message(from: &std::sync::mpsc::Receiver<()>) -> bool {
 /// In the kernel, and in code that is not ours.
 #[test]
 fn an_actor_that_blocks_its_thread_is_reported_and_goes_on() {
+    let _alone = alone();
     let runtime = Runtime::start(config(1)).unwrap();
     let (to, from) = std::sync::mpsc::channel::<()>();
     let actor = Builder::new()
@@ -181,6 +191,7 @@ fn an_actor_that_blocks_its_thread_is_reported_and_goes_on() {
 
 #[test]
 fn one_that_allocates_all_the_time_is_reported_and_unharmed() {
+    let _alone = alone();
     let runtime = Runtime::start(config(1)).unwrap();
     let actor = Builder::new()
         .name("allocates")
@@ -202,6 +213,7 @@ fn one_that_allocates_all_the_time_is_reported_and_unharmed() {
 /// Alone on their workers, so that nobody takes them up on it: they keep them for as long as two stalls of another runtime take.
 #[test]
 fn actors_that_offer_to_let_others_run_are_not() {
+    let _alone = alone();
     // A machine that is a guest may be held up as a whole, which nobody tells it.
     let config = config(1).stall(25 * LIMIT);
     let over = Arc::new(AtomicBool::new(false));
@@ -240,6 +252,7 @@ fn actors_that_offer_to_let_others_run_are_not() {
 
 #[test]
 fn five_are_reported_in_a_minute_and_the_sixth_is_not() {
+    let _alone = alone();
     let runtime = Runtime::start(config(1)).unwrap();
     for nth in 0..5 {
         let name = format!("one of many, {nth}");
@@ -266,6 +279,7 @@ fn five_are_reported_in_a_minute_and_the_sixth_is_not() {
     ignore = "what is left is less than AddressSanitizer's own frames"
 )]
 fn one_with_a_full_stack_is_reported_and_does_not_overflow() {
+    let _alone = alone();
     const STACK: usize = 64 << 10;
     const GUARD: usize = 16 << 10;
     const LEFT: usize = 1 << 10;
@@ -303,6 +317,7 @@ fn one_with_a_full_stack_is_reported_and_does_not_overflow() {
 
 #[test]
 fn a_supervisors_child_is_reported_with_its_name_there() {
+    let _alone = alone();
     use thalweg_runtime::supervisor::{ChildSpec, Strategy, Supervisor};
     let runtime = Runtime::start(config(1)).unwrap();
     let make = || {

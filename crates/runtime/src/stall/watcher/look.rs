@@ -161,6 +161,11 @@ impl Looks {
 }
 
 impl Looks {
+    /// It was not asked: that is done at one of the next looks.
+    pub(super) fn ask_again(&mut self, stalled: &Stalled) {
+        self.seen[stalled.worker].reported = false;
+    }
+
     /// Its thread did not answer. `true`: it is asked again at one of the next looks.
     pub(super) fn is_to_ask_again(&mut self, stalled: &Stalled) -> bool {
         let seen = &mut self.seen[stalled.worker];
@@ -264,6 +269,24 @@ mod tests {
         assert_eq!(look(&mut looks, 175, &[idle, again]), (vec![], true));
         let reported = look(&mut looks, 300, &[idle, again]);
         assert_eq!(reported, (stalled(again, 125 * MS), true));
+    }
+
+    #[test]
+    fn what_could_not_be_asked_is_found_again_however_often() {
+        let mut looks = looks();
+        let busy = [Beat::of(7, 3), Beat::of(0, 0)];
+        look(&mut looks, 25, &busy);
+        for ms in (125..1_000).step_by(25) {
+            let found = look(&mut looks, ms, &busy).0;
+            assert_eq!(found.len(), 1);
+            looks.ask_again(&found[0]);
+        }
+        // And then it does not answer.
+        for tries in 1..=super::TRIES {
+            let found = look(&mut looks, 1_000 + 25 * u64::from(tries), &busy).0;
+            assert_eq!(looks.is_to_ask_again(&found[0]), tries < super::TRIES);
+        }
+        assert_eq!(look(&mut looks, 1_200, &busy).0, []);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use thalweg_queue::quiet::lock;
 use thalweg_queue::{Parker, clock};
 
 use self::look::{Looks, Rate, Stalled};
-use self::sample::Asked;
+use self::sample::{Asked, Silent};
 use super::Pulse;
 use super::report::{self, NoFrames, Stall};
 use crate::id::ActorId;
@@ -163,9 +163,12 @@ impl Watch {
         let asked = sample::ask(pulse, stalled.beat.stretch, |answer| {
             (answer.name(), frames::walk(answer))
         });
-        if matches!(asked, Err(NoFrames::NoAnswer)) && looks.is_to_ask_again(&stalled) {
-            return;
-        }
+        let asked = match asked {
+            Ok(answer) => Ok(answer),
+            Err(Silent::Busy) => return looks.ask_again(&stalled),
+            Err(Silent::Why(NoFrames::NoAnswer)) if looks.is_to_ask_again(&stalled) => return,
+            Err(Silent::Why(why)) => Err(why),
+        };
         // Who answers has a processor, so that all it waited for one is in the books.
         let waited = sample::waited(pulse);
         let Some(stalled) = looks.settle(stalled, clock::now(), waited) else {

@@ -127,18 +127,32 @@ impl Copied<'_> {
     }
 }
 
+/// Why there is no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Silent {
+    /// Another runtime's watcher has the sample.
+    Busy,
+    Why(NoFrames),
+}
+
+impl From<NoFrames> for Silent {
+    fn from(why: NoFrames) -> Self {
+        Silent::Why(why)
+    }
+}
+
 /// Has the worker of this pulse interrupted, and reads what it found, if it was still in that stretch.
 pub(super) fn ask<R>(
     pulse: &Pulse,
     stretch: Stretch,
     read: impl FnOnce(&Copied<'_>) -> R,
-) -> Result<R, NoFrames> {
+) -> Result<R, Silent> {
     let thread = pulse.thread.load(Ordering::Acquire);
     if thread == 0 {
-        return Err(NoFrames::Over);
+        return Err(NoFrames::Over.into());
     }
     take_signal()?;
-    let _claim = Claim::take()?;
+    let _claim = Claim::take().ok_or(Silent::Busy)?;
     // SAFETY: rule 3: the sample is ours, and nobody was asked.
     unsafe { *SAMPLE.pulse.get() = pulse };
     let asked = (thread as u64) << 32 | ASKED;
@@ -147,11 +161,12 @@ pub(super) fn ask<R>(
     let sent = unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, SIGNAL) };
     if sent != 0 || !was_answered(asked) {
         SAMPLE.word.store(QUIET, Ordering::Relaxed);
-        return Err(if sent == 0 {
+        let why = if sent == 0 {
             NoFrames::NoAnswer
         } else {
             NoFrames::Over
-        });
+        };
+        return Err(why.into());
     }
     // SAFETY: rule 3: it is done, and the claim is ours until we return. What the handler did not write is zero.
     let (answer, memory) = unsafe {
@@ -162,7 +177,7 @@ pub(super) fn ask<R>(
         )
     };
     if answer.stretch != Some(stretch) {
-        return Err(NoFrames::Over);
+        return Err(NoFrames::Over.into());
     }
     Ok(read(&Copied { answer, memory }))
 }
@@ -193,7 +208,7 @@ fn was_answered(asked: u64) -> bool {
 struct Claim;
 
 impl Claim {
-    fn take() -> Result<Self, NoFrames> {
+    fn take() -> Option<Self> {
         let mine = crate::epoch() + 1;
         let tries = PATIENCE.as_micros() / BETWEEN_LOOKS.as_micros();
         for _ in 0..tries {
@@ -204,12 +219,12 @@ impl Claim {
                     .compare_exchange(seen, mine, Ordering::Acquire, Ordering::Relaxed)
                     .is_ok()
             {
-                return Ok(Self);
+                return Some(Self);
             }
             std::thread::sleep(BETWEEN_LOOKS);
         }
-        // Another runtime's watcher has asked somebody who does not answer.
-        Err(NoFrames::NoAnswer)
+        // It has asked somebody who does not answer, or there are many.
+        None
     }
 }
 
