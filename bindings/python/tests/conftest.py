@@ -17,6 +17,12 @@ LIBRARIES = Path(os.environ.get("THALWEG_TEST_LIBRARIES", ROOT / "target" / "deb
 
 
 @pytest.fixture(scope="session")
+def program() -> str:
+    """`thalweg`, which makes packages."""
+    return str(LIBRARIES / "thalweg")
+
+
+@pytest.fixture(scope="session")
 def search_library() -> str:
     return str(LIBRARIES / "libthalweg_search.so")
 

@@ -102,6 +102,15 @@ static uint32_t submit(tw_handle port, tw_submission *batch, uint32_t count, uin
   return real->submit(port, batch, count, accepted, error);
 }
 
+/* Of a library that asks its host for something else. */
+static uint32_t client_layouts(tw_handle client, const tw_method *methods, uint32_t count,
+                               const tw_method *imports, uint32_t import_count, tw_error *error) {
+  (void)client, (void)methods, (void)count, (void)imports, (void)import_count;
+  error->code = TW_VERSION;
+  strcpy(error->message, "by the proxy");
+  return TW_VERSION;
+}
+
 const tw_table *tw_library(uint32_t abi) {
   void *library = dlopen(getenv("PROXY_OF"), RTLD_NOW | RTLD_LOCAL);
   const tw_table *(*entry)(uint32_t);
@@ -124,7 +133,10 @@ const tw_table *tw_library(uint32_t abi) {
     table.layout ^= 1;
     methods[table.method_count].name = "conformance.another";
     table.method_count += (uint32_t)atoi(getenv("PROXY_MORE"));
-    table.imports ^= (uint64_t)atoi(getenv("PROXY_HOST"));
+    if (atoi(getenv("PROXY_HOST"))) {
+      table.imports ^= 1;
+      table.client_layouts = client_layouts;
+    }
   }
   table.methods = methods;
   table.submit = submit;

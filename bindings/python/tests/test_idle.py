@@ -51,8 +51,11 @@ def switches(process: int) -> dict[str, int]:
     return found
 
 
-def still(library: str, polls: bool) -> bool:
-    """Whether no thread of the program above runs for a second, once it has nothing to do."""
+def still(library: str, polls: bool, tries: int) -> bool:
+    """Whether no thread of the program above runs for a second, once it has nothing to do.
+
+    What is on its way to sleep gets there, however late on a busy machine: then it is still the next time.
+    """
     program = PROGRAM.format(path=sys.path, polls=polls)
     command = [sys.executable, "-c", program, library]
     with subprocess.Popen(
@@ -61,17 +64,13 @@ def still(library: str, polls: bool) -> bool:
         assert host.stdin
         assert host.stdout
         assert host.stdout.readline() == "idle\n"
-        # What is on its way to sleep gets there.
-        before = switches(host.pid)
-        for _ in range(50):
-            time.sleep(0.1)
-            now = switches(host.pid)
-            if now == before:
-                break
-            before = now
-        assert any(" tw-" in name for name in before)
-        time.sleep(1)
-        found = switches(host.pid) == before
+        found = False
+        while tries > 0 and not found:
+            before = switches(host.pid)
+            assert any(" tw-" in name for name in before)
+            time.sleep(1)
+            found = switches(host.pid) == before
+            tries -= 1
         host.stdin.write("\n")
         host.stdin.close()
         assert host.wait() == 0
@@ -79,8 +78,8 @@ def still(library: str, polls: bool) -> bool:
 
 
 def test_no_thread_runs_while_nothing_is_asked(conformance_library: str) -> None:
-    assert still(conformance_library, polls=False)
+    assert still(conformance_library, polls=False, tries=60)
 
 
 def test_a_thread_that_polls_would_be_seen(conformance_library: str) -> None:
-    assert not still(conformance_library, polls=True)
+    assert not still(conformance_library, polls=True, tries=2)

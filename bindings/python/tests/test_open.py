@@ -48,7 +48,7 @@ def test_a_table_that_is_too_small(make_fake: Make) -> None:
 
 def test_another_layout_says_what_differs(make_fake: Make) -> None:
     text = refused(make_fake("other_layout"))
-    assert "parameters of search.[constructor]query" in text
+    assert "the library has no search.[method]query.progress" in text
 
 
 def test_no_table(make_fake: Make) -> None:

@@ -107,6 +107,7 @@ def test_a_handler_that_calls_does_not_disturb_the_call(
             seen = []
             def handler(number, frame):
                 seen.append(service.echo_u8(7))
+                ready()
             signal.signal(signal.SIGUSR1, handler)
             ready()
             while len(seen) < 3:
@@ -114,10 +115,12 @@ def test_a_handler_that_calls_does_not_disturb_the_call(
             print(seen, flush=True)
     """
     process = start(body, conformance_library)
+    assert process.stdout is not None
     for _ in range(3):
         process.send_signal(signal.SIGUSR1)
-        time.sleep(0.1)
-    out, _ = process.communicate(timeout=10)
+        # A second one that comes before the handler runs would be none.
+        assert process.stdout.readline() == "ready\n"
+    out, _ = process.communicate(timeout=60)
     assert out == "[7, 7, 7]\n"
     assert process.returncode == 0
 

@@ -151,20 +151,16 @@ def test_closing_in_the_middle_stops_the_writers(service: Conformance) -> None:
     stream.close()
     assert stream.closed
     assert list(stream) == []
-    deadline = time.monotonic() + 5
-    while service.running() and time.monotonic() < deadline:
+    while service.running():
         time.sleep(0.01)
-    assert service.running() == 0
 
 
 def test_dropping_a_stream_stops_the_writers(service: Conformance) -> None:
     for number in service.endless():
         if number == 1000:
             break
-    deadline = time.monotonic() + 5
-    while service.running() and time.monotonic() < deadline:
+    while service.running():
         time.sleep(0.01)
-    assert service.running() == 0
 
 
 def test_with_closes_a_stream(search: Search, large_tree: Path) -> None:
@@ -209,26 +205,24 @@ def test_a_stream_that_breaks_gives_what_came_before(service: Conformance) -> No
 def test_a_timeout_while_waiting_leaves_the_stream(search: Search, tree: Path) -> None:
     with search.query("needle", str(tree), FIXED) as query:
         progress = query.progress()
+        assert next(progress.batches())[0].files == 0
         batches = progress.batches(timeout=0.05)
-        assert next(batches)[0].files == 0
         for _ in range(2):
             begin = time.monotonic()
             with pytest.raises(thalweg.TimedOut):
                 next(batches)
-            assert 0.04 < time.monotonic() - begin < 5
+            assert time.monotonic() - begin > 0.04
         assert len(list(search.matches(query))) == 7
-        assert next(batches)[0].files > 0
+        assert next(progress.batches())[0].files > 0
         with pytest.raises(ValueError, match="max"):
             progress.batches(max=0)
         progress.close()
 
 
 def test_the_calls_deadline_ends_its_stream(service: Conformance) -> None:
-    begin = time.monotonic()
     with pytest.raises(thalweg.TimedOut):
         for _ in service.endless(timeout=0.1):
             pass
-    assert time.monotonic() - begin < 5
 
 
 def test_latest_counts_what_was_overtaken(service: Conformance) -> None:
@@ -269,13 +263,25 @@ def test_one_reader_at_a_time(search: Search, tree: Path) -> None:
     with search.query("needle", str(tree), FIXED) as query:
         stream = query.progress()
         next(stream)
-        thread = threading.Thread(target=lambda: list(stream))
+
+        def read() -> None:
+            while True:
+                # It may be this thread that comes second.
+                with contextlib.suppress(thalweg.BadArgument):
+                    list(stream)
+                    return
+
+        thread = threading.Thread(target=read)
         thread.start()
-        time.sleep(0.05)
-        with pytest.raises(thalweg.BadArgument, match="somebody else"):
-            next(stream)
+        refused: thalweg.Error | None = None
+        while not isinstance(refused, thalweg.BadArgument):
+            try:
+                next(stream.batches(timeout=0))
+            except thalweg.Error as error:
+                refused = error
+        assert "somebody else" in str(refused)
         stream.close()
-        thread.join(5)
+        thread.join(60)
         assert not thread.is_alive()
 
 

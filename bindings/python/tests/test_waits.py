@@ -12,6 +12,7 @@ from pathlib import Path
 from types import FrameType
 
 import pytest
+import thalweg
 from thalweg_conformance import AsyncConformance, Conformance
 
 ROOT = Path(__file__).parents[3]
@@ -67,6 +68,25 @@ def test_others_run_while_a_call_waits_for_room(proxy: Proxy) -> None:
         other.start()
         assert client.echo_u32(7) == 7
         other.join()
+
+
+def test_a_client_that_is_closed_while_its_call_is_submitted_is_closed(
+    proxy: Proxy,
+) -> None:
+    client = Conformance.open(proxy.path)
+
+    def close() -> None:
+        while not proxy.does.proxy_holds():
+            time.sleep(0.001)
+        client.close()
+        proxy.does.proxy_go()
+
+    proxy.does.proxy_hold()
+    other = threading.Thread(target=close)
+    other.start()
+    with pytest.raises(thalweg.Closed):
+        client.echo_u32(7)
+    other.join()
 
 
 def test_a_signal_is_handled_while_a_call_waits_for_room(proxy: Proxy) -> None:

@@ -4,14 +4,14 @@ mod lab;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use lab::{Boom, Lab, client};
 use thalweg_port::{
     CallError, Code, Completed, Instance, NoError, Object, Port, close_handle, find,
 };
 use thalweg_queue::clock;
-use thalweg_runtime::native;
+use thalweg_runtime::{native, wait};
 
 fn code<T: std::fmt::Debug, E: std::fmt::Debug>(result: Result<T, CallError<E>>) -> Code {
     match result.unwrap_err() {
@@ -72,10 +72,13 @@ fn a_call_that_is_dropped_by_the_service_is_lost() {
 
 #[test]
 fn a_deadline_ends_a_call_whose_service_does_not_look() {
-    let start = Instant::now();
-    let client = client().with_timeout(Duration::from_millis(20));
-    assert_eq!(code(lab::sleep(&client, 400).wait()), Code::TimedOut);
-    assert!(start.elapsed() < Duration::from_millis(390));
+    let (client, seen) = lab::seen();
+    let client = client.with_timeout(Duration::from_millis(20));
+    assert_eq!(
+        code(lab::sleep(&client, lab::FOR_EVER).wait()),
+        Code::TimedOut
+    );
+    seen.wakes.store(true, Ordering::SeqCst);
 }
 
 #[test]
@@ -98,16 +101,13 @@ fn a_service_that_gives_up_when_it_is_told_to_does_not_answer_faster_than_the_ca
 
 #[test]
 fn a_cancelled_call_ends_and_its_task_sees_it() {
-    let client = client();
-    let deadline = Instant::now() + Duration::from_secs(20);
-    // A call that is cancelled before a worker takes it up never begins its task: until one is caught at work.
-    while lab::STOPPED.load(std::sync::atomic::Ordering::SeqCst) == 0 {
-        assert!(Instant::now() < deadline, "the task never saw it");
-        let pending = lab::until_stopped(&client);
-        std::thread::sleep(Duration::from_millis(1));
-        pending.cancel();
-        assert_eq!(code(pending.wait()), Code::Cancelled);
-    }
+    let (client, seen) = lab::seen();
+    let pending = lab::until_stopped(&client);
+    // Before a worker takes it up there is nothing yet that could see it.
+    lab::wait_until(&seen.begun, 1);
+    pending.cancel();
+    assert_eq!(code(pending.wait()), Code::Cancelled);
+    lab::wait_until(&seen.stopped, 1);
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn a_resource_of_the_instance_before_a_panic_is_stale() {
 
 #[test]
 fn a_resource_whose_destructor_panics_harms_who_lets_go_of_it_in_nothing() {
-    let client = client();
+    let (client, seen) = lab::seen();
     for ups in 1..=2 {
         assert_eq!(lab::count_up(&client).wait().unwrap(), ups);
     }
@@ -158,7 +158,7 @@ fn a_resource_whose_destructor_panics_harms_who_lets_go_of_it_in_nothing() {
     drop(lab::new_counter(&client, 1).wait().unwrap());
     lab::count_up(&client).wait().unwrap();
     client.close();
-    let threads = lab::DROPPED_BY.lock().unwrap();
+    let threads = seen.dropped_by.lock().unwrap();
     assert!(threads.len() >= 2);
     assert!(
         threads.iter().all(|name| name.starts_with("tw-")),
@@ -202,19 +202,20 @@ fn a_call_made_inside_an_actor_waits_without_its_worker() {
 
 #[test]
 fn a_call_that_would_park_where_it_must_not_is_cancelled_and_says_so() {
-    let client = client();
-    let before = lab::STOPPED.load(Ordering::SeqCst);
+    let (client, seen) = lab::seen();
+    let its = Arc::clone(&seen);
     let actor = Instance::runtime().unwrap().spawn(move || {
         let call = lab::until_stopped(&client);
+        while its.begun.load(Ordering::SeqCst) == 0 {
+            wait::yield_now();
+        }
         let refused = native(|| call.wait());
         // Here it may wait.
         let waits = lab::shout(&client, "again").wait().unwrap();
         (code(refused), waits)
     });
     assert_eq!(actor.join().unwrap(), (Code::WouldPark, "AGAIN".to_owned()));
-    while lab::STOPPED.load(Ordering::SeqCst) == before {
-        std::thread::yield_now();
-    }
+    lab::wait_until(&seen.stopped, 1);
 }
 
 // ---- Ports

@@ -24,13 +24,13 @@ fn a_value_that_is_there_already_comes_at_once() {
 
 #[test]
 fn a_value_that_comes_later_is_waited_for() {
-    let client = lab::client();
+    let (client, seen) = lab::seen();
     let mut waits = lab::later(&client, lab::LATER).wait().unwrap();
     assert_eq!(waits.wait_until(0).unwrap_err().code, Code::WouldPark);
     let soon = thalweg_queue::clock::now() + 1;
     assert_eq!(waits.wait_until(soon).unwrap_err().code, Code::TimedOut);
     let awaits = lab::later(&client, lab::LATER).wait().unwrap();
-    lab::SAY.store(true, Ordering::SeqCst);
+    seen.says.store(true, Ordering::SeqCst);
     assert_eq!(waits.wait().unwrap(), "later");
     assert_eq!(lab::block_on(awaits).unwrap(), "later");
 }
@@ -51,19 +51,17 @@ fn a_writer_that_is_dropped_without_a_value_is_lost() {
 
 #[test]
 fn a_writer_that_panics_says_so() {
-    let client = lab::client();
+    let (client, seen) = lab::seen();
     let panics = lab::later(&client, lab::PANICS).wait().unwrap();
-    lab::PANIC.store(true, Ordering::SeqCst);
+    seen.panics.store(true, Ordering::SeqCst);
     assert_eq!(panics.wait().unwrap_err().code, Code::GuestPanicked);
 }
 
 #[test]
 fn a_future_that_is_dropped_is_waited_for_by_nobody() {
-    let client = lab::client();
+    let (client, seen) = lab::seen();
     drop(lab::later(&client, lab::NEVER).wait().unwrap());
-    while lab::UNWANTED.load(Ordering::SeqCst) == 0 {
-        std::thread::yield_now();
-    }
+    lab::wait_until(&seen.unwanted, 1);
 }
 
 #[test]

@@ -2,23 +2,10 @@
 
 mod lab;
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
+
 use thalweg_port::{Code, Instance, Port};
-
-/// What `lab::sources` is asked for by the test that counts what nobody reads, and by the one that does not.
-const COUNTED: u8 = 1;
-const GOES_ON: u8 = 2;
-
-/// How many of the counted streams have seen that nobody reads them.
-fn unread() -> u32 {
-    lab::UNREAD[usize::from(COUNTED)].load(Ordering::SeqCst)
-}
-
-fn wait_for_unread(count: u32) {
-    while unread() < count {
-        std::thread::yield_now();
-    }
-}
 
 #[test]
 fn streams_and_a_future_in_a_result_are_read_each_by_itself() {
@@ -35,22 +22,24 @@ fn streams_and_a_future_in_a_result_are_read_each_by_itself() {
 
 #[test]
 fn what_is_not_read_is_closed_whoever_has_it_last() {
-    // One test for all: they count in one place, and nothing else counts there.
-    let client = lab::client();
-    let (mut streams, _) = lab::sources(&client, 3, COUNTED).wait().unwrap();
+    let (client, seen) = lab::seen();
+    let (mut streams, _) = lab::sources(&client, 3, lab::GOES_ON).wait().unwrap();
     let kept = streams.remove(1);
     drop(streams);
-    wait_for_unread(2);
+    lab::wait_until(&seen.unread, 2);
     let mut reader = kept.into_reader().unwrap();
     assert_eq!(reader.next().unwrap().unwrap(), 0);
-    assert_eq!(unread(), 2);
+    assert_eq!(seen.unread.load(Ordering::SeqCst), 2);
     drop(reader);
-    wait_for_unread(3);
+    lab::wait_until(&seen.unread, 3);
+}
 
-    // A completion that nobody reads, of which one was taken out.
-    let instance = Instance::open(lab::Lab::default, Instance::runtime().unwrap());
+#[test]
+fn what_nobody_takes_out_of_a_completion_is_closed() {
+    let seen = Arc::default();
+    let instance = Instance::open(lab::make(&seen), Instance::runtime().unwrap());
     let port = Port::open(4).unwrap();
-    let args = lab::encode(lab::SOURCES, &(2u64, COUNTED));
+    let args = lab::encode(lab::SOURCES, &(2u64, lab::GOES_ON));
     instance
         .submit(&port, 0, lab::SOURCES, &args, u64::MAX)
         .unwrap();
@@ -58,9 +47,10 @@ fn what_is_not_read_is_closed_whoever_has_it_last() {
     let mut given = port.reap().unwrap().next().unwrap();
     let taken = given.take(0).unwrap();
     drop(given);
-    wait_for_unread(4);
+    lab::wait_until(&seen.unread, 1);
+    assert_eq!(seen.unread.load(Ordering::SeqCst), 1);
     thalweg_port::close_handle(taken).unwrap();
-    wait_for_unread(5);
+    lab::wait_until(&seen.unread, 2);
 }
 
 #[test]
@@ -74,7 +64,7 @@ fn a_reader_outlives_its_client_and_ends_with_one_that_is_closed() {
     drop((streams, said));
 
     let client = lab::client();
-    let (mut streams, _) = lab::sources(&client, 1, GOES_ON).wait().unwrap();
+    let (mut streams, _) = lab::sources(&client, 1, lab::GOES_ON).wait().unwrap();
     client.close();
     let ended = streams.remove(0).into_reader().map(|reader| reader.last());
     let code = match ended {

@@ -5,13 +5,14 @@ mod lab;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use lab::Lab;
 use thalweg_port::{
     Bounds, Client, Code, Incoming, Inline, Inlined, Instance, Method, MethodOptions, NoError,
     Package, Port, Service,
 };
+use thalweg_queue::clock;
 use thalweg_wire::Decode;
 
 static LIVE: AtomicIsize = AtomicIsize::new(0);
@@ -60,15 +61,21 @@ fn ten_thousand_open_clients_take_less_than_64_mib() {
     println!("{} bytes a client", taken / 10_000);
     assert!(taken < 64 << 20, "{taken} bytes");
     drop(clients);
-    let left = LIVE.load(Ordering::Relaxed) - before;
-    assert!(left < 4 << 20, "{left} bytes are left");
+    // Each goes in a turn of its own.
+    let patience = clock::deadline(Duration::from_secs(60));
+    while LIVE.load(Ordering::Relaxed) - before >= 4 << 20 {
+        assert!(clock::now() < patience, "they leak");
+        std::thread::yield_now();
+    }
 }
 
-/// One turn of 64 calls or more, all submitted before the first is served.
-fn batch(instance: &std::sync::Arc<Instance>, port: &std::sync::Arc<Port>, args: &[u8]) {
+/// 64 calls, all submitted before the first is served.
+fn batch(instance: &Arc<Instance>, port: &Arc<Port>, open: &AtomicBool) {
+    open.store(false, Ordering::Release);
     for token in 0..64 {
-        instance.submit(port, token, 2, args, u64::MAX).unwrap();
+        instance.submit(port, token, 0, &[], u64::MAX).unwrap();
     }
+    open.store(true, Ordering::Release);
     let mut done = 0;
     while done < 64 {
         for completed in port.reap().unwrap() {
@@ -82,18 +89,18 @@ fn batch(instance: &std::sync::Arc<Instance>, port: &std::sync::Arc<Port>, args:
 #[test]
 fn a_call_that_does_nothing_allocates_nothing() {
     let _alone = alone();
-    let instance = Instance::open(Lab::default, Instance::runtime().unwrap());
+    let (instance, open) = stuck();
     let port = Port::open(64).unwrap();
-    let args = lab::encode(2, &());
-    (0..200).for_each(|_| batch(&instance, &port, &args));
+    (0..200).for_each(|_| batch(&instance, &port, &open));
     let (all, here) = (COUNT.load(Ordering::Relaxed), HERE.get());
-    (0..500).for_each(|_| batch(&instance, &port, &args));
+    (0..500).for_each(|_| batch(&instance, &port, &open));
     let all = COUNT.load(Ordering::Relaxed) - all;
     let here = HERE.get() - here;
     let calls = 500 * 64;
     println!("{all} allocations for {calls} calls, {here} on the host's thread");
-    // A turn of the service's actor is a job of the runtime; the host makes it where the service was idle.
-    assert!(all <= calls / 4, "{all} allocations for {calls} calls");
+    // A turn of the service's actor is a job of the runtime; the host makes it where the service was idle. There are two where the first call is
+    // taken up by itself.
+    assert!(all <= calls / 16, "{all} allocations for {calls} calls");
     instance.close();
 }
 
@@ -154,10 +161,16 @@ fn an_inline_call_allocates_nothing() {
     assert_eq!(HERE.get() - before, 0);
 }
 
-static OPEN: AtomicBool = AtomicBool::new(false);
-
 /// Serves nothing until it may.
-struct Stuck;
+struct Stuck(Arc<AtomicBool>);
+
+/// One, and what lets it go on.
+fn stuck() -> (Arc<Instance>, Arc<AtomicBool>) {
+    let open = Arc::new(AtomicBool::new(false));
+    let its = Arc::clone(&open);
+    let make = move || Stuck(Arc::clone(&its));
+    (Instance::open(make, Instance::runtime().unwrap()), open)
+}
 
 impl Service for Stuck {
     const PACKAGE: &'static Package = &Package {
@@ -180,7 +193,7 @@ impl Service for Stuck {
     };
 
     fn dispatch(&mut self, incoming: Incoming) {
-        while !OPEN.load(Ordering::Acquire) {
+        while !self.0.load(Ordering::Acquire) {
             std::thread::yield_now();
         }
         incoming.reply(&());
@@ -190,7 +203,7 @@ impl Service for Stuck {
 #[test]
 fn a_flood_is_refused_before_it_takes_memory_and_all_that_was_accepted_completes() {
     let _alone = alone();
-    let instance = Instance::open(|| Stuck, Instance::runtime().unwrap());
+    let (instance, open) = stuck();
     let port = Port::open(65_536).unwrap();
     let before = LIVE.load(Ordering::Relaxed);
     let mut accepted = 0;
@@ -205,7 +218,7 @@ fn a_flood_is_refused_before_it_takes_memory_and_all_that_was_accepted_completes
     // 4,096 in the mailbox, and a turn's.
     assert!((4_096..=4_096 + 64).contains(&accepted), "{accepted}");
     assert!(taken < 8 << 20, "{taken} bytes");
-    OPEN.store(true, Ordering::Release);
+    open.store(true, Ordering::Release);
     let mut done = 0;
     while done < accepted {
         port.wait(u64::MAX).unwrap();

@@ -151,6 +151,7 @@ fn one_that_is_reaped_late_finds_one_notice() {
     // The call has ended; its end is put into the ring right after.
     let mut kinds = Vec::new();
     while kinds.last() != Some(&Kind::CallEnded) {
+        host.port.wait(u64::MAX).unwrap();
         kinds.extend(host.kinds());
     }
     assert_eq!(kinds, [Kind::StillRunning, Kind::CallEnded]);

@@ -62,6 +62,7 @@ const PACKAGE: Package = Package {
             stream: Some(StreamOptions {
                 policy: Policy::Block,
                 capacity: 64,
+                ..StreamOptions::UNSAID
             }),
             ..method::<(), Handle>("keeper.walk")
         },

@@ -6,24 +6,13 @@ use std::collections::HashMap;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_core::Stream;
 use lab::client;
 use thalweg_port::{Code, Failure, Instance};
+use thalweg_queue::clock;
 use thalweg_runtime::{native, wait};
-
-fn settled() -> u64 {
-    let mut before = lab::WRITTEN.load(Ordering::SeqCst);
-    loop {
-        std::thread::sleep(Duration::from_millis(50));
-        let now = lab::WRITTEN.load(Ordering::SeqCst);
-        if now == before {
-            return now;
-        }
-        before = now;
-    }
-}
 
 #[test]
 fn every_record_of_every_writer_comes_once_and_in_its_writers_order() {
@@ -43,12 +32,10 @@ fn every_record_of_every_writer_comes_once_and_in_its_writers_order() {
 
 #[test]
 fn what_would_park_where_it_must_not_says_so_on_both_sides() {
-    let before = lab::REFUSED.load(Ordering::SeqCst);
-    let mut reader = lab::hasty(&client(), 1_000_000).wait().unwrap();
+    let (client, seen) = lab::seen();
+    let mut reader = lab::hasty(&client, 1_000_000).wait().unwrap();
     // Nobody reads, so it runs out of room, and gives up.
-    while lab::REFUSED.load(Ordering::SeqCst) == before {
-        std::thread::yield_now();
-    }
+    lab::wait_until(&seen.refused, 1);
     let actor = Instance::runtime().unwrap().spawn(move || {
         let mut read = 0;
         loop {
@@ -91,18 +78,27 @@ fn batches_number_their_records_and_show_them_in_place() {
 
 #[test]
 fn a_reader_that_stops_reading_stops_the_writers() {
-    let mut reader = lab::counted(&client(), 1_000_000, 3).wait().unwrap();
-    let in_flight = settled();
+    const WRITERS: u64 = 3;
+    const MOST: u64 = 4_000;
+    let (client, seen) = lab::seen();
+    let mut reader = lab::stream(&client, 1_000_000, WRITERS, false)
+        .wait()
+        .unwrap();
+    let written = || seen.written.load(Ordering::SeqCst);
     // Capacity 1,024, in segments; two segments for each of three lanes at least.
-    assert!((1_000..4_000).contains(&in_flight), "{in_flight} in flight");
+    while (reader.stats().waits < WRITERS || written() < 1_000) && written() < MOST {
+        std::thread::yield_now();
+    }
+    let in_flight = written();
+    assert!(in_flight < MOST, "{in_flight} in flight");
     // It goes on where it stopped.
     for _ in 0..5_000 {
         reader.next().unwrap().unwrap();
     }
-    assert!(settled() > in_flight);
+    assert!(seen.ended.load(Ordering::SeqCst) == 0 && written() > in_flight);
     drop(reader);
-    let closed = settled();
-    assert_eq!(settled(), closed, "a closed stream's writers have stopped");
+    lab::wait_until(&seen.ended, WRITERS as u32);
+    assert!(written() < WRITERS * 1_000_000);
 }
 
 #[test]
@@ -170,12 +166,14 @@ fn a_wait_ends_at_its_deadline_and_the_stream_goes_on() {
     let mut reader = lab::stream(&client(), 3, 0, false).wait().unwrap();
     // No writers: it has ended at once.
     assert!(reader.next_batch(1, 0).unwrap().is_none());
-    let client = client();
-    let pending = lab::stream(&client, 1, 1, false);
-    let mut reader = pending.wait().unwrap();
-    let start = Instant::now();
-    while reader.next_batch(1, u64::MAX).unwrap().is_some() {}
-    assert!(start.elapsed() < Duration::from_secs(20));
+    let (streams, _) = lab::sources(&client(), 1, lab::GOES_ON).wait().unwrap();
+    let held = streams.into_iter().next().unwrap();
+    let mut reader = held.into_reader().unwrap();
+    assert_eq!(reader.next(), Some(Ok(0)));
+    for _ in 0..2 {
+        let late = reader.next_batch(1, clock::now() + 1).unwrap_err();
+        assert_eq!(late.code, Code::TimedOut);
+    }
 }
 
 #[test]

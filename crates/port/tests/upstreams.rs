@@ -78,7 +78,7 @@ fn a_service_that_has_enough_ends_it() {
 
 #[test]
 fn elements_that_nobody_reads_are_bounded_by_count_and_bytes() {
-    let client = lab::client();
+    let (client, seen) = lab::seen();
     let (many, numbers) = pair();
     let first = lab::sum_up(&client, numbers, lab::HELD);
     let (large, numbers) = pair();
@@ -102,7 +102,7 @@ fn elements_that_nobody_reads_are_bounded_by_count_and_bytes() {
         large.send_until(&huge, soon).unwrap_err().code,
         Code::TimedOut
     );
-    lab::READ.store(true, Ordering::SeqCst);
+    seen.reads.store(true, Ordering::SeqCst);
     large.send(&huge).unwrap();
     large.end().unwrap();
     many.end().unwrap();

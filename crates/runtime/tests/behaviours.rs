@@ -36,7 +36,6 @@ impl Drop for Log {
 
 struct Add(u64);
 struct Seen;
-struct Sleep(Duration);
 /// Handled until its other end is dropped.
 struct Hold(Receiver<()>);
 struct Panics;
@@ -54,13 +53,6 @@ impl Handler<Seen> for Log {
     type Reply = Vec<u64>;
     fn handle(&mut self, _: Seen, _: &Context<'_, Self>) -> Vec<u64> {
         self.seen.clone()
-    }
-}
-
-impl Handler<Sleep> for Log {
-    type Reply = ();
-    fn handle(&mut self, time: Sleep, _: &Context<'_, Self>) {
-        sleep(time.0);
     }
 }
 
@@ -139,11 +131,10 @@ fn a_reply_that_comes_too_late_is_dropped_and_the_next_call_gets_its_own() {
         let log = start(Log::default());
         let soon = Duration::from_millis(2);
         let began = Instant::now();
-        assert_eq!(
-            log.call_timeout(Sleep(Duration::from_millis(30)), soon),
-            Err(CallError::TimedOut)
-        );
+        let (release, held) = channel();
+        assert_eq!(log.call_timeout(Hold(held), soon), Err(CallError::TimedOut));
         assert!(began.elapsed() >= soon);
+        drop(release);
         assert_eq!(log.call(Add(1)), Ok(1));
     });
 }
@@ -306,16 +297,22 @@ fn an_actor_that_would_wait_for_itself_is_told() {
 #[test]
 fn a_message_for_later_comes_no_sooner_and_a_cancelled_one_not_at_all() {
     everywhere(|| {
-        let log = start(Log::default());
-        let began = Instant::now();
-        let never = log.send_after(Duration::from_millis(5), Add(1));
-        log.send_after(Duration::from_millis(10), Add(2));
-        never.cancel();
-        while log.call(Seen).unwrap().is_empty() {
-            sleep(Duration::from_millis(1));
+        loop {
+            let log = start(Log::default());
+            let (began, soon) = (Instant::now(), Duration::from_millis(5));
+            let never = log.send_after(soon, Add(1));
+            log.send_after(2 * soon, Add(2));
+            never.cancel();
+            let in_time = began.elapsed() < soon;
+            while !log.call(Seen).unwrap().contains(&2) {
+                sleep(Duration::from_millis(1));
+            }
+            assert!(began.elapsed() >= 2 * soon);
+            // Else the machine stood still until it had come.
+            if in_time {
+                return assert_eq!(log.call(Seen).unwrap(), [2]);
+            }
         }
-        assert!(began.elapsed() >= Duration::from_millis(10));
-        assert_eq!(log.call(Seen).unwrap(), [2]);
     });
 }
 
@@ -331,10 +328,8 @@ fn threads_cast_and_call_as_actors_do() {
     });
     assert_eq!(log.call(Seen).unwrap().len(), 4_000);
     drop(runtime);
-    // Nobody is there to answer, and the caller hears of it at once.
-    let began = Instant::now();
+    // Nobody is there to answer, and the caller hears of it.
     assert_eq!(log.call(Seen), Err(CallError::Ended));
-    assert!(began.elapsed() < Duration::from_secs(4));
 }
 
 #[test]

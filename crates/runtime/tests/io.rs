@@ -258,7 +258,10 @@ fn a_full_pool_queues() {
             runtime.handle().spawn(move || {
                 io::blocking(move || {
                     most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-                    std::thread::sleep(Duration::from_millis(1));
+                    // One thread alone would never end.
+                    while most.load(Ordering::SeqCst) < 2 {
+                        std::thread::yield_now();
+                    }
                     running.fetch_sub(1, Ordering::SeqCst);
                 })
             })

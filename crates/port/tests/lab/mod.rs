@@ -3,8 +3,8 @@
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -17,19 +17,39 @@ use thalweg_queue::Parker;
 use thalweg_runtime::native;
 use thalweg_wire::{Decode, Encode, Handle, message};
 
-/// Tasks that saw that they were to stop.
-pub static STOPPED: AtomicU32 = AtomicU32::new(0);
-/// Records that `generate` has written where it was asked to count.
-pub static WRITTEN: AtomicU64 = AtomicU64::new(0);
-/// Records that it could not send without waiting.
-pub static REFUSED: AtomicU32 = AtomicU32::new(0);
+/// What is seen of one lab from outside, and what it waits for: each test has its own, since the tests of a process run side by side.
+#[derive(Debug, Default)]
+pub struct Seen {
+    /// Tasks of `until-stopped` that began, and those that saw that they were to stop.
+    pub begun: AtomicU32,
+    pub stopped: AtomicU32,
+    /// Records that `generate` has written.
+    pub written: AtomicU64,
+    /// Records that it could not send without waiting.
+    pub refused: AtomicU32,
+    /// Writers of it that have ended, before their last record too.
+    pub ended: AtomicU32,
+    /// `sleep` without an end may wake up.
+    pub wakes: AtomicBool,
+    /// `LATER` may come, and how many of `NEVER` saw that nobody waits.
+    pub says: AtomicBool,
+    pub unwanted: AtomicU32,
+    /// `PANICS` may panic: not before its call was answered, or that would end.
+    pub panics: AtomicBool,
+    /// Streams of `sources` that saw that nobody reads them.
+    pub unread: AtomicU32,
+    /// `HELD` may read.
+    pub reads: AtomicBool,
+    /// The names of the threads that dropped counters.
+    pub dropped_by: Mutex<Vec<String>>,
+}
 
-/// What `generate` is to do: 1 is to panic at the end, and this is to count.
-const COUNTED: u8 = 2;
-/// And this, to send where it must not wait.
+/// What `generate` is to do: 1 is to panic at the end, and this is to send where it must not wait.
 const NATIVE: u8 = 4;
 pub const UNTIL_STOPPED: u32 = 6;
 pub const NEW_COUNTER: u32 = 7;
+/// For `sleep`: until it may wake up.
+pub const FOR_EVER: u64 = u64::MAX;
 pub const GIVE: u32 = 11;
 /// How `later` comes.
 pub const SAID: u8 = 0;
@@ -37,11 +57,6 @@ pub const UNSAID: u8 = 1;
 pub const LATER: u8 = 2;
 pub const PANICS: u8 = 3;
 pub const NEVER: u8 = 4;
-/// `LATER` may come, and how many of `NEVER` saw that nobody waits.
-pub static SAY: AtomicBool = AtomicBool::new(false);
-/// `PANICS` may panic: not before its call was answered, or that would end.
-pub static PANIC: AtomicBool = AtomicBool::new(false);
-pub static UNWANTED: AtomicU32 = AtomicU32::new(0);
 pub const TAKE: u32 = 12;
 pub const KEPT: u32 = 13;
 
@@ -62,10 +77,12 @@ const fn method<P: Decode, T: Decode>(name: &'static str, stream: Option<StreamO
 const BLOCK: Option<StreamOptions> = Some(StreamOptions {
     policy: Policy::Block,
     capacity: 1024,
+    ..StreamOptions::UNSAID
 });
 const LATEST: Option<StreamOptions> = Some(StreamOptions {
     policy: Policy::Latest,
     capacity: 64,
+    ..StreamOptions::UNSAID
 });
 
 const PACKAGE: Package = Package {
@@ -102,29 +119,29 @@ pub const SUM: u32 = 15;
 pub const AWAIT: u32 = 16;
 pub const SOURCES: u32 = 17;
 /// What `sources` gives: streams, each with one number more than the one before, and a future. A stream ends with them if `how` is `ENDS`; with
-/// any other it goes on until nobody reads it, which `UNREAD` counts for each `how` by itself: a test that counts has one of its own.
+/// `GOES_ON` it goes on until nobody reads it.
 pub type Sources = (
     Vec<Held<StreamReader<u64>>>,
     Option<Held<FutureReader<String>>>,
 );
 pub const ENDS: u8 = 0;
-pub static UNREAD: [AtomicU32; 3] = [const { AtomicU32::new(0) }; 3];
-/// How much of it: all; not before `READ`; three; all, but it panics at the third.
+pub const GOES_ON: u8 = 1;
+/// How much of it: all; not before it may; three; all, but it panics at the third.
 pub const ALL: u8 = 0;
 pub const HELD: u8 = 1;
 pub const THREE: u8 = 2;
 pub const PANICKING: u8 = 3;
-pub static READ: AtomicBool = AtomicBool::new(false);
 
 #[derive(Debug, Default)]
 pub struct Lab {
     ups: u64,
     /// One reference for each that lives of what `give` gave.
-    kept: std::sync::Arc<()>,
+    kept: Arc<()>,
+    seen: Arc<Seen>,
 }
 
 /// What `give` gives, by its number.
-struct Kept(u64, #[allow(dead_code)] std::sync::Arc<()>);
+struct Kept(u64, #[allow(dead_code)] Arc<()>);
 
 /// The client of one.
 pub struct KeptClient(pub Own);
@@ -146,17 +163,15 @@ pub enum Boom {
     InWriter,
 }
 
-struct Counter(AtomicU64);
+struct Counter(AtomicU64, Arc<Seen>);
 
 /// A counter from here panics when it is dropped.
 pub const UNLUCKY: u64 = 13;
-/// The names of the threads that dropped counters.
-pub static DROPPED_BY: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 impl Drop for Counter {
     fn drop(&mut self) {
         let thread = std::thread::current().name().unwrap_or("").to_owned();
-        DROPPED_BY.lock().unwrap().push(thread);
+        self.1.dropped_by.lock().unwrap().push(thread);
         assert!(*self.0.get_mut() != UNLUCKY, "while dropped, on purpose");
     }
 }
@@ -210,19 +225,24 @@ impl Lab {
             4 => drop(incoming),
             5 => {
                 let (incoming, (ms,)) = params::<(u64,)>(incoming)?;
-                std::thread::sleep(Duration::from_millis(ms));
+                match ms {
+                    FOR_EVER => wait_while_not(&self.seen.wakes),
+                    ms => std::thread::sleep(Duration::from_millis(ms)),
+                }
                 incoming.reply(&());
             }
-            6 => incoming.run(
-                Task::new(|call: &Call| {
+            6 => {
+                let seen = Arc::clone(&self.seen);
+                let task = Task::new(move |call: &Call| {
+                    seen.begun.fetch_add(1, Ordering::SeqCst);
                     while call.check().is_ok() {}
-                    STOPPED.fetch_add(1, Ordering::SeqCst);
-                }),
-                |incoming, ()| incoming.reply(&()),
-            ),
+                    seen.stopped.fetch_add(1, Ordering::SeqCst);
+                });
+                incoming.run(task, |incoming, ()| incoming.reply(&()));
+            }
             7 => {
                 let (incoming, (start,)) = params::<(u64,)>(incoming)?;
-                incoming.reply_own(Counter(start.into()));
+                incoming.reply_own(Counter(start.into(), Arc::clone(&self.seen)));
             }
             8 => {
                 let (incoming, (counter, by)) = params::<(Handle, u64)>(incoming)?;
@@ -238,10 +258,9 @@ impl Lab {
                 let (incoming, (count, writers, how)) = params::<(u64, u64, u8)>(incoming)?;
                 let (writer, reader) = incoming.call().stream::<Record>();
                 for w in 0..writers {
-                    let writer = writer.clone();
-                    incoming
-                        .call()
-                        .spawn(move |_| generate(&writer, w, count, how));
+                    let (writer, seen) = (writer.clone(), Arc::clone(&self.seen));
+                    let generate = move |_: &Call| generate(&writer, &seen, w, count, how);
+                    incoming.call().spawn(generate);
                 }
                 drop(writer);
                 incoming.reply_stream(reader);
@@ -258,7 +277,7 @@ impl Lab {
             11 => {
                 let (incoming, (count,)) = params::<(u64,)>(incoming)?;
                 let hold = |i| {
-                    let kept = Kept(i, std::sync::Arc::clone(&self.kept));
+                    let kept = Kept(i, Arc::clone(&self.kept));
                     incoming.call().hold::<KeptClient, _>(kept).unwrap()
                 };
                 let held: Vec<_> = (0..count).map(hold).collect();
@@ -275,22 +294,23 @@ impl Lab {
                     Err(failure) => incoming.reply_error(&failure.to_string()),
                 }
             }
-            13 => incoming.reply(&(std::sync::Arc::strong_count(&self.kept) as u64 - 1)),
+            13 => incoming.reply(&(Arc::strong_count(&self.kept) as u64 - 1)),
             14 => {
                 let (incoming, (how,)) = params::<(u8,)>(incoming)?;
                 let (writer, reader) = incoming.call().future::<String>();
+                let seen = Arc::clone(&self.seen);
                 match how {
                     SAID => writer.set("said").unwrap(),
                     UNSAID => drop(writer),
                     _ => incoming.call().spawn(move |call| match how {
                         LATER => {
-                            while !SAY.load(Ordering::SeqCst) {
+                            while !seen.says.load(Ordering::SeqCst) {
                                 let _ = call.check();
                             }
                             writer.set("later").unwrap();
                         }
                         PANICS => {
-                            while !PANIC.load(Ordering::SeqCst) {
+                            while !seen.panics.load(Ordering::SeqCst) {
                                 let _ = call.check();
                             }
                             panic!("on purpose");
@@ -299,7 +319,7 @@ impl Lab {
                             while writer.check().is_ok() {
                                 let _ = call.check();
                             }
-                            UNWANTED.fetch_add(1, Ordering::SeqCst);
+                            seen.unwanted.fetch_add(1, Ordering::SeqCst);
                         }
                     }),
                 }
@@ -314,11 +334,12 @@ impl Lab {
                         writer.send(&number).unwrap();
                     }
                     if how != ENDS {
+                        let seen = Arc::clone(&self.seen);
                         call.spawn(move |_| {
                             while writer.check().is_ok() {
                                 thalweg_runtime::yield_now();
                             }
-                            UNREAD[usize::from(how)].fetch_add(1, Ordering::SeqCst);
+                            seen.unread.fetch_add(1, Ordering::SeqCst);
                         });
                     }
                     call.hold_stream(reader).unwrap()
@@ -335,7 +356,8 @@ impl Lab {
                     Ok(numbers) => numbers,
                     Err(refusal) => return Err(Box::new((incoming, refusal))),
                 };
-                let task = Task::new(move |call: &Call| sum(call, numbers, how));
+                let seen = Arc::clone(&self.seen);
+                let task = Task::new(move |call: &Call| sum(call, &seen, numbers, how));
                 incoming.run(task, |incoming, result| match result {
                     Ok(sum) => incoming.reply(&sum),
                     Err(why) => incoming.reply_error(&format!("{:?}", why.code)),
@@ -362,8 +384,13 @@ impl Lab {
 }
 
 /// How many elements there were, and the sum of their numbers.
-fn sum(call: &Call, numbers: Upstream<Element>, how: u8) -> Result<(u64, u64), Failure> {
-    while how == HELD && !READ.load(Ordering::SeqCst) {
+fn sum(
+    call: &Call,
+    seen: &Seen,
+    numbers: Upstream<Element>,
+    how: u8,
+) -> Result<(u64, u64), Failure> {
+    while how == HELD && !seen.reads.load(Ordering::SeqCst) {
         call.check()?;
     }
     let (mut count, mut sum) = (0, 0);
@@ -378,7 +405,7 @@ fn sum(call: &Call, numbers: Upstream<Element>, how: u8) -> Result<(u64, u64), F
     Ok((count, sum))
 }
 
-fn generate(writer: &StreamWriter<Record>, w: u64, count: u64, how: u8) {
+fn generate(writer: &StreamWriter<Record>, seen: &Seen, w: u64, count: u64, how: u8) {
     for i in 0..count {
         let text = format!("{w}:{i}:{}", "x".repeat((i % 50) as usize));
         let record = (w << 32 | i, text);
@@ -388,12 +415,42 @@ fn generate(writer: &StreamWriter<Record>, w: u64, count: u64, how: u8) {
         };
         if let Err(failure) = sent {
             let refused = failure.code == Code::WouldPark;
-            REFUSED.fetch_add(refused.into(), Ordering::SeqCst);
-            return;
+            seen.refused.fetch_add(refused.into(), Ordering::SeqCst);
+            break;
         }
-        WRITTEN.fetch_add((how == COUNTED).into(), Ordering::SeqCst);
+        seen.written.fetch_add(1, Ordering::SeqCst);
     }
+    seen.ended.fetch_add(1, Ordering::SeqCst);
     assert!(how != 1, "in a writer, on purpose");
+}
+
+/// Waits until it is so.
+pub fn wait_while_not(flag: &AtomicBool) {
+    while !flag.load(Ordering::SeqCst) {
+        std::thread::yield_now();
+    }
+}
+
+/// Waits until there were so many.
+pub fn wait_until(count: &AtomicU32, at_least: u32) {
+    while count.load(Ordering::SeqCst) < at_least {
+        std::thread::yield_now();
+    }
+}
+
+/// A client of a lab of its own, and what is seen of that.
+pub fn seen() -> (Client, Arc<Seen>) {
+    let seen = Arc::default();
+    (Client::start(make(&seen)).unwrap(), seen)
+}
+
+/// Makes labs of which all is seen there.
+pub fn make(seen: &Arc<Seen>) -> impl Fn() -> Lab + Send + Sync + 'static {
+    let seen = Arc::clone(seen);
+    move || Lab {
+        seen: Arc::clone(&seen),
+        ..Lab::default()
+    }
 }
 
 pub fn client() -> Client {
@@ -476,15 +533,6 @@ pub fn stream(
     boom: bool,
 ) -> Pending<StreamReader<Record>, NoError> {
     client.call(9, &(count, writers, u8::from(boom)), |reply| reply.stream())
-}
-
-/// A stream whose records are counted in [`WRITTEN`].
-pub fn counted(
-    client: &Client,
-    count: u64,
-    writers: u64,
-) -> Pending<StreamReader<Record>, NoError> {
-    client.call(9, &(count, writers, COUNTED), |reply| reply.stream())
 }
 
 /// A stream whose writer must not wait: it ends where it would have to.

@@ -44,6 +44,7 @@ const fn method(policy: Policy) -> Method {
         stream: Some(StreamOptions {
             policy,
             capacity: CAPACITY,
+            ..StreamOptions::UNSAID
         }),
         description: "",
     }

@@ -1,6 +1,6 @@
 //! What stops a walk: a deadline, a cancel, a reader that is slow or gone, a client that is closed.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use thalweg::{CallError, Code, StreamReader};
 use thalweg_search::search::{Progress, QueryClient};
@@ -29,9 +29,15 @@ fn now(query: &QueryClient) -> Progress {
     states.next().unwrap().unwrap()
 }
 
+/// Waits until a file was read to its end.
+fn begun(query: &QueryClient) {
+    while now(query).files == 0 {
+        std::thread::yield_now();
+    }
+}
+
 /// Waits until the searches of a query make no more progress, and says where that was.
 fn rest(query: &QueryClient) -> Progress {
-    let begun = Instant::now();
     let mut before = now(query);
     loop {
         std::thread::sleep(Duration::from_millis(100));
@@ -39,7 +45,6 @@ fn rest(query: &QueryClient) -> Progress {
         if state == before {
             return state;
         }
-        assert!(begun.elapsed() < Duration::from_secs(2), "the walk goes on");
         before = state;
     }
 }
@@ -50,11 +55,9 @@ fn a_deadline_ends_the_stream_and_the_walk() {
     let client = client();
     let query = query(&client, "needle", tree.root());
     let hurried = client.with_timeout(Duration::from_millis(150));
-    let begun = Instant::now();
     let matches = hurried.matches(&query).wait().unwrap();
     let last = matches.last().unwrap();
     assert_eq!(last.unwrap_err().code, Code::TimedOut);
-    assert!(begun.elapsed() < Duration::from_secs(2));
     assert!(rest(&query).files < FILES);
 }
 
@@ -62,10 +65,8 @@ fn a_deadline_ends_the_stream_and_the_walk() {
 fn a_deadline_ends_a_count() {
     let tree = endless();
     let client = client().with_timeout(Duration::from_millis(50));
-    let begun = Instant::now();
     let failure = ending(client.count("needle", tree.root().to_str().unwrap()).wait());
     assert_eq!(failure.code, Code::TimedOut);
-    assert!(begun.elapsed() < Duration::from_secs(2));
 }
 
 #[test]
@@ -75,9 +76,7 @@ fn a_cancel_ends_a_count_and_the_service_serves_on() {
     let count = client.count("needle", tree.root().to_str().unwrap());
     std::thread::sleep(Duration::from_millis(20));
     count.cancel();
-    let begun = Instant::now();
     assert_eq!(code(count.wait()), Code::Cancelled);
-    assert!(begun.elapsed() < Duration::from_secs(1));
     assert_eq!(client.escape("a.b").wait().unwrap(), r"a\.b");
 }
 
@@ -89,9 +88,7 @@ fn a_reader_that_closes_its_stream_stops_the_walk_also_where_nothing_matches() {
     let client = client();
     let query = query(&client, "only here", tree.root());
     let matches = client.matches(&query).wait().unwrap();
-    while now(&query).files == 0 {
-        std::thread::yield_now();
-    }
+    begun(&query);
     drop(matches);
     assert!(rest(&query).files < FILES);
 }
@@ -108,8 +105,9 @@ fn a_slow_reader_stops_the_walk_and_gets_everything_in_the_end() {
     let client = client();
     let query = query(&client, "needle", tree.root());
     let mut matches = client.matches(&query).wait().unwrap();
+    begun(&query);
     let stopped = rest(&query);
-    assert!(stopped.files > 0 && stopped.files < 100, "{stopped:?}");
+    assert!(stopped.files < 100, "{stopped:?}");
     assert!(
         stopped.matches < 20_000,
         "what is under way is bounded: {stopped:?}"

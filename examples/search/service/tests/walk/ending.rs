@@ -176,7 +176,10 @@ impl Sink for Counted {
     fn hit(&mut self, _: &Hit<'_>) -> Result<(), Stop> {
         let busy = self.busy.fetch_add(1, Ordering::SeqCst) + 1;
         self.most.fetch_max(busy, Ordering::SeqCst);
-        std::thread::sleep(Duration::from_micros(200));
+        // One worker alone would never end.
+        while self.most.load(Ordering::SeqCst) < 2 {
+            std::thread::yield_now();
+        }
         self.busy.fetch_sub(1, Ordering::SeqCst);
         Ok(())
     }
@@ -211,7 +214,6 @@ fn there_are_never_more_searchers_or_sinks_than_workers_and_all_sinks_go_at_the_
     );
     assert_eq!(outcome.counts.matches, 300);
     assert!(most.load(Ordering::SeqCst) <= 3);
-    assert!(most.load(Ordering::SeqCst) >= 2, "the work was shared");
     assert!(ever.load(Ordering::SeqCst) <= 3, "sinks are used again");
     // `finish` comes before the sinks go.
     while made.load(Ordering::SeqCst) > 0 {

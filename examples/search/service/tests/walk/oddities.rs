@@ -9,7 +9,6 @@ use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
 
 use thalweg_search::walk::{Hit, LINE_LIMIT, TEXT_LIMIT};
 
@@ -189,12 +188,10 @@ fn a_gigabyte_of_zeros_is_counted_as_unreadable_in_bounded_memory() {
     let mut file = File::create(tree.path("sparse")).unwrap();
     file.write_all(b"needle\nneedle\n").unwrap();
     file.set_len(1 << 30).unwrap();
-    let begun = Instant::now();
     let (found, outcome) = find("needle", tree.root());
     // The lines before the long one are found.
     assert_eq!((found.len(), outcome.counts.unreadable), (4, 1));
     assert!(!outcome.stopped);
-    assert!(begun.elapsed().as_secs() < 20);
     assert!(peak_memory_mib() < 400, "{} MiB", peak_memory_mib());
 }
 
