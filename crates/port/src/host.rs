@@ -168,11 +168,11 @@ impl Instance {
         port.reserve()?;
         let (calls, mut ending) = self.spare().inspect_err(|_| port.unreserve())?;
         let written = write(std::mem::take(&mut ending.data)).and_then(|mut args| {
-            self.asked(import, &mut args)?;
-            Ok(args)
+            let number = self.asked(import, &mut args)?;
+            Ok((number, args))
         });
         match written {
-            Ok(args) => ending.data = args,
+            Ok((number, args)) => (ending.number, ending.data) = (number, args),
             Err(failure) => {
                 port.unreserve();
                 self.keep(calls, ending);
@@ -186,7 +186,7 @@ impl Instance {
             return Ok(call);
         }
         (ending.kind, ending.token) = (Kind::HostCall, token);
-        (ending.handle, ending.number) = (call.handle(), import);
+        ending.handle = call.handle();
         port.remember_asked(call.handle());
         port.complete(Completed(Parcel::without_call(ending)));
         if port.check_open().is_err() {

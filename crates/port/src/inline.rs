@@ -76,6 +76,7 @@ impl Instance {
         args: &[u8],
         deadline: u64,
     ) -> Result<Completed, Failure> {
+        let method = self.method(method)?;
         self.admit(method)?;
         let layouts = &self.package.methods[method as usize];
         if !layouts.options.is_inline {

@@ -126,14 +126,23 @@ pub struct StreamOptions {
     pub policy: Policy,
     /// Records in flight.
     pub capacity: u32,
+    /// How long a reader that was given something just now waits for more, before the next record wakes it: nanoseconds, at most. A wait of less than 64
+    /// us saves no wake-up, so with less each record that is waited for wakes its reader at once.
+    pub linger_ns: u64,
+}
+
+impl StreamOptions {
+    /// Where nothing is said: 8,192 records, whose writers wait, and 512 us.
+    pub const UNSAID: Self = Self {
+        policy: Policy::Block,
+        capacity: 8192,
+        linger_ns: 512_000,
+    };
 }
 
 impl Default for StreamOptions {
     fn default() -> Self {
-        Self {
-            policy: Policy::Block,
-            capacity: 8192,
-        }
+        Self::UNSAID
     }
 }
 
@@ -167,6 +176,7 @@ pub enum Policy {
 ///         key.extend_from_slice(name.as_bytes());
 ///     })),
 ///     capacity: 1024,
+///     ..StreamOptions::UNSAID
 /// };
 /// ```
 #[derive(Clone, Copy, Debug)]

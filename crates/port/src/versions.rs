@@ -7,6 +7,9 @@
 //!           --- answer ----> | converted when the host answers |        --> service
 //! ```
 //!
+//! Of a stream the elements are converted where they are read: [`StreamCore::read_as`](crate::stream::StreamCore::read_as); of one that is sent up,
+//! where they are sent.
+//!
 //! A description's fields say at least what a chain of hashes, one for each of its prefixes, would; so the older side need not be known in advance, and each
 //! side may be the older one. An instance whose caller knows all types as the library does has nothing of this.
 
@@ -19,7 +22,7 @@ use thalweg_wire::describe::Type;
 use thalweg_wire::evolve::{Conversion, Unconverted};
 
 use crate::code::{Code, Failure};
-use crate::handles;
+use crate::handles::{self, Object};
 use crate::instance::Instance;
 use crate::parcel::{Ending, close_handles, close_unread_handle};
 use crate::service::{Method, Package};
@@ -38,8 +41,17 @@ pub struct Known<'a> {
 /// What is not the same on both sides.
 #[derive(Debug)]
 pub(crate) struct Versions {
-    methods: Vec<Function>,
-    imports: Vec<Function>,
+    methods: Functions,
+    imports: Functions,
+}
+
+/// Functions are known by their names: each side numbers its own.
+#[derive(Debug)]
+struct Functions {
+    /// By the caller's numbers: the library's.
+    there: Vec<u32>,
+    /// By the library's numbers: what the two sides need, with the caller's number. `None`: the caller does not know it.
+    all: Vec<Option<(u32, Function)>>,
 }
 
 /// `None`: the same on both sides.
@@ -89,36 +101,17 @@ impl Versions {
         methods: &[Known<'_>],
         imports: &[Known<'_>],
     ) -> Result<Option<Self>, Failure> {
-        let functions = |ours: &[Known<'_>], theirs: &'static [Method], is_import| {
-            let pairs = ours.iter().enumerate().map(|(place, ours)| {
-                let theirs = theirs.get(place).ok_or_else(|| {
-                    differs(match is_import {
-                        false => format!("the library has no {}", ours.name),
-                        true => format!("it does not ask its host for {}", ours.name),
-                    })
-                })?;
-                function(ours, theirs, is_import)
-            });
-            pairs.collect::<Result<Vec<_>, _>>()
-        };
-        if let Some(more) = package.imports.get(imports.len()) {
-            return Err(differs(format!(
-                "it asks its host for {}, which the host does not have",
-                more.name
-            )));
-        }
         let versions = Self {
-            methods: functions(methods, package.methods, false)?,
-            imports: functions(imports, package.imports, true)?,
+            methods: Functions::new(methods, package.methods, false)?,
+            imports: Functions::new(imports, package.imports, true)?,
         };
-        let all = versions.methods.iter().chain(&versions.imports);
-        let is_other = |it: &Function| it.params.is_some() || it.ok.is_some() || it.error.is_some();
-        Ok(all.into_iter().any(is_other).then_some(versions))
+        let differs = versions.methods.differ() || versions.imports.differ();
+        Ok(differs.then_some(versions))
     }
 
     /// Puts the message of an ending into the caller's version.
     fn answered(&self, method: u32, ending: &mut Ending) {
-        let Some(method) = self.methods.get(method as usize) else {
+        let Some((_, method)) = self.methods.get(method) else {
             return;
         };
         let conversion = match ending.code {
@@ -136,18 +129,66 @@ impl Versions {
     }
 }
 
+impl Functions {
+    fn new(
+        ours: &[Known<'_>],
+        theirs: &'static [Method],
+        is_import: bool,
+    ) -> Result<Self, Failure> {
+        let mut there = Vec::with_capacity(ours.len());
+        let mut all = Vec::new();
+        all.resize_with(theirs.len(), || None);
+        if is_import && theirs.is_empty() && !ours.is_empty() {
+            return Err(differs("it does not ask its host for anything".to_owned()));
+        }
+        for (number, ours) in (0u32..).zip(ours) {
+            // Most often at the same place, or near it.
+            let from = there
+                .last()
+                .map_or(0, |last| *last as usize + 1)
+                .min(theirs.len());
+            let behind = (from..theirs.len()).chain(0..from);
+            let place = behind
+                .into_iter()
+                .find(|place| theirs[*place].name == ours.name);
+            match place {
+                Some(place) => {
+                    there.push(place as u32);
+                    all[place] = Some((number, function(ours, &theirs[place], is_import)?));
+                }
+                // It is never asked for.
+                None if is_import => {}
+                None => return Err(differs(format!("the library has no {}", ours.name))),
+            }
+        }
+        let unanswered = || theirs.iter().zip(&all).find(|(_, known)| known.is_none());
+        match unanswered() {
+            Some((theirs, _)) if is_import => Err(differs(format!(
+                "it asks its host for {}, which the host does not have",
+                theirs.name
+            ))),
+            _ => Ok(Self { there, all }),
+        }
+    }
+
+    fn get(&self, there: u32) -> Option<&(u32, Function)> {
+        self.all.get(there as usize)?.as_ref()
+    }
+
+    fn differ(&self) -> bool {
+        let known = self.all.iter().flatten();
+        let is_other = |it: &Function| it.params.is_some() || it.ok.is_some() || it.error.is_some();
+        let moved = |(here, there): (u32, &u32)| here != *there;
+        (0u32..).zip(&self.there).any(moved) || known.into_iter().any(|(_, it)| is_other(it))
+    }
+}
+
 /// What the two sides of a function need.
 fn function(
     ours: &Known<'_>,
     theirs: &'static Method,
     is_import: bool,
 ) -> Result<Function, Failure> {
-    if ours.name != theirs.name {
-        return Err(differs(format!(
-            "{} stands where {} is known",
-            theirs.name, ours.name
-        )));
-    }
     let hashes = [theirs.params, theirs.ok, theirs.error, theirs.element];
     let mut made = [None, None, None, None];
     for (part, made) in made.iter_mut().enumerate() {
@@ -175,20 +216,15 @@ fn function(
             true => Conversion::new(there, known),
             false => Conversion::new(known, there),
         };
-        let conversion = conversion.map_err(|difference| differ(format!(": {difference}")))?;
-        if part == 3 {
-            return Err(differ(
-                ": a stream's elements must be the same on both sides".to_owned(),
-            ));
-        }
-        *made = Some(conversion);
+        *made = Some(conversion.map_err(|difference| differ(format!(": {difference}")))?);
     }
+    // A stream's elements are in what it is a part of, too.
     let [params, ok, error, _] = made;
     Ok(Function { params, ok, error })
 }
 
-/// Converts a message in its place, and closes what was left out.
-fn replace(conversion: &Conversion<'_>, data: &mut Vec<u8>) -> Result<(), Unconverted> {
+/// Converts a message in its place, closes what was left out, and has streams give what their reader knows.
+fn replace(conversion: &Conversion<'static>, data: &mut Vec<u8>) -> Result<(), Unconverted> {
     let converted = conversion.convert(data)?;
     // Into the memory that is there: a message's is used again.
     data.clear();
@@ -196,6 +232,11 @@ fn replace(conversion: &Conversion<'_>, data: &mut Vec<u8>) -> Result<(), Unconv
     for handle in converted.dropped {
         // What is closed already needs no closing.
         let _ = handles::close_handle(handle.0);
+    }
+    for (handle, conversion) in converted.streams {
+        if let Ok(Object::Stream(stream)) = handles::find(handle.0) {
+            stream.read_as(conversion);
+        }
     }
     Ok(())
 }
@@ -217,6 +258,18 @@ impl Instance {
         }
     }
 
+    /// The library's number of what is the caller's method `method`.
+    ///
+    /// # Errors
+    /// `argument`: there is no such method.
+    #[inline]
+    pub(crate) fn method(&self, method: u32) -> Result<u32, Failure> {
+        match self.versions.get() {
+            None => Ok(method),
+            Some(versions) => versions.method(method),
+        }
+    }
+
     /// Arguments as the library reads them. What is no message of the caller's version is left as it is: the service refuses it.
     #[inline]
     pub(crate) fn arguments<'a>(&self, method: u32, args: &'a [u8]) -> Cow<'a, [u8]> {
@@ -224,6 +277,12 @@ impl Instance {
             None => Cow::Borrowed(args),
             Some(versions) => versions.arguments(method, args),
         }
+    }
+
+    /// Of a parameter that is a stream: its elements as the library reads them; `None`: the caller has the same.
+    pub(crate) fn sent_up(&self, method: u32, parameter: u32) -> Option<Conversion<'static>> {
+        let (_, method) = self.versions.get()?.methods.get(method)?;
+        method.params.as_ref()?.of_parameter(parameter)
     }
 
     /// A call's result as its caller reads it.
@@ -234,25 +293,28 @@ impl Instance {
         }
     }
 
-    /// What a host is asked, as it reads it.
+    /// What a host is asked, as it reads it, and which import that is to it.
     ///
     /// # Errors
     /// `argument`: it would be too large.
-    pub(crate) fn asked(&self, import: u32, args: &mut Vec<u8>) -> Result<(), Failure> {
+    pub(crate) fn asked(&self, import: u32, args: &mut Vec<u8>) -> Result<u32, Failure> {
         let versions = self.versions.get();
-        match versions.and_then(|versions| versions.imports[import as usize].params.as_ref()) {
-            None => Ok(()),
-            Some(conversion) => replace(conversion, args)
-                .map_err(|error| Code::Argument.because(format!("the arguments: {error}"))),
+        let Some((number, function)) = versions.and_then(|it| it.imports.get(import)) else {
+            return Ok(import);
+        };
+        if let Some(conversion) = &function.params {
+            replace(conversion, args)
+                .map_err(|error| Code::Argument.because(format!("the arguments: {error}")))?;
         }
+        Ok(*number)
     }
 
     /// What a host answered, as the service reads it. What is no message of the host's version is left as it is.
     pub(crate) fn host_answered(&self, import: u32, ending: &mut Ending) {
-        let Some(versions) = self.versions.get() else {
+        let versions = self.versions.get();
+        let Some((_, import)) = versions.and_then(|it| it.imports.get(import)) else {
             return;
         };
-        let import = &versions.imports[import as usize];
         let conversion = match ending.code {
             Code::Ok => &import.ok,
             Code::Error => &import.error,
@@ -266,11 +328,21 @@ impl Instance {
 
 impl Versions {
     #[cold]
+    fn method(&self, method: u32) -> Result<u32, Failure> {
+        let none = || Code::Argument.because(format!("the caller has no method {method}"));
+        self.methods
+            .there
+            .get(method as usize)
+            .copied()
+            .ok_or_else(none)
+    }
+
+    #[cold]
     fn arguments<'a>(&self, method: u32, args: &'a [u8]) -> Cow<'a, [u8]> {
         let conversion = self
             .methods
-            .get(method as usize)
-            .and_then(|it| it.params.as_ref());
+            .get(method)
+            .and_then(|(_, it)| it.params.as_ref());
         match conversion.map(|conversion| conversion.convert(args)) {
             Some(Ok(converted)) => {
                 // As with arguments that nobody reads.

@@ -1,41 +1,20 @@
 //! Callers of an older and of a newer version, as C has them: messages and a port.
 
+mod described;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use described::{Texts, encoded, known, method, same};
 use thalweg_port::{
-    Bounds, Code, Completed, Failure, Held, Incoming, Inline, Inlined, Instance, Kind, Known,
-    Method, MethodOptions, Package, Port, Service, answer, fits,
+    Bounds, Code, Completed, Failure, Held, Incoming, Inline, Inlined, Instance, Kind, Method,
+    Package, Port, Service, answer, fits,
 };
 use thalweg_wire::{Decode, Encode, Shape, message};
 
 const FIND: u32 = 0;
 const TWICE: u32 = 1;
 const ASK: u32 = 2;
-
-/// Of four texts, parameters, result, error and element; empty: none.
-const fn method(name: &'static str, texts: [&'static str; 4], description: &'static str) -> Method {
-    const fn hash(text: &str) -> u64 {
-        match text.is_empty() {
-            true => 0,
-            false => Shape::hash_of(text),
-        }
-    }
-    Method {
-        name,
-        params: hash(texts[0]),
-        ok: hash(texts[1]),
-        error: hash(texts[2]),
-        element: hash(texts[3]),
-        is_async: false,
-        options: MethodOptions {
-            is_inline: name.len() == "books.twice".len(),
-            ..MethodOptions::NONE
-        },
-        stream: None,
-        description,
-    }
-}
 
 const ENTRY: &str =
     "record{path:string,line:u64,kind:enum{unknown,file,folder},kept:option<own<thing>>}";
@@ -52,6 +31,11 @@ impl Drop for Thing {
 }
 
 struct Books;
+
+const fn inlined(mut method: Method) -> Method {
+    method.options.is_inline = true;
+    method
+}
 
 impl Service for Books {
     const PACKAGE: &'static Package = &Package {
@@ -70,11 +54,11 @@ impl Service for Books {
                 ],
                 "record{name:string,limit:u32}\nrecord{path:string,line:u64,kind:enum{unknown,file,folder},kept:option<own<thing>>}\nrecord{why:string,code:u32}\n",
             ),
-            method(
+            inlined(method(
                 "books.twice",
                 ["record{x:u32}", "record{x:u32,y:u32}", "", ""],
                 "record{x:u32}\nrecord{x:u32,y:u32}\n\n",
-            ),
+            )),
             method(
                 "books.ask",
                 ["record{}", "u64", "", ""],
@@ -132,34 +116,8 @@ impl Inline for Pure {
     }
 }
 
-/// A function's name and its four texts.
-type Texts = (&'static str, [&'static str; 4]);
-
 /// What is not as the library has it: of methods and of imports.
 type Change = fn(&mut Vec<Texts>, &mut Vec<Texts>);
-
-/// What the library has, and nothing else.
-fn same(methods: &'static [Method]) -> Vec<Texts> {
-    let of = |method: &'static Method| {
-        let mut lines = method.description.split('\n');
-        (method.name, [(); 4].map(|()| lines.next().unwrap()))
-    };
-    methods.iter().map(of).collect()
-}
-
-/// As a caller says it.
-fn known(all: &[Texts]) -> Vec<Known<'static>> {
-    let hash = |text: &'static str| match text {
-        "" => 0,
-        text => Shape::hash_of(text),
-    };
-    let of = |(name, texts): &Texts| Known {
-        name,
-        hashes: texts.map(hash),
-        description: texts.join("\n").leak(),
-    };
-    all.iter().map(of).collect()
-}
 
 const OLDER_ENTRY: &str = "record{path:string,line:u64}";
 const OLDER_ANSWER: &str = "record{a:u8}";
@@ -229,10 +187,6 @@ impl Host {
             .unwrap();
         self.next()
     }
-}
-
-fn encoded<P: Encode>(layout: &str, value: &P) -> Vec<u8> {
-    message::encode(value, Shape::hash_of(layout), Vec::new()).unwrap()
 }
 
 fn read<T: Decode>(layout: &str, code: Code, ended: &Completed) -> T {
@@ -356,7 +310,7 @@ fn what_does_not_fit_is_named() {
         assert_eq!(instance.known_as(&methods, &imports), Err(why.clone()));
         why.message
     };
-    let cases: [(Change, &str); 9] = [
+    let cases: [(Change, &str); 8] = [
         (
             |methods, _| methods[0].1[1] = "record{line:u64,path:string}",
             "the result of books.find differ: `path` is `line` on the other side",
@@ -374,12 +328,12 @@ fn what_does_not_fit_is_named() {
             "the error of books.find differ",
         ),
         (
-            |methods, _| methods[3].1[3] = "record{x:u8,y:u8}",
-            "the element of books.each differ: a stream's elements must be the same on both sides",
+            |methods, _| methods[3].1[3] = "record{y:u8}",
+            "the element of books.each differ: `x` is `y` on the other side",
         ),
         (
-            |methods, _| methods.swap(0, 1),
-            "books.find stands where books.twice is known",
+            |methods, _| methods[3].1[1] = "future<record{x:u8}>",
+            "the result of books.each differ: it is `future<record{x:u8}>` on one side, `stream<record{x:u8}>` on the other",
         ),
         (
             |methods, _| methods.push(("books.more", ["record{}", "_", "", ""])),
@@ -388,10 +342,6 @@ fn what_does_not_fit_is_named() {
         (
             |_, imports| imports.clear(),
             "it asks its host for host.look-up, which the host does not have",
-        ),
-        (
-            |_, imports| imports.push(("host.more", ["record{}", "_", "", ""])),
-            "it does not ask its host for host.more",
         ),
     ];
     for (change, why) in cases {
@@ -405,6 +355,55 @@ fn what_does_not_fit_is_named() {
     silent[0].hashes[1] ^= 1;
     let why = fits(Books::PACKAGE, &silent, &imports).unwrap_err();
     assert_eq!(why.message, "the result of books.find differ");
+}
+
+#[test]
+fn functions_are_known_by_their_names() {
+    let mut methods = same(Books::PACKAGE.methods);
+    methods.remove(FIND as usize);
+    methods.swap(0, 1);
+    methods[1].1[1] = "record{x:u32}";
+    let mut imports = same(Books::PACKAGE.imports);
+    imports.insert(0, ("host.more", ["record{}", "_", "", ""]));
+    let host = Host::new(&methods, &imports).unwrap();
+    let (ask, twice, each) = (0, 1, 2);
+
+    let args = encoded("record{x:u32}", &(4u32,));
+    let ended = host.instance.call_inline(twice, &args, u64::MAX).unwrap();
+    assert_eq!(read::<(u32,)>("record{x:u32}", Code::Ok, &ended), (4,));
+    let ended = host.call(twice, "record{x:u32}", &(5u32,));
+    assert_eq!(read::<(u32,)>("record{x:u32}", Code::Ok, &ended), (5,));
+
+    let (instance, port) = (&host.instance, &host.port);
+    let args = encoded("record{}", &());
+    instance.submit(port, 0, ask, &args, u64::MAX).unwrap();
+    let asked = host.next();
+    assert_eq!((asked.kind, asked.number), (Kind::HostCall, 1));
+    answer(
+        asked.handle,
+        Code::Ok,
+        &encoded("record{a:u8,b:u8}", &(3u8, 4u8)),
+    )
+    .unwrap();
+    assert_eq!(read::<u64>("u64", Code::Ok, &host.next()), 0x304);
+
+    instance.stream_stats(each).unwrap();
+    for none in [3, u32::MAX] {
+        let why = instance.submit(port, 0, none, &args, u64::MAX).unwrap_err();
+        assert_eq!(why.code, Code::Argument);
+        assert_eq!(
+            instance
+                .call_inline(none, &args, u64::MAX)
+                .unwrap_err()
+                .code,
+            Code::Argument
+        );
+        assert_eq!(
+            instance.stream_stats(none).unwrap_err().code,
+            Code::Argument
+        );
+        assert_eq!(instance.upstream(none, 0).unwrap_err().code, Code::Argument);
+    }
 }
 
 #[test]

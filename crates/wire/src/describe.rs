@@ -87,6 +87,15 @@ pub(crate) struct Case<'a> {
     pub payload: Option<Type<'a>>,
 }
 
+impl<'a> Type<'a> {
+    /// Of a stream or a future: which of them it is, and the text of its elements.
+    pub(crate) fn streamed(&self) -> Option<(&'a str, &'a str)> {
+        let (word, element) = self.text.split_once('<')?;
+        let is_one = matches!(word, "stream" | "future");
+        is_one.then_some((word, element.strip_suffix('>')?))
+    }
+}
+
 impl Type<'_> {
     /// Bytes in place.
     pub fn size(&self) -> u32 {

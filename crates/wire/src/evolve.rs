@@ -31,7 +31,7 @@ mod walk;
 use std::fmt;
 
 use crate::describe::{Kind, Type};
-use crate::{Handle, Malformed, message};
+use crate::{Bytes, Encoder, Handle, Malformed, NoRoom, message};
 
 pub use fit::{Difference, fits};
 
@@ -43,12 +43,14 @@ pub struct Conversion<'a> {
 }
 
 /// A message of the other version.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Converted {
+#[derive(Clone, Debug)]
+pub struct Converted<'a> {
     /// The message.
     pub message: Vec<u8>,
     /// Handles of what was left out, for who converts to close.
     pub dropped: Vec<Handle>,
+    /// Streams and futures in it whose elements are to be converted, too.
+    pub streams: Vec<(Handle, Conversion<'a>)>,
 }
 
 /// Why a message was not converted.
@@ -109,9 +111,61 @@ impl<'a> Conversion<'a> {
     ///
     /// # Errors
     /// It is no message of the type, or would become too large.
-    pub fn convert(&self, bytes: &[u8]) -> Result<Converted, Unconverted> {
+    pub fn convert(&self, bytes: &[u8]) -> Result<Converted<'a>, Unconverted> {
         let root = self.from.check_held(bytes)?;
         walk::all(&self.from, &self.to, bytes, root)
+    }
+
+    /// Bytes from one record to the next where they are of the type that is written.
+    pub fn stride(&self) -> u32 {
+        self.to.size().max(1)
+    }
+
+    /// Writes `count` records of a stream, which were checked or never left who wrote them, as records of the other version: `first` is the offset of the
+    /// first one in `records`, and `to` a [`fixed`](Encoder::fixed) encoder with a slot for all of them, [`stride`](Self::stride) bytes each, that begins
+    /// at offset 0. How many bytes of tails they took.
+    ///
+    /// ```
+    /// use thalweg_wire::{Bytes, Encoder, describe::Type, evolve::Conversion};
+    ///
+    /// // Two records of the older version, one behind the other.
+    /// let (mut slots, tails) = ([0; 16], *b"leftright");
+    /// for (record, at, text) in [("left", 0u32, 16), ("right", 8, 20)] {
+    ///     slots[at as usize..][..8].copy_from_slice(&(text | (record.len() as u64) << 32).to_le_bytes());
+    /// }
+    /// let types = ["record{name:string}", "record{name:string,rank:u32}"].map(Type::parse);
+    /// let [older, newer] = types.map(Result::unwrap);
+    /// let conversion = Conversion::new(older, newer)?;
+    /// assert_eq!(conversion.stride(), 12);
+    ///
+    /// let (mut new_slots, mut new_tails) = ([0; 24], [0; 9]);
+    /// let to = Encoder::fixed(&mut new_slots, 0, &mut new_tails, 24);
+    /// let used = conversion.records(Bytes::batch(&slots, 0, &tails, 16), 0, 2, to)?;
+    /// assert_eq!((used, &new_tails), (9, b"leftright"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// There is no room in `to`: how many bytes of tails they take, or that they cannot stand side by side.
+    pub fn records(
+        &self,
+        records: Bytes<'_>,
+        first: u32,
+        count: u32,
+        to: Encoder<'_>,
+    ) -> Result<u32, NoRoom> {
+        walk::records((&self.from, &self.to), (records, first, count), to)
+    }
+
+    /// Of the elements of a parameter that is a stream or a future, by its number; `None`: it is none, or they are the same.
+    pub fn of_parameter(&self, parameter: u32) -> Option<Self> {
+        let [from, to] = [&self.from, &self.to].map(|ty| match &ty.kind {
+            Kind::Record { fields, .. } => fields.get(parameter as usize),
+            _ => None,
+        });
+        let (from, to) = fit::elements(&from?.ty, &to?.ty)?;
+        let conversion = Self { from, to };
+        conversion.is_needed().then_some(conversion)
     }
 }
 

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use thalweg_wire::describe::Type;
 use thalweg_wire::evolve::{Conversion, Converted, Unconverted, fits};
-use thalweg_wire::{Decode, Encode, Handle, Rule, Shape, message};
+use thalweg_wire::{Bytes, Decode, Encode, Encoder, Handle, Rule, Shape, message};
 
 fn ty(text: &str) -> Type<'_> {
     Type::parse(text).unwrap()
@@ -14,7 +14,7 @@ fn conversion<'a>(from: &'a str, to: &'a str) -> Conversion<'a> {
 }
 
 /// `value`, written as `from`, converted to `to`.
-fn converted<T: Encode>(from: &str, to: &str, value: &T) -> Converted {
+fn converted<'a, T: Encode>(from: &'a str, to: &'a str, value: &T) -> Converted<'a> {
     let old = message::encode(value, Shape::hash_of(from), Vec::new()).unwrap();
     let made = conversion(from, to).convert(&old).unwrap();
     // It is one of the other type, and well formed.
@@ -192,7 +192,7 @@ fn what_is_no_version_of_the_same_differs_at_a_named_place() {
         (
             "stream<u8>",
             "stream<u16>",
-            "it is `stream<u8>` on one side, `stream<u16>` on the other",
+            "it is `u8` on one side, `u16` on the other",
         ),
         (
             "variant{ok(u8),error(u8)}",
@@ -282,4 +282,130 @@ proptest! {
             conversion(NEWER, OLDER).convert(&new.message).unwrap();
         }
     }
+}
+
+/// A batch of records: slots, then tails, as [`Bytes`] has them.
+struct Records {
+    slots: Vec<u8>,
+    tails: Vec<u8>,
+}
+
+impl Records {
+    fn of<T: Encode<As = T> + Decode>(values: &[T]) -> Self {
+        let stride = T::SIZE.max(1);
+        let mut slots = vec![0; stride as usize * values.len()];
+        let at = (slots.len() as u32).next_multiple_of(8);
+        let mut tails = Vec::new();
+        for (value, number) in values.iter().zip(0u32..) {
+            let tails_at = at + tails.len() as u32;
+            let mut room = vec![0; Encoder::measure(value, tails_at).unwrap() as usize];
+            let slot = &mut slots[(number * stride) as usize..][..T::SIZE as usize];
+            let mut encoder = Encoder::fixed(slot, number * stride, &mut room, tails_at);
+            value.encode(&mut encoder, number * stride);
+            encoder.finish_record().unwrap();
+            tails.extend(room);
+        }
+        Self { slots, tails }
+    }
+
+    fn bytes(&self) -> Bytes<'_> {
+        let at = (self.slots.len() as u32).next_multiple_of(8);
+        Bytes::batch(&self.slots, 0, &self.tails, at)
+    }
+
+    /// All but the first `skip`, converted; what they take of tails is found out first.
+    fn converted(&self, conversion: &Conversion<'_>, stride: u32, skip: u32, count: u32) -> Self {
+        let mut slots = vec![0; (conversion.stride() * count) as usize];
+        let at = (slots.len() as u32).next_multiple_of(8);
+        let mut into = |tails: &mut Vec<u8>| {
+            let to = Encoder::fixed(&mut slots, 0, tails, at);
+            conversion.records(self.bytes(), skip * stride, count, to)
+        };
+        let mut tails = Vec::new();
+        if let Err(room) = into(&mut tails) {
+            tails.resize(room.needed.unwrap() as usize, 0);
+            let used = into(&mut tails).unwrap();
+            assert_eq!(used as usize, tails.len());
+        }
+        Self { slots, tails }
+    }
+}
+
+type OldRecord = (u8, String, Vec<(u16,)>);
+type NewRecord = (u8, String, Vec<(u16, u32)>, u64, Vec<String>);
+
+#[test]
+fn records_of_a_batch_are_converted_from_any_on() {
+    let newer = "record{a:u8,b:string,c:list<record{x:u16,y:u32}>,d:u64,e:list<string>}";
+    let older = "record{a:u8,b:string,c:list<record{x:u16}>}";
+    let all: Vec<NewRecord> = (0..5u8)
+        .map(|n| {
+            let text = "x".repeat(n.into());
+            let list = (0..n).map(|x| (x.into(), 9)).collect();
+            (n, text.clone(), list, 1 << 40, vec![text; n.into()])
+        })
+        .collect();
+    let old = Records::of(&all).converted(&conversion(newer, older), NewRecord::SIZE, 2, 3);
+    for (number, all) in (0u32..).zip(&all[2..]) {
+        let view = OldRecord::view(old.bytes(), number * OldRecord::SIZE);
+        let (a, b, c) = OldRecord::owned(view);
+        let known = all.2.iter().map(|(x, _)| (*x,)).collect::<Vec<_>>();
+        assert_eq!((a, &b, c), (all.0, &all.1, known));
+    }
+    // And those three the other way.
+    let new = old.converted(&conversion(older, newer), OldRecord::SIZE, 1, 2);
+    for (number, all) in (0u32..).zip(&all[3..]) {
+        let view = NewRecord::view(new.bytes(), number * NewRecord::SIZE);
+        let (a, b, c, d, e) = NewRecord::owned(view);
+        let known = all.2.iter().map(|(x, _)| (*x, 0)).collect::<Vec<_>>();
+        assert_eq!((a, &b, c, d, e), (all.0, &all.1, known, 0, vec![]));
+    }
+}
+
+#[test]
+fn records_without_bytes_get_some_and_lose_them() {
+    let (none, some) = ("record{}", "record{a:u32}");
+    let three = Records::of(&[(7u32,), (8,), (9,)]);
+    let nothing = three.converted(&conversion(some, none), 4, 0, 3);
+    assert_eq!((nothing.slots.len(), nothing.tails.len()), (3, 0));
+    let zeros = nothing.converted(&conversion(none, some), 1, 0, 3);
+    assert_eq!(zeros.slots, [0; 12]);
+}
+
+#[test]
+fn records_that_cannot_stand_side_by_side_say_so() {
+    // Each of 30,000 grows by 80,000 bytes, and offsets end at 2 GiB.
+    let newer = "record{a:u8,b:list<list<u64,100>,100>}";
+    let conversion = conversion("record{a:u8}", newer);
+    assert_eq!(conversion.stride(), 80_008);
+    let old = Records::of(&[(0u8, vec![(0u8,); 30_000])]);
+    let grown = format!("record{{a:u8,b:list<{newer}>}}");
+    let lists = Conversion::new(ty("record{a:u8,b:list<record{a:u8}>}"), ty(&grown));
+    let lists = lists.unwrap();
+    let mut slot = vec![0; lists.stride() as usize];
+    let to = Encoder::fixed(&mut slot, 0, &mut [], 16);
+    let refused = lists.records(old.bytes(), 0, 1, to).unwrap_err();
+    assert_eq!(refused.needed, None);
+}
+
+#[test]
+fn a_message_says_which_of_its_streams_have_other_elements() {
+    let newer =
+        "record{a:stream<record{x:u8,y:u8}>,b:list<future<record{x:u8,y:u8}>>,c:stream<u8>}";
+    let older = "record{a:stream<record{x:u8}>,b:list<future<record{x:u8}>>,c:stream<u8>}";
+    let value = (Handle(11), vec![Handle(12), Handle(13)], Handle(14));
+    let made = converted(newer, older, &value);
+    let handles: Vec<_> = made.streams.iter().map(|(handle, _)| *handle).collect();
+    assert_eq!(handles, [Handle(11), Handle(12), Handle(13)]);
+    assert_eq!(made.streams[0].1.stride(), 1);
+    let other = conversion(older, newer);
+    assert_eq!(other.of_parameter(0).unwrap().stride(), 2);
+    assert!([1, 2, 3].iter().all(|n| other.of_parameter(*n).is_none()));
+    let wrong = differs("stream<record{y:u8}>", "stream<record{x:u8}>");
+    assert_eq!(wrong, "`x` is `y` on the other side");
+    let wrong = differs("stream<u8>", "future<u8>");
+    assert_eq!(
+        wrong,
+        "it is `stream<u8>` on one side, `future<u8>` on the other"
+    );
 }

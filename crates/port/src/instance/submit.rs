@@ -53,6 +53,7 @@ impl<'a> Submitter<'a> {
         wishes: Wishes,
     ) -> Result<u64, Failure> {
         let (instance, port) = (self.burst.instance, self.port);
+        let method = instance.method(method)?;
         let every = match wishes.notices {
             false => None,
             true => {

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::Waker;
 
 use thalweg_queue::{EventFd, Gate, barrier};
+use thalweg_wire::evolve::Conversion;
 
 use crate::call::CallCore;
 use crate::code::{Code, Failure};
@@ -52,6 +53,8 @@ pub struct StreamCore {
     pub(super) queue: Mutex<Queue>,
     /// The stream's own, where somebody asked for it.
     pub(super) event: OnceLock<Arc<EventFd>>,
+    /// Of records for a reader of another version.
+    pub(super) conversion: OnceLock<Arc<Conversion<'static>>>,
 }
 
 impl std::fmt::Debug for StreamCore {
@@ -126,6 +129,7 @@ impl StreamCore {
             )),
             of,
             event: OnceLock::new(),
+            conversion: OnceLock::new(),
         })
     }
 

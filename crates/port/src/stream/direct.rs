@@ -120,6 +120,12 @@ fn forget_quietly<T>(value: T) {
     }
 }
 
+/// An ending behind which nothing was lost.
+fn failed(why: &Failure) -> Delivered<'_> {
+    let (lost, reason) = (0, None);
+    Delivered::Ended { why, lost, reason }
+}
+
 impl StreamCore {
     /// From now on records go to a callback and to no reader, on the threads that write them. `callback` makes it where this is not
     /// refused. The one before is dropped, after its running call.
@@ -195,8 +201,13 @@ impl StreamCore {
             // Before the look: what was committed before the ending is seen after it.
             let ending = self.ending.get();
             if let Some(batch) = queue.take(u32::MAX) {
-                drop(queue);
-                let goes_on = call(&mut callback, Delivered::Records(&batch));
+                let batch = self.as_read(batch, queue);
+                let goes_on = match &batch {
+                    Ok(batch) => call(&mut callback, Delivered::Records(batch)),
+                    // It was closed meanwhile.
+                    Err(why) if why.code == Code::Stale => ControlFlow::Break(()),
+                    Err(why) => call(&mut callback, failed(why)),
+                };
                 drop(batch);
                 if goes_on.is_break() {
                     self.close();

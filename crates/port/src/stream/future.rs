@@ -16,6 +16,7 @@ use crate::stream::{StreamReader, StreamWriter};
 const ONE: StreamOptions = StreamOptions {
     policy: Policy::Block,
     capacity: 1,
+    ..StreamOptions::UNSAID
 };
 
 /// The service's end: says what the value is, once. Dropped without a word, its reader has `guest_lost`.

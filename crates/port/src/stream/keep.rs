@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use crate::code::{Code, Failure};
+use crate::code::Failure;
 use crate::stream::core::{StreamCore, lock};
 use crate::stream::segment::Segment;
 
@@ -21,16 +21,13 @@ impl StreamCore {
     /// # Errors
     /// `argument`: no batch is open.
     pub fn keep(self: &Arc<Self>) -> Result<Kept, Failure> {
-        match &mut lock(&self.queue).open {
-            Some(open) => {
-                open.kept = true;
-                Ok(Kept {
-                    segment: Some(Arc::clone(&open.segment)),
-                    stream: Arc::downgrade(self),
-                })
-            }
-            None => Err(Code::Argument.because("no batch is open")),
-        }
+        let mut queue = lock(&self.queue);
+        let open = queue.opened()?;
+        open.kept = true;
+        Ok(Kept {
+            segment: Some(Arc::clone(&open.segment)),
+            stream: Arc::downgrade(self),
+        })
     }
 }
 
@@ -43,7 +40,8 @@ impl Drop for Kept {
         let mut queue = lock(&stream.queue);
         // Nobody else: it is neither in the queue nor among the spare ones, which had it while it was kept.
         let alone = Arc::strong_count(&segment) == 1;
-        if alone && queue.spare.len() < stream.most && queue.is_usual(&segment) {
+        let is_ours = segment.stride() == stream.stride && queue.is_usual(&segment);
+        if alone && is_ours && queue.spare.len() < stream.most {
             queue.spare.push(segment);
         } else {
             // Under the lock: of two that end at the same time, the second one sees that it is alone.

@@ -32,10 +32,12 @@
 //!     than `CONTROLS` waits. It has no part in rule 7.
 //! 11. A further reader is a stream without writers of its own, `tee`: who begins a segment enters it in each reader's queue. So overflow, gaps and numbers are
 //!     each reader's own.
+//! 12. Where the reader is of another version, it reads a copy of a batch, in a segment of its own: `converted`.
 //!
 //! What a caller sends up is another thing: `upstream`.
 
 mod conflate;
+mod converted;
 mod core;
 mod counts;
 mod direct;

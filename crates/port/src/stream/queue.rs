@@ -7,6 +7,7 @@ use std::task::Waker;
 use thalweg_queue::clock;
 use thalweg_runtime::TimerKey;
 
+use crate::code::{Code, Failure};
 use crate::stream::conflate::Keyed;
 use crate::stream::counts::{Counts, Gap, Reason};
 use crate::stream::direct::Direct;
@@ -58,6 +59,8 @@ pub(super) struct Queue {
     /// Number of the next record.
     pub(super) sequence: u64,
     pub(super) open: Option<OpenBatch>,
+    /// It is being copied for a reader of another version.
+    pub(super) converting: bool,
     /// Records of the last batch that the reader, who is gone, never looked at.
     pub(super) unseen: u64,
     /// Something was given since the reader last found nothing.
@@ -204,6 +207,34 @@ impl Queue {
             self.open = None;
         }
         self.open.is_none()
+    }
+
+    /// The open batch has been taken, and its reader gets the first records in `segment`, a copy of them; the others are to be read again.
+    pub(super) fn exchange(&mut self, copy: Segment, count: u32) -> Option<OpenBatch> {
+        self.converting = false;
+        let open = self.open.as_mut()?;
+        let rest = open.count - count;
+        let of = |entry: &&mut Entry| Arc::ptr_eq(&entry.segment, &open.segment);
+        if let Some(entry) = self.entries.iter_mut().find(of) {
+            entry.read -= rest;
+            self.sequence -= u64::from(rest);
+            self.counts.delivered -= u64::from(rest);
+        }
+        (open.from, open.count, open.end) = (0, count, copy.mark().1);
+        open.segment = Arc::new(copy);
+        Some(open.clone())
+    }
+
+    /// The batch that is open, for whoever gives it back or keeps it.
+    ///
+    /// # Errors
+    /// `argument`: there is none, or it is not yet its reader's.
+    pub(super) fn opened(&mut self) -> Result<&mut OpenBatch, Failure> {
+        if self.converting {
+            return Err(Code::Argument.because("another thread reads this stream"));
+        }
+        let none = || Code::Argument.because("no batch is open");
+        self.open.as_mut().ok_or_else(none)
     }
 
     /// Has a writer woken when there is credit.

@@ -91,7 +91,7 @@ impl StreamCore {
         // Before the look: what was committed before the ending is seen after it.
         let ending = self.ending.get();
         match queue.take(max) {
-            Some(batch) => Ok(batch),
+            Some(batch) => self.as_read(batch, queue).map_err(|why| (why, true)),
             None => match ending {
                 Some(why) => Err((why.clone(), true)),
                 None => Err((Code::WouldPark.because("nothing there yet"), false)),
@@ -171,14 +171,10 @@ impl StreamCore {
     /// `argument`: no batch is open, or it has fewer.
     pub fn release(&self, count: u32) -> Result<(), Failure> {
         let mut queue = lock(&self.queue);
-        let Some(open) = &queue.open else {
-            return Err(Code::Argument.because("no batch is open"));
-        };
-        if count > open.count {
-            return Err(Code::Argument.because(format!(
-                "the open batch has {} records, not {count}",
-                open.count
-            )));
+        let there = queue.opened()?.count;
+        if count > there {
+            let why = format!("the open batch has {there} records, not {count}");
+            return Err(Code::Argument.because(why));
         }
         if !queue.let_go(count) {
             return Ok(());

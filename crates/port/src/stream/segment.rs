@@ -56,6 +56,37 @@ impl Segment {
         })
     }
 
+    /// One with `records` that are there already. They go through an encoder, which says how many bytes of tails they took.
+    ///
+    /// # Errors
+    /// The encoder's; that nothing would help, where there is no memory.
+    pub(crate) fn written(
+        stride: u32,
+        records: u32,
+        tails: u32,
+        write: impl FnOnce(Encoder<'_>) -> Result<u32, NoRoom>,
+    ) -> Result<Self, NoRoom> {
+        let segment = Self::new(stride, records, tails).ok_or(NoRoom { needed: None })?;
+        // SAFETY: both ranges lie inside of the allocation, apart, and nobody else has it.
+        let (slots, area) = unsafe {
+            (
+                std::slice::from_raw_parts_mut(
+                    segment.memory.as_ptr(),
+                    (stride * records) as usize,
+                ),
+                std::slice::from_raw_parts_mut(
+                    segment.memory.as_ptr().add(segment.tails_at as usize),
+                    tails as usize,
+                ),
+            )
+        };
+        let used = write(Encoder::fixed(slots, 0, area, segment.tails_at))?;
+        let mark = u64::from(records) << 32 | u64::from(segment.tails_at + used);
+        segment.committed.0.store(mark, Ordering::Release);
+        segment.sealed.store(true, Ordering::Release);
+        Ok(segment)
+    }
+
     /// Empty again. Only the sole owner can.
     pub(crate) fn reset(&mut self) {
         *self.committed.0.get_mut() = u64::from(self.tails_at);

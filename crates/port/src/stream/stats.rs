@@ -170,6 +170,7 @@ impl Instance {
     /// # Errors
     /// `argument`: there is no such method.
     pub fn stream_stats(&self, method: u32) -> Result<Stats, Failure> {
+        let method = self.method(method)?;
         if self.package.methods.get(method as usize).is_none() {
             return Err(Code::Argument.because(format!("there is no method {method}")));
         }

@@ -38,6 +38,9 @@ impl StreamCore {
         let first = of.unwrap_or_else(|| Arc::clone(self));
         let weak = Some(Arc::downgrade(&first));
         let tee = Self::build(&first.call, first.stride, first.options, weak);
+        if let Some(conversion) = self.conversion.get() {
+            let _ = tee.conversion.set(Arc::clone(conversion));
+        }
         {
             let mut queue = lock(&first.queue);
             queue.shared = true;

@@ -9,17 +9,20 @@
 //! 6. The reader wakes writers when half of the room is there, so that they do not go to sleep for each element.
 
 use std::collections::VecDeque;
+use std::fmt::Display;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context, Poll, Waker};
 
 use thalweg_queue::quiet::lock;
 use thalweg_runtime::{Woke, wait};
+use thalweg_wire::evolve::Conversion;
 use thalweg_wire::{Decode, message};
 
 use crate::call::CallCore;
 use crate::code::{Code, Failure, would_park};
 use crate::completion::Port;
 use crate::instance::Instance;
+use crate::parcel::close_unread_handle;
 use crate::stream::sending::LARGEST_RECORD;
 use crate::stream::waking::announcing;
 
@@ -36,6 +39,8 @@ pub(crate) trait Ends: Send + Sync {
 #[derive(Debug)]
 pub struct UpCore {
     layout: u64,
+    /// Of elements of a caller of another version.
+    conversion: Option<Conversion<'static>>,
     /// It has one element and ends with it.
     is_future: bool,
     state: Mutex<State>,
@@ -78,8 +83,17 @@ impl State {
 impl UpCore {
     /// For elements of this layout. `is_future`: for one.
     pub fn new(layout: u64, is_future: bool) -> Arc<Self> {
+        Self::converting(layout, is_future, None)
+    }
+
+    fn converting(
+        layout: u64,
+        is_future: bool,
+        conversion: Option<Conversion<'static>>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             layout,
+            conversion,
             is_future,
             state: Mutex::default(),
             call: OnceLock::new(),
@@ -107,9 +121,21 @@ impl UpCore {
     /// `argument`: it is of another layout, or larger than 64 MiB. `would_park` and `timed_out`: there is no room. `interrupted`. How it ended, if
     /// it has: `closed` where the service reads no more.
     pub fn send(&self, element: &[u8], deadline: u64) -> Result<(), Failure> {
-        message::open(element, self.layout)
-            .map_err(|error| Code::Argument.because(format!("the element: {error}")))?;
-        self.send_message(element, deadline)
+        let refused = |error: &dyn Display| Code::Argument.because(format!("the element: {error}"));
+        match &self.conversion {
+            None => {
+                message::open(element, self.layout).map_err(|error| refused(&error))?;
+                self.send_message(element, deadline)
+            }
+            Some(conversion) => {
+                let converted = conversion
+                    .convert(element)
+                    .map_err(|error| refused(&error))?;
+                // As with arguments that nobody reads.
+                converted.dropped.into_iter().for_each(close_unread_handle);
+                self.send_message(&converted.message, deadline)
+            }
+        }
     }
 
     pub(super) fn send_message(&self, element: &[u8], deadline: u64) -> Result<(), Failure> {
@@ -306,13 +332,14 @@ impl Instance {
     /// # Errors
     /// `argument`: there is no such method, or its parameter is no stream. `closed`, `forked`.
     pub fn upstream(&self, method: u32, parameter: u32) -> Result<Arc<UpCore>, Failure> {
+        let method = self.method(method)?;
         self.admit(method)?;
-        let method = &self.package.methods[method as usize];
-        let (layout, is_future) = method.sent_up(parameter).ok_or_else(|| {
-            let name = method.name;
+        let described = &self.package.methods[method as usize];
+        let (layout, is_future) = described.sent_up(parameter).ok_or_else(|| {
+            let name = described.name;
             Code::Argument.because(format!("parameter {parameter} of {name} is no stream"))
         })?;
-        let stream = UpCore::new(layout, is_future);
+        let stream = UpCore::converting(layout, is_future, self.sent_up(method, parameter));
         let ends: Arc<dyn Ends> = Arc::clone(&stream) as _;
         self.watch(&ends);
         // One that closed before has not seen it.

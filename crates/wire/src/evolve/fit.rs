@@ -102,11 +102,17 @@ impl<'a> Fit<'a> {
             }
             (Kind::Enum(to), Kind::Enum(from)) => self.labels(to, from, to.contains(&UNKNOWN)),
             (Kind::Flags(to), Kind::Flags(from)) => self.labels(to, from, true),
-            _ => self.differ("", {
-                let [to, from] = [reader, writer].map(|ty| short(ty.text()));
-                format!("is {to} on one side, {from} on the other")
-            }),
+            (Kind::Handle, Kind::Handle) => match elements(reader, writer) {
+                Some((to, from)) => self.value(&to, &from),
+                None => self.other(reader, writer),
+            },
+            _ => self.other(reader, writer),
         }
+    }
+
+    fn other(&self, reader: &Type<'a>, writer: &Type<'a>) -> Result<(), Difference> {
+        let [to, from] = [reader, writer].map(|ty| short(ty.text()));
+        self.differ("", format!("is {to} on one side, {from} on the other"))
     }
 
     fn record(&mut self, to: &[Field<'a>], from: &[Field<'a>]) -> Result<(), Difference> {
@@ -161,6 +167,13 @@ impl<'a> Fit<'a> {
             _ => Ok(()),
         }
     }
+}
+
+/// The elements of two streams, or of two futures.
+pub(super) fn elements<'a>(one: &Type<'a>, other: &Type<'a>) -> Option<(Type<'a>, Type<'a>)> {
+    let ((word, one), (other_word, other)) = (one.streamed()?, other.streamed()?);
+    let same = word == other_word;
+    same.then_some((Type::parse(one).ok()?, Type::parse(other).ok()?))
 }
 
 /// Whether there is a value that nobody wrote: of a handle there is none.

@@ -1,25 +1,46 @@
 //! From a message of one version to one of another.
 
-use super::{Converted, UNKNOWN, Unconverted, first_case, table};
+use super::fit::elements;
+use super::{Conversion, Converted, UNKNOWN, Unconverted, first_case, table};
 use crate::describe::{Case, Field, Kind, Type, word};
-use crate::{Bytes, Encoder, Handle, message};
+use crate::{Bytes, Encoder, Handle, NoRoom, message};
 
-struct Walk<'a, 'm> {
+/// `'t` is of the types' texts.
+struct Walk<'a, 'm, 't> {
     from: Bytes<'a>,
     to: Encoder<'m>,
     /// The handles of the message that is read.
     table: &'a [Handle],
     /// Those that were written, by their places there.
     written: Vec<u32>,
+    /// Streams and futures whose elements are to be converted.
+    streams: Vec<(Handle, Conversion<'t>)>,
+}
+
+/// Converts `count` records that stand side by side, from `first` on, into the slots of `to`. How many bytes of tails they take there.
+pub(super) fn records<'t>(
+    (from, to): (&Type<'t>, &Type<'t>),
+    (records, first, count): (Bytes<'_>, u32, u32),
+    encoder: Encoder<'_>,
+) -> Result<u32, NoRoom> {
+    let mut walk = Walk {
+        from: records,
+        to: encoder,
+        table: &[],
+        written: Vec::new(),
+        streams: Vec::new(),
+    };
+    walk.items(from, first, to, 0, count);
+    walk.to.finish_record()
 }
 
 /// Converts a message that was checked, whose root stands at `root`.
-pub(super) fn all(
-    from: &Type<'_>,
-    to: &Type<'_>,
+pub(super) fn all<'t>(
+    from: &Type<'t>,
+    to: &Type<'t>,
     bytes: &[u8],
     root: u32,
-) -> Result<Converted, Unconverted> {
+) -> Result<Converted<'t>, Unconverted> {
     let table = table(bytes);
     // What is left out may have had some: then there is less room to leave for them.
     let mut room = table.len() as u32;
@@ -30,6 +51,7 @@ pub(super) fn all(
             to: Encoder::message(to.hash(), room, to.size, &mut message),
             table: &table,
             written: Vec::new(),
+            streams: Vec::new(),
         };
         walk.value(from, root, to, message::root(room));
         if walk.to.overflowed() {
@@ -46,14 +68,17 @@ pub(super) fn all(
             .iter()
             .for_each(|place| is_kept[*place as usize] = true);
         let dropped = table.iter().zip(is_kept).filter(|(_, is_kept)| !is_kept);
-        let dropped = dropped.map(|(handle, _)| *handle).collect();
-        return Ok(Converted { message, dropped });
+        return Ok(Converted {
+            dropped: dropped.map(|(handle, _)| *handle).collect(),
+            streams: walk.streams,
+            message,
+        });
     }
 }
 
-impl Walk<'_, '_> {
+impl<'t> Walk<'_, '_, 't> {
     /// The value at `from_at`, written at `at`, whose bytes are zero.
-    fn value(&mut self, from: &Type<'_>, from_at: u32, to: &Type<'_>, at: u32) {
+    fn value(&mut self, from: &Type<'t>, from_at: u32, to: &Type<'t>, at: u32) {
         match (&from.kind, &to.kind) {
             (Kind::Text, _) => {
                 let text = self.from.tail(from_at);
@@ -61,8 +86,14 @@ impl Walk<'_, '_> {
             }
             (Kind::Handle, _) => {
                 let place = self.from.u32(from_at);
+                let handle = self.table[place as usize];
                 self.written.push(place);
-                self.to.handle(at, self.table[place as usize]);
+                self.to.handle(at, handle);
+                if from.text() != to.text()
+                    && let Some((from, to)) = elements(from, to)
+                {
+                    self.streams.push((handle, Conversion { from, to }));
+                }
             }
             (Kind::List(from), Kind::List(to)) => {
                 let (first, count) = (self.from.u32(from_at), self.from.u32(from_at + 4));
@@ -128,7 +159,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    fn fields(&mut self, from: &[Field<'_>], from_at: u32, to: &[Field<'_>], at: u32) {
+    fn fields(&mut self, from: &[Field<'t>], from_at: u32, to: &[Field<'t>], at: u32) {
         for (place, to) in to.iter().enumerate() {
             match from.get(place) {
                 Some(from) => {
@@ -139,7 +170,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    fn items(&mut self, from: &Type<'_>, from_at: u32, to: &Type<'_>, at: u32, count: u32) {
+    fn items(&mut self, from: &Type<'t>, from_at: u32, to: &Type<'t>, at: u32, count: u32) {
         if matches!(from.kind, Kind::Number(_)) {
             return self.copy(from_at, at, count * from.size);
         }
