@@ -65,8 +65,8 @@ version() {
 }
 versions() {
   cargo build --locked --quiet --workspace --bin thalweg
-  version older '/^        errno: s32,$/d; s/, %bool: option<point>\) -> tuple<u8/) -> tuple<u8/; /^    flags rights/,/\}/{/%record/d}' OLDER
-  version newer 's/^        errno: s32,$/&more: u32,/; s/%bool: option<point>\) -> tuple<u8/%bool: option<point>, more: string) -> tuple<u8/; /^    flags rights/,/\}/s/%record,/&mine,/; /^    variant failure/,/\}/s/^    \}/later(u8), }/' NEWER
+  version older '/^    echo-bool: func/d; /^        errno: s32,$/d; /^        blob: option<list<u8>>,$/d; s/, %bool: option<point>\) -> tuple<u8/) -> tuple<u8/; /^    flags rights/,/\}/{/%record/d}' OLDER
+  version newer '/^    echo-bool: func/{h;d}; /^    echo-u8: func/G; s/^        errno: s32,$/&more: u32,/; s/^        blob: option<list<u8>>,$/&size: u64, more: string,/; s/%bool: option<point>\) -> tuple<u8/%bool: option<point>, more: string) -> tuple<u8/; /^    flags rights/,/\}/s/%record,/&mine,/; /^    variant failure/,/\}/s/^    \}/later(u8), }/' NEWER
   version other 's/^        errno: s32,$//; s/^        await: s32,$/errno: s32,&/' OTHER
 }
 

@@ -26,8 +26,8 @@ typedef struct tw_expected {
 /* Where all that is compared is the same, or there is nothing to compare. */
 #define TW_OTHER_LAYOUT "its layout"
 
-/* What of a library does not fit: the first method that is not as the caller knows it, or what it asks of its host. NULL: it has all
- * of the caller's methods, and perhaps more behind them. */
+/* What of a library is not as the caller knows it: the first method that is another or stands elsewhere, or what it asks of its host.
+ * NULL: it has all of the caller's methods in their places, and perhaps more behind them. */
 static inline const char *tw_first_difference(const tw_table *table, const tw_expected *expected) {
   uint32_t i;
   if (table->layout == expected->layout) {
@@ -69,8 +69,8 @@ static inline bool tw_version_fits(const char *ours, const char *theirs) {
   return mine[0] == other[0] && (mine[0] > 0 || (mine[1] == other[1] && mine[1] > 0));
 }
 
-/* Checks that a table has what the caller was built for; another version of the package may have more functions, behind those that the
- * caller knows, and types that grew. TW_VERSION names both sides. tw_open calls it; a
+/* Checks that a table has what the caller was built for; another version of the package may have more functions, and types that
+ * grew. TW_VERSION names both sides. tw_open calls it; a
  * program that links a library instead of opening it calls it on what `tw_library` returned. */
 static inline uint32_t tw_table_check(const tw_table *table, const tw_expected *expected,
                                       tw_error *error) {
@@ -108,7 +108,7 @@ static inline uint32_t tw_table_check(const tw_table *table, const tw_expected *
   memset(&why, 0, sizeof(why));
   if (differs && strcmp(differs, TW_OTHER_LAYOUT) != 0 && table->client_layouts &&
       (expected->asks || table->imports == expected->imports)) {
-    /* Types may have grown: the library knows whether the two fit. */
+    /* Functions may stand elsewhere, and types may have grown: the library knows whether the two fit. */
     if (table->client_layouts(0, expected->methods, expected->method_count, expected->asks,
                               expected->ask_count, &why) == TW_OK) {
       return TW_OK;

@@ -103,6 +103,90 @@ static void an_error_s_payload_has_the_cases_that_both_know(void) {
 #endif
 }
 
+static conformance_item_stream items(uint64_t count) {
+  conformance_items_result result;
+  tw_error error;
+  REQUIRE_OK(conformance_items(&client, count, TW_FOREVER, &result, &error), error);
+  return result.ok;
+}
+
+/* Item `number`, as both know it. */
+static void check_item(const uint8_t *base, const conformance_item *item, uint64_t number) {
+  char name[32];
+  snprintf(name, sizeof(name), "item %u", (unsigned)number);
+  CHECK(item->number == number);
+  CHECK(tw_text_equal(conformance_item_name(base, item), tw_text_of(name)));
+  CHECK(conformance_item_tags(base, item).count == number % 3);
+#ifdef NEWER
+  {
+    tw_bytes blob;
+    CHECK(conformance_item_blob(base, item, &blob) == (number % 2 == 0));
+    CHECK(item->size == 0 && tw_text_equal(conformance_item_more(base, item), tw_text_of("")));
+  }
+#endif
+}
+
+static void elements_of_a_stream_have_what_both_know(void) {
+  conformance_item_stream stream = items(1000);
+  conformance_item_batch batch;
+  tw_error error;
+  uint64_t next = 0;
+  uint32_t code;
+  uint32_t i;
+  while ((code = conformance_item_stream_acquire(&stream, 64, TW_FOREVER, &batch, &error)) ==
+         TW_OK) {
+    CHECK(batch.tw.stride == sizeof(conformance_item) && batch.tw.first_seq == next);
+    CHECK(batch.tw.size >= (uint64_t)batch.tw.count * batch.tw.stride);
+    for (i = 0; i < batch.tw.count; i++, next++) {
+      check_item(batch.tw.base, conformance_item_batch_at(&batch, i), next);
+    }
+    CHECK_CODE(conformance_item_stream_release(&stream, batch.tw.count, &error), TW_OK);
+  }
+  CHECK_CODE(code, TW_CLOSED);
+  CHECK(next == 1000);
+  CHECK_CODE(conformance_item_stream_close(&stream, &error), TW_OK);
+}
+
+static void a_batch_is_kept_as_its_reader_knows_it(void) {
+  conformance_item_stream stream = items(1000);
+  conformance_item_batch batch;
+  tw_handle kept;
+  tw_error error;
+  uint32_t i;
+  REQUIRE_OK(conformance_item_stream_acquire(&stream, 64, TW_FOREVER, &batch, &error), error);
+  REQUIRE_OK(client.tw.table->stream_keep(stream.tw.handle, &kept, &error), error);
+  CHECK_CODE(conformance_item_stream_release(&stream, batch.tw.count, &error), TW_OK);
+  CHECK_CODE(conformance_item_stream_close(&stream, &error), TW_OK);
+  for (i = 0; i < batch.tw.count; i++) {
+    check_item(batch.tw.base, conformance_item_batch_at(&batch, i), i);
+  }
+  CHECK_CODE(client.tw.table->kept_drop(kept, &error), TW_OK);
+}
+
+static void what_is_sent_up_has_what_both_know(void) {
+  conformance_item_upstream stream;
+  conformance_names_of_result result;
+  conformance_item_in item;
+  tw_error error;
+  memset(&item, 0, sizeof(item));
+  item.name = tw_text_of("left");
+#ifdef NEWER
+  item.size = 7;
+  item.more = tw_text_of("not known");
+#endif
+  REQUIRE_OK(conformance_names_of_items_open(&client, &stream, &error), error);
+  REQUIRE_OK(conformance_item_upstream_send(&stream, &item, TW_FOREVER, &error), error);
+  item.name = tw_text_of("right");
+  REQUIRE_OK(conformance_item_upstream_send(&stream, &item, TW_FOREVER, &error), error);
+  item.name = tw_text_of("a\xff\x62");
+  CHECK_CODE(conformance_item_upstream_send(&stream, &item, TW_FOREVER, &error), TW_ARGUMENT);
+  CHECK_CODE(conformance_item_upstream_end(&stream, &error), TW_OK);
+  REQUIRE_OK(conformance_names_of(&client, &stream, TW_FOREVER, &result, &error), error);
+  CHECK(tw_text_equal(result.ok, tw_text_of("leftright")));
+  tw_reply_release(&result.reply);
+  CHECK_CODE(conformance_item_upstream_close(&stream, &error), TW_OK);
+}
+
 static void what_is_wrong_is_refused_as_ever(void) {
   conformance_echo_string_result result;
   tw_error error;
@@ -134,6 +218,9 @@ int main(int argc, char **argv) {
   RUN(parameters_may_be_fewer_and_more);
   RUN(flags_have_those_that_both_know);
   RUN(an_error_s_payload_has_the_cases_that_both_know);
+  RUN(elements_of_a_stream_have_what_both_know);
+  RUN(a_batch_is_kept_as_its_reader_knows_it);
+  RUN(what_is_sent_up_has_what_both_know);
   RUN(what_is_wrong_is_refused_as_ever);
   RUN(layouts_are_said_once);
   CHECK_CODE(conformance_client_close(&client, &error), TW_OK);

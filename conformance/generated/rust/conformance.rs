@@ -596,6 +596,7 @@ pub const PACKAGE: port::Package = port::Package {
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 8192,
+                linger_ns: 512_000,
             }),
             description: "record{first:u64,count:u64}\nstream<u64>\n\nu64",
         },
@@ -610,6 +611,7 @@ pub const PACKAGE: port::Package = port::Package {
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 256,
+                linger_ns: 512_000,
             }),
             description: concat!(
                 "record{count:u64}\nstream<record{number:u64,name:string,",
@@ -630,6 +632,7 @@ pub const PACKAGE: port::Package = port::Package {
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Latest,
                 capacity: 64,
+                linger_ns: 512_000,
             }),
             description: "record{count:u64}\nstream<u64>\n\nu64",
         },
@@ -644,6 +647,7 @@ pub const PACKAGE: port::Package = port::Package {
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 8192,
+                linger_ns: 512_000,
             }),
             description: "record{after:u64}\nstream<u64>\n\nu64",
         },
@@ -658,6 +662,7 @@ pub const PACKAGE: port::Package = port::Package {
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 64,
+                linger_ns: 512_000,
             }),
             description: "record{}\nstream<u64>\n\nu64",
         },
@@ -820,6 +825,7 @@ pub const PACKAGE: port::Package = port::Package {
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 1_048_576,
+                linger_ns: 512_000,
             }),
             description: "record{self:borrow<counter>,count:u32}\nstream<u64>\n\nu64",
         },
@@ -1046,6 +1052,7 @@ pub const PACKAGE: port::Package = port::Package {
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 8192,
+                linger_ns: 512_000,
             }),
             description: concat!(
                 "record{count:u32}\nstream<record{number:u32,at:record{x:s32,",
@@ -1075,6 +1082,7 @@ pub const PACKAGE: port::Package = port::Package {
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 8192,
+                linger_ns: 512_000,
             }),
             description: concat!(
                 "record{count:u32}\nstream<variant{circle(f64),",
@@ -1212,6 +1220,7 @@ pub const PACKAGE: port::Package = port::Package {
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 8192,
+                linger_ns: 512_000,
             }),
             description: "record{}\nstream<u64>\n\nu64",
         },
@@ -1259,6 +1268,7 @@ pub const PACKAGE: port::Package = port::Package {
             stream: Some(port::StreamOptions {
                 policy: port::Policy::DropNewest,
                 capacity: 64,
+                linger_ns: 512_000,
             }),
             description: "record{count:u64}\nstream<u64>\n\nu64",
         },
@@ -1273,6 +1283,7 @@ pub const PACKAGE: port::Package = port::Package {
             stream: Some(port::StreamOptions {
                 policy: port::Policy::DropOldest,
                 capacity: 64,
+                linger_ns: 512_000,
             }),
             description: "record{count:u64}\nstream<u64>\n\nu64",
         },
@@ -1287,6 +1298,7 @@ pub const PACKAGE: port::Package = port::Package {
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Fail,
                 capacity: 64,
+                linger_ns: 512_000,
             }),
             description: "record{count:u64}\nstream<u64>\n\nu64",
         },
@@ -1312,6 +1324,7 @@ pub const PACKAGE: port::Package = port::Package {
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 8192,
+                linger_ns: 512_000,
             }),
             description: "record{count:u64}\nstream<string>\n\nstring",
         },
@@ -1460,6 +1473,7 @@ pub const PACKAGE: port::Package = port::Package {
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 8192,
+                linger_ns: 512_000,
             }),
             description: "record{count:u64}\nstream<_>\n\n_",
         },
@@ -1522,6 +1536,7 @@ pub const PACKAGE: port::Package = port::Package {
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 8192,
+                linger_ns: 512_000,
             }),
             description: "record{count:u32}\nstream<bool>\n\nbool",
         },
@@ -1536,6 +1551,7 @@ pub const PACKAGE: port::Package = port::Package {
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 8192,
+                linger_ns: 512_000,
             }),
             description: "record{count:u32}\nstream<char>\n\nchar",
         },
@@ -1550,6 +1566,7 @@ pub const PACKAGE: port::Package = port::Package {
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 8192,
+                linger_ns: 512_000,
             }),
             description: "record{count:u32}\nstream<option<string>>\n\noption<string>",
         },
@@ -1564,6 +1581,7 @@ pub const PACKAGE: port::Package = port::Package {
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 8192,
+                linger_ns: 512_000,
             }),
             description: "record{count:u32}\nstream<tuple<u8,string>>\n\ntuple<u8,string>",
         },
@@ -1578,6 +1596,7 @@ pub const PACKAGE: port::Package = port::Package {
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 8192,
+                linger_ns: 512_000,
             }),
             description: "record{count:u32}\nstream<list<u16>>\n\nlist<u16>",
         },
@@ -1592,6 +1611,7 @@ pub const PACKAGE: port::Package = port::Package {
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 8192,
+                linger_ns: 512_000,
             }),
             description: "record{count:u32}\nstream<result<u32,string>>\n\nresult<u32,string>",
         },
@@ -1608,6 +1628,7 @@ pub const PACKAGE: port::Package = port::Package {
                     key.extend_from_slice(<String as wire::Decode>::view(bytes, at + 8).as_bytes())
                 })),
                 capacity: 64,
+                linger_ns: 512_000,
             }),
             description: concat!(
                 "record{names:u32,count:u64}\nstream<record{number:u64,",
@@ -1627,6 +1648,7 @@ pub const PACKAGE: port::Package = port::Package {
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 64,
+                linger_ns: 512_000,
             }),
             description: concat!(
                 "record{count:u32}\nlist<record{name:string,numbers:stream<u64>,",
@@ -1644,6 +1666,7 @@ pub const PACKAGE: port::Package = port::Package {
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 8192,
+                linger_ns: 512_000,
             }),
             description: concat!(
                 "record{}\nrecord{name:string,numbers:stream<u64>,",
@@ -1661,6 +1684,7 @@ pub const PACKAGE: port::Package = port::Package {
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 8192,
+                linger_ns: 512_000,
             }),
             description: concat!(
                 "record{count:u32}\ntuple<stream<_>,future<record{x:s32,",

@@ -23,7 +23,7 @@ impl std::fmt::Display for Difference {
     }
 }
 
-/// How many functions `library` has behind those that `program` knows.
+/// How many functions `library` has besides those that `program` knows.
 ///
 /// # Errors
 /// It does not have all that `program` knows as it knows it, or asks its host for something else.
@@ -60,14 +60,14 @@ pub fn compatible(program: &Package, library: &Package) -> Result<usize, Differe
         );
     }
     let theirs = described(library, &library.functions);
-    for (place, (ours, known)) in described(program, &program.functions).iter().enumerate() {
-        let Some((theirs, there)) = theirs.get(place) else {
-            return differ(
-                &ours.position,
-                format!("`{}` is not there any more", ours.full_name),
-            );
-        };
-        check((ours, known), (theirs, there), false)?;
+    for (ours, known) in described(program, &program.functions) {
+        match named(&theirs, ours) {
+            Some(theirs) => check((ours, &known), theirs, false)?,
+            None => {
+                let what = format!("`{}` is not there any more", ours.full_name);
+                return differ(&ours.position, what);
+            }
+        }
     }
     let asks = |package: &Package| {
         package
@@ -76,24 +76,20 @@ pub fn compatible(program: &Package, library: &Package) -> Result<usize, Differe
             .map_or(Vec::new(), |host| host.functions.clone())
     };
     let (ours, theirs) = (asks(program), asks(library));
-    let both = described(program, &ours).into_iter();
-    for ((ours, known), (theirs, there)) in both.zip(described(library, &theirs)) {
-        check((ours, &known), (theirs, &there), true)?;
+    if let (Some(first), true) = (ours.first(), theirs.is_empty()) {
+        let what = "it does not ask its host for anything any more";
+        return differ(&first.position, what.to_owned());
     }
-    if let Some(more) = theirs.get(ours.len()) {
-        return differ(
-            &more.position,
-            format!(
-                "it asks its host for `{}`, which hosts do not have",
-                more.full_name
-            ),
-        );
-    }
-    if let Some(less) = ours.get(theirs.len()) {
-        return differ(
-            &less.position,
-            format!("it does not ask its host for `{}` any more", less.full_name),
-        );
+    let ours = described(program, &ours);
+    for (theirs, there) in described(library, &theirs) {
+        match named(&ours, theirs) {
+            Some(ours) => check(ours, (theirs, &there), true)?,
+            None => {
+                let name = &theirs.full_name;
+                let what = format!("it asks its host for `{name}`, which hosts do not have");
+                return differ(&theirs.position, what);
+            }
+        }
     }
     Ok(library.functions.len() - program.functions.len())
 }
@@ -110,11 +106,21 @@ fn check(
             what,
         })
     };
-    if ours.full_name != theirs.full_name {
-        return differ(format!(
-            "`{}` stands where `{}` stood: functions are added at the end",
-            theirs.full_name, ours.full_name
-        ));
+    for (was, is, what) in [
+        (
+            ours.options.is_inline,
+            theirs.options.is_inline,
+            "is not inline",
+        ),
+        (
+            ours.options.notice_ns > 0,
+            theirs.options.notice_ns > 0,
+            "has no notices",
+        ),
+    ] {
+        if was && !is {
+            return differ(format!("`{}` {what} any more", ours.full_name));
+        }
     }
     let texts = known.split('\n').zip(there.split('\n'));
     for (part, (known, there)) in PARTS.into_iter().zip(texts) {
@@ -128,7 +134,6 @@ fn check(
             false => (there, known),
         };
         let why = match (Type::parse(reader), Type::parse(writer)) {
-            _ if part == "element" => ": a stream's elements stay as they are".to_owned(),
             (Ok(reader), Ok(writer)) => match fits(&reader, &writer) {
                 Ok(()) => continue,
                 Err(difference) => format!(": {difference}"),
@@ -138,6 +143,16 @@ fn check(
         return differ(format!("the {part} of `{}` differ{why}", ours.full_name));
     }
     Ok(())
+}
+
+/// The function that has the same name among these.
+fn named<'a>(
+    among: &'a [(&'a Function, String)],
+    function: &Function,
+) -> Option<(&'a Function, &'a str)> {
+    let mut among = among.iter();
+    let found = among.find(|(other, _)| other.full_name == function.full_name);
+    found.map(|(function, text)| (*function, text.as_str()))
 }
 
 const PARTS: [&str; 4] = ["parameters", "result", "error", "element"];

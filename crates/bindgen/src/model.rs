@@ -297,6 +297,8 @@ pub struct StreamOptions {
     pub policy: Policy,
     /// Records in flight, 64 to 1,048,576; 8,192 where nothing is said.
     pub capacity: u32,
+    /// Nanoseconds that a reader which was given something waits for more before the next record wakes it, at most; 512,000 where nothing is said.
+    pub linger_ns: u64,
 }
 
 /// What happens when the reader is slow.

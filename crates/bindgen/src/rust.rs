@@ -177,8 +177,9 @@ fn method(texts: crate::hash::Texts<'_>, function: &Function) -> String {
                 Policy::Conflate { key } => conflate(texts.types, function, key),
             };
             format!(
-                "Some(port::StreamOptions {{ policy: port::Policy::{policy}, capacity: {} }})",
-                number(u64::from(options.capacity))
+                "Some(port::StreamOptions {{ policy: port::Policy::{policy}, capacity: {}, linger_ns: {} }})",
+                number(u64::from(options.capacity)),
+                number(options.linger_ns)
             )
         }
     };

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
-use thalweg_bindgen::model::{Policy, StreamOptions};
+use thalweg_bindgen::model::{Function, Policy, StreamOptions};
 use thalweg_bindgen::parse;
 
 /// The path of a package with this policy file, in a folder that is gone when it is dropped.
@@ -215,7 +215,13 @@ world w { export i; }
     let folder = Folder::with(&[("b.wit", wit), ("b.thalweg.toml", toml)]);
     let package = parse(&folder.path("b.wit")).unwrap_or_else(|refused| panic!("{refused}"));
     let said: Vec<_> = package.functions.iter().map(|f| f.stream).collect();
-    let options = |policy, capacity| Some(StreamOptions { policy, capacity });
+    let options = |policy, capacity| {
+        Some(StreamOptions {
+            policy,
+            capacity,
+            linger_ns: 512_000,
+        })
+    };
     let wanted = [
         options(Policy::DropOldest, 64),
         options(Policy::Block, 128),
@@ -235,4 +241,27 @@ world w { export i; }
         let folder = Folder::with(&[("b.wit", wit), ("b.thalweg.toml", toml)]);
         assert_eq!(folder.refusal("b.wit"), reason);
     }
+}
+
+#[test]
+fn how_long_a_reader_lingers_is_an_option_of_a_stream() {
+    let wit = "package a:b@0.1.0;
+interface i {
+  s: func() -> stream<u8>;
+  t: func() -> stream<u8>;
+}
+world w { export i; }
+";
+    let parsed = |toml: &str| {
+        let folder = Folder::with(&[("b.wit", wit), ("b.thalweg.toml", toml)]);
+        let package = parse(&folder.path("b.wit")).map_err(|refused| refused.to_string())?;
+        let lingers = |function: &Function| function.stream.unwrap().linger_ns;
+        Ok::<Vec<_>, String>(package.functions.iter().map(lingers).collect())
+    };
+    let said = "[i.s]\nlinger = \"1us\"\n";
+    assert_eq!(parsed(said), Ok(vec![1_000, 512_000]));
+    let said = "[i.s]\nlinger = \"1s\"\ncapacity = 64\n";
+    assert_eq!(parsed(said), Ok(vec![1_000_000_000, 512_000]));
+    let too_long = parsed("[i.s]\nlinger = \"2s\"\n").unwrap_err();
+    assert!(too_long.ends_with("it must be 1s at most"), "{too_long}");
 }

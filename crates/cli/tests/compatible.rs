@@ -10,6 +10,8 @@ interface i {
     record r { a: u32 }
     f: func(a: r) -> u32;
     g: async func() -> result<stream<u8>, string>;
+    record each { x: u8 }
+    s: func(up: stream<each>) -> stream<each>;
 }
 world w { import host; export i; }
 ";
@@ -22,13 +24,14 @@ fn run(changes: &[(&str, &str)]) -> (Option<i32>, String) {
         assert!(new.contains(from), "{from}");
         new = new.replace(from, to);
     }
-    let write = |name: &str, text: &str| {
-        fs::create_dir(folder.path().join(name)).expect("a folder can be made");
-        fs::write(folder.path().join(name).join("b.wit"), text).expect("a file can be written");
-    };
-    write("old", OLD);
-    write("new", &new);
+    write(folder.path(), "old", OLD);
+    write(folder.path(), "new", &new);
     said(&command(folder.path()))
+}
+
+fn write(folder: &Path, name: &str, text: &str) {
+    fs::create_dir(folder.join(name)).expect("a folder can be made");
+    fs::write(folder.join(name).join("b.wit"), text).expect("a file can be written");
 }
 
 fn command(folder: &Path) -> Output {
@@ -46,7 +49,7 @@ fn said(output: &Output) -> (Option<i32>, String) {
 }
 
 #[test]
-fn functions_are_added_at_the_end_in_a_version_of_the_same_line() {
+fn functions_are_added_in_a_version_of_the_same_line() {
     let serves = |text: &str| (Some(0), text.to_owned());
     assert_eq!(
         run(&[]),
@@ -55,13 +58,21 @@ fn functions_are_added_at_the_end_in_a_version_of_the_same_line() {
     assert_eq!(
         run(&[
             ("@0.1.0", "@0.1.4"),
-            ("string>;\n}", "string>;\n    h: func();\n}"),
+            ("-> stream<each>;\n", "-> stream<each>;\n    h: func();\n"),
         ]),
         serves("b 0.1.4 serves programs of 0.1.0: a function more")
     );
     assert_eq!(
-        run(&[("string>;\n}", "string>;\n    h: func();\n    k: func();\n}")]),
+        run(&[(
+            "-> stream<each>;\n",
+            "-> stream<each>;\n    h: func();\n    k: func();\n"
+        )]),
         serves("b 0.1.0 serves programs of 0.1.0: 2 functions more")
+    );
+    // Each side numbers its own: they are known by their names.
+    assert_eq!(
+        run(&[("    f: func", "    e: func();\n    f: func")]),
+        serves("b 0.1.0 serves programs of 0.1.0: a function more")
     );
 }
 
@@ -74,10 +85,21 @@ fn types_grow_at_the_end() {
     for (from, to) in [
         ("record r { a: u32 }", "record r { a: u32, b: string }"),
         ("f: func(a: r)", "f: func(a: r, b: u8)"),
+        ("record each { x: u8 }", "record each { x: u8, y: u8 }"),
         ("ask: func(key: u32)", "ask: func(key: u32, more: u32)"),
     ] {
         assert_eq!(run(&[(from, to)]), serves, "{to}");
     }
+}
+
+#[test]
+fn a_host_may_know_more_than_it_is_asked() {
+    let old = OLD.replace("-> string; }", "-> string; tell: func(); }");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    write(folder.path(), "old", &old);
+    write(folder.path(), "new", OLD);
+    let serves = "b 0.1.0 serves programs of 0.1.0: no function more";
+    assert_eq!(said(&command(folder.path())), (Some(0), serves.to_owned()));
 }
 
 #[test]
@@ -98,15 +120,11 @@ fn what_programs_know_otherwise_is_a_difference_with_its_place() {
         ),
         (
             vec![("stream<u8>", "stream<u16>")],
-            "new/b.wit:6:5: the result of `i.g` differ: it is `stream<u8>` on one side, `stream<u16>` on the other",
+            "new/b.wit:6:5: the result of `i.g` differ: it is `u8` on one side, `u16` on the other",
         ),
         (
-            vec![("    f: func", "    e: func();\n    f: func")],
-            "new/b.wit:5:5: `i.e` stands where `i.f` stood: functions are added at the end",
-        ),
-        (
-            vec![("    g: async func() -> result<stream<u8>, string>;\n", "")],
-            "old/b.wit:6:5: `i.g` is not there any more",
+            vec![("    s: func(up: stream<each>) -> stream<each>;\n", "")],
+            "old/b.wit:8:5: `i.s` is not there any more",
         ),
         (
             vec![("key: u32", "key: u64")],
@@ -121,10 +139,31 @@ fn what_programs_know_otherwise_is_a_difference_with_its_place() {
                 ("interface host { ask: func(key: u32) -> string; }\n", ""),
                 ("import host; ", ""),
             ],
-            "old/b.wit:2:18: it does not ask its host for `host.ask` any more",
+            "old/b.wit:2:18: it does not ask its host for anything any more",
         ),
     ] {
         assert_eq!(run(&changes), (Some(1), wanted.to_owned()), "{changes:?}");
+    }
+}
+
+#[test]
+fn what_programs_in_c_do_on_their_own_is_still_there() {
+    for (option, what) in [
+        ("inline = true", "is not inline any more"),
+        ("notice = \"1s\"", "has no notices any more"),
+    ] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        write(folder.path(), "old", OLD);
+        write(folder.path(), "new", OLD);
+        let policy = |name: &str| {
+            let file = folder.path().join(name).join("b.thalweg.toml");
+            fs::write(file, format!("[i.f]\n{option}\n")).expect("a file can be written");
+        };
+        policy("old");
+        let wanted = format!("new/b.wit:5:5: `i.f` {what}");
+        assert_eq!(said(&command(folder.path())), (Some(1), wanted));
+        policy("new");
+        assert_eq!(said(&command(folder.path())).0, Some(0));
     }
 }
 

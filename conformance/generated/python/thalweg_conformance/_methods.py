@@ -17,154 +17,154 @@ PACKAGE = layout.Package(
 
 ECHO_BOOL = PACKAGE.method(
     "conformance.echo-bool",
-    (0xC405D889A963F747, 0xCD2FD49BC6B014BD, 0, 0),
+    ("record{value:bool}", "bool", "", ""),
     (1, (("value", 0, layout.BOOL),)),
     layout.BOOL,
 )
 
 ECHO_U8 = PACKAGE.method(
     "conformance.echo-u8",
-    (0x1F7C484CD7FABFD8, 0x08C48207B56753D8, 0, 0),
+    ("record{value:u8}", "u8", "", ""),
     (1, (("value", 0, layout.U8),)),
     layout.U8,
 )
 
 ECHO_U16 = PACKAGE.method(
     "conformance.echo-u16",
-    (0xB78D9E932168FCDB, 0x4D24D3193E7EF3BF, 0, 0),
+    ("record{value:u16}", "u16", "", ""),
     (2, (("value", 0, layout.U16),)),
     layout.U16,
 )
 
 ECHO_U32 = PACKAGE.method(
     "conformance.echo-u32",
-    (0xA561509316E0793D, 0x4D2BDF193E8526D1, 0, 0),
+    ("record{value:u32}", "u32", "", ""),
     (4, (("value", 0, layout.U32),)),
     layout.U32,
 )
 
 ECHO_U64 = PACKAGE.method(
     "conformance.echo-u64",
-    (0x8C44D19308E674E0, 0x4D35D3193E8D66F2, 0, 0),
+    ("record{value:u64}", "u64", "", ""),
     (8, (("value", 0, layout.U64),)),
     layout.U64,
 )
 
 ECHO_S8 = PACKAGE.method(
     "conformance.echo-s8",
-    (0x0D4FFA4CCD723C3A, 0x08D90607B578DD2E, 0, 0),
+    ("record{value:s8}", "s8", "", ""),
     (1, (("value", 0, layout.S8),)),
     layout.S8,
 )
 
 ECHO_S16 = PACKAGE.method(
     "conformance.echo-s16",
-    (0x4DB3B6813B6586C5, 0x818AD9195C4BFACD, 0, 0),
+    ("record{value:s16}", "s16", "", ""),
     (2, (("value", 0, layout.S16),)),
     layout.S16,
 )
 
 ECHO_S32 = PACKAGE.method(
     "conformance.echo-s32",
-    (0x5E1204814465AE2B, 0x8183C5195C45BA23, 0, 0),
+    ("record{value:s32}", "s32", "", ""),
     (4, (("value", 0, layout.S32),)),
     layout.S32,
 )
 
 ECHO_S64 = PACKAGE.method(
     "conformance.echo-s64",
-    (0x895AD5815CE83CF2, 0x818DD5195C4E29D8, 0, 0),
+    ("record{value:s64}", "s64", "", ""),
     (8, (("value", 0, layout.S64),)),
     layout.S64,
 )
 
 ECHO_F32 = PACKAGE.method(
     "conformance.echo-f32",
-    (0x42A078157737622A, 0xDD635018FF703544, 0, 0),
+    ("record{value:f32}", "f32", "", ""),
     (4, (("value", 0, layout.F32),)),
     layout.F32,
 )
 
 ECHO_F64 = PACKAGE.method(
     "conformance.echo-f64",
-    (0x5C29EF15858E2ACF, 0xDD744C18FF7EA1AB, 0, 0),
+    ("record{value:f64}", "f64", "", ""),
     (8, (("value", 0, layout.F64),)),
     layout.F64,
 )
 
 ECHO_CHAR = PACKAGE.method(
     "conformance.echo-char",
-    (0x7C2CDB457768C773, 0xF2A393910B5B3EBD, 0, 0),
+    ("record{value:char}", "char", "", ""),
     (4, (("value", 0, layout.CHAR),)),
     layout.CHAR,
 )
 
 ECHO_STRING = PACKAGE.method(
     "conformance.echo-string",
-    (0xE6E46AC70F2C6DDC, 0x704BE0D8FAAFFC58, 0, 0),
+    ("record{value:string}", "string", "", ""),
     (8, (("value", 0, layout.STRING),)),
     layout.STRING,
 )
 
 ECHO_BYTES = PACKAGE.method(
     "conformance.echo-bytes",
-    (0x1C1E1C5CF8784438, 0x596B992F7633BB7C, 0, 0),
+    ("record{value:list<u8>}", "list<u8>", "", ""),
     (8, (("value", 0, layout.BYTES),)),
     layout.BYTES,
 )
 
 ECHO_BOOLS = PACKAGE.method(
     "conformance.echo-bools",
-    (0x5332582549BC64E9, 0x0EC3AA44C270B197, 0, 0),
+    ("record{value:list<bool>}", "list<bool>", "", ""),
     (8, (("value", 0, layout.list_of(layout.BOOL)),)),
     layout.list_of(layout.BOOL),
 )
 
 ECHO_NUMBERS = PACKAGE.method(
     "conformance.echo-numbers",
-    (0x6A43990A5420EB4A, 0xE4225FB51AEC6740, 0, 0),
+    ("record{value:list<s64>}", "list<s64>", "", ""),
     (8, (("value", 0, layout.list_of(layout.S64)),)),
     layout.list_of(layout.S64),
 )
 
 ECHO_FLOATS = PACKAGE.method(
     "conformance.echo-floats",
-    (0xB504AEC8FBA510D9, 0x272DA316C88F92BD, 0, 0),
+    ("record{value:list<f64>}", "list<f64>", "", ""),
     (8, (("value", 0, layout.list_of(layout.F64)),)),
     layout.list_of(layout.F64),
 )
 
 ECHO_STRINGS = PACKAGE.method(
     "conformance.echo-strings",
-    (0x7B3A0305A6EC44CC, 0xD8E4C1A588E3A824, 0, 0),
+    ("record{value:list<string>}", "list<string>", "", ""),
     (8, (("value", 0, layout.list_of(layout.STRING)),)),
     layout.list_of(layout.STRING),
 )
 
 ECHO_GRID = PACKAGE.method(
     "conformance.echo-grid",
-    (0xBDDB2C148EBCE2FF, 0x14A572C5502DA3A7, 0, 0),
+    ("record{value:list<list<s32>>}", "list<list<s32>>", "", ""),
     (8, (("value", 0, layout.list_of(layout.list_of(layout.S32))),)),
     layout.list_of(layout.list_of(layout.S32)),
 )
 
 ECHO_POINTS = PACKAGE.method(
     "conformance.echo-points",
-    (0xA9B8EAA53B783B51, 0xB763BC2A92A1D245, 0, 0),
+    ("record{value:list<record{x:s32,y:s32}>}", "list<record{x:s32,y:s32}>", "", ""),
     (8, (("value", 0, layout.list_of(_layout.POINT)),)),
     layout.list_of(_layout.POINT),
 )
 
 ECHO_OPTION = PACKAGE.method(
     "conformance.echo-option",
-    (0xF876BF71D38A28B3, 0x4328605C80A6E68D, 0, 0),
+    ("record{value:option<string>}", "option<string>", "", ""),
     (12, (("value", 0, layout.option(layout.STRING, 12, 4, 4)),)),
     layout.option(layout.STRING, 12, 4, 4),
 )
 
 ECHO_OPTION_TWICE = PACKAGE.method(
     "conformance.echo-option-twice",
-    (0x71D681C0CDB61363, 0xDD4C2AB2E5BB573F, 0, 0),
+    ("record{value:option<option<u32>>}", "option<option<u32>>", "", ""),
     (
         12,
         (
@@ -183,7 +183,7 @@ ECHO_RESULT: layout.Method[
     tuple[thalweg.Ok[int] | thalweg.Err[str]],
 ] = PACKAGE.method(
     "conformance.echo-result",
-    (0x9E3F49CA41C6B176, 0x44FF782EB4832964, 0, 0),
+    ("record{value:tuple<result<u64,string>>}", "tuple<result<u64,string>>", "", ""),
     (
         16,
         (
@@ -203,21 +203,21 @@ ECHO_RESULT: layout.Method[
 
 ECHO_RESULT_OK = PACKAGE.method(
     "conformance.echo-result-ok",
-    (0x8E4323B9E4BE1795, 0x9FF67FCEBEDC02BD, 0, 0),
+    ("record{value:list<result<u32,_>>}", "list<result<u32,_>>", "", ""),
     (8, (("value", 0, layout.list_of(layout.result(layout.U32, None, 8, 4, 4))),)),
     layout.list_of(layout.result(layout.U32, None, 8, 4, 4)),
 )
 
 ECHO_RESULT_ERROR = PACKAGE.method(
     "conformance.echo-result-error",
-    (0x12F6194104737FE4, 0x2B353B5C77E22694, 0, 0),
+    ("record{value:list<result<_,string>>}", "list<result<_,string>>", "", ""),
     (8, (("value", 0, layout.list_of(layout.result(None, layout.STRING, 12, 4, 4))),)),
     layout.list_of(layout.result(None, layout.STRING, 12, 4, 4)),
 )
 
 ECHO_RESULT_BARE = PACKAGE.method(
     "conformance.echo-result-bare",
-    (0x29ED1BF87498B858, 0x712939E70A1BC65A, 0, 0),
+    ("record{value:list<result<_,_>>}", "list<result<_,_>>", "", ""),
     (8, (("value", 0, layout.list_of(layout.result(None, None, 1, 1, 1))),)),
     layout.list_of(layout.result(None, None, 1, 1, 1)),
 )
@@ -227,7 +227,12 @@ ECHO_TUPLE: layout.Method[
     tuple[int, str, float, str | None],
 ] = PACKAGE.method(
     "conformance.echo-tuple",
-    (0x64D23CDED22AE4BE, 0xF7582719E70D31C0, 0, 0),
+    (
+        "record{value:tuple<u8,string,f64,option<char>>}",
+        "tuple<u8,string,f64,option<char>>",
+        "",
+        "",
+    ),
     (
         32,
         (
@@ -257,98 +262,138 @@ ECHO_TUPLE: layout.Method[
 
 ECHO_POINT = PACKAGE.method(
     "conformance.echo-point",
-    (0x87AADEE5C3AEF3D7, 0x88909CE00E869DBF, 0, 0),
+    ("record{value:record{x:s32,y:s32}}", "record{x:s32,y:s32}", "", ""),
     (8, (("value", 0, _layout.POINT),)),
     _layout.POINT,
 )
 
 ECHO_SPOT = PACKAGE.method(
     "conformance.echo-spot",
-    (0x87AADEE5C3AEF3D7, 0x88909CE00E869DBF, 0, 0),
+    ("record{value:record{x:s32,y:s32}}", "record{x:s32,y:s32}", "", ""),
     (8, (("value", 0, _layout.POINT),)),
     _layout.POINT,
 )
 
 ECHO_SCALARS = PACKAGE.method(
     "conformance.echo-scalars",
-    (0x4DCC1078089420F8, 0x868C726F3615578A, 0, 0),
+    (
+        "record{value:record{a-bool:bool,a-u64:u64,a-u8:u8,a-u16:u16,a-s8:s8,a-u32:u32,a-s16:s16,a-f64:f64,a-char:char,a-s64:s64,a-f32:f32,a-s32:s32}}",
+        "record{a-bool:bool,a-u64:u64,a-u8:u8,a-u16:u16,a-s8:s8,a-u32:u32,a-s16:s16,a-f64:f64,a-char:char,a-s64:s64,a-f32:f32,a-s32:s32}",
+        "",
+        "",
+    ),
     (64, (("value", 0, _layout.SCALARS),)),
     _layout.SCALARS,
 )
 
 ECHO_NESTED = PACKAGE.method(
     "conformance.echo-nested",
-    (0x2464691F97865A83, 0x1C38865C5328821F, 0, 0),
+    (
+        "record{value:record{text:string,bytes:list<u8>,names:list<string>,grid:list<list<s32>>,maybe:option<string>,twice:option<option<u32>>,outcomes:list<result<record{x:s32,y:s32},string>>,pairs:list<tuple<string,option<list<u8>>>>,shapes:list<variant{circle(f64),line(tuple<record{x:s32,y:s32},record{x:s32,y:s32}>),label(string),polygon(list<record{x:s32,y:s32}>),nothing,static(u8)}>,color:enum{red,green,bool},rights:flags{read,write,record},aliased:list<string>}}",
+        "record{text:string,bytes:list<u8>,names:list<string>,grid:list<list<s32>>,maybe:option<string>,twice:option<option<u32>>,outcomes:list<result<record{x:s32,y:s32},string>>,pairs:list<tuple<string,option<list<u8>>>>,shapes:list<variant{circle(f64),line(tuple<record{x:s32,y:s32},record{x:s32,y:s32}>),label(string),polygon(list<record{x:s32,y:s32}>),nothing,static(u8)}>,color:enum{red,green,bool},rights:flags{read,write,record},aliased:list<string>}",
+        "",
+        "",
+    ),
     (92, (("value", 0, _layout.NESTED),)),
     _layout.NESTED,
 )
 
 ECHO_KEYWORDS = PACKAGE.method(
     "conformance.echo-keywords",
-    (0x00AF934E5A255597, 0x87CE71FFEF1DC439, 0, 0),
+    (
+        "record{value:record{type:u8,match:string,async:bool,self:u8,crate:u16,super:u32,fn:u64,class:string,def:string,lambda:string,none:option<u8>,return:s32,struct:s32,int:s32,default:s32,register:s32,static:s32,import:s32,from:s32,yield:s32,await:s32,nullptr:s32,errno:s32}}",
+        "record{type:u8,match:string,async:bool,self:u8,crate:u16,super:u32,fn:u64,class:string,def:string,lambda:string,none:option<u8>,return:s32,struct:s32,int:s32,default:s32,register:s32,static:s32,import:s32,from:s32,yield:s32,await:s32,nullptr:s32,errno:s32}",
+        "",
+        "",
+    ),
     (112, (("value", 0, _layout.KEYWORDS),)),
     _layout.KEYWORDS,
 )
 
 ECHO_SHAPE = PACKAGE.method(
     "conformance.echo-shape",
-    (0x27DCC517325249C6, 0x418E0A15219AA3EC, 0, 0),
+    (
+        "record{value:variant{circle(f64),line(tuple<record{x:s32,y:s32},record{x:s32,y:s32}>),label(string),polygon(list<record{x:s32,y:s32}>),nothing,static(u8)}}",
+        "variant{circle(f64),line(tuple<record{x:s32,y:s32},record{x:s32,y:s32}>),label(string),polygon(list<record{x:s32,y:s32}>),nothing,static(u8)}",
+        "",
+        "",
+    ),
     (24, (("value", 0, _layout.SHAPE),)),
     _layout.SHAPE,
 )
 
 ECHO_SHAPES = PACKAGE.method(
     "conformance.echo-shapes",
-    (0x226C562CDDD8241E, 0xEF563916DCA5FFC8, 0, 0),
+    (
+        "record{value:list<variant{circle(f64),line(tuple<record{x:s32,y:s32},record{x:s32,y:s32}>),label(string),polygon(list<record{x:s32,y:s32}>),nothing,static(u8)}>}",
+        "list<variant{circle(f64),line(tuple<record{x:s32,y:s32},record{x:s32,y:s32}>),label(string),polygon(list<record{x:s32,y:s32}>),nothing,static(u8)}>",
+        "",
+        "",
+    ),
     (8, (("value", 0, layout.list_of(_layout.SHAPE)),)),
     layout.list_of(_layout.SHAPE),
 )
 
 ECHO_COLOR = PACKAGE.method(
     "conformance.echo-color",
-    (0xE946BE3B6A423FF8, 0x63256C9D4438AC9C, 0, 0),
+    ("record{value:enum{red,green,bool}}", "enum{red,green,bool}", "", ""),
     (1, (("value", 0, _layout.COLOR),)),
     _layout.COLOR,
 )
 
 ECHO_COLORS = PACKAGE.method(
     "conformance.echo-colors",
-    (0x0AB0468B093236E0, 0xFF01521D000F1244, 0, 0),
+    ("record{value:list<enum{red,green,bool}>}", "list<enum{red,green,bool}>", "", ""),
     (8, (("value", 0, layout.list_of(_layout.COLOR)),)),
     layout.list_of(_layout.COLOR),
 )
 
 ECHO_RIGHTS = PACKAGE.method(
     "conformance.echo-rights",
-    (0xFFF7E2FE1819BC16, 0x200BB43AD05D749A, 0, 0),
+    ("record{value:flags{read,write,record}}", "flags{read,write,record}", "", ""),
     (1, (("value", 0, _layout.RIGHTS),)),
     _layout.RIGHTS,
 )
 
 ECHO_DAYS = PACKAGE.method(
     "conformance.echo-days",
-    (0x632C27E16B4B8B28, 0x5426B5E0EF1D8B8E, 0, 0),
+    (
+        "record{value:flags{monday,tuesday,wednesday,thursday,friday,saturday,sunday,holiday,workday}}",
+        "flags{monday,tuesday,wednesday,thursday,friday,saturday,sunday,holiday,workday}",
+        "",
+        "",
+    ),
     (2, (("value", 0, _layout.DAYS),)),
     _layout.DAYS,
 )
 
 ECHO_WIDE = PACKAGE.method(
     "conformance.echo-wide",
-    (0x3D4BBABDBD629D86, 0xC30285168087FA3A, 0, 0),
+    (
+        "record{value:flags{b0,b1,b2,b3,b4,b5,b6,b7,b8,b9,b10,b11,b12,b13,b14,b15,b16,b17,b18,b19,b20,b21,b22,b23,b24,b25,b26,b27,b28,b29,b30,b31}}",
+        "flags{b0,b1,b2,b3,b4,b5,b6,b7,b8,b9,b10,b11,b12,b13,b14,b15,b16,b17,b18,b19,b20,b21,b22,b23,b24,b25,b26,b27,b28,b29,b30,b31}",
+        "",
+        "",
+    ),
     (4, (("value", 0, _layout.WIDE),)),
     _layout.WIDE,
 )
 
 ECHO_NAMES = PACKAGE.method(
     "conformance.echo-names",
-    (0x7B3A0305A6EC44CC, 0xD8E4C1A588E3A824, 0, 0),
+    ("record{value:list<string>}", "list<string>", "", ""),
     (8, (("value", 0, layout.list_of(layout.STRING)),)),
     layout.list_of(layout.STRING),
 )
 
 ECHO_FAILURE = PACKAGE.method(
     "conformance.echo-failure",
-    (0x6AE055D8C81B47E9, 0x60ECA79926502947, 0, 0),
+    (
+        "record{value:variant{unknown,code(u32),at(tuple<string,record{x:s32,y:s32}>)}}",
+        "variant{unknown,code(u32),at(tuple<string,record{x:s32,y:s32}>)}",
+        "",
+        "",
+    ),
     (20, (("value", 0, _layout.FAILURE),)),
     _layout.FAILURE,
 )
@@ -358,7 +403,12 @@ SEVERAL: layout.Method[
     tuple[int, str, list[int], Point | None],
 ] = PACKAGE.method(
     "conformance.several",
-    (0xE0C387DA4CCC5FF2, 0xF003D89C9BD87F12, 0, 0),
+    (
+        "record{type:u8,match:string,list:list<u16>,bool:option<record{x:s32,y:s32}>}",
+        "tuple<u8,string,list<u16>,option<record{x:s32,y:s32}>>",
+        "",
+        "",
+    ),
     (
         32,
         (
@@ -380,14 +430,14 @@ SEVERAL: layout.Method[
 
 NOTHING = PACKAGE.method(
     "conformance.nothing",
-    (0x651BCCB0340F0EF8, 0xAF64124C8602484E, 0, 0),
+    ("record{}", "_", "", ""),
     (0, ()),
     None,
 )
 
 COUNT = PACKAGE.stream_method(
     "conformance.count",
-    (0x40C6E31B6CDFA6E5, 0x9A7C28153B5D3C3A, 0, 0x4D35D3193E8D66F2),
+    ("record{first:u64,count:u64}", "stream<u64>", "", "u64"),
     (16, (("first", 0, layout.U64), ("count", 8, layout.U64))),
     layout.U64,
     None,
@@ -395,7 +445,12 @@ COUNT = PACKAGE.stream_method(
 
 ITEMS = PACKAGE.stream_method(
     "conformance.items",
-    (0x3BC93270EA6E6686, 0x172EB4133195D4AB, 0x60ECA79926502947, 0x1FD3A7E2BF56062D),
+    (
+        "record{count:u64}",
+        "stream<record{number:u64,name:string,tags:list<string>,blob:option<list<u8>>}>",
+        "variant{unknown,code(u32),at(tuple<string,record{x:s32,y:s32}>)}",
+        "record{number:u64,name:string,tags:list<string>,blob:option<list<u8>>}",
+    ),
     (8, (("count", 0, layout.U64),)),
     _layout.ITEM,
     ItemView,
@@ -404,7 +459,7 @@ ITEMS = PACKAGE.stream_method(
 
 LATEST = PACKAGE.stream_method(
     "conformance.latest",
-    (0x3BC93270EA6E6686, 0x9A7C28153B5D3C3A, 0, 0x4D35D3193E8D66F2),
+    ("record{count:u64}", "stream<u64>", "", "u64"),
     (8, (("count", 0, layout.U64),)),
     layout.U64,
     None,
@@ -412,7 +467,7 @@ LATEST = PACKAGE.stream_method(
 
 BREAKS = PACKAGE.stream_method(
     "conformance.breaks",
-    (0xCE6F259B2C11F421, 0x9A7C28153B5D3C3A, 0, 0x4D35D3193E8D66F2),
+    ("record{after:u64}", "stream<u64>", "", "u64"),
     (8, (("after", 0, layout.U64),)),
     layout.U64,
     None,
@@ -420,7 +475,7 @@ BREAKS = PACKAGE.stream_method(
 
 ENDLESS = PACKAGE.stream_method(
     "conformance.endless",
-    (0x651BCCB0340F0EF8, 0x9A7C28153B5D3C3A, 0, 0x4D35D3193E8D66F2),
+    ("record{}", "stream<u64>", "", "u64"),
     (0, ()),
     layout.U64,
     None,
@@ -428,14 +483,19 @@ ENDLESS = PACKAGE.stream_method(
 
 RUNNING = PACKAGE.method(
     "conformance.running",
-    (0x651BCCB0340F0EF8, 0x4D2BDF193E8526D1, 0, 0),
+    ("record{}", "u32", "", ""),
     (0, ()),
     layout.U32,
 )
 
 FAIL = PACKAGE.method(
     "conformance.fail",
-    (0xB73DE2D88B479BCF, 0x4D35D3193E8D66F2, 0x60ECA79926502947, 0),
+    (
+        "record{how:option<variant{unknown,code(u32),at(tuple<string,record{x:s32,y:s32}>)}>}",
+        "u64",
+        "variant{unknown,code(u32),at(tuple<string,record{x:s32,y:s32}>)}",
+        "",
+    ),
     (24, (("how", 0, layout.option(_layout.FAILURE, 24, 4, 4)),)),
     layout.U64,
     _layout.FAILURE,
@@ -443,7 +503,12 @@ FAIL = PACKAGE.method(
 
 FAIL_LATER = PACKAGE.method(
     "conformance.fail-later",
-    (0xB73DE2D88B479BCF, 0x4D35D3193E8D66F2, 0x60ECA79926502947, 0),
+    (
+        "record{how:option<variant{unknown,code(u32),at(tuple<string,record{x:s32,y:s32}>)}>}",
+        "u64",
+        "variant{unknown,code(u32),at(tuple<string,record{x:s32,y:s32}>)}",
+        "",
+    ),
     (24, (("how", 0, layout.option(_layout.FAILURE, 24, 4, 4)),)),
     layout.U64,
     _layout.FAILURE,
@@ -451,69 +516,64 @@ FAIL_LATER = PACKAGE.method(
 
 FAIL_BARE = PACKAGE.method(
     "conformance.fail-bare",
-    (0xE9F275AF332D9E37, 0xAF64124C8602484E, 0xAF64124C8602484E, 0),
+    ("record{fails:bool}", "_", "_", ""),
     (1, (("fails", 0, layout.BOOL),)),
     None,
 )
 
 PANIC = PACKAGE.method(
     "conformance.panic",
-    (0xAF37F91C28FF1CFA, 0x4D2BDF193E8526D1, 0, 0),
+    ("record{message:string}", "u32", "", ""),
     (8, (("message", 0, layout.STRING),)),
     layout.U32,
 )
 
 PANIC_LATER = PACKAGE.method(
     "conformance.panic-later",
-    (0xAF37F91C28FF1CFA, 0x4D2BDF193E8526D1, 0, 0),
+    ("record{message:string}", "u32", "", ""),
     (8, (("message", 0, layout.STRING),)),
     layout.U32,
 )
 
-NEVER = PACKAGE.method(
-    "conformance.never",
-    (0x651BCCB0340F0EF8, 0xAF64124C8602484E, 0, 0),
-    (0, ()),
-    None,
-)
+NEVER = PACKAGE.method("conformance.never", ("record{}", "_", "", ""), (0, ()), None)
 
 SLEEP = PACKAGE.method(
     "conformance.sleep",
-    (0x3AC0F3E4996F8D7A, 0x4D2BDF193E8526D1, 0, 0),
+    ("record{milliseconds:u32}", "u32", "", ""),
     (4, (("milliseconds", 0, layout.U32),)),
     layout.U32,
 )
 
 COUNTER = PACKAGE.resource_method(
     "conformance.[constructor]counter",
-    (0x5C007CC4AB28598B, 0x90E2C2E2269EA6AB, 0, 0),
+    ("record{start:u64}", "own<counter>", "", ""),
     (8, (("start", 0, layout.U64),)),
 )
 
 COUNTER_ADD = PACKAGE.method(
     "conformance.[method]counter.add",
-    (0x50B6E8AB3EF09346, 0x4D35D3193E8D66F2, 0, 0),
+    ("record{self:borrow<counter>,amount:u64}", "u64", "", ""),
     (16, (("self_", 0, layout.BORROW), ("amount", 8, layout.U64))),
     layout.U64,
 )
 
 COUNTER_VALUE = PACKAGE.method(
     "conformance.[method]counter.value",
-    (0x2F88670056CD31BB, 0x4D35D3193E8D66F2, 0, 0),
+    ("record{self:borrow<counter>}", "u64", "", ""),
     (4, (("self_", 0, layout.BORROW),)),
     layout.U64,
 )
 
 COUNTER_VALUE_LATER = PACKAGE.method(
     "conformance.[method]counter.value-later",
-    (0x2F88670056CD31BB, 0x4D35D3193E8D66F2, 0, 0),
+    ("record{self:borrow<counter>}", "u64", "", ""),
     (4, (("self_", 0, layout.BORROW),)),
     layout.U64,
 )
 
 COUNTER_STEPS = PACKAGE.stream_method(
     "conformance.[method]counter.steps",
-    (0x52D327DF39A70E2E, 0x9A7C28153B5D3C3A, 0, 0x4D35D3193E8D66F2),
+    ("record{self:borrow<counter>,count:u32}", "stream<u64>", "", "u64"),
     (8, (("self_", 0, layout.BORROW), ("count", 4, layout.U32))),
     layout.U64,
     None,
@@ -521,69 +581,84 @@ COUNTER_STEPS = PACKAGE.stream_method(
 
 COUNTER_SUM = PACKAGE.resource_method(
     "conformance.[static]counter.sum",
-    (0x655FB9C02DEA6D6D, 0x90E2C2E2269EA6AB, 0, 0),
+    ("record{left:borrow<counter>,right:borrow<counter>}", "own<counter>", "", ""),
     (8, (("left", 0, layout.BORROW), ("right", 4, layout.BORROW))),
 )
 
 COUNTER_FINISH = PACKAGE.method(
     "conformance.[static]counter.finish",
-    (0x0E0A0ABE32D4DF74, 0x4D35D3193E8D66F2, 0, 0),
+    ("record{counter:own<counter>}", "u64", "", ""),
     (4, (("counter", 0, layout.OWN),)),
     layout.U64,
 )
 
 EVEN = PACKAGE.resource_method(
     "conformance.[constructor]even",
-    (0xA561509316E0793D, 0xA35202AD1AA13A51, 0x60ECA79926502947, 0),
+    (
+        "record{value:u32}",
+        "own<even>",
+        "variant{unknown,code(u32),at(tuple<string,record{x:s32,y:s32}>)}",
+        "",
+    ),
     (4, (("value", 0, layout.U32),)),
     _layout.FAILURE,
 )
 
 EVEN_HALF = PACKAGE.method(
     "conformance.[method]even.half",
-    (0x3ECA4E05D7083597, 0x4D2BDF193E8526D1, 0, 0),
+    ("record{self:borrow<even>}", "u32", "", ""),
     (4, (("self_", 0, layout.BORROW),)),
     layout.U32,
 )
 
 COUNTERS = PACKAGE.method(
     "conformance.counters",
-    (0x651BCCB0340F0EF8, 0x4D2BDF193E8526D1, 0, 0),
+    ("record{}", "u32", "", ""),
     (0, ()),
     layout.U32,
 )
 
 ECHO_KEY = PACKAGE.method(
     "conformance.echo-key",
-    (0x94C4CFEF6C18ECD9, 0x9DF14221C82EC239, 0, 0),
+    ("record{value:list<u8,16>}", "list<u8,16>", "", ""),
     (16, (("value", 0, layout.bytes_of(16)),)),
     layout.bytes_of(16),
 )
 
 ECHO_THREE = PACKAGE.method(
     "conformance.echo-three",
-    (0x5A9BE31B709590B7, 0xC6CA42BA16658413, 0, 0),
+    ("record{value:list<s64,3>}", "list<s64,3>", "", ""),
     (24, (("value", 0, layout.array_of(layout.S64, 3)),)),
     layout.array_of(layout.S64, 3),
 )
 
 ECHO_FIXED = PACKAGE.method(
     "conformance.echo-fixed",
-    (0x1A26D9DBA60AEFB0, 0xFCB5C6C15130058A, 0, 0),
+    (
+        "record{value:record{flag:bool,key:list<u8,5>,place:list<f64,3>,names:list<string,2>,grid:list<list<u16,2>,2>,colors:list<enum{red,green,bool},2>,maybe:option<list<option<string>,2>>,corners:list<record{x:s32,y:s32},2>}}",
+        "record{flag:bool,key:list<u8,5>,place:list<f64,3>,names:list<string,2>,grid:list<list<u16,2>,2>,colors:list<enum{red,green,bool},2>,maybe:option<list<option<string>,2>>,corners:list<record{x:s32,y:s32},2>}",
+        "",
+        "",
+    ),
     (104, (("value", 0, _layout.FIXED),)),
     _layout.FIXED,
 )
 
 ECHO_KEYS = PACKAGE.method(
     "conformance.echo-keys",
-    (0xA2249C6FBCF53102, 0x0D9C1C264335A61A, 0, 0),
+    ("record{value:list<list<u8,2>>}", "list<list<u8,2>>", "", ""),
     (8, (("value", 0, layout.list_of(layout.bytes_of(2))),)),
     layout.list_of(layout.bytes_of(2)),
 )
 
 MANY: layout.Method[tuple[int, str], tuple[int, str]] = PACKAGE.method(
     "conformance.many",
-    (0x458E41DA0C4BCB95, 0xA2B8D302CDF6F855, 0, 0),
+    (
+        "record{a:u8,b:u16,c:u32,d:u64,e:u8,f:string,g:u16,h:u32,i:list<u8>,j:u64,k:u8,n:option<string>,counter:borrow<counter>,m:u16}",
+        "tuple<u64,string>",
+        "",
+        "",
+    ),
     (
         80,
         (
@@ -608,14 +683,19 @@ MANY: layout.Method[tuple[int, str], tuple[int, str]] = PACKAGE.method(
 
 TWICE = PACKAGE.method(
     "conformance.twice",
-    (0xA561509316E0793D, 0x4D35D3193E8D66F2, 0, 0),
+    ("record{value:u32}", "u64", "", ""),
     (4, (("value", 0, layout.U32),)),
     layout.U64,
 )
 
 FAIL_HERE = PACKAGE.method(
     "conformance.fail-here",
-    (0xB73DE2D88B479BCF, 0x4D35D3193E8D66F2, 0x60ECA79926502947, 0),
+    (
+        "record{how:option<variant{unknown,code(u32),at(tuple<string,record{x:s32,y:s32}>)}>}",
+        "u64",
+        "variant{unknown,code(u32),at(tuple<string,record{x:s32,y:s32}>)}",
+        "",
+    ),
     (24, (("how", 0, layout.option(_layout.FAILURE, 24, 4, 4)),)),
     layout.U64,
     _layout.FAILURE,
@@ -623,14 +703,14 @@ FAIL_HERE = PACKAGE.method(
 
 PANIC_HERE = PACKAGE.method(
     "conformance.panic-here",
-    (0xAF37F91C28FF1CFA, 0x4D2BDF193E8526D1, 0, 0),
+    ("record{message:string}", "u32", "", ""),
     (8, (("message", 0, layout.STRING),)),
     layout.U32,
 )
 
 ASK = PACKAGE.method(
     "conformance.ask",
-    (0x77DB3263238FEB8E, 0x704BE0D8FAAFFC58, 0x4D2BDF193E8526D1, 0),
+    ("record{key:u64}", "string", "u32", ""),
     (8, (("key", 0, layout.U64),)),
     layout.STRING,
     layout.U32,
@@ -638,7 +718,7 @@ ASK = PACKAGE.method(
 
 ASK_LATER = PACKAGE.method(
     "conformance.ask-later",
-    (0x77DB3263238FEB8E, 0x704BE0D8FAAFFC58, 0x4D2BDF193E8526D1, 0),
+    ("record{key:u64}", "string", "u32", ""),
     (8, (("key", 0, layout.U64),)),
     layout.STRING,
     layout.U32,
@@ -646,7 +726,7 @@ ASK_LATER = PACKAGE.method(
 
 TELL = PACKAGE.method(
     "conformance.tell",
-    (0x2F97225A50D5698A, 0x4D35D3193E8D66F2, 0x4D2BDF193E8526D1, 0),
+    ("record{words:list<string>,at:option<u32>}", "u64", "u32", ""),
     (
         16,
         (
@@ -660,7 +740,12 @@ TELL = PACKAGE.method(
 
 SAMPLES = PACKAGE.stream_method(
     "conformance.samples",
-    (0x5544A970F8B8F1CF, 0x00998F3E55847F5A, 0, 0x487351E489EE85F2),
+    (
+        "record{count:u32}",
+        "stream<record{number:u32,at:record{x:s32,y:s32},all:record{a-bool:bool,a-u64:u64,a-u8:u8,a-u16:u16,a-s8:s8,a-u32:u32,a-s16:s16,a-f64:f64,a-char:char,a-s64:s64,a-f32:f32,a-s32:s32},weight:option<f64>,color:enum{red,green,bool},days:flags{monday,tuesday,wednesday,thursday,friday,saturday,sunday,holiday,workday},pair:tuple<u8,u64>,name:option<string>,corners:list<record{x:s32,y:s32}>}>",
+        "",
+        "record{number:u32,at:record{x:s32,y:s32},all:record{a-bool:bool,a-u64:u64,a-u8:u8,a-u16:u16,a-s8:s8,a-u32:u32,a-s16:s16,a-f64:f64,a-char:char,a-s64:s64,a-f32:f32,a-s32:s32},weight:option<f64>,color:enum{red,green,bool},days:flags{monday,tuesday,wednesday,thursday,friday,saturday,sunday,holiday,workday},pair:tuple<u8,u64>,name:option<string>,corners:list<record{x:s32,y:s32}>}",
+    ),
     (4, (("count", 0, layout.U32),)),
     _layout.SAMPLE,
     SampleView,
@@ -668,7 +753,12 @@ SAMPLES = PACKAGE.stream_method(
 
 SHAPES = PACKAGE.stream_method(
     "conformance.shapes",
-    (0x5544A970F8B8F1CF, 0x65B689029A7B2B54, 0, 0x418E0A15219AA3EC),
+    (
+        "record{count:u32}",
+        "stream<variant{circle(f64),line(tuple<record{x:s32,y:s32},record{x:s32,y:s32}>),label(string),polygon(list<record{x:s32,y:s32}>),nothing,static(u8)}>",
+        "",
+        "variant{circle(f64),line(tuple<record{x:s32,y:s32},record{x:s32,y:s32}>),label(string),polygon(list<record{x:s32,y:s32}>),nothing,static(u8)}",
+    ),
     (4, (("count", 0, layout.U32),)),
     _layout.SHAPE,
     None,
@@ -676,28 +766,33 @@ SHAPES = PACKAGE.stream_method(
 
 GIVE_COUNTERS = PACKAGE.method(
     "conformance.give-counters",
-    (0xAE8C275EE725253E, 0x2258C1CD44FDFAA9, 0, 0),
+    ("record{start:u64,count:u32}", "list<own<counter>>", "", ""),
     (16, (("start", 0, layout.U64), ("count", 8, layout.U32))),
     layout.list_of(layout.OWN),
 )
 
 TOTAL = PACKAGE.method(
     "conformance.total",
-    (0x2E2F2F9BD28DF6E9, 0x4D35D3193E8D66F2, 0, 0),
+    ("record{counters:list<own<counter>>}", "u64", "", ""),
     (8, (("counters", 0, layout.list_of(layout.OWN)),)),
     layout.U64,
 )
 
 FIRST_OF = PACKAGE.method(
     "conformance.first-of",
-    (0xBBB4AB6093D124E5, 0x44E4685B99C5D2C1, 0, 0),
+    ("record{counter:option<own<counter>>}", "option<u64>", "", ""),
     (8, (("counter", 0, layout.option(layout.OWN, 8, 4, 4)),)),
     layout.option(layout.U64, 16, 8, 8),
 )
 
 SWAP = PACKAGE.method(
     "conformance.swap",
-    (0x32476D7BFB76290E, 0xFDE16051B681D0FE, 0xDA84A440071241D1, 0),
+    (
+        "record{value:record{name:string,left:own<counter>,right:option<own<counter>>}}",
+        "record{name:string,left:own<counter>,right:option<own<counter>>}",
+        "variant{one(own<counter>),several(list<own<counter>>),no}",
+        "",
+    ),
     (20, (("value", 0, _layout.PAIR),)),
     _layout.PAIR,
     _layout.MAYBE_COUNTER,
@@ -705,7 +800,12 @@ SWAP = PACKAGE.method(
 
 REFUSE = PACKAGE.method(
     "conformance.refuse",
-    (0x2CEEC65385D11381, 0xAF64124C8602484E, 0xDA84A440071241D1, 0),
+    (
+        "record{value:variant{one(own<counter>),several(list<own<counter>>),no}}",
+        "_",
+        "variant{one(own<counter>),several(list<own<counter>>),no}",
+        "",
+    ),
     (12, (("value", 0, _layout.MAYBE_COUNTER),)),
     None,
     _layout.MAYBE_COUNTER,
@@ -713,7 +813,7 @@ REFUSE = PACKAGE.method(
 
 LATER = PACKAGE.stream_method(
     "conformance.later",
-    (0x2483FC9D15A741F8, 0xEBBE54FB16B05CA3, 0, 0x704BE0D8FAAFFC58),
+    ("record{milliseconds:u32,text:string}", "future<string>", "", "string"),
     (12, (("milliseconds", 0, layout.U32), ("text", 4, layout.STRING))),
     layout.STRING,
     None,
@@ -721,7 +821,12 @@ LATER = PACKAGE.stream_method(
 
 NEVER_COMES = PACKAGE.stream_method(
     "conformance.never-comes",
-    (0x44ACA970760A7719, 0x04793EB5EF2B0C28, 0x60ECA79926502947, 0x88909CE00E869DBF),
+    (
+        "record{message:option<string>}",
+        "future<record{x:s32,y:s32}>",
+        "variant{unknown,code(u32),at(tuple<string,record{x:s32,y:s32}>)}",
+        "record{x:s32,y:s32}",
+    ),
     (12, (("message", 0, layout.option(layout.STRING, 12, 4, 4)),)),
     _layout.POINT,
     None,
@@ -730,19 +835,19 @@ NEVER_COMES = PACKAGE.stream_method(
 
 SCALE = PACKAGE.resource_method(
     "conformance.[constructor]scale",
-    (0xFF9A7DDE4C618F66, 0xDEC3F56AECCD90E9, 0, 0),
+    ("record{by:u64}", "own<scale>", "", ""),
     (8, (("by", 0, layout.U64),)),
 )
 
 SCALE_APPLY = PACKAGE.resource_method(
     "conformance.[method]scale.apply",
-    (0xC5262531C7B530F8, 0x90E2C2E2269EA6AB, 0, 0),
+    ("record{self:borrow<scale>,counter:borrow<counter>}", "own<counter>", "", ""),
     (8, (("self_", 0, layout.BORROW), ("counter", 4, layout.BORROW))),
 )
 
 TICKS = PACKAGE.stream_method(
     "conformance.ticks",
-    (0x651BCCB0340F0EF8, 0x9A7C28153B5D3C3A, 0, 0x4D35D3193E8D66F2),
+    ("record{}", "stream<u64>", "", "u64"),
     (0, ()),
     layout.U64,
     None,
@@ -750,28 +855,28 @@ TICKS = PACKAGE.stream_method(
 
 TICK = PACKAGE.method(
     "conformance.tick",
-    (0x5544A970F8B8F1CF, 0x4D2BDF193E8526D1, 0, 0),
+    ("record{count:u32}", "u32", "", ""),
     (4, (("count", 0, layout.U32),)),
     layout.U32,
 )
 
 MARK = PACKAGE.method(
     "conformance.mark",
-    (0xD6CC6FF2C681525A, 0x4D2BDF193E8526D1, 0, 0),
+    ("record{number:u64}", "u32", "", ""),
     (8, (("number", 0, layout.U64),)),
     layout.U32,
 )
 
 END_TICKS = PACKAGE.method(
     "conformance.end-ticks",
-    (0x651BCCB0340F0EF8, 0xAF64124C8602484E, 0, 0),
+    ("record{}", "_", "", ""),
     (0, ()),
     None,
 )
 
 DROPS_NEWEST = PACKAGE.stream_method(
     "conformance.drops-newest",
-    (0x3BC93270EA6E6686, 0x9A7C28153B5D3C3A, 0, 0x4D35D3193E8D66F2),
+    ("record{count:u64}", "stream<u64>", "", "u64"),
     (8, (("count", 0, layout.U64),)),
     layout.U64,
     None,
@@ -779,7 +884,7 @@ DROPS_NEWEST = PACKAGE.stream_method(
 
 DROPS_OLDEST = PACKAGE.stream_method(
     "conformance.drops-oldest",
-    (0x3BC93270EA6E6686, 0x9A7C28153B5D3C3A, 0, 0x4D35D3193E8D66F2),
+    ("record{count:u64}", "stream<u64>", "", "u64"),
     (8, (("count", 0, layout.U64),)),
     layout.U64,
     None,
@@ -787,7 +892,7 @@ DROPS_OLDEST = PACKAGE.stream_method(
 
 REFUSES = PACKAGE.stream_method(
     "conformance.refuses",
-    (0x3BC93270EA6E6686, 0x9A7C28153B5D3C3A, 0, 0x4D35D3193E8D66F2),
+    ("record{count:u64}", "stream<u64>", "", "u64"),
     (8, (("count", 0, layout.U64),)),
     layout.U64,
     None,
@@ -795,14 +900,14 @@ REFUSES = PACKAGE.stream_method(
 
 WAITING = PACKAGE.method(
     "conformance.waiting",
-    (0x651BCCB0340F0EF8, 0x4D2BDF193E8526D1, 0, 0),
+    ("record{}", "u32", "", ""),
     (0, ()),
     layout.U32,
 )
 
 LOOKED_UP = PACKAGE.stream_method(
     "conformance.looked-up",
-    (0x3BC93270EA6E6686, 0x99487982526F8A40, 0, 0x704BE0D8FAAFFC58),
+    ("record{count:u64}", "stream<string>", "", "string"),
     (8, (("count", 0, layout.U64),)),
     layout.STRING,
     None,
@@ -810,28 +915,33 @@ LOOKED_UP = PACKAGE.stream_method(
 
 LEASE = PACKAGE.resource_method(
     "conformance.[constructor]lease",
-    (0x1DE4C840B57A3080, 0x66370D527AE16849, 0x60ECA79926502947, 0),
+    (
+        "record{ms:u32}",
+        "own<lease>",
+        "variant{unknown,code(u32),at(tuple<string,record{x:s32,y:s32}>)}",
+        "",
+    ),
     (4, (("ms", 0, layout.U32),)),
     _layout.FAILURE,
 )
 
 LEASE_MS = PACKAGE.method(
     "conformance.[method]lease.ms",
-    (0xF09980DC8E3859B5, 0x4D2BDF193E8526D1, 0, 0),
+    ("record{self:borrow<lease>}", "u32", "", ""),
     (4, (("self_", 0, layout.BORROW),)),
     layout.U32,
 )
 
 LEASES: layout.Method[tuple[int, int], tuple[int, int]] = PACKAGE.method(
     "conformance.leases",
-    (0x651BCCB0340F0EF8, 0x2700DD7D522CAFC9, 0, 0),
+    ("record{}", "tuple<u32,u32>", "", ""),
     (0, ()),
     layout.tuple_of(8, 4, (0, layout.U32), (4, layout.U32)),
 )
 
 SUM_OF: layout.Method[tuple[int, int], tuple[int, int]] = PACKAGE.method(
     "conformance.sum-of",
-    (0x8ACB6C45C378D541, 0x09CA88268D982FD9, 0x4D2BDF193E8526D1, 0),
+    ("record{numbers:stream<u64>}", "tuple<u64,u64>", "u32", ""),
     (4, (("numbers", 0, layout.stream_of(layout.U64, 0x4D35D3193E8D66F2)),)),
     layout.tuple_of(16, 8, (0, layout.U64), (8, layout.U64)),
     layout.U32,
@@ -839,14 +949,19 @@ SUM_OF: layout.Method[tuple[int, int], tuple[int, int]] = PACKAGE.method(
 
 NAMES_OF = PACKAGE.method(
     "conformance.names-of",
-    (0xDDC4C126F3E0F510, 0x704BE0D8FAAFFC58, 0, 0),
+    (
+        "record{items:stream<record{number:u64,name:string,tags:list<string>,blob:option<list<u8>>}>}",
+        "string",
+        "",
+        "",
+    ),
     (4, (("items", 0, layout.stream_of(_layout.ITEM, 0x1FD3A7E2BF56062D)),)),
     layout.STRING,
 )
 
 FIRST_NUMBERS = PACKAGE.method(
     "conformance.first-numbers",
-    (0x9A80034F802BC4B0, 0xAC6DCFA595542366, 0, 0),
+    ("record{count:u32,numbers:stream<u64>}", "list<u64>", "", ""),
     (
         8,
         (
@@ -859,7 +974,7 @@ FIRST_NUMBERS = PACKAGE.method(
 
 WORDS_FIRST: layout.Method[tuple[str, int], tuple[str, int]] = PACKAGE.method(
     "conformance.words-first",
-    (0x033B819E089F0D6D, 0x733949A332EE2E43, 0, 0),
+    ("record{numbers:stream<u64>,words:stream<string>}", "tuple<string,u64>", "", ""),
     (
         8,
         (
@@ -872,7 +987,7 @@ WORDS_FIRST: layout.Method[tuple[str, int], tuple[str, int]] = PACKAGE.method(
 
 ADD_ALL = PACKAGE.method(
     "conformance.add-all",
-    (0xF4802F5DAB134FA9, 0x4D35D3193E8D66F2, 0, 0),
+    ("record{counter:borrow<counter>,amounts:stream<u64>}", "u64", "", ""),
     (
         8,
         (
@@ -885,7 +1000,7 @@ ADD_ALL = PACKAGE.method(
 
 HEAR = PACKAGE.method(
     "conformance.hear",
-    (0x04F86A1329A6AF65, 0x704BE0D8FAAFFC58, 0x4D2BDF193E8526D1, 0),
+    ("record{text:future<string>}", "string", "u32", ""),
     (4, (("text", 0, layout.future_of(layout.STRING, 0x704BE0D8FAAFFC58)),)),
     layout.STRING,
     layout.U32,
@@ -893,14 +1008,14 @@ HEAR = PACKAGE.method(
 
 BEATS_OF = PACKAGE.method(
     "conformance.beats-of",
-    (0x76170F7D081A63C8, 0x4D35D3193E8D66F2, 0, 0),
+    ("record{beats:stream<_>}", "u64", "", ""),
     (4, (("beats", 0, layout.stream_of(layout.NOTHING, 0xAF64124C8602484E)),)),
     layout.U64,
 )
 
 COMES = PACKAGE.method(
     "conformance.comes",
-    (0x2D748BC05279196A, 0xAF64124C8602484E, 0x4D2BDF193E8526D1, 0),
+    ("record{signal:future<_>}", "_", "u32", ""),
     (4, (("signal", 0, layout.future_of(layout.NOTHING, 0xAF64124C8602484E)),)),
     None,
     layout.U32,
@@ -908,7 +1023,7 @@ COMES = PACKAGE.method(
 
 BEATS = PACKAGE.stream_method(
     "conformance.beats",
-    (0x3BC93270EA6E6686, 0xDC2F54E76A3AEA36, 0, 0xAF64124C8602484E),
+    ("record{count:u64}", "stream<_>", "", "_"),
     (8, (("count", 0, layout.U64),)),
     layout.NOTHING,
     None,
@@ -916,7 +1031,7 @@ BEATS = PACKAGE.stream_method(
 
 SIGNAL = PACKAGE.stream_method(
     "conformance.signal",
-    (0x3AC0F3E4996F8D7A, 0xF850E888E7C550D7, 0, 0xAF64124C8602484E),
+    ("record{milliseconds:u32}", "future<_>", "", "_"),
     (4, (("milliseconds", 0, layout.U32),)),
     layout.NOTHING,
     None,
@@ -924,28 +1039,23 @@ SIGNAL = PACKAGE.stream_method(
 
 ASK_ALL = PACKAGE.method(
     "conformance.ask-all",
-    (0x8555419AC16F9F45, 0xE6C60242A38CCB25, 0, 0),
+    ("record{keys:stream<u64>}", "list<result<string,u32>>", "", ""),
     (4, (("keys", 0, layout.stream_of(layout.U64, 0x4D35D3193E8D66F2)),)),
     layout.list_of(layout.result(layout.STRING, layout.U32, 12, 4, 4)),
 )
 
 HELD_UP = PACKAGE.method(
     "conformance.held-up",
-    (0x651BCCB0340F0EF8, 0xAF64124C8602484E, 0, 0),
+    ("record{}", "_", "", ""),
     (0, ()),
     None,
 )
 
-LET_GO = PACKAGE.method(
-    "conformance.let-go",
-    (0x651BCCB0340F0EF8, 0xAF64124C8602484E, 0, 0),
-    (0, ()),
-    None,
-)
+LET_GO = PACKAGE.method("conformance.let-go", ("record{}", "_", "", ""), (0, ()), None)
 
 BITS = PACKAGE.stream_method(
     "conformance.bits",
-    (0x5544A970F8B8F1CF, 0xFF8C8B15D2E5FAB3, 0, 0xCD2FD49BC6B014BD),
+    ("record{count:u32}", "stream<bool>", "", "bool"),
     (4, (("count", 0, layout.U32),)),
     layout.BOOL,
     None,
@@ -953,7 +1063,7 @@ BITS = PACKAGE.stream_method(
 
 LETTERS = PACKAGE.stream_method(
     "conformance.letters",
-    (0x5544A970F8B8F1CF, 0xA8D70FF8BE70DE37, 0, 0xF2A393910B5B3EBD),
+    ("record{count:u32}", "stream<char>", "", "char"),
     (4, (("count", 0, layout.U32),)),
     layout.CHAR,
     None,
@@ -961,7 +1071,7 @@ LETTERS = PACKAGE.stream_method(
 
 MAYBES = PACKAGE.stream_method(
     "conformance.maybes",
-    (0x5544A970F8B8F1CF, 0x4F1F18CBDEB595A7, 0, 0x4328605C80A6E68D),
+    ("record{count:u32}", "stream<option<string>>", "", "option<string>"),
     (4, (("count", 0, layout.U32),)),
     layout.option(layout.STRING, 12, 4, 4),
     None,
@@ -972,7 +1082,7 @@ COUPLES: layout.Method[
     thalweg.AsyncStream[tuple[int, str], tuple[int, str]],
 ] = PACKAGE.stream_method(
     "conformance.couples",
-    (0x5544A970F8B8F1CF, 0x9C625C0D8B98CE25, 0, 0x29BD3A586DF8689F),
+    ("record{count:u32}", "stream<tuple<u8,string>>", "", "tuple<u8,string>"),
     (4, (("count", 0, layout.U32),)),
     layout.tuple_of(12, 4, (0, layout.U8), (4, layout.STRING)),
     None,
@@ -980,7 +1090,7 @@ COUPLES: layout.Method[
 
 ROWS = PACKAGE.stream_method(
     "conformance.rows",
-    (0x5544A970F8B8F1CF, 0x1766BD5A34F87C2F, 0, 0xE9D570A5B853D555),
+    ("record{count:u32}", "stream<list<u16>>", "", "list<u16>"),
     (4, (("count", 0, layout.U32),)),
     layout.list_of(layout.U16),
     None,
@@ -988,7 +1098,7 @@ ROWS = PACKAGE.stream_method(
 
 OUTCOMES = PACKAGE.stream_method(
     "conformance.outcomes",
-    (0x5544A970F8B8F1CF, 0x8098E8D6031D5125, 0, 0x74DFDE7D03A7164F),
+    ("record{count:u32}", "stream<result<u32,string>>", "", "result<u32,string>"),
     (4, (("count", 0, layout.U32),)),
     layout.result(layout.U32, layout.STRING, 12, 4, 4),
     None,
@@ -996,7 +1106,12 @@ OUTCOMES = PACKAGE.stream_method(
 
 BY_NAME = PACKAGE.stream_method(
     "conformance.by-name",
-    (0x48C7012AF7FCC97A, 0x172EB4133195D4AB, 0, 0x1FD3A7E2BF56062D),
+    (
+        "record{names:u32,count:u64}",
+        "stream<record{number:u64,name:string,tags:list<string>,blob:option<list<u8>>}>",
+        "",
+        "record{number:u64,name:string,tags:list<string>,blob:option<list<u8>>}",
+    ),
     (16, (("names", 0, layout.U32), ("count", 8, layout.U64))),
     _layout.ITEM,
     ItemView,
@@ -1004,14 +1119,24 @@ BY_NAME = PACKAGE.stream_method(
 
 FEEDS = PACKAGE.method(
     "conformance.feeds",
-    (0x5544A970F8B8F1CF, 0x199B498E9C207C9A, 0, 0),
+    (
+        "record{count:u32}",
+        "list<record{name:string,numbers:stream<u64>,last:option<future<string>>}>",
+        "",
+        "",
+    ),
     (4, (("count", 0, layout.U32),)),
     layout.list_of(_layout.FEED),
 )
 
 ENDLESS_FEED = PACKAGE.method(
     "conformance.endless-feed",
-    (0x651BCCB0340F0EF8, 0x35222084DEEDF19E, 0, 0),
+    (
+        "record{}",
+        "record{name:string,numbers:stream<u64>,last:option<future<string>>}",
+        "",
+        "",
+    ),
     (0, ()),
     _layout.FEED,
 )
@@ -1021,7 +1146,12 @@ MIXED: layout.Method[
     tuple[thalweg.HeldStream[None, None], thalweg.HeldFuture[Point]],
 ] = PACKAGE.method(
     "conformance.mixed",
-    (0x5544A970F8B8F1CF, 0x716473B1E9069AEB, 0x35222084DEEDF19E, 0),
+    (
+        "record{count:u32}",
+        "tuple<stream<_>,future<record{x:s32,y:s32}>>",
+        "record{name:string,numbers:stream<u64>,last:option<future<string>>}",
+        "",
+    ),
     (4, (("count", 0, layout.U32),)),
     layout.tuple_of(
         8,
@@ -1035,7 +1165,7 @@ MIXED: layout.Method[
 
 LEASE_DESTROY = PACKAGE.method(
     "conformance.[destructor]lease",
-    (0xC28DD0875886542E, 0xAF64124C8602484E, 0, 0),
+    ("record{self:own<lease>}", "_", "", ""),
     (4, (("self_", 0, layout.OWN),)),
     None,
 )
@@ -1043,7 +1173,7 @@ LEASE_DESTROY = PACKAGE.method(
 PACKAGE.asks(
     "oracle.look-up",
     "look_up",
-    (0x77DB3263238FEB8E, 0x704BE0D8FAAFFC58, 0x4D35D3193E8D66F2, 0),
+    ("record{key:u64}", "string", "u64", ""),
     (8, (("key", 0, layout.U64),)),
     layout.STRING,
     layout.U64,
@@ -1052,7 +1182,7 @@ PACKAGE.asks(
 PACKAGE.asks(
     "oracle.tell",
     "tell",
-    (0x2F97225A50D5698A, 0x4D35D3193E8D66F2, 0, 0),
+    ("record{words:list<string>,at:option<u32>}", "u64", "", ""),
     (
         16,
         (
@@ -1063,10 +1193,4 @@ PACKAGE.asks(
     layout.U64,
 )
 
-PACKAGE.asks(
-    "oracle.nod",
-    "nod",
-    (0x651BCCB0340F0EF8, 0xAF64124C8602484E, 0, 0),
-    (0, ()),
-    None,
-)
+PACKAGE.asks("oracle.nod", "nod", ("record{}", "_", "", ""), (0, ()), None)

@@ -63,6 +63,7 @@ pub const PACKAGE: port::Package = port::Package {
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 8192,
+                linger_ns: 512_000,
             }),
             description: concat!(
                 "record{count:u64}\nstream<record{path:string,line:u64,column:u64,",
@@ -83,6 +84,7 @@ pub const PACKAGE: port::Package = port::Package {
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 8192,
+                linger_ns: 512_000,
             }),
             description: concat!(
                 "record{count:u64,batch:u32}\nstream<record{words:list<u64,56>,",
@@ -102,6 +104,7 @@ pub const PACKAGE: port::Package = port::Package {
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 8192,
+                linger_ns: 512_000,
             }),
             description: concat!(
                 "record{count:u64,batch:u32}\nstream<record{number:u64,at:u64,",
@@ -121,6 +124,7 @@ pub const PACKAGE: port::Package = port::Package {
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 8192,
+                linger_ns: 512_000,
             }),
             description: concat!(
                 "record{count:u64,period-us:u64}\nstream<record{number:u64,at:u64,",
@@ -140,6 +144,7 @@ pub const PACKAGE: port::Package = port::Package {
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 8192,
+                linger_ns: 512_000,
             }),
             description: concat!(
                 "record{count:u64,batch:u32}\nstream<record{number:u64,",
@@ -157,6 +162,7 @@ pub const PACKAGE: port::Package = port::Package {
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 8192,
+                linger_ns: 512_000,
             }),
             description: concat!(
                 "record{count:u64,batch:u32,writers:u32,tails:u32,",
@@ -177,6 +183,7 @@ pub const PACKAGE: port::Package = port::Package {
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 256,
+                linger_ns: 512_000,
             }),
             description: concat!(
                 "record{count:u64,batch:u32}\nstream<record{words:list<u64,56>,",
@@ -196,6 +203,7 @@ pub const PACKAGE: port::Package = port::Package {
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 1024,
+                linger_ns: 512_000,
             }),
             description: concat!(
                 "record{count:u64,batch:u32}\nstream<record{words:list<u64,56>,",
@@ -237,6 +245,7 @@ pub const PACKAGE: port::Package = port::Package {
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 8192,
+                linger_ns: 512_000,
             }),
             description: concat!(
                 "record{count:u64}\nstream<record{a:s64,b:s64,",
@@ -254,6 +263,7 @@ pub const PACKAGE: port::Package = port::Package {
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 8192,
+                linger_ns: 512_000,
             }),
             description: concat!(
                 "record{count:u64,",

@@ -14,6 +14,7 @@ const OPTIONS: &[&str] = &[
     "idempotent",
     "inline",
     "key",
+    "linger",
     "notice",
     "policy",
 ];

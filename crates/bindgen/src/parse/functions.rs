@@ -12,6 +12,7 @@ use crate::model::{
 const UNSAID: StreamOptions = StreamOptions {
     policy: Policy::Block,
     capacity: 8_192,
+    linger_ns: 512_000,
 };
 
 /// Converts one function of the interface.

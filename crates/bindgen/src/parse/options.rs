@@ -10,6 +10,8 @@ use toml_edit::Item;
 const MOST_CALLS: u32 = 1_048_576;
 /// Shorter intervals are work for nobody.
 const LEAST_NOTICE_NS: u64 = 1_000_000;
+/// Longer waits are no reader's wish.
+const MOST_LINGER_NS: u64 = 1_000_000_000;
 
 /// Writes down what `name = item` says of `function`.
 ///
@@ -36,6 +38,15 @@ pub fn apply(
             function.options.notice_ns = item.as_str().map_or(0, nanoseconds);
             if function.options.notice_ns < LEAST_NOTICE_NS {
                 return Err("it must be 1ms at least".to_owned());
+            }
+        }
+        "linger" => {
+            let linger_ns = item.as_str().map_or(0, nanoseconds);
+            if linger_ns > MOST_LINGER_NS {
+                return Err("it must be 1s at most".to_owned());
+            }
+            if let Some(stream) = &mut function.stream {
+                stream.linger_ns = linger_ns;
             }
         }
         other => unreachable!("`{other}` is no option of a function that is built"),

@@ -43,6 +43,7 @@ const BUILT: &[&str] = &[
     "idempotent",
     "inline",
     "key",
+    "linger",
     "notice",
     "overload",
 ];

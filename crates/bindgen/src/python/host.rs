@@ -3,7 +3,7 @@
 use super::annotation::{self, Place};
 use super::client::{Face, pick};
 use super::layout::{self, Spelling};
-use super::methods::hex;
+use super::methods;
 use super::names::{self, Names};
 use super::plan::Plan;
 use super::source::{Doc, Source};
@@ -72,12 +72,6 @@ pub(super) fn protocol(plan: &Plan<'_>, face: Face, out: &mut Source) {
 /// Statements of `_methods.py`.
 pub(super) fn describe(plan: &Plan<'_>, out: &mut Source) {
     for (function, name) in functions(plan) {
-        let hashes = function.hashes;
-        let hashes = [hashes.params, hashes.ok, hashes.error, 0];
-        let hashes = hashes.map(|hash| match hash {
-            0 => "0".into(),
-            hash => Doc::from(hex(hash)),
-        });
         let params = function.params.iter().map(|param| {
             let name = format!("\"{}\"", names::parameter(&param.name));
             let kind = layout::named(plan, &param.ty, Spelling::Elsewhere);
@@ -86,7 +80,7 @@ pub(super) fn describe(plan: &Plan<'_>, out: &mut Source) {
         let mut items = vec![
             Doc::from(format!("\"{}\"", function.full_name)),
             Doc::from(format!("\"{name}\"")),
-            Doc::Tuple(hashes.into()),
+            methods::texts(plan, function),
             Doc::Tuple(vec![
                 function.params_layout.0.to_string().into(),
                 Doc::Tuple(params.collect()),

@@ -8,6 +8,7 @@ use super::names;
 use super::plan::Plan;
 use super::source::{Doc, Source};
 use super::views::mentions;
+use crate::hash::Texts;
 use crate::model::{Function, Type, TypeDefKind, TypeKind};
 
 pub(super) fn emit(plan: &Plan<'_>) -> Source {
@@ -63,15 +64,6 @@ pub(super) fn hex(number: u64) -> String {
 }
 
 fn method(plan: &Plan<'_>, function: &Function) -> (Option<Doc>, Doc) {
-    let hashes = function.hashes;
-    let hashes = [hashes.params, hashes.ok, hashes.error, hashes.element];
-    let hashes = hashes.map(|hash| {
-        if hash == 0 {
-            "0".into()
-        } else {
-            Doc::from(hex(hash))
-        }
-    });
     let params = function
         .params
         .iter()
@@ -83,7 +75,7 @@ fn method(plan: &Plan<'_>, function: &Function) -> (Option<Doc>, Doc) {
         .collect();
     let mut items = vec![
         Doc::from(format!("\"{}\"", function.full_name)),
-        Doc::Tuple(hashes.into()),
+        texts(plan, function),
         Doc::Tuple(vec![
             function.params_layout.0.to_string().into(),
             Doc::Tuple(params),
@@ -155,6 +147,20 @@ fn method(plan: &Plan<'_>, function: &Function) -> (Option<Doc>, Doc) {
         }
     }
     (annotation, Doc::call(head, items))
+}
+
+/// Of the parameters, the result, the error's payload and the stream's element: what a library of another version is told.
+pub(super) fn texts(plan: &Plan<'_>, function: &Function) -> Doc {
+    let package = plan.package;
+    let texts = Texts {
+        types: &package.types,
+        resources: &package.resources,
+    };
+    let description = texts.of_description(function);
+    let quoted = description
+        .split('\n')
+        .map(|text| format!("\"{text}\"").into());
+    Doc::Tuple(quoted.collect())
 }
 
 /// A checker cannot infer the kind of a tuple.

@@ -194,7 +194,7 @@ fn an_error_that_is_no_variant_is_wrapped_in_an_exception() {
     assert!(types.contains("    payload: Code\n"), "{types}");
     let methods = file(&package, "_methods.py");
     assert!(
-        methods.contains("None, _layout.CODE, CodeException)"),
+        methods.contains("    None,\n    _layout.CODE,\n    CodeException,\n)"),
         "{methods}"
     );
     assert!(file(&package, "client.py").contains("Raises `CodeException`."));

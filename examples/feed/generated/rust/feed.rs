@@ -41,6 +41,7 @@ pub const PACKAGE: port::Package = port::Package {
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 4096,
+                linger_ns: 512_000,
             }),
             description: concat!(
                 "record{count:u64}\nstream<record{number:u64,at-ns:u64,symbol:u32,",
@@ -63,6 +64,7 @@ pub const PACKAGE: port::Package = port::Package {
             stream: Some(port::StreamOptions {
                 policy: port::Policy::DropOldest,
                 capacity: 1024,
+                linger_ns: 512_000,
             }),
             description: concat!(
                 "record{count:u64}\nstream<record{number:u64,at-ns:u64,symbol:u32,",
@@ -85,6 +87,7 @@ pub const PACKAGE: port::Package = port::Package {
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Latest,
                 capacity: 64,
+                linger_ns: 512_000,
             }),
             description: concat!(
                 "record{count:u64}\nstream<record{number:u64,at-ns:u64,symbol:u32,",

@@ -66,6 +66,7 @@ pub const PACKAGE: port::Package = port::Package {
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 64,
+                linger_ns: 512_000,
             }),
             description: concat!(
                 "record{self:borrow<guests>}\nstream<record{name:string,",

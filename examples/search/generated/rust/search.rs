@@ -60,6 +60,7 @@ pub const PACKAGE: port::Package = port::Package {
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Latest,
                 capacity: 8192,
+                linger_ns: 512_000,
             }),
             description: concat!(
                 "record{self:borrow<query>}\nstream<record{files:u64,bytes:u64,",
@@ -93,6 +94,7 @@ pub const PACKAGE: port::Package = port::Package {
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 8192,
+                linger_ns: 512_000,
             }),
             description: concat!(
                 "record{query:borrow<query>}\nstream<record{path:string,line:u64,",

@@ -15,23 +15,18 @@ from .views import (
 
 PACKAGE = layout.Package("thalweg:lab", "0.1.0", 0x852995D6EA1A847F)
 
-NOP = PACKAGE.method(
-    "lab.nop",
-    (0x651BCCB0340F0EF8, 0xAF64124C8602484E, 0, 0),
-    (0, ()),
-    None,
-)
+NOP = PACKAGE.method("lab.nop", ("record{}", "_", "", ""), (0, ()), None)
 
-NOP_ASYNC = PACKAGE.method(
-    "lab.nop-async",
-    (0x651BCCB0340F0EF8, 0xAF64124C8602484E, 0, 0),
-    (0, ()),
-    None,
-)
+NOP_ASYNC = PACKAGE.method("lab.nop-async", ("record{}", "_", "", ""), (0, ()), None)
 
 GENERATE = PACKAGE.stream_method(
     "lab.generate",
-    (0x3BC93270EA6E6686, 0x439252368C6F876C, 0, 0xC2BC292635916F6C),
+    (
+        "record{count:u64}",
+        "stream<record{path:string,line:u64,column:u64,text:string,path-bytes:option<list<u8>>,text-bytes:option<list<u8>>,cut:bool}>",
+        "",
+        "record{path:string,line:u64,column:u64,text:string,path-bytes:option<list<u8>>,text-bytes:option<list<u8>>,cut:bool}",
+    ),
     (8, (("count", 0, layout.U64),)),
     _layout.MATCH,
     MatchView,
@@ -39,7 +34,12 @@ GENERATE = PACKAGE.stream_method(
 
 EVENTS = PACKAGE.stream_method(
     "lab.events",
-    (0x4F4395A6E2A20856, 0x26DE68C9DC8573CA, 0, 0xAFEA62F75D7A5CE6),
+    (
+        "record{count:u64,batch:u32}",
+        "stream<record{words:list<u64,56>,rest0:u64,rest1:u64,rest2:u64,detail:string,payload:list<u8>}>",
+        "",
+        "record{words:list<u64,56>,rest0:u64,rest1:u64,rest2:u64,detail:string,payload:list<u8>}",
+    ),
     (16, (("count", 0, layout.U64), ("batch", 8, layout.U32))),
     _layout.EVENT,
     EventView,
@@ -47,7 +47,12 @@ EVENTS = PACKAGE.stream_method(
 
 TICKS = PACKAGE.stream_method(
     "lab.ticks",
-    (0x4F4395A6E2A20856, 0xF218BDB5DE96D54E, 0, 0xAFD5CF084A580546),
+    (
+        "record{count:u64,batch:u32}",
+        "stream<record{number:u64,at:u64,bid:u64,ask:u64,bid-size:u64,ask-size:u64,last:u64,volume:u64}>",
+        "",
+        "record{number:u64,at:u64,bid:u64,ask:u64,bid-size:u64,ask-size:u64,last:u64,volume:u64}",
+    ),
     (16, (("count", 0, layout.U64), ("batch", 8, layout.U32))),
     _layout.TICK,
     TickView,
@@ -55,7 +60,12 @@ TICKS = PACKAGE.stream_method(
 
 HEARTBEAT = PACKAGE.stream_method(
     "lab.heartbeat",
-    (0x861D028DAF47F4AB, 0xF218BDB5DE96D54E, 0, 0xAFD5CF084A580546),
+    (
+        "record{count:u64,period-us:u64}",
+        "stream<record{number:u64,at:u64,bid:u64,ask:u64,bid-size:u64,ask-size:u64,last:u64,volume:u64}>",
+        "",
+        "record{number:u64,at:u64,bid:u64,ask:u64,bid-size:u64,ask-size:u64,last:u64,volume:u64}",
+    ),
     (16, (("count", 0, layout.U64), ("period_us", 8, layout.U64))),
     _layout.TICK,
     TickView,
@@ -63,7 +73,12 @@ HEARTBEAT = PACKAGE.stream_method(
 
 PULSES = PACKAGE.stream_method(
     "lab.pulses",
-    (0x4F4395A6E2A20856, 0xE3EEF521D5312605, 0, 0x1A0A16B4CA96E05F),
+    (
+        "record{count:u64,batch:u32}",
+        "stream<record{number:u64,kind:u64}>",
+        "",
+        "record{number:u64,kind:u64}",
+    ),
     (16, (("count", 0, layout.U64), ("batch", 8, layout.U32))),
     _layout.PULSE,
     PulseView,
@@ -71,7 +86,12 @@ PULSES = PACKAGE.stream_method(
 
 FEED = PACKAGE.stream_method(
     "lab.feed",
-    (0x3993FF546FA25E97, 0x26DE68C9DC8573CA, 0, 0xAFEA62F75D7A5CE6),
+    (
+        "record{count:u64,batch:u32,writers:u32,tails:u32,per-s:u64}",
+        "stream<record{words:list<u64,56>,rest0:u64,rest1:u64,rest2:u64,detail:string,payload:list<u8>}>",
+        "",
+        "record{words:list<u64,56>,rest0:u64,rest1:u64,rest2:u64,detail:string,payload:list<u8>}",
+    ),
     (
         32,
         (
@@ -88,7 +108,12 @@ FEED = PACKAGE.stream_method(
 
 EVENTS_IN256 = PACKAGE.stream_method(
     "lab.events-in256",
-    (0x4F4395A6E2A20856, 0x26DE68C9DC8573CA, 0, 0xAFEA62F75D7A5CE6),
+    (
+        "record{count:u64,batch:u32}",
+        "stream<record{words:list<u64,56>,rest0:u64,rest1:u64,rest2:u64,detail:string,payload:list<u8>}>",
+        "",
+        "record{words:list<u64,56>,rest0:u64,rest1:u64,rest2:u64,detail:string,payload:list<u8>}",
+    ),
     (16, (("count", 0, layout.U64), ("batch", 8, layout.U32))),
     _layout.EVENT,
     EventView,
@@ -96,7 +121,12 @@ EVENTS_IN256 = PACKAGE.stream_method(
 
 EVENTS_IN1024 = PACKAGE.stream_method(
     "lab.events-in1024",
-    (0x4F4395A6E2A20856, 0x26DE68C9DC8573CA, 0, 0xAFEA62F75D7A5CE6),
+    (
+        "record{count:u64,batch:u32}",
+        "stream<record{words:list<u64,56>,rest0:u64,rest1:u64,rest2:u64,detail:string,payload:list<u8>}>",
+        "",
+        "record{words:list<u64,56>,rest0:u64,rest1:u64,rest2:u64,detail:string,payload:list<u8>}",
+    ),
     (16, (("count", 0, layout.U64), ("batch", 8, layout.U32))),
     _layout.EVENT,
     EventView,
@@ -104,21 +134,26 @@ EVENTS_IN1024 = PACKAGE.stream_method(
 
 PARITY = PACKAGE.method(
     "lab.parity",
-    (0x35F6E4610A1A0A97, 0xCD2FD49BC6B014BD, 0, 0),
+    ("record{a:s64,b:s64,x:f64}", "bool", "", ""),
     (24, (("a", 0, layout.S64), ("b", 8, layout.S64), ("x", 16, layout.F64))),
     layout.BOOL,
 )
 
 PAYLOAD = PACKAGE.method(
     "lab.payload",
-    (0x587C313435DEB21B, 0xCD2FD49BC6B014BD, 0, 0),
+    ("record{data:list<u8>}", "bool", "", ""),
     (8, (("data", 0, layout.BYTES),)),
     layout.BOOL,
 )
 
 PARITIES = PACKAGE.stream_method(
     "lab.parities",
-    (0x3BC93270EA6E6686, 0x0C837DEF2AA813E1, 0, 0x35F6E4610A1A0A97),
+    (
+        "record{count:u64}",
+        "stream<record{a:s64,b:s64,x:f64}>",
+        "",
+        "record{a:s64,b:s64,x:f64}",
+    ),
     (8, (("count", 0, layout.U64),)),
     _layout.SCALARS,
     ScalarsView,
@@ -126,7 +161,12 @@ PARITIES = PACKAGE.stream_method(
 
 PAYLOADS = PACKAGE.stream_method(
     "lab.payloads",
-    (0x4154656799C1DEAB, 0x44E25F94654AC679, 0, 0x587C313435DEB21B),
+    (
+        "record{count:u64,size:u32}",
+        "stream<record{data:list<u8>}>",
+        "",
+        "record{data:list<u8>}",
+    ),
     (16, (("count", 0, layout.U64), ("size", 8, layout.U32))),
     _layout.BYTES_PAYLOAD,
     BytesPayloadView,

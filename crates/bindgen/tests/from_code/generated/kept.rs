@@ -115,6 +115,7 @@ pub const PACKAGE: port::Package = port::Package {
                     key.extend_from_slice(&<u32 as wire::Decode>::view(bytes, at).to_le_bytes())
                 })),
                 capacity: 8192,
+                linger_ns: 512_000,
             }),
             description: concat!(
                 "record{}\nstream<record{row:u32,cents:u32}>\n\nrecord{row:u32,",
@@ -132,6 +133,7 @@ pub const PACKAGE: port::Package = port::Package {
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 8192,
+                linger_ns: 512_000,
             }),
             description: concat!(
                 "record{minutes:u32}\nrecord{title:string,sound:stream<u32>,",

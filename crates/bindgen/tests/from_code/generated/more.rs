@@ -181,6 +181,7 @@ pub const PACKAGE: port::Package = port::Package {
             stream: Some(port::StreamOptions {
                 policy: port::Policy::Block,
                 capacity: 8192,
+                linger_ns: 512_000,
             }),
             description: "record{count:u32}\nstream<_>\n\n_",
         },

@@ -10,7 +10,12 @@ PACKAGE = layout.Package("thalweg:feed", "0.1.0", 0x0898AB8C98348E4F)
 
 ALL = PACKAGE.stream_method(
     "feed.all",
-    (0x3BC93270EA6E6686, 0x1925F896516AD388, 0, 0xA41223DD4966EC14),
+    (
+        "record{count:u64}",
+        "stream<record{number:u64,at-ns:u64,symbol:u32,kind:enum{quote,trade,halt},price:s64,size:u64,bids:list<record{price:s64,size:u64},14>,asks:list<record{price:s64,size:u64},14>}>",
+        "",
+        "record{number:u64,at-ns:u64,symbol:u32,kind:enum{quote,trade,halt},price:s64,size:u64,bids:list<record{price:s64,size:u64},14>,asks:list<record{price:s64,size:u64},14>}",
+    ),
     (8, (("count", 0, layout.U64),)),
     _layout.EVENT,
     EventView,
@@ -18,7 +23,12 @@ ALL = PACKAGE.stream_method(
 
 RECENT = PACKAGE.stream_method(
     "feed.recent",
-    (0x3BC93270EA6E6686, 0x1925F896516AD388, 0, 0xA41223DD4966EC14),
+    (
+        "record{count:u64}",
+        "stream<record{number:u64,at-ns:u64,symbol:u32,kind:enum{quote,trade,halt},price:s64,size:u64,bids:list<record{price:s64,size:u64},14>,asks:list<record{price:s64,size:u64},14>}>",
+        "",
+        "record{number:u64,at-ns:u64,symbol:u32,kind:enum{quote,trade,halt},price:s64,size:u64,bids:list<record{price:s64,size:u64},14>,asks:list<record{price:s64,size:u64},14>}",
+    ),
     (8, (("count", 0, layout.U64),)),
     _layout.EVENT,
     EventView,
@@ -26,7 +36,12 @@ RECENT = PACKAGE.stream_method(
 
 NEWEST = PACKAGE.stream_method(
     "feed.newest",
-    (0x3BC93270EA6E6686, 0x1925F896516AD388, 0, 0xA41223DD4966EC14),
+    (
+        "record{count:u64}",
+        "stream<record{number:u64,at-ns:u64,symbol:u32,kind:enum{quote,trade,halt},price:s64,size:u64,bids:list<record{price:s64,size:u64},14>,asks:list<record{price:s64,size:u64},14>}>",
+        "",
+        "record{number:u64,at-ns:u64,symbol:u32,kind:enum{quote,trade,halt},price:s64,size:u64,bids:list<record{price:s64,size:u64},14>,asks:list<record{price:s64,size:u64},14>}",
+    ),
     (8, (("count", 0, layout.U64),)),
     _layout.EVENT,
     EventView,

@@ -10,7 +10,12 @@ PACKAGE = layout.Package("thalweg:search", "0.1.0", 0x7BA19FC7A9AF206C)
 
 QUERY = PACKAGE.resource_method(
     "search.[constructor]query",
-    (0xD9320E1C1720221B, 0x4F46E92B541AFA23, 0x4730CC449F54E61B, 0),
+    (
+        "record{pattern:string,dir:string,options:record{fixed:bool,ignore-case:bool,hidden:bool,ignore-files:bool,globs:list<string>}}",
+        "own<query>",
+        "variant{pattern(string),glob(string),directory(string)}",
+        "",
+    ),
     (
         28,
         (
@@ -24,7 +29,12 @@ QUERY = PACKAGE.resource_method(
 
 QUERY_PROGRESS = PACKAGE.stream_method(
     "search.[method]query.progress",
-    (0x46895776341CB327, 0xA8E3FFE3FF16D31F, 0, 0x45E3DAAFD09CA3D9),
+    (
+        "record{self:borrow<query>}",
+        "stream<record{files:u64,bytes:u64,matches:u64,unreadable:u64,problem:option<string>}>",
+        "",
+        "record{files:u64,bytes:u64,matches:u64,unreadable:u64,problem:option<string>}",
+    ),
     (4, (("self_", 0, layout.BORROW),)),
     _layout.PROGRESS,
     ProgressView,
@@ -32,7 +42,12 @@ QUERY_PROGRESS = PACKAGE.stream_method(
 
 COUNT = PACKAGE.method(
     "search.count",
-    (0x54EB4CB657B25C15, 0x4D35D3193E8D66F2, 0x4730CC449F54E61B, 0),
+    (
+        "record{pattern:string,dir:string}",
+        "u64",
+        "variant{pattern(string),glob(string),directory(string)}",
+        "",
+    ),
     (16, (("pattern", 0, layout.STRING), ("dir", 8, layout.STRING))),
     layout.U64,
     _layout.SEARCH_ERROR,
@@ -40,7 +55,12 @@ COUNT = PACKAGE.method(
 
 MATCHES = PACKAGE.stream_method(
     "search.matches",
-    (0xBC7755FE385DDC7B, 0x439252368C6F876C, 0x4730CC449F54E61B, 0xC2BC292635916F6C),
+    (
+        "record{query:borrow<query>}",
+        "stream<record{path:string,line:u64,column:u64,text:string,path-bytes:option<list<u8>>,text-bytes:option<list<u8>>,cut:bool}>",
+        "variant{pattern(string),glob(string),directory(string)}",
+        "record{path:string,line:u64,column:u64,text:string,path-bytes:option<list<u8>>,text-bytes:option<list<u8>>,cut:bool}",
+    ),
     (4, (("query", 0, layout.BORROW),)),
     _layout.MATCH,
     MatchView,
@@ -49,7 +69,7 @@ MATCHES = PACKAGE.stream_method(
 
 ESCAPE = PACKAGE.method(
     "search.escape",
-    (0x2DC9279D6CE0EEC0, 0x704BE0D8FAAFFC58, 0, 0),
+    ("record{text:string}", "string", "", ""),
     (8, (("text", 0, layout.STRING),)),
     layout.STRING,
 )
