@@ -9,10 +9,10 @@ export CARGO_TARGET_DIR=$target
 wheels=$target/wheels
 stamp=$target/thalweg-wheel.stamp
 
-# The extension is made of its own sources and of the table's mirror; nothing else of the core is in it.
+# The extension is made of its own sources, the table's mirror and how a text is hashed; nothing else of the core is in it.
 sources() {
   find bindings/python/src bindings/python/python -type f ! -name '*.so' ! -name '*.pyc' -print0 | sort -z
-  printf '%s\0' bindings/python/Cargo.toml bindings/python/pyproject.toml crates/capi/src/abi.rs rust-toolchain.toml
+  printf '%s\0' bindings/python/Cargo.toml bindings/python/pyproject.toml crates/capi/src/abi.rs crates/wire/src/shape.rs rust-toolchain.toml
 }
 key=$({
   sources | xargs -0 sha256sum

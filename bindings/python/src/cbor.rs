@@ -130,8 +130,7 @@ fn transcode(
     to: u32,
     data: &[u8],
 ) -> PyResult<Vec<u8>> {
-    let description = library.description(method.number);
-    let line = description.split(|byte| *byte == b'\n').nth(part as usize);
+    let line = method.known.description.split('\n').nth(part as usize);
     let line = line.unwrap_or_default();
     let mut room = vec![0; ROOM.max(data.len() * 2)];
     loop {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyType;
-use thalweg_capi::abi::{TW_OK, TwHandle};
+use thalweg_capi::abi::TwHandle;
 
 use crate::errors;
 use crate::gil::GilCell;
@@ -91,13 +91,7 @@ impl Client {
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = cls.py();
         let library = package.get().open(py, &path)?;
-        let (mut client, mut error) = (0, errors::blank());
-        let table = library.table;
-        // SAFETY: both pointers are ours.
-        let code = py.detach(|| unsafe { (table.client_open)(&raw mut client, &raw mut error) });
-        if code != TW_OK {
-            return Err(errors::from_table(py, code, &error));
-        }
+        let client = library.client(py)?;
         let client = Seed::grow(cls, Owned::new(library, client, "the client"), None)?;
         if let Some(host) = host {
             host::attach(client.cast::<Self>()?, &host, package.get().imports())?;

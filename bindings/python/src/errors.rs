@@ -55,7 +55,7 @@ pub fn blank() -> TwError {
 }
 
 /// What the table wrote into `error`.
-fn message(error: &TwError) -> String {
+pub fn message(error: &TwError) -> String {
     let bytes: Vec<u8> = error
         .message
         .iter()

@@ -34,6 +34,7 @@ mod host;
 mod inline;
 mod interpreter;
 mod kind;
+mod known;
 mod library;
 mod loop_port;
 mod message;

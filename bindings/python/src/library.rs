@@ -5,39 +5,29 @@
 
 use std::ffi::{CStr, c_char};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use thalweg_capi::abi::{
-    TW_ABI, TW_LIBRARY_SYMBOL, TW_METHOD_INLINE, TW_METHOD_WAITS, TwLibraryFunction, TwMethod,
-    TwTable,
+    TW_ABI, TW_LIBRARY_SYMBOL, TW_METHOD_INLINE, TW_METHOD_WAITS, TW_OK, TwError, TwHandle,
+    TwLibraryFunction, TwMethod, TwTable,
 };
 
 use crate::errors;
+use crate::known::Known;
 
 /// One opened library.
 pub struct Library {
     /// Its table; checked for this side's shape.
     pub table: &'static TwTable,
-    /// Of the package as which it was opened; its own may have more functions.
+    /// Of the package as which it was opened; its own may be another version's.
     pub layout: u64,
     /// As it was named when it was opened first.
     pub path: PathBuf,
-}
-
-impl Library {
-    /// Whether a method may be called on the caller's thread.
-    pub fn is_inline(&self, method: u32) -> bool {
-        let known = methods(self.table).get(method as usize);
-        known.is_some_and(|method| method.flags & TW_METHOD_INLINE != 0)
-    }
-
-    /// Whether a call of a method may wait for room.
-    pub fn waits(&self, method: u32) -> bool {
-        let known = methods(self.table).get(method as usize);
-        known.is_some_and(|method| method.flags & TW_METHOD_WAITS != 0)
-    }
+    /// The package's methods, as the library has them.
+    methods: Vec<&'static TwMethod>,
+    known: [Vec<Arc<Known>>; 2],
 }
 
 /// What a generated package expects of its library.
@@ -50,21 +40,72 @@ pub struct Expected<'a> {
     pub layout: u64,
     /// Hash over what is asked of the host.
     pub imports: u64,
-    /// Name and the four hashes of each method.
-    pub methods: &'a [(String, [u64; 4])],
+    /// Its methods, and what is asked of the host.
+    pub known: [Vec<Arc<Known>>; 2],
 }
 
 impl Library {
-    /// The types of method `number`, a line each; empty where there is no such method.
-    pub fn description(&self, number: u32) -> &'static [u8] {
-        match methods(self.table).get(number as usize) {
-            Some(method) if !method.description.is_null() => {
-                let size = method.description_size as usize;
-                // SAFETY: so many bytes stand there, constant as the table.
-                unsafe { std::slice::from_raw_parts(method.description, size) }
+    /// Whether a method may be called on the caller's thread.
+    pub fn is_inline(&self, method: u32) -> bool {
+        self.has_flag(method, TW_METHOD_INLINE)
+    }
+
+    /// Whether a call of a method may wait for room.
+    pub fn waits(&self, method: u32) -> bool {
+        self.has_flag(method, TW_METHOD_WAITS)
+    }
+
+    fn has_flag(&self, method: u32, flag: u32) -> bool {
+        let known = self.methods.get(method as usize);
+        known.is_some_and(|method| method.flags & flag != 0)
+    }
+
+    /// Opens an instance, which takes calls as the package knows them.
+    ///
+    /// # Errors
+    /// What the table says.
+    pub fn client(&'static self, py: Python<'_>) -> PyResult<TwHandle> {
+        let table = self.table;
+        let (mut client, mut error) = (0, errors::blank());
+        // SAFETY: both pointers are ours.
+        let mut code =
+            py.detach(|| unsafe { (table.client_open)(&raw mut client, &raw mut error) });
+        if code == TW_OK && table.layout != self.layout {
+            code = layouts(table, client, &self.known, &mut error);
+            if code != TW_OK {
+                // SAFETY: the handle is ours.
+                py.detach(|| unsafe { (table.client_close)(client, std::ptr::null_mut()) });
             }
-            _ => &[],
         }
+        match code {
+            TW_OK => Ok(client),
+            code => Err(errors::from_table(py, code, &error)),
+        }
+    }
+}
+
+/// Tells the table how the package knows its functions; with client 0, asks whether that fits.
+fn layouts(
+    table: &TwTable,
+    client: TwHandle,
+    known: &[Vec<Arc<Known>>; 2],
+    error: &mut TwError,
+) -> u32 {
+    let [methods, imports] = known.each_ref().map(|all| {
+        all.iter()
+            .map(|known| known.as_method())
+            .collect::<Vec<_>>()
+    });
+    // SAFETY: the arrays have these lengths; what their entries point to is `known`'s, and the table copies what it keeps.
+    unsafe {
+        (table.client_layouts)(
+            client,
+            methods.as_ptr(),
+            methods.len() as u32,
+            imports.as_ptr(),
+            imports.len() as u32,
+            error,
+        )
     }
 }
 
@@ -78,7 +119,7 @@ static OPENED: Mutex<Vec<&'static Library>> = Mutex::new(Vec::new());
 /// `OSError` where the loader fails, `thalweg.VersionMismatch` where the two do not fit; it names both.
 pub fn open(py: Python<'_>, path: &Path, expected: &Expected<'_>) -> PyResult<&'static Library> {
     let table = load(py, path)?;
-    check(table, path, expected).map_err(|text| errors::version(py, &text))?;
+    let methods = check(table, path, expected).map_err(|text| errors::version(py, &text))?;
     let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = opened
         .iter()
@@ -90,6 +131,8 @@ pub fn open(py: Python<'_>, path: &Path, expected: &Expected<'_>) -> PyResult<&'
         table,
         layout: expected.layout,
         path: path.to_owned(),
+        methods,
+        known: expected.known.clone(),
     }));
     opened.push(library);
     Ok(library)
@@ -147,8 +190,12 @@ fn load(py: Python<'_>, path: &Path) -> PyResult<&'static TwTable> {
     Ok(unsafe { &*table })
 }
 
-/// Why the library behind `table` does not fit `expected`, naming both.
-fn check(table: &'static TwTable, path: &Path, expected: &Expected<'_>) -> Result<(), String> {
+/// The expected methods as the library behind `table` has them, or why it does not fit, naming both.
+fn check(
+    table: &'static TwTable,
+    path: &Path,
+    expected: &Expected<'_>,
+) -> Result<Vec<&'static TwMethod>, String> {
     // SAFETY: strings of a table are NUL-terminated and constant.
     let (package, version) = unsafe { (text(table.package), text(table.version)) };
     let both = |why: &str| {
@@ -168,35 +215,34 @@ fn check(table: &'static TwTable, path: &Path, expected: &Expected<'_>) -> Resul
     if !fits(expected.version, &version) {
         return Err(both("another version"));
     }
-    if table.layout == expected.layout {
-        return Ok(());
-    }
-    let methods = methods(table);
-    for (place, (name, hashes)) in expected.methods.iter().enumerate() {
-        let Some(method) = methods.get(place) else {
+    let all = methods(table);
+    let [known, _] = &expected.known;
+    let mut there = Vec::with_capacity(known.len());
+    for (place, known) in known.iter().enumerate() {
+        // SAFETY: as above.
+        let is_it = |method: &&TwMethod| unsafe { name(method) } == Some(&*known.name);
+        let at_its_place = all.get(place).filter(is_it);
+        let Some(method) = at_its_place.or_else(|| all.iter().find(is_it)) else {
+            let name = known.name.to_string_lossy();
             return Err(both(&format!("the library has no {name}")));
         };
-        // SAFETY: as above.
-        let theirs = unsafe { text(method.name) };
-        if &theirs != name {
-            return Err(both(&format!(
-                "method {place} is {theirs} there and {name} here"
-            )));
-        }
-        let parts = ["parameters", "result", "error", "element"];
-        let there = [method.params, method.ok, method.error, method.element];
-        if let Some(part) = (0..4).find(|part| there[*part] != hashes[*part]) {
-            return Err(both(&format!("the {} of {name} differ", parts[part])));
-        }
+        there.push(method);
     }
-    if table.imports != expected.imports {
-        return Err(both("what it asks of its host differs"));
+    if table.layout == expected.layout {
+        return Ok(there);
     }
-    // Behind those that this side knows there may be more.
-    if methods.len() == expected.methods.len() {
+    let hashes = |method: &TwMethod| [method.params, method.ok, method.error, method.element];
+    let mut pairs = there.iter().zip(known);
+    let same_types = pairs.all(|(method, known)| hashes(method) == known.hashes);
+    if same_types && all.len() == known.len() && table.imports == expected.imports {
         return Err(both("the methods differ"));
     }
-    Ok(())
+    // Functions may stand elsewhere, and types may have grown: the library knows whether the two fit.
+    let mut error = errors::blank();
+    match layouts(table, 0, &expected.known, &mut error) {
+        TW_OK => Ok(there),
+        _ => Err(both(&errors::message(&error))),
+    }
 }
 
 /// Whether versions are of one line, in which functions are only added: `1.2.3` and `1.4.0`, `0.1.2` and `0.1.3`. Others fit where they are the
@@ -221,6 +267,15 @@ fn methods(table: &'static TwTable) -> &'static [TwMethod] {
     }
     // SAFETY: a table has `method_count` methods in a row, constant as itself.
     unsafe { std::slice::from_raw_parts(table.methods, table.method_count as usize) }
+}
+
+/// A method's.
+///
+/// # Safety
+/// It is null or NUL-terminated, and constant.
+unsafe fn name(method: &TwMethod) -> Option<&CStr> {
+    // SAFETY: the caller's promise.
+    (!method.name.is_null()).then(|| unsafe { CStr::from_ptr(method.name) })
 }
 
 /// A string of the table.

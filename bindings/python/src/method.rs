@@ -15,6 +15,7 @@ use crate::decode::{Decoder, Undecodable};
 use crate::handle::Owned;
 use crate::held::Handles;
 use crate::kind::{Field, Kind};
+use crate::known::Known;
 use crate::library::Library;
 use crate::message;
 use crate::pending_call::{self, PendingCall};
@@ -66,6 +67,8 @@ pub struct Method {
     pub error: Option<Arc<Kind>>,
     pub error_class: Option<Py<PyType>>,
     pub hashes: Hashes,
+    /// Its texts.
+    pub known: Arc<Known>,
 }
 
 thread_local! {

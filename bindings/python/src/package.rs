@@ -1,13 +1,14 @@
 //! What a generated package says about its library.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyType};
 
 use crate::describe::{self, FieldOf, PyKind};
 use crate::host::{Answer, Import};
+use crate::known::Known;
 use crate::library::{self, Expected, Library};
 use crate::method::{Hashes, Method, Outcome};
 
@@ -19,52 +20,53 @@ pub struct Package {
     layout: u64,
     /// Hash over what is asked of the host.
     asked: u64,
-    methods: Mutex<Vec<(String, [u64; 4])>>,
-    imports: Mutex<Vec<Arc<Import>>>,
+    methods: Mutex<Vec<Arc<Known>>>,
+    imports: Mutex<Vec<(Arc<Known>, Arc<Import>)>>,
 }
 
 impl Package {
     /// Opens `path` and checks that it is this package.
     pub fn open(&self, py: Python<'_>, path: &Path) -> PyResult<&'static Library> {
-        let methods = self
-            .methods
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
+        let imports = lock(&self.imports);
+        let asked = imports.iter().map(|(known, _)| Arc::clone(known)).collect();
+        drop(imports);
         let expected = Expected {
             package: &self.name,
             version: &self.version,
             layout: self.layout,
             imports: self.asked,
-            methods: &methods,
+            known: [lock(&self.methods).clone(), asked],
         };
         library::open(py, path, &expected)
     }
 
     /// What its service asks of its host.
     pub fn imports(&self) -> Vec<Arc<Import>> {
-        self.imports
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        let imports = lock(&self.imports);
+        imports
+            .iter()
+            .map(|(_, import)| Arc::clone(import))
+            .collect()
     }
 
     fn add(
         &self,
         name: String,
-        hashes: [u64; 4],
+        texts: &[String; 4],
         parameters: (u32, Vec<FieldOf<'_>>),
         outcome: Outcome,
         error: Option<PyRef<'_, PyKind>>,
         error_class: Option<Bound<'_, PyType>>,
-    ) -> Method {
+    ) -> PyResult<Method> {
         let (size, fields) = parameters;
         let fields = describe::parameters(fields);
-        let mut methods = self.methods.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = Arc::new(Known::new(&name, texts)?);
+        let mut methods = lock(&self.methods);
         let number = u32::try_from(methods.len()).unwrap_or(u32::MAX);
-        methods.push((name.clone(), hashes));
-        let [params, ok, error_hash, element] = hashes;
-        Method {
+        methods.push(Arc::clone(&known));
+        let [params, ok, error_hash, element] = known.hashes;
+        Ok(Method {
+            known,
             number,
             name,
             fields,
@@ -79,8 +81,13 @@ impl Package {
                 error: error_hash,
                 element,
             },
-        }
+        })
     }
+}
+
+/// Locked with the GIL held and never across code of Python.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[pymethods]
@@ -99,19 +106,20 @@ impl Package {
     }
 
     /// The next function that the service asks of its host: `method` of the host's object.
-    #[pyo3(signature = (name, method, hashes, params, ok, error=None))]
+    #[pyo3(signature = (name, method, texts, params, ok, error=None))]
     #[expect(clippy::too_many_arguments, reason = "a description, in Python")]
     fn asks(
         &self,
         py: Python<'_>,
         name: String,
         method: &Bound<'_, PyString>,
-        hashes: [u64; 4],
+        texts: [String; 4],
         params: (u32, Vec<FieldOf<'_>>),
         ok: Option<PyRef<'_, PyKind>>,
         error: Option<PyRef<'_, PyKind>>,
-    ) {
-        let [hash, ok_hash, error_hash, _] = hashes;
+    ) -> PyResult<()> {
+        let known = Arc::new(Known::new(&name, &texts)?);
+        let [hash, ok_hash, error_hash, _] = known.hashes;
         let (params_size, fields) = params;
         let kind = |kind: Option<PyRef<'_, PyKind>>| kind.map(|kind| Arc::clone(&kind.0));
         let import = Import {
@@ -123,36 +131,36 @@ impl Package {
             error: (error_hash != 0).then(|| Answer::new(py, kind(error), error_hash)),
             hash,
         };
-        let mut imports = self.imports.lock().unwrap_or_else(PoisonError::into_inner);
-        imports.push(Arc::new(import));
+        lock(&self.imports).push((known, Arc::new(import)));
+        Ok(())
     }
 
     /// The next method: one that gives a value, or nothing where `ok` is `None`.
-    #[pyo3(signature = (name, hashes, params, ok, error=None, error_class=None))]
+    #[pyo3(signature = (name, texts, params, ok, error=None, error_class=None))]
     fn method(
         &self,
         name: String,
-        hashes: [u64; 4],
+        texts: [String; 4],
         params: (u32, Vec<FieldOf<'_>>),
         ok: Option<PyRef<'_, PyKind>>,
         error: Option<PyRef<'_, PyKind>>,
         error_class: Option<Bound<'_, PyType>>,
-    ) -> Method {
+    ) -> PyResult<Method> {
         let outcome = match ok {
             Some(kind) => Outcome::Value(Arc::clone(&kind.0)),
             None => Outcome::Nothing,
         };
-        self.add(name, hashes, params, outcome, error, error_class)
+        self.add(name, &texts, params, outcome, error, error_class)
     }
 
     /// The next method: one that gives a stream of `element`; batches of it give `view`s, or the values themselves
     /// where it is `None`.
-    #[pyo3(signature = (name, hashes, params, element, view=None, error=None, error_class=None))]
+    #[pyo3(signature = (name, texts, params, element, view=None, error=None, error_class=None))]
     #[expect(clippy::too_many_arguments, reason = "keywords, in Python")]
     fn stream_method(
         &self,
         name: String,
-        hashes: [u64; 4],
+        texts: [String; 4],
         params: (u32, Vec<FieldOf<'_>>),
         element: PyRef<'_, PyKind>,
         view: Option<Bound<'_, PyType>>,
@@ -166,19 +174,19 @@ impl Package {
             element: Arc::clone(&element.0),
             view: view.map(Arc::new),
         };
-        Ok(self.add(name, hashes, params, outcome, error, error_class))
+        self.add(name, &texts, params, outcome, error, error_class)
     }
 
     /// The next method: one that gives a resource.
-    #[pyo3(signature = (name, hashes, params, error=None, error_class=None))]
+    #[pyo3(signature = (name, texts, params, error=None, error_class=None))]
     fn resource_method(
         &self,
         name: String,
-        hashes: [u64; 4],
+        texts: [String; 4],
         params: (u32, Vec<FieldOf<'_>>),
         error: Option<PyRef<'_, PyKind>>,
         error_class: Option<Bound<'_, PyType>>,
-    ) -> Method {
-        self.add(name, hashes, params, Outcome::Resource, error, error_class)
+    ) -> PyResult<Method> {
+        self.add(name, &texts, params, Outcome::Resource, error, error_class)
     }
 }

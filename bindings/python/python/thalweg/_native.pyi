@@ -397,7 +397,7 @@ class Field(Generic[_T_co]):
 def field(offset: int, kind: Kind[_T]) -> Field[_T]: ...
 
 _Params: TypeAlias = tuple[int, Sequence[tuple[str, int, Kind[Any]]]]
-_Hashes: TypeAlias = tuple[int, int, int, int]
+_Texts: TypeAlias = tuple[str, str, str, str]
 
 @final
 class Package:
@@ -410,7 +410,7 @@ class Package:
         self,
         name: str,
         method: str,
-        hashes: _Hashes,
+        texts: _Texts,
         params: _Params,
         ok: Kind[Any] | None,
         error: Kind[Any] | None = None,
@@ -419,7 +419,7 @@ class Package:
     def method(
         self,
         name: str,
-        hashes: _Hashes,
+        texts: _Texts,
         params: _Params,
         ok: Kind[_T],
         error: Kind[Any] | None = None,
@@ -429,7 +429,7 @@ class Package:
     def method(
         self,
         name: str,
-        hashes: _Hashes,
+        texts: _Texts,
         params: _Params,
         ok: None,
         error: Kind[Any] | None = None,
@@ -439,7 +439,7 @@ class Package:
     def stream_method(
         self,
         name: str,
-        hashes: _Hashes,
+        texts: _Texts,
         params: _Params,
         element: Kind[_T],
         view: type[_V],
@@ -450,7 +450,7 @@ class Package:
     def stream_method(
         self,
         name: str,
-        hashes: _Hashes,
+        texts: _Texts,
         params: _Params,
         element: Kind[_T],
         view: None,
@@ -460,7 +460,7 @@ class Package:
     def resource_method(
         self,
         name: str,
-        hashes: _Hashes,
+        texts: _Texts,
         params: _Params,
         error: Kind[Any] | None = None,
         error_class: Callable[..., BaseException] | None = None,
