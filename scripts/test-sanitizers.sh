@@ -41,6 +41,10 @@ trap 'rm -rf "$made"' EXIT
 "$c_tests/files" "$libraries/libthalweg_search.so" "$made"
 "$c_conformance" "$libraries/libthalweg_conformance.so" conformance/scenarios.json "$made/c.json"
 
+# Packages of other versions are made in the tests, by a program as it always is.
+cargo build --locked --quiet --workspace --bin thalweg
+export THALWEG_TEST_PROGRAM=$target/debug/thalweg
+
 # Python: the package from the tree, with the extension that was just built; it goes before the installed one.
 rm -rf "$asan/python"
 mkdir -p "$asan/python"

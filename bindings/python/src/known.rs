@@ -5,7 +5,6 @@ use std::ffi::CString;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use thalweg_capi::abi::TwMethod;
-use thalweg_wire::Shape;
 
 /// A method, or what is asked of the host.
 #[derive(Debug)]
@@ -29,10 +28,7 @@ impl Known {
         }
         Ok(Self {
             name: CString::new(name)?,
-            hashes: texts.each_ref().map(|text| match text.as_str() {
-                "" => 0,
-                text => Shape::hash_of(text),
-            }),
+            hashes: texts.each_ref().map(|text| thalweg_capi::layout_of(text)),
             description,
         })
     }

@@ -19,7 +19,7 @@ LIBRARIES = Path(os.environ.get("THALWEG_TEST_LIBRARIES", ROOT / "target" / "deb
 @pytest.fixture(scope="session")
 def program() -> str:
     """`thalweg`, which makes packages."""
-    return str(LIBRARIES / "thalweg")
+    return os.environ.get("THALWEG_TEST_PROGRAM", str(LIBRARIES / "thalweg"))
 
 
 @pytest.fixture(scope="session")

@@ -213,10 +213,14 @@ def test_a_flood_does_not_starve_the_loop(conformance_library: str) -> None:
         async with AsyncConformance.open(conformance_library) as service:
             stream = await service.endless()
             loop = asyncio.get_running_loop()
-            read = most = 0
+            read = most = turns = 0
+            has_read = asyncio.Event()
 
             def turn() -> None:
-                nonlocal read
+                nonlocal read, turns
+                turns += read > 0
+                if turns == 20:
+                    has_read.set()
                 read = 0
                 loop.call_soon(turn)
 
@@ -228,8 +232,9 @@ def test_a_flood_does_not_starve_the_loop(conformance_library: str) -> None:
 
             turn()
             reader = asyncio.create_task(count())
-            for _ in range(20):
-                await asyncio.sleep(0.01)
+            enough = asyncio.create_task(has_read.wait())
+            await asyncio.wait([reader, enough], return_when=asyncio.FIRST_COMPLETED)
+            assert not reader.done()
             # A batch and a part of the next one between two turns of the loop.
             assert 0 < most <= 512
             reader.cancel()

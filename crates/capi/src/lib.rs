@@ -15,6 +15,14 @@ mod versions;
 
 pub use library::{Export, Library};
 
+/// The hash of a type that a description has this line for, as a [`TwMethod`](abi::TwMethod) says it; 0, no type, for an empty one.
+pub fn layout_of(text: &str) -> u64 {
+    match text {
+        "" => 0,
+        text => thalweg_wire::Shape::hash_of(text),
+    }
+}
+
 /// Makes this `cdylib` a Thalweg library: exports `tw_library` for a service, given its type and an expression that
 /// makes one (at a client's first call, and again after a panic).
 ///
