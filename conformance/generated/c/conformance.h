@@ -10,7 +10,7 @@
 
 #define CONFORMANCE_PACKAGE "thalweg:conformance"
 #define CONFORMANCE_VERSION "0.1.0"
-#define CONFORMANCE_LAYOUT UINT64_C(0xf850d44d198948e1)
+#define CONFORMANCE_LAYOUT UINT64_C(0x1ee2e84a6a40121a)
 
 /* Methods by number: tw_submission.method. */
 enum {
@@ -137,7 +137,8 @@ enum {
   CONFORMANCE_METHOD_FEEDS = 120,
   CONFORMANCE_METHOD_ENDLESS_FEED = 121,
   CONFORMANCE_METHOD_MIXED = 122,
-  CONFORMANCE_METHOD_LEASE_DESTROY = 123
+  CONFORMANCE_METHOD_LIMITED = 123,
+  CONFORMANCE_METHOD_LEASE_DESTROY = 124
 };
 
 /* ---- Types ----------------------------------------------------------------------------------- */
@@ -2847,6 +2848,14 @@ static inline const tw_expected *conformance_expected(void) {
         "tuple<stream<_>,future<record{x:s32,y:s32}>>\n"
         "record{name:string,numbers:stream<u64>,last:option<future<string>>}\n"
         ""},
+      {"conformance.limited",
+       UINT64_C(0x651bccb0340f0ef8), UINT64_C(0xaf64124c8602484e),
+       UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
+       TW_METHOD_ASYNC | TW_METHOD_WAITS, 12,
+       (const uint8_t *)"record{}\n"
+        "_\n"
+        "\n"
+        ""},
       {"conformance.[destructor]lease",
        UINT64_C(0xc28dd0875886542e), UINT64_C(0xaf64124c8602484e),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
@@ -2883,7 +2892,7 @@ static inline const tw_expected *conformance_expected(void) {
         ""},
   };
   static const tw_expected expected = {CONFORMANCE_PACKAGE, CONFORMANCE_VERSION, CONFORMANCE_LAYOUT,
-                                       methods, 124, UINT64_C(0xe8ff089c15f19119), asks, 3};
+                                       methods, 125, UINT64_C(0xe8ff089c15f19119), asks, 3};
   return &expected;
 }
 
@@ -13547,7 +13556,7 @@ static inline uint32_t conformance_refuses(const conformance_client *client, uin
 
 /* waiting: func() -> u32
  *
- * How many calls of `never` and of `held-up` are under way. */
+ * How many calls of `never`, of `held-up` and of `limited` are under way. */
 
 /* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
 typedef struct conformance_waiting_result {
@@ -15993,6 +16002,79 @@ static inline uint32_t conformance_mixed(const conformance_client *client, uint3
   }
   tw_writer_free(&writer);
   return code == TW_OK ? conformance_mixed_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.limited --------------------------------------------------------------------- */
+
+/* limited: async func()
+ *
+ * Answers after a minute. A call of it has 20 ms, says the policy file.
+ *
+ * A call has 20ms at most, whatever deadline its caller gives. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_limited_result {
+  tw_reply reply;
+} conformance_limited_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_limited_prepare(const conformance_client *client,
+                                                   tw_writer *writer, tw_submission *submission,
+                                                   tw_error *error) {
+  tw_writer_begin(writer, UINT64_C(0x651bccb0340f0ef8), 0, 0);
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_LIMITED, "conformance_limited",
+                    submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_limited_submit(const conformance_client *client,
+                                                  uint64_t deadline_ns, uint64_t token,
+                                                  tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_limited_prepare(client, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_limited_read(const conformance_client *client,
+                                                tw_completion *completion,
+                                                conformance_limited_result *result,
+                                                tw_error *error) {
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    tw_reply_release(&result->reply);
+    return TW_OK;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_limited(const conformance_client *client, uint64_t deadline_ns,
+                                           conformance_limited_result *result, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_limited_prepare(client, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_limited_read(client, &completion, result, error) : code;
 }
 
 /* ---- conformance.[destructor]lease ----------------------------------------------------------- */

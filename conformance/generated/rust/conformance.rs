@@ -29,7 +29,7 @@ use thalweg::wire::{self, Decode as _};
 pub const PACKAGE: port::Package = port::Package {
     name: "thalweg:conformance",
     version: "0.1.0",
-    layout: 0xf850_d44d_1989_48e1,
+    layout: 0x1ee2_e84a_6a40_121a,
     methods: &[
         port::Method {
             name: "conformance.echo-bool",
@@ -737,9 +737,8 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: true,
             options: port::MethodOptions {
-                is_inline: false,
                 is_idempotent: true,
-                notice_ns: 0,
+                ..port::MethodOptions::NONE
             },
             stream: None,
             description: "record{message:string}\nu32\n\n",
@@ -752,9 +751,8 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: true,
             options: port::MethodOptions {
-                is_inline: false,
-                is_idempotent: false,
-                notice_ns: 1000000,
+                notice_ns: 1_000_000,
+                ..port::MethodOptions::NONE
             },
             stream: None,
             description: "record{}\n_\n\n",
@@ -968,8 +966,7 @@ pub const PACKAGE: port::Package = port::Package {
             is_async: false,
             options: port::MethodOptions {
                 is_inline: true,
-                is_idempotent: false,
-                notice_ns: 0,
+                ..port::MethodOptions::NONE
             },
             stream: None,
             description: "record{value:u32}\nu64\n\n",
@@ -983,8 +980,7 @@ pub const PACKAGE: port::Package = port::Package {
             is_async: false,
             options: port::MethodOptions {
                 is_inline: true,
-                is_idempotent: false,
-                notice_ns: 0,
+                ..port::MethodOptions::NONE
             },
             stream: None,
             description: concat!(
@@ -1002,8 +998,7 @@ pub const PACKAGE: port::Package = port::Package {
             is_async: false,
             options: port::MethodOptions {
                 is_inline: true,
-                is_idempotent: false,
-                notice_ns: 0,
+                ..port::MethodOptions::NONE
             },
             stream: None,
             description: "record{message:string}\nu32\n\n",
@@ -1372,9 +1367,8 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: true,
             options: port::MethodOptions {
-                is_inline: false,
-                is_idempotent: false,
-                notice_ns: 1000000,
+                notice_ns: 1_000_000,
+                ..port::MethodOptions::NONE
             },
             stream: None,
             description: "record{numbers:stream<u64>}\ntuple<u64,u64>\nu32\n",
@@ -1507,9 +1501,8 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: true,
             options: port::MethodOptions {
-                is_inline: false,
-                is_idempotent: false,
-                notice_ns: 1000000,
+                notice_ns: 1_000_000,
+                ..port::MethodOptions::NONE
             },
             stream: None,
             description: "record{}\n_\n\n",
@@ -1691,6 +1684,20 @@ pub const PACKAGE: port::Package = port::Package {
                 "y:s32}>>\nrecord{name:string,numbers:stream<u64>,",
                 "last:option<future<string>>}\n"
             ),
+        },
+        port::Method {
+            name: "conformance.limited",
+            params: 0x651b_ccb0_340f_0ef8,
+            ok: 0xaf64_124c_8602_484e,
+            error: 0,
+            element: 0,
+            is_async: true,
+            options: port::MethodOptions {
+                deadline_ns: 20_000_000,
+                ..port::MethodOptions::NONE
+            },
+            stream: None,
+            description: "record{}\n_\n\n",
         },
         port::Method {
             name: "conformance.[destructor]lease",
@@ -5132,7 +5139,7 @@ pub trait Conformance: Sized + Send + 'static {
     /// Where its reader is slow, the writer is refused; it holds 64 records.
     fn refuses(&mut self, call: &port::Call, count: u64) -> port::StreamReader<u64>;
 
-    /// How many calls of `never` and of `held-up` are under way.
+    /// How many calls of `never`, of `held-up` and of `limited` are under way.
     fn waiting(&mut self, call: &port::Call) -> u32;
 
     /// What the host's oracle says of the even keys from 0 on, `count` of them: each is looked up when the one before was sent.
@@ -5284,6 +5291,11 @@ pub trait Conformance: Sized + Send + 'static {
             Feed,
         >,
     >;
+
+    /// Answers after a minute. A call of it has 20 ms, says the policy file.
+    ///
+    /// A call has 20ms at most, whatever deadline its caller gives.
+    fn limited(&mut self, call: &port::Call) -> port::Task<()>;
 }
 
 /// A number that is kept.
@@ -5463,14 +5475,15 @@ impl<S: Conformance> port::Service for ConformanceServer<S> {
             120 => self.serve_feeds(incoming),
             121 => self.serve_endless_feed(incoming),
             122 => self.serve_mixed(incoming),
-            123 => self.serve_lease_method_destroy(incoming),
+            123 => self.serve_limited(incoming),
+            124 => self.serve_lease_method_destroy(incoming),
             other => unreachable!("the core passes on methods of the package alone, not {other}"),
         }
     }
 
     fn destructor(value: &(dyn std::any::Any + Send + Sync)) -> Option<u32> {
         if value.is::<S::Lease>() {
-            return Some(123);
+            return Some(124);
         }
         None
     }
@@ -6734,6 +6747,15 @@ impl<S: Conformance> ConformanceServer<S> {
         });
     }
 
+    fn serve_limited(&mut self, incoming: port::Incoming) {
+        match incoming.params::<()>() {
+            Ok(()) => {}
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let task = self.0.limited(incoming.call());
+        incoming.run(task, |incoming, result| incoming.reply(&result));
+    }
+
     fn serve_lease_method_destroy(&self, incoming: port::Incoming) {
         let (self_,) = match incoming.params::<(wire::Handle,)>() {
             Ok(params) => params,
@@ -7573,7 +7595,7 @@ impl ConformanceClient {
             .call(94, &(count,), |reply| reply.stream::<u64>())
     }
 
-    /// How many calls of `never` and of `held-up` are under way.
+    /// How many calls of `never`, of `held-up` and of `limited` are under way.
     pub fn waiting(&self) -> port::Pending<u32, port::NoError> {
         self.client.call(95, &(), |reply| reply.value::<u32>())
     }
@@ -7807,6 +7829,13 @@ impl ConformanceClient {
                 port::Held<port::FutureReader<Point>>,
             )>()
         })
+    }
+
+    /// Answers after a minute. A call of it has 20 ms, says the policy file.
+    ///
+    /// A call has 20ms at most, whatever deadline its caller gives.
+    pub fn limited(&self) -> port::Pending<(), port::NoError> {
+        self.client.call(123, &(), |reply| reply.value::<()>())
     }
 }
 
@@ -8076,7 +8105,7 @@ impl LeaseClient {
     /// Ends the `lease`, and waits until it has ended. It ends by itself where its handle is closed, and nobody waits then.
     pub fn destroy(self) -> port::Pending<(), port::NoError> {
         self.client()
-            .call(123, &(self.own.into_handle(),), |reply| reply.value::<()>())
+            .call(124, &(self.own.into_handle(),), |reply| reply.value::<()>())
     }
 }
 

@@ -1,12 +1,14 @@
 //! What the functions give: streams, futures and samples.
 
 use crate::conformance::{Color, Days, Point, Sample, Scalars};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use thalweg::port::FutureReader;
 use thalweg::queue::clock;
 use thalweg::runtime::wait;
 use thalweg::wire::{Decode, Encode};
-use thalweg::{Call, StreamReader, StreamWriter};
+use thalweg::{Call, StreamReader, StreamWriter, Task};
 
 /// How often what waits looks whether it was cancelled. Only a service of tests may wait so.
 const LOOK: Duration = Duration::from_millis(1);
@@ -95,6 +97,30 @@ pub(crate) fn sample(number: u32) -> Sample {
         name: even.then(|| format!("sample {number}")),
         corners: corners.collect(),
     }
+}
+
+/// One more for as long as it lives.
+pub(crate) struct Running(Arc<AtomicU32>);
+
+impl Running {
+    pub(crate) fn new(count: &Arc<AtomicU32>) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Running(Arc::clone(count))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A call that waits until `deadline`, in ns of the clock, and is counted meanwhile.
+pub(crate) fn waits(counted: Running, deadline: u64) -> Task<()> {
+    Task::new(move |call| {
+        let _counted = counted;
+        wait_until(call, deadline);
+    })
 }
 
 /// Waits in an actor until `deadline`, in ns of the clock, or until the call is to stop.

@@ -6,7 +6,7 @@ use crate::conformance::{
     Shape, Spot, Wide,
 };
 use crate::feeds::{Mixed, feed, feed_at, mixed};
-use crate::made::{later, pause, sample, send_all, stream_of, wait_until, written};
+use crate::made::{Running, later, pause, sample, send_all, stream_of, wait_until, waits, written};
 use crate::{EvenNumber, Factor, KeptNumber, Leases, TimedLease, elements, upstreams};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -32,22 +32,6 @@ pub struct Echo {
 /// A stream of `ticks`, and its next number.
 #[derive(Debug)]
 struct Ticking(StreamWriter<u64>, u64);
-
-/// One more for as long as it lives.
-struct Running(Arc<AtomicU32>);
-
-impl Running {
-    fn new(count: &Arc<AtomicU32>) -> Self {
-        count.fetch_add(1, Ordering::Relaxed);
-        Running(Arc::clone(count))
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
 
 fn failing(how: Option<Failure>) -> Result<u64, Failure> {
     how.map_or(Ok(7), Err)
@@ -237,11 +221,7 @@ impl Conformance for Echo {
     }
 
     fn never(&mut self, _: &Call) -> Task<()> {
-        let waiting = Running::new(&self.waiting);
-        Task::new(move |call| {
-            let _waiting = waiting;
-            wait_until(call, u64::MAX);
-        })
+        waits(Running::new(&self.waiting), u64::MAX)
     }
 
     fn sleep(&mut self, _: &Call, milliseconds: u32) -> Task<u32> {
@@ -529,6 +509,11 @@ impl Conformance for Echo {
 
     fn signal(&mut self, call: &Call, milliseconds: u32) -> FutureReader<()> {
         later(call, milliseconds, ())
+    }
+
+    fn limited(&mut self, _: &Call) -> Task<()> {
+        let minute = clock::deadline(Duration::from_mins(1));
+        waits(Running::new(&self.waiting), minute)
     }
 
     fn held_up(&mut self, _: &Call) -> Task<()> {

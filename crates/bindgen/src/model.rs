@@ -288,6 +288,8 @@ pub struct FunctionOptions {
     pub is_inline: bool,
     /// Nanoseconds after which a call that runs says so to who asked to be told, again and again; 0: never.
     pub notice_ns: u64,
+    /// Nanoseconds that a call has at most, and what it gives of streams with it; 0: as long as its caller says.
+    pub deadline_ns: u64,
 }
 
 /// From the `.thalweg.toml`.

@@ -7,8 +7,8 @@
 mod functions;
 pub(crate) use functions::DESTROY;
 mod host;
+mod known;
 mod options;
-mod planned;
 mod policy;
 mod said;
 mod sources;

@@ -222,13 +222,25 @@ fn options(function: &Function) -> String {
         is_inline,
         is_idempotent,
         notice_ns,
+        deadline_ns,
     } = function.options;
-    if function.options == FunctionOptions::default() {
-        return "port::MethodOptions::NONE".to_owned();
+    let said: String = [
+        (is_inline, "is_inline: true".to_owned()),
+        (is_idempotent, "is_idempotent: true".to_owned()),
+        (notice_ns > 0, format!("notice_ns: {}", number(notice_ns))),
+        (
+            deadline_ns > 0,
+            format!("deadline_ns: {}", number(deadline_ns)),
+        ),
+    ]
+    .into_iter()
+    .filter(|(is_said, _)| *is_said)
+    .map(|(_, field)| field + ", ")
+    .collect();
+    match said.as_str() {
+        "" => "port::MethodOptions::NONE".to_owned(),
+        _ => format!("port::MethodOptions {{ {said}..port::MethodOptions::NONE }}"),
     }
-    format!(
-        "port::MethodOptions {{ is_inline: {is_inline}, is_idempotent: {is_idempotent}, notice_ns: {notice_ns} }}"
-    )
 }
 
 /// Appends a line.

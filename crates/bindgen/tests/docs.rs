@@ -62,7 +62,7 @@ world z {
 }
 ";
 
-const SAID: &str = "[i.g]\npolicy = \"drop-oldest\"\ncapacity = 64\n";
+const SAID: &str = "[i.g]\npolicy = \"drop-oldest\"\ncapacity = 64\ndeadline = \"2min\"\n[i.h]\ndeadline = \"1500ms\"\n";
 
 #[test]
 fn each_line_of_documentation_is_in_each_output() {
@@ -73,6 +73,11 @@ fn each_line_of_documentation_is_in_each_output() {
     let package = parse(&path).unwrap_or_else(|refused| panic!("{refused}"));
     let mut lines: Vec<_> = (1..=23).map(|number| format!("Doc-{number}.")).collect();
     lines.push("the writer waits; it holds 8192 records.".to_owned());
+    lines.push("1.5s at most, whatever deadline its caller gives.".to_owned());
+    lines.push(
+        "120s at most, whatever deadline its caller gives, and what it gives ends with it."
+            .to_owned(),
+    );
     lines.push("the oldest records are dropped and counted; it holds 64.".to_owned());
     for language in LANGUAGES {
         let outputs = (language.emit)(&package).unwrap_or_else(|refused| panic!("{refused}"));

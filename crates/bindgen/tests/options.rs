@@ -158,6 +158,19 @@ fn the_interval_of_notices_is_in_the_model() {
 }
 
 #[test]
+fn the_deadline_of_a_function_is_in_the_model() {
+    let wit = "package a:b@0.1.0;\ninterface i { f: func(); g: func() -> stream<u8>; }\nworld w { export i; }\n";
+    // Longer than the clock counts is for ever.
+    let toml =
+        "[i.f]\nformat = \"flat\"\ndeadline = \"4294967295min\"\n[i.g]\ndeadline = \"3us\"\n";
+    let folder = Folder::with(&[("b.wit", wit), ("b.thalweg.toml", toml)]);
+    let package = parse(&folder.path("b.wit")).expect("it is right");
+    let functions = package.functions.iter();
+    let deadlines: Vec<_> = functions.map(|f| f.options.deadline_ns).collect();
+    assert_eq!(deadlines, [u64::MAX, 3_000]);
+}
+
+#[test]
 fn an_async_constructor_and_destructor() {
     let wit = "package a:b@0.1.0;
 interface i {

@@ -451,7 +451,8 @@ fn policy_for_a_function_without_a_stream() {
 fn unknown_option() {
     assert_eq!(
         policy_refusal("[i.s]\npolicy = \"block\"\nretries = 3\n"),
-        "b.thalweg.toml:3:1: key `i.s.retries`: unknown; known: `policy`, `capacity`"
+        "b.thalweg.toml:3:1: key `i.s.retries`: unknown; known: `deadline`, `notice`, `idempotent`, `format`, `inline`, `key`, `linger`, \
+         `policy`, `capacity`"
     );
     assert_eq!(
         policy_refusal("i.s = 3\n"),
@@ -471,9 +472,25 @@ fn option_refusal(table: &str, line: &str) -> String {
 }
 
 #[test]
-fn option_of_a_later_version() {
-    for (table, line) in [("i.a", "deadline = \"5s\""), ("i.s", "format = \"cbor\"")] {
-        assert_eq!(option_refusal(table, line), "not in this version", "{line}");
+fn a_message_is_not_cbor() {
+    let reason = "a call's message is flat; who wants its CBOR has it made, see docs/cbor.md";
+    assert_eq!(option_refusal("i.f", "format = \"cbor\""), reason);
+}
+
+#[test]
+fn what_runs_on_its_caller_s_thread_is_not_looked_at() {
+    let reason = "an inline function runs to its end: it has no notice and no deadline";
+    for option in ["deadline", "notice"] {
+        let (one, other) = ("inline = true", format!("{option} = \"5s\""));
+        for (lines, key) in [
+            (format!("{one}\n{other}"), option),
+            (format!("{other}\n{one}"), "inline"),
+        ] {
+            assert_eq!(
+                policy_refusal(&format!("[i.f]\n{lines}\n")),
+                format!("b.thalweg.toml:3:1: key `i.f.{key}`: {reason}")
+            );
+        }
     }
 }
 

@@ -36,7 +36,7 @@ pub fn resource(_: TokenStream, item: TokenStream) -> TokenStream {
     item
 }
 
-/// On a function of a service or a resource: `idempotent`; `inline`: it runs on the caller's thread; `notice = "5s"`; of its stream, `policy = "latest"`, `key`, `capacity = 64` and `linger = "1us"`.
+/// On a function of a service or a resource: `idempotent`; `inline`: it runs on the caller's thread; `notice = "5s"`; `deadline = "30s"`; of its stream, `policy = "latest"`, `key`, `capacity = 64` and `linger = "1us"`.
 #[proc_macro_attribute]
 pub fn method(_: TokenStream, item: TokenStream) -> TokenStream {
     item

@@ -1,7 +1,9 @@
 //! What a service says of itself, and the seam to generated code.
 
 use std::any::Any;
+use std::time::Duration;
 
+use thalweg_queue::clock;
 use thalweg_wire::{Bytes, Shape};
 
 use crate::incoming::Incoming;
@@ -86,6 +88,9 @@ pub struct MethodOptions {
     pub is_idempotent: bool,
     /// Nanoseconds after which a call that runs tells it to who asked to be told, again and again; 0: never.
     pub notice_ns: u64,
+    /// Nanoseconds that a call has at most, and what it gives of streams and futures with it: then it ends as `timed_out`. The deadline that its caller
+    /// gave holds where that is before. 0: the caller's alone.
+    pub deadline_ns: u64,
 }
 
 impl MethodOptions {
@@ -94,7 +99,16 @@ impl MethodOptions {
         is_inline: false,
         is_idempotent: false,
         notice_ns: 0,
+        deadline_ns: 0,
     };
+
+    /// When a call that is made now ends at the latest, whose caller says `deadline`.
+    pub(crate) fn limit(&self, deadline: u64) -> u64 {
+        match self.deadline_ns {
+            0 => deadline,
+            ns => deadline.min(clock::deadline(Duration::from_nanos(ns))),
+        }
+    }
 }
 
 /// How much may wait.

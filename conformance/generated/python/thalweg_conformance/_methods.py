@@ -11,7 +11,7 @@ from .views import ItemView, SampleView
 PACKAGE = layout.Package(
     "thalweg:conformance",
     "0.1.0",
-    0xF850D44D198948E1,
+    0x1EE2E84A6A40121A,
     0xE8FF089C15F19119,
 )
 
@@ -1161,6 +1161,13 @@ MIXED: layout.Method[
     ),
     _layout.FEED,
     FeedException,
+)
+
+LIMITED = PACKAGE.method(
+    "conformance.limited",
+    ("record{}", "_", "", ""),
+    (0, ()),
+    None,
 )
 
 LEASE_DESTROY = PACKAGE.method(

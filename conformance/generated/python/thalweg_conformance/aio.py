@@ -887,7 +887,7 @@ class AsyncConformance(thalweg.AsyncClient):
         return await _methods.REFUSES.start(self, timeout, count)
 
     async def waiting(self, *, timeout: float | None = None) -> int:
-        """How many calls of `never` and of `held-up` are under way."""
+        """How many calls of `never`, of `held-up` and of `limited` are under way."""
         return await _methods.WAITING.start(self, timeout)
 
     async def looked_up(
@@ -1200,3 +1200,10 @@ class AsyncConformance(thalweg.AsyncClient):
         Raises `FeedException`.
         """
         return await _methods.MIXED.start(self, timeout, count)
+
+    async def limited(self, *, timeout: float | None = None) -> None:
+        """Answers after a minute. A call of it has 20 ms, says the policy file.
+
+        A call has 20ms at most, whatever deadline its caller gives.
+        """
+        return await _methods.LIMITED.start(self, timeout)

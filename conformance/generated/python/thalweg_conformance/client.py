@@ -808,7 +808,7 @@ class Conformance(thalweg.Client):
         return _methods.REFUSES.call(self, timeout, count)
 
     def waiting(self, *, timeout: float | None = None) -> int:
-        """How many calls of `never` and of `held-up` are under way."""
+        """How many calls of `never`, of `held-up` and of `limited` are under way."""
         return _methods.WAITING.call(self, timeout)
 
     def looked_up(
@@ -1104,3 +1104,10 @@ class Conformance(thalweg.Client):
         Raises `FeedException`.
         """
         return _methods.MIXED.call(self, timeout, count)
+
+    def limited(self, *, timeout: float | None = None) -> None:
+        """Answers after a minute. A call of it has 20 ms, says the policy file.
+
+        A call has 20ms at most, whatever deadline its caller gives.
+        """
+        return _methods.LIMITED.call(self, timeout)

@@ -46,6 +46,9 @@ impl Runner {
             "held-up" => finish(step, method, c.held_up(), move |_, came| {
                 compare(step, method, came)
             }),
+            "limited" => finish(step, method, c.limited(), move |_, came| {
+                compare(step, method, came)
+            }),
             "let-go" => finish(step, method, c.let_go(), move |_, came| {
                 compare(step, method, came)
             }),

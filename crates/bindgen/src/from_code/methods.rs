@@ -11,6 +11,7 @@ use syn::{FnArg, GenericArgument, Pat, ReturnType};
 /// The options of `#[thalweg::method]`, and of `#[thalweg::service]` besides its package.
 const OPTIONS: &[&str] = &[
     "capacity",
+    "deadline",
     "idempotent",
     "inline",
     "key",

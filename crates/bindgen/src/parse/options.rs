@@ -30,6 +30,7 @@ pub fn apply(
             if switch {
                 check_inline(types, function)?;
             }
+            check_ends(function)?;
         }
         // With the policy.
         "key" => {}
@@ -38,6 +39,19 @@ pub fn apply(
             function.options.notice_ns = item.as_str().map_or(0, nanoseconds);
             if function.options.notice_ns < LEAST_NOTICE_NS {
                 return Err("it must be 1ms at least".to_owned());
+            }
+            check_ends(function)?;
+        }
+        "deadline" => {
+            function.options.deadline_ns = item.as_str().map_or(0, nanoseconds);
+            check_ends(function)?;
+        }
+        "format" => {
+            if item.as_str() == Some("cbor") {
+                return Err(
+                    "a call's message is flat; who wants its CBOR has it made, see docs/cbor.md"
+                        .to_owned(),
+                );
             }
         }
         "linger" => {
@@ -65,7 +79,7 @@ fn nanoseconds(text: &str) -> u64 {
     ];
     let read = |(unit, ns): (&str, u64)| {
         let number: u64 = text.strip_suffix(unit)?.parse().ok()?;
-        Some(number * ns)
+        Some(number.saturating_mul(ns))
     };
     units.into_iter().find_map(read).unwrap_or(0)
 }
@@ -134,6 +148,17 @@ fn bytes(text: &str) -> u64 {
 /// Nothing of the instance may be in it: what runs on the caller's thread cannot reach the actor's objects.
 fn check_inline(types: &[TypeDef], function: &Function) -> Result<(), String> {
     check_values(types, "an inline function", function)
+}
+
+/// Nothing looks at a call from elsewhere while it runs on its caller's thread.
+fn check_ends(function: &Function) -> Result<(), String> {
+    let options = &function.options;
+    match options.is_inline && (options.notice_ns > 0 || options.deadline_ns > 0) {
+        true => {
+            Err("an inline function runs to its end: it has no notice and no deadline".to_owned())
+        }
+        false => Ok(()),
+    }
 }
 
 /// Of a function that can take and give values alone.

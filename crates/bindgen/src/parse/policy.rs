@@ -1,11 +1,11 @@
 //! What WIT cannot say: `<package>.thalweg.toml`.
 //!
-//! Keys are `interface.function`, or `interface.resource.method`. Nothing in it is ignored: an unknown key is an error at its line,
-//! and so is one that a later version has.
+//! Keys are `interface.function`, or `interface.resource.method`. Nothing in it is ignored: an unknown key is an error at its line.
 
 use super::functions::DESTROY;
+use super::known::{self, Place};
 use super::options;
-use super::planned::{self, Place};
+
 use super::sources::{Sources, position_of};
 use crate::Refused;
 use crate::model::{
@@ -96,7 +96,7 @@ impl PolicyFile<'_> {
             };
             if !item.is_table_like()
                 && let Some(said) =
-                    Self::place(above).and_then(|place| planned::check(name, place, item))
+                    Self::place(above).and_then(|place| known::check(name, place, item))
             {
                 said.and_then(|()| self.option(above, name, item))
                     .map_err(|reason| self.refused(span, &key, &reason))?;
@@ -209,8 +209,8 @@ impl PolicyFile<'_> {
                     "it is an option of a function that returns a stream".to_owned()
                 }
                 _ => {
-                    let said = planned::check(name, Place::Function(function), item)
-                        .unwrap_or_else(|| Err("unknown; known: `policy`, `capacity`".to_owned()))
+                    let said = known::check(name, Place::Function(function), item)
+                        .unwrap_or_else(|| Err(format!("unknown; known: {}", known::names())))
                         .and_then(|()| {
                             options::apply(self.types, &mut self.functions[index], name, item)
                         });

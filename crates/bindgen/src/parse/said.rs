@@ -1,31 +1,48 @@
 //! What the `.thalweg.toml` says, as words in a function's documentation: no language's users need to look it up elsewhere.
 
 use crate::model::{Function, Policy, StreamOptions, TypeDef, is_sent_up, streamed};
+use std::time::Duration;
 
-/// Adds a paragraph to the documentation of each function with a stream.
+/// Adds a paragraph to the documentation of each function that has a stream, and of each that has a deadline.
 pub fn add(types: &[TypeDef], functions: &mut [Function]) {
     for function in functions {
-        let Some(options) = function.stream else {
-            continue;
+        let stream = function
+            .stream
+            .map(|options| of_stream(types, function, options));
+        let deadline = match function.options.deadline_ns {
+            0 => None,
+            ns => Some(format!(
+                "A call has {:?} at most, whatever deadline its caller gives{}.",
+                Duration::from_nanos(ns),
+                match stream {
+                    Some(_) => ", and what it gives ends with it",
+                    None => "",
+                }
+            )),
         };
-        if !function.docs.is_empty() {
-            function.docs.push_str("\n\n");
-        }
-        let key = match options.policy {
-            Policy::Conflate { key } => {
-                streamed(types, function).map_or("", |fields| &fields[key].name)
+        for words in stream.into_iter().chain(deadline) {
+            if !function.docs.is_empty() {
+                function.docs.push_str("\n\n");
             }
-            _ => "",
-        };
-        let words = words(options, key);
-        let is_whole = function.ok.as_ref().is_some_and(is_sent_up);
-        function.docs.push_str(&match is_whole {
-            true => words,
-            false => format!(
-                "For each stream in what it gives: {}",
-                words.replacen('W', "w", 1)
-            ),
-        });
+            function.docs.push_str(&words);
+        }
+    }
+}
+
+fn of_stream(types: &[TypeDef], function: &Function, options: StreamOptions) -> String {
+    let key = match options.policy {
+        Policy::Conflate { key } => {
+            streamed(types, function).map_or("", |fields| &fields[key].name)
+        }
+        _ => "",
+    };
+    let words = words(options, key);
+    match function.ok.as_ref().is_some_and(is_sent_up) {
+        true => words,
+        false => format!(
+            "For each stream in what it gives: {}",
+            words.replacen('W', "w", 1)
+        ),
     }
 }
 

@@ -273,7 +273,7 @@ fn method(
 
 /// Who calls it may be told that it still runs.
 fn is_told(function: &Function) -> bool {
-    function.options.notice_ns > 0 && !function.options.is_inline
+    function.options.notice_ns > 0
 }
 
 /// The function's documentation, and what it raises.

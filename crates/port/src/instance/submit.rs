@@ -229,6 +229,8 @@ impl Instance {
         note: impl FnOnce(&CallRef) -> R,
     ) -> Result<(R, Option<Parcel>), Failure> {
         self.admit(method)?;
+        let options = &self.package.methods[method as usize].options;
+        let deadline = options.limit(deadline);
         let (calls, mut ending) = self.spare()?;
         match write(std::mem::take(&mut ending.data)) {
             Ok(args) => ending.data = args,

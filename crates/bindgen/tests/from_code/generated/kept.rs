@@ -60,9 +60,8 @@ pub const PACKAGE: port::Package = port::Package {
             element: 0,
             is_async: false,
             options: port::MethodOptions {
-                is_inline: false,
-                is_idempotent: false,
-                notice_ns: 5000000000,
+                notice_ns: 5_000_000_000,
+                ..port::MethodOptions::NONE
             },
             stream: None,
             description: concat!(

@@ -50,8 +50,7 @@ pub const PACKAGE: port::Package = port::Package {
             is_async: false,
             options: port::MethodOptions {
                 is_inline: true,
-                is_idempotent: false,
-                notice_ns: 0,
+                ..port::MethodOptions::NONE
             },
             stream: None,
             description: "record{line:string}\nu32\n\n",
@@ -79,8 +78,7 @@ pub const PACKAGE: port::Package = port::Package {
             is_async: false,
             options: port::MethodOptions {
                 is_inline: true,
-                is_idempotent: false,
-                notice_ns: 0,
+                ..port::MethodOptions::NONE
             },
             stream: None,
             description: "record{}\nflags{bold,italic}\n\n",
@@ -95,7 +93,7 @@ pub const PACKAGE: port::Package = port::Package {
             options: port::MethodOptions {
                 is_inline: true,
                 is_idempotent: true,
-                notice_ns: 0,
+                ..port::MethodOptions::NONE
             },
             stream: None,
             description: concat!(

@@ -1,5 +1,4 @@
-//! All options of a policy file: where each may stand, and what it may say. Those that this version knows by name only are
-//! checked as the others and then refused: nothing in a policy file is ignored, and a file that is right but too early is told so.
+//! The options of a policy file: where each may stand, and what it may say. Nothing in a policy file is ignored.
 
 use crate::model::Function;
 use toml_edit::Item;
@@ -34,20 +33,6 @@ enum Value {
     OneOf(&'static [&'static str]),
 }
 
-/// Those that are more than a name: [`options`](super::options) reads them, and [`policy`](super::policy) the `key`.
-const BUILT: &[&str] = &[
-    "bytes",
-    "calls",
-    "constructor",
-    "destructor",
-    "idempotent",
-    "inline",
-    "key",
-    "linger",
-    "notice",
-    "overload",
-];
-
 const OPTIONS: &[(&str, Of, Value)] = &[
     ("calls", Of::Interface, Value::Count),
     ("bytes", Of::Interface, Value::Bytes),
@@ -67,14 +52,25 @@ const OPTIONS: &[(&str, Of, Value)] = &[
     ("linger", Of::Stream, Value::Duration),
 ];
 
-/// Whether the option `name` may say that there, or why not; `None` where no version knows it.
+/// Whether the option `name` may say that there, or why not; `None` where there is none of that name.
 pub fn check(name: &str, place: Place<'_>, item: &Item) -> Option<Result<(), String>> {
     let (_, of, value) = OPTIONS.iter().find(|(known, ..)| *known == name)?;
     let reason = misplaced(of, place)
         .map(str::to_owned)
-        .or_else(|| misspelt(value, item))
-        .or_else(|| (!BUILT.contains(&name)).then(|| "not in this version".to_owned()));
+        .or_else(|| misspelt(value, item));
     Some(reason.map_or(Ok(()), Err))
+}
+
+/// Of all options that a function can have.
+pub fn names() -> String {
+    let of_functions = OPTIONS
+        .iter()
+        .filter(|(_, of, _)| matches!(of, Of::Function | Of::Func | Of::Stream));
+    let names = of_functions.map(|(name, ..)| format!("`{name}`"));
+    let known: Vec<_> = names
+        .chain(["`policy`".to_owned(), "`capacity`".to_owned()])
+        .collect();
+    known.join(", ")
 }
 
 fn misplaced(of: &Of, place: Place<'_>) -> Option<&'static str> {
@@ -123,4 +119,23 @@ fn has_unit(text: &str, units: &[&str]) -> bool {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, unit) = text.split_at(digits);
     units.contains(&unit) && number.parse().is_ok_and(|number: u32| number > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::OPTIONS;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn each_option_has_its_row_for_users() {
+        let page = include_str!("../../../../docs/policy.md");
+        let rows = page.lines().filter_map(|line| {
+            let (name, _) = line.strip_prefix("| `")?.split_once('`')?;
+            Some(name)
+        });
+        // Those of streams that `policy.rs` reads.
+        let known = OPTIONS.iter().map(|(name, ..)| *name);
+        let known: BTreeSet<_> = known.chain(["policy", "capacity"]).collect();
+        assert_eq!(rows.collect::<BTreeSet<_>>(), known);
+    }
 }
