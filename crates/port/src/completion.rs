@@ -143,6 +143,7 @@ impl Port {
     ///
     /// # Errors
     /// `overloaded` or `closed`.
+    #[inline]
     pub(crate) fn reserve_below(&self, bytes: u64) -> Result<(), Failure> {
         if self.unreaped.bytes() >= bytes {
             return Err(Code::Overloaded.because(format!(
@@ -187,6 +188,7 @@ impl Port {
     }
 
     /// The first half of [`complete`](Self::complete), which locks nothing.
+    #[inline]
     pub(crate) fn put(&self, completed: Completed) {
         self.unreaped.add(&completed.data);
         // Rule 1: there is room.

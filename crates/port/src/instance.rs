@@ -303,8 +303,16 @@ impl Instance {
     }
 
     /// Drops the service, if it is to be replaced: what it kept of other calls ends as panicked.
+    #[inline]
     fn drop_replaced(&self, seat: &mut Seat) {
-        if self.replaced.load(Ordering::Acquire) && self.replaced.swap(false, Ordering::AcqRel) {
+        if self.replaced.load(Ordering::Acquire) {
+            self.drop_for_another(seat);
+        }
+    }
+
+    #[cold]
+    fn drop_for_another(&self, seat: &mut Seat) {
+        if self.replaced.swap(false, Ordering::AcqRel) {
             let service = seat.service.take();
             // That it is broken is known.
             let _ = caught(REPLACED, || drop(service));

@@ -3,6 +3,7 @@
 //! An actor stays on its thread once it runs, and others run there while it waits. So each thread has a list of who works for what; an actor's own entries are
 //! in it in the order in which they were made, and the last is the one that counts.
 
+use std::any::Any;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -152,6 +153,7 @@ pub(crate) fn passed_on(why: &Failure) -> Failure {
 ///
 /// # Errors
 /// It panicked.
+#[inline]
 pub(crate) fn caught(handle: u64, code: impl FnOnce()) -> Result<(), Failure> {
     let _within = enter(handle);
     unwound(code)
@@ -161,15 +163,19 @@ pub(crate) fn caught(handle: u64, code: impl FnOnce()) -> Result<(), Failure> {
 ///
 /// # Errors
 /// It panicked.
+#[inline]
 pub(crate) fn unwound(code: impl FnOnce()) -> Result<(), Failure> {
-    catch_unwind(AssertUnwindSafe(code)).map_err(|payload| {
-        let message = payload
-            .downcast_ref::<&str>()
-            .map(|text| (*text).to_owned())
-            .or_else(|| payload.downcast_ref::<String>().cloned())
-            .unwrap_or_else(|| "a panic without a text".to_owned());
-        // What was thrown may itself panic when dropped.
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(payload)));
-        Code::GuestPanicked.because(message)
-    })
+    catch_unwind(AssertUnwindSafe(code)).map_err(thrown)
+}
+
+#[cold]
+fn thrown(payload: Box<dyn Any + Send>) -> Failure {
+    let message = payload
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without a text".to_owned());
+    // What was thrown may itself panic when dropped.
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(payload)));
+    Code::GuestPanicked.because(message)
 }

@@ -148,6 +148,7 @@ pub(crate) struct Parcel(Option<Box<Ending>>);
 
 impl Parcel {
     /// Of a call that is the parcel's now.
+    #[inline(always)]
     pub(crate) fn new(mut ending: Box<Ending>, call: Call) -> Self {
         ending.call = Some(call);
         Self(Some(ending))
@@ -292,10 +293,15 @@ pub(crate) fn close_unread_handle(handle: Handle) {
 }
 
 /// Closes the handles in a message that nobody got.
+#[inline]
 pub(crate) fn close_handles(data: &[u8]) {
-    if !data.is_empty()
-        && let Ok(message) = message::open_any(data)
-    {
+    if !data.is_empty() {
+        close_all(data);
+    }
+}
+
+fn close_all(data: &[u8]) {
+    if let Ok(message) = message::open_any(data) {
         for handle in message.handles().filter(|handle| handle.0 != 0) {
             // What is closed already needs no closing.
             let _ = handles::close_handle(handle.0);
@@ -304,6 +310,7 @@ pub(crate) fn close_handles(data: &[u8]) {
 }
 
 impl Drop for Completed {
+    #[inline]
     fn drop(&mut self) {
         // Empty where it was made a box.
         if let Some(ending) = &self.0.0 {

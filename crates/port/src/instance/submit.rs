@@ -162,6 +162,7 @@ impl<'a> Burst<'a> {
     }
 
     /// Or it comes back: there are too many, or else they are too large.
+    #[inline]
     fn put(&mut self, parcel: Parcel) -> Result<(), (Parcel, bool)> {
         let instance = self.instance;
         self.is_due |= instance
@@ -220,6 +221,7 @@ impl Instance {
     }
 
     /// A call and what is to be put into the mailbox of it; nothing where it is too late for that. `note` is what the caller keeps of the call.
+    #[inline]
     pub(crate) fn begin<R>(
         self: &Arc<Self>,
         method: u32,
