@@ -8,7 +8,7 @@
 
 #define LAB_PACKAGE "thalweg:lab"
 #define LAB_VERSION "0.1.0"
-#define LAB_LAYOUT UINT64_C(0x852995d6ea1a847f)
+#define LAB_LAYOUT UINT64_C(0xc52ec832a1a49749)
 
 /* Methods by number: tw_submission.method. */
 enum {
@@ -20,12 +20,13 @@ enum {
   LAB_METHOD_HEARTBEAT = 5,
   LAB_METHOD_PULSES = 6,
   LAB_METHOD_FEED = 7,
-  LAB_METHOD_EVENTS_IN256 = 8,
-  LAB_METHOD_EVENTS_IN1024 = 9,
-  LAB_METHOD_PARITY = 10,
-  LAB_METHOD_PAYLOAD = 11,
-  LAB_METHOD_PARITIES = 12,
-  LAB_METHOD_PAYLOADS = 13
+  LAB_METHOD_FEED_AT_ONCE = 8,
+  LAB_METHOD_EVENTS_IN256 = 9,
+  LAB_METHOD_EVENTS_IN1024 = 10,
+  LAB_METHOD_PARITY = 11,
+  LAB_METHOD_PAYLOAD = 12,
+  LAB_METHOD_PARITIES = 13,
+  LAB_METHOD_PAYLOADS = 14
 };
 
 /* ---- Types ----------------------------------------------------------------------------------- */
@@ -389,6 +390,14 @@ static inline const tw_expected *lab_expected(void) {
         "stream<record{words:list<u64,56>,rest0:u64,rest1:u64,rest2:u64,detail:string,payload:list<u8>}>\n"
         "\n"
         "record{words:list<u64,56>,rest0:u64,rest1:u64,rest2:u64,detail:string,payload:list<u8>}"},
+      {"lab.feed-at-once",
+       UINT64_C(0x3993ff546fa25e97), UINT64_C(0x26de68c9dc8573ca),
+       UINT64_C(0x0000000000000000), UINT64_C(0xafea62f75d7a5ce6),
+       0, 244,
+       (const uint8_t *)"record{count:u64,batch:u32,writers:u32,tails:u32,per-s:u64}\n"
+        "stream<record{words:list<u64,56>,rest0:u64,rest1:u64,rest2:u64,detail:string,payload:list<u8>}>\n"
+        "\n"
+        "record{words:list<u64,56>,rest0:u64,rest1:u64,rest2:u64,detail:string,payload:list<u8>}"},
       {"lab.events-in256",
        UINT64_C(0x4f4395a6e2a20856), UINT64_C(0x26de68c9dc8573ca),
        UINT64_C(0x0000000000000000), UINT64_C(0xafea62f75d7a5ce6),
@@ -439,7 +448,7 @@ static inline const tw_expected *lab_expected(void) {
         "record{data:list<u8>}"},
   };
   static const tw_expected expected = {LAB_PACKAGE, LAB_VERSION, LAB_LAYOUT,
-                                       methods, 14, UINT64_C(0x0000000000000000), NULL, 0};
+                                       methods, 15, UINT64_C(0x0000000000000000), NULL, 0};
   return &expected;
 }
 
@@ -1641,6 +1650,96 @@ static inline uint32_t lab_feed(const lab_client *client, uint64_t count, uint32
   }
   tw_writer_free(&writer);
   return code == TW_OK ? lab_feed_read(client, &completion, result, error) : code;
+}
+
+/* ---- lab.feed-at-once ------------------------------------------------------------------------ */
+
+/* feed-at-once: func(count: u64, batch: u32, writers: u32, tails: u32, per-s: u64) -> stream<event>
+ *
+ * As `feed`, of a stream whose reader does not linger.
+ *
+ * Where its reader is slow, the writer waits; it holds 8192 records. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct lab_feed_at_once_result {
+  tw_reply reply;
+  lab_event_stream ok; /* where TW_OK; yours to close */
+} lab_feed_at_once_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t lab_feed_at_once_prepare(const lab_client *client, uint64_t count,
+                                                uint32_t batch, uint32_t writers, uint32_t tails,
+                                                uint64_t per_s, tw_writer *writer,
+                                                tw_submission *submission, tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x3993ff546fa25e97), 0, 32);
+  tw_put(writer, root, &count, sizeof(count));
+  tw_put(writer, root + 8, &batch, sizeof(batch));
+  tw_put(writer, root + 12, &writers, sizeof(writers));
+  tw_put(writer, root + 16, &tails, sizeof(tails));
+  tw_put(writer, root + 24, &per_s, sizeof(per_s));
+  return tw_prepare(&client->tw, writer, LAB_METHOD_FEED_AT_ONCE, "lab_feed_at_once", submission,
+                    error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t lab_feed_at_once_submit(const lab_client *client, uint64_t count,
+                                               uint32_t batch, uint32_t writers, uint32_t tails,
+                                               uint64_t per_s, uint64_t deadline_ns,
+                                               uint64_t token, tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = lab_feed_at_once_prepare(client, count, batch, writers, tails, per_s, &writer,
+                                           &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t lab_feed_at_once_read(const lab_client *client, tw_completion *completion,
+                                             lab_feed_at_once_result *result, tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x26de68c9dc8573ca), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "lab_feed_at_once", error);
+    }
+    result->ok.tw.table = client->tw.table;
+    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t lab_feed_at_once(const lab_client *client, uint64_t count, uint32_t batch,
+                                        uint32_t writers, uint32_t tails, uint64_t per_s,
+                                        uint64_t deadline_ns, lab_feed_at_once_result *result,
+                                        tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = lab_feed_at_once_prepare(client, count, batch, writers, tails, per_s, &writer,
+                                           &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? lab_feed_at_once_read(client, &completion, result, error) : code;
 }
 
 /* ---- lab.events-in256 ------------------------------------------------------------------------ */

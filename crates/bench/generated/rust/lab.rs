@@ -28,7 +28,7 @@ use thalweg::wire::{self, Decode as _};
 pub const PACKAGE: port::Package = port::Package {
     name: "thalweg:lab",
     version: "0.1.0",
-    layout: 0x8529_95d6_ea1a_847f,
+    layout: 0xc52e_c832_a1a4_9749,
     methods: &[
         port::Method {
             name: "lab.nop",
@@ -163,6 +163,27 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 8192,
                 linger_ns: 512_000,
+            }),
+            description: concat!(
+                "record{count:u64,batch:u32,writers:u32,tails:u32,",
+                "per-s:u64}\nstream<record{words:list<u64,56>,rest0:u64,rest1:u64,",
+                "rest2:u64,detail:string,",
+                "payload:list<u8>}>\n\nrecord{words:list<u64,56>,rest0:u64,",
+                "rest1:u64,rest2:u64,detail:string,payload:list<u8>}"
+            ),
+        },
+        port::Method {
+            name: "lab.feed-at-once",
+            params: 0x3993_ff54_6fa2_5e97,
+            ok: 0x26de_68c9_dc85_73ca,
+            error: 0,
+            element: 0xafea_62f7_5d7a_5ce6,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: Some(port::StreamOptions {
+                policy: port::Policy::Block,
+                capacity: 8192,
+                linger_ns: 1000,
             }),
             description: concat!(
                 "record{count:u64,batch:u32,writers:u32,tails:u32,",
@@ -1427,6 +1448,19 @@ pub trait Lab: Sized + Send + 'static {
         per_s: u64,
     ) -> port::StreamReader<Event>;
 
+    /// As `feed`, of a stream whose reader does not linger.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
+    fn feed_at_once(
+        &mut self,
+        call: &port::Call,
+        count: u64,
+        batch: u32,
+        writers: u32,
+        tails: u32,
+        per_s: u64,
+    ) -> port::StreamReader<Event>;
+
     /// As `events`, through 256 places.
     ///
     /// Where its reader is slow, the writer waits; it holds 256 records.
@@ -1493,12 +1527,13 @@ impl<S: Lab> port::Service for LabServer<S> {
             5 => self.serve_heartbeat(incoming),
             6 => self.serve_pulses(incoming),
             7 => self.serve_feed(incoming),
-            8 => self.serve_events_in256(incoming),
-            9 => self.serve_events_in1024(incoming),
-            10 => self.serve_parity(incoming),
-            11 => self.serve_payload(incoming),
-            12 => self.serve_parities(incoming),
-            13 => self.serve_payloads(incoming),
+            8 => self.serve_feed_at_once(incoming),
+            9 => self.serve_events_in256(incoming),
+            10 => self.serve_events_in1024(incoming),
+            11 => self.serve_parity(incoming),
+            12 => self.serve_payload(incoming),
+            13 => self.serve_parities(incoming),
+            14 => self.serve_payloads(incoming),
             other => unreachable!("the core passes on methods of the package alone, not {other}"),
         }
     }
@@ -1577,6 +1612,18 @@ impl<S: Lab> LabServer<S> {
         let result = self
             .0
             .feed(incoming.call(), count, batch, writers, tails, per_s);
+        incoming.reply_stream(result)
+    }
+
+    fn serve_feed_at_once(&mut self, incoming: port::Incoming) {
+        let (count, batch, writers, tails, per_s) =
+            match incoming.params::<(u64, u32, u32, u32, u64)>() {
+                Ok(params) => params,
+                Err(refusal) => return incoming.refuse(refusal),
+            };
+        let result = self
+            .0
+            .feed_at_once(incoming.call(), count, batch, writers, tails, per_s);
         incoming.reply_stream(result)
     }
 
@@ -1767,6 +1814,23 @@ impl LabClient {
             })
     }
 
+    /// As `feed`, of a stream whose reader does not linger.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
+    pub fn feed_at_once(
+        &self,
+        count: u64,
+        batch: u32,
+        writers: u32,
+        tails: u32,
+        per_s: u64,
+    ) -> port::Pending<port::StreamReader<Event>, port::NoError> {
+        self.client
+            .call(8, &(count, batch, writers, tails, per_s), |reply| {
+                reply.stream::<Event>()
+            })
+    }
+
     /// As `events`, through 256 places.
     ///
     /// Where its reader is slow, the writer waits; it holds 256 records.
@@ -1776,7 +1840,7 @@ impl LabClient {
         batch: u32,
     ) -> port::Pending<port::StreamReader<Event>, port::NoError> {
         self.client
-            .call(8, &(count, batch), |reply| reply.stream::<Event>())
+            .call(9, &(count, batch), |reply| reply.stream::<Event>())
     }
 
     /// As `events`, through 1,024 places.
@@ -1788,19 +1852,19 @@ impl LabClient {
         batch: u32,
     ) -> port::Pending<port::StreamReader<Event>, port::NoError> {
         self.client
-            .call(9, &(count, batch), |reply| reply.stream::<Event>())
+            .call(10, &(count, batch), |reply| reply.stream::<Event>())
     }
 
     /// Whether `a + b + x` is even.
     pub fn parity(&self, a: i64, b: i64, x: f64) -> port::Pending<bool, port::NoError> {
         self.client
-            .call(10, &(a, b, x), |reply| reply.value::<bool>())
+            .call(11, &(a, b, x), |reply| reply.value::<bool>())
     }
 
     /// Whether the first byte is even and the last one is the same.
     pub fn payload(&self, data: &[u8]) -> port::Pending<bool, port::NoError> {
         self.client
-            .call(11, &(data,), |reply| reply.value::<bool>())
+            .call(12, &(data,), |reply| reply.value::<bool>())
     }
 
     /// What `parity` is asked for, number 0 to `count - 1`.
@@ -1811,7 +1875,7 @@ impl LabClient {
         count: u64,
     ) -> port::Pending<port::StreamReader<Scalars>, port::NoError> {
         self.client
-            .call(12, &(count,), |reply| reply.stream::<Scalars>())
+            .call(13, &(count,), |reply| reply.stream::<Scalars>())
     }
 
     /// What `payload` is asked for, of `size` bytes each, number 0 to `count - 1`.
@@ -1823,6 +1887,6 @@ impl LabClient {
         size: u32,
     ) -> port::Pending<port::StreamReader<BytesPayload>, port::NoError> {
         self.client
-            .call(13, &(count, size), |reply| reply.stream::<BytesPayload>())
+            .call(14, &(count, size), |reply| reply.stream::<BytesPayload>())
     }
 }

@@ -75,6 +75,18 @@ impl Lab for LabService {
         reader
     }
 
+    fn feed_at_once(
+        &mut self,
+        call: &Call,
+        count: u64,
+        batch: u32,
+        writers: u32,
+        tails: u32,
+        per_s: u64,
+    ) -> StreamReader<Event> {
+        self.feed(call, count, batch, writers, tails, per_s)
+    }
+
     fn events_in256(&mut self, call: &Call, count: u64, batch: u32) -> StreamReader<Event> {
         self.events(call, count, batch)
     }

@@ -13,7 +13,7 @@ from .views import (
     TickView,
 )
 
-PACKAGE = layout.Package("thalweg:lab", "0.1.0", 0x852995D6EA1A847F)
+PACKAGE = layout.Package("thalweg:lab", "0.1.0", 0xC52EC832A1A49749)
 
 NOP = PACKAGE.method("lab.nop", ("record{}", "_", "", ""), (0, ()), None)
 
@@ -86,6 +86,28 @@ PULSES = PACKAGE.stream_method(
 
 FEED = PACKAGE.stream_method(
     "lab.feed",
+    (
+        "record{count:u64,batch:u32,writers:u32,tails:u32,per-s:u64}",
+        "stream<record{words:list<u64,56>,rest0:u64,rest1:u64,rest2:u64,detail:string,payload:list<u8>}>",
+        "",
+        "record{words:list<u64,56>,rest0:u64,rest1:u64,rest2:u64,detail:string,payload:list<u8>}",
+    ),
+    (
+        32,
+        (
+            ("count", 0, layout.U64),
+            ("batch", 8, layout.U32),
+            ("writers", 12, layout.U32),
+            ("tails", 16, layout.U32),
+            ("per_s", 24, layout.U64),
+        ),
+    ),
+    _layout.EVENT,
+    EventView,
+)
+
+FEED_AT_ONCE = PACKAGE.stream_method(
+    "lab.feed-at-once",
     (
         "record{count:u64,batch:u32,writers:u32,tails:u32,per-s:u64}",
         "stream<record{words:list<u64,56>,rest0:u64,rest1:u64,rest2:u64,detail:string,payload:list<u8>}>",

@@ -135,6 +135,30 @@ class AsyncLab(thalweg.AsyncClient):
             per_s,
         )
 
+    async def feed_at_once(
+        self,
+        count: int,
+        batch: int,
+        writers: int,
+        tails: int,
+        per_s: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.AsyncStream[Event, EventView]:
+        """As `feed`, of a stream whose reader does not linger.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
+        return await _methods.FEED_AT_ONCE.start(
+            self,
+            timeout,
+            count,
+            batch,
+            writers,
+            tails,
+            per_s,
+        )
+
     async def events_in256(
         self,
         count: int,

@@ -127,6 +127,30 @@ class Lab(thalweg.Client):
         """
         return _methods.FEED.call(self, timeout, count, batch, writers, tails, per_s)
 
+    def feed_at_once(
+        self,
+        count: int,
+        batch: int,
+        writers: int,
+        tails: int,
+        per_s: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.Stream[Event, EventView]:
+        """As `feed`, of a stream whose reader does not linger.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
+        return _methods.FEED_AT_ONCE.call(
+            self,
+            timeout,
+            count,
+            batch,
+            writers,
+            tails,
+            per_s,
+        )
+
     def events_in256(
         self,
         count: int,

@@ -8,6 +8,7 @@
 //!   each;
 //! - `what=consumer`: one that works for a microsecond an event; one that sleeps 5 ms after each 10,000;
 //! - `what=latency`: one event at a time, 10,000, 100,000 and a million a second, from when each was due until the consumer has it: what waits behind a late one counts;
+//!   `linger=1us` is ours where the stream's policy says so;
 //! - `what=wake`: an event each 2 ms, from when it was written: the consumer sleeps, but with rings, which cannot;
 //! - `what=idle`: the processor time of the process while a consumer waits a second for an event.
 
@@ -143,10 +144,11 @@ const CASES: [Case; 9] = [
     },
 ];
 
-/// A subject: ours in batches of so many, or a peer.
+/// A subject: ours in batches of so many, or by a stream that wakes its reader for each event, or a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Subject {
     Ours(u32),
+    AtOnce,
     Peer(&'static str),
 }
 
@@ -175,6 +177,7 @@ fn fed(lab: &LabClient, subject: Subject, payload: Payload, feed: &Feed) -> Resu
     } = *feed;
     let batch = match subject {
         Subject::Ours(batch) => batch,
+        Subject::AtOnce => 1,
         Subject::Peer(name) => {
             return Ok(match payload {
                 Payload::Pulse => by_peer::<Pulse>(name, feed),
@@ -195,9 +198,11 @@ fn fed(lab: &LabClient, subject: Subject, payload: Payload, feed: &Feed) -> Resu
         Payload::Event(_) => {
             let producers = u32::try_from(producers).unwrap_or(u32::MAX);
             let open = || {
-                lab.feed(count, batch, producers, tails, per_s)
-                    .wait()
-                    .map_err(failed)
+                let opened = match subject {
+                    Subject::AtOnce => lab.feed_at_once(count, batch, producers, tails, per_s),
+                    _ => lab.feed(count, batch, producers, tails, per_s),
+                };
+                opened.wait().map_err(failed)
             };
             feeds::stream(feed, batch, open, |event| (&event).into())
         }
@@ -357,7 +362,8 @@ fn latency(
     per_s: u64,
     count: u64,
 ) -> Result<Vec<Row>, Problem> {
-    let subjects = one_to_one();
+    let mut subjects = one_to_one();
+    subjects.insert(1, Subject::AtOnce);
     let plan = lab.plan(Some(SAMPLES));
     lab.begin(
         &format!("streaming_events {what} {per_s}"),
@@ -385,23 +391,26 @@ fn latency(
         side.iter().for_each(|all| whole.add(&all.counts()));
         whole
     };
-    let (ours, theirs) = (&taken[0], &taken[1..]);
+    let (ours, theirs) = taken.split_at(2);
     let mut rows = Vec::new();
-    for (peer, theirs) in peers(1, 1).iter().zip(theirs) {
-        let params = [
-            ("what", what.to_owned()),
-            ("payload", PLAIN.payload.name()),
-            ("topology", "1P1C".to_owned()),
-            ("batch", "1".to_owned()),
-            ("per_s", per_s.to_string()),
-            ("events", count.to_string()),
-        ];
-        let (ours_p50, theirs_p50) = (medians(ours), medians(theirs));
-        let mut row = row(&params, "ns", &ours_p50, Some((peer, &theirs_p50)))
-            .checked("each event came once, in order");
-        whole(ours).write("", &mut row.metrics);
-        whole(theirs).write("peer_", &mut row.metrics);
-        rows.push(row);
+    for (linger, ours) in [None, Some("1us")].iter().zip(ours) {
+        for (peer, theirs) in peers(1, 1).iter().zip(theirs) {
+            let mut params = vec![
+                ("what", what.to_owned()),
+                ("payload", PLAIN.payload.name()),
+                ("topology", "1P1C".to_owned()),
+                ("batch", "1".to_owned()),
+                ("per_s", per_s.to_string()),
+                ("events", count.to_string()),
+            ];
+            params.extend(linger.map(|linger| ("linger", linger.to_owned())));
+            let (ours_p50, theirs_p50) = (medians(ours), medians(theirs));
+            let mut row = row(&params, "ns", &ours_p50, Some((peer, &theirs_p50)))
+                .checked("each event came once, in order");
+            whole(ours).write("", &mut row.metrics);
+            whole(theirs).write("peer_", &mut row.metrics);
+            rows.push(row);
+        }
     }
     Ok(rows)
 }
