@@ -283,6 +283,32 @@ fn a_buffer_is_used_again() {
     );
 }
 
+/// Long ones begin at a line of their message, and are copied in one go or in pieces, as source and target lie.
+#[test]
+fn long_texts_come_as_they_are_wherever_they_lie() {
+    let whole: Vec<u8> = (0..6_000u32).map(|n| (n % 251) as u8).collect();
+    for from in 0..80 {
+        let (long, short) = (&whole[from..][..5_000], &whole[from..][..3]);
+        let value = (short.to_vec(), long.to_vec(), long.to_vec());
+        let bytes = message::encode(&value, 1, Vec::new()).unwrap();
+        let opened = message::open(&bytes, 1).unwrap();
+        type Three = (Vec<u8>, Vec<u8>, Vec<u8>);
+        let (first, second, third) = opened.view::<Three>().unwrap();
+        assert!(first.iter().eq(short.iter().copied()));
+        for (text, at) in [(second, 64), (third, 5_120)] {
+            assert!(text.iter().eq(long.iter().copied()));
+            assert_eq!(&bytes[at..at + 5_000], long);
+        }
+        // Of a record, where they may lie in any way to their source.
+        let mut slot = [0; 8];
+        let mut tails = vec![0; 6_000];
+        let mut encoder = Encoder::fixed(&mut slot, 0, &mut tails[from..], 8);
+        encoder.bytes(0, long);
+        assert_eq!(encoder.finish_record(), Ok(5_000));
+        assert_eq!(&tails[from..from + 5_000], long);
+    }
+}
+
 #[test]
 #[cfg_attr(miri, ignore = "65,536 elements take Miri a minute")]
 fn a_list_without_size_that_is_too_long_cannot_be_written() {
