@@ -1,8 +1,11 @@
 //! What crosses between languages: messages, streams, calls.
 
 use std::hint::black_box;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use thalweg::port::{Instance, Port};
+use thalweg::port::{Event, Instance, Port};
 use thalweg::wire::{Decode, message};
 use thalweg_lab::lab::{EchoRequest, EchoRequestView, LabClient, LabServer, Match, MatchView};
 use thalweg_lab::{Content, Contents, LabService};
@@ -81,6 +84,25 @@ pub fn stream_event(count: u64) {
     while let Some(batch) = stream.next_batch(256, u64::MAX).expect("nobody closes it") {
         sum += batch.iter().map(|event| event.words[0]).sum::<u64>();
     }
+    assert_eq!(sum, count * (count - 1) / 2, "every event came once");
+}
+
+/// The same, one at a time, to a callback on the writer's thread.
+pub fn stream_direct(count: u64) {
+    let lab = LabClient::start(|| LabService).expect("the runtime starts");
+    let stream = lab.events(count, 1).wait().expect("it cannot fail");
+    let sum = Arc::new(AtomicU64::new(0));
+    let its = Arc::clone(&sum);
+    let subscribed = stream.subscribe(move |event| {
+        if let Event::Records(events) = event {
+            let words = events.iter().map(|event| event.words[0]).sum::<u64>();
+            its.fetch_add(words, Ordering::Relaxed);
+        }
+        ControlFlow::Continue(())
+    });
+    let subscription = subscribed.expect("it is open");
+    subscription.join(u64::MAX).expect("it ends");
+    let sum = sum.load(Ordering::Relaxed);
     assert_eq!(sum, count * (count - 1) / 2, "every event came once");
 }
 

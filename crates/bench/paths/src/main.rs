@@ -15,7 +15,7 @@ mod sync;
 /// A path: its name, how often it runs where only the time is wanted, and the path itself.
 type Path = (&'static str, u64, fn(u64));
 
-const PATHS: [Path; 27] = [
+const PATHS: [Path; 28] = [
     ("spsc_pair", 10_000_000, channels::spsc_pair),
     ("spsc_pair_rtrb", 10_000_000, channels::spsc_pair_rtrb),
     ("spsc_batch_64", 1_000_000, channels::spsc_batch_64),
@@ -40,6 +40,7 @@ const PATHS: [Path; 27] = [
     ("view_match", 1_000_000, boundary::view_match),
     ("stream_match", 1_000_000, boundary::stream_match),
     ("stream_event", 1_000_000, boundary::stream_event),
+    ("stream_direct", 1_000_000, boundary::stream_direct),
     ("call", 20_000, boundary::call),
     ("call_async", 20_000, boundary::call_async),
     ("submit_reap_64", 100_000, boundary::submit_reap_64),
