@@ -427,15 +427,15 @@ fn file_that_is_not_there() {
 fn policy_for_a_function_that_does_not_exist() {
     assert_eq!(
         policy_refusal("# first\n[i.matchs]\npolicy = \"block\"\n"),
-        "b.thalweg.toml:2:4: key `i.matchs`: there is no such function; known: `i.s`, `i.r.t`"
+        "b.thalweg.toml:2:4: key `i.matchs`: there is no such function; known: `i.s`, `i.f`, `i.r.t`, `i.a`"
     );
     assert_eq!(
         policy_refusal("[j.s]\n"),
-        "b.thalweg.toml:1:2: key `j`: there is no such function; known: `i.s`, `i.r.t`"
+        "b.thalweg.toml:1:2: key `j`: there is no such function; known: `i.s`, `i.f`, `i.r.t`, `i.a`"
     );
     assert_eq!(
         policy_refusal("[i.r.u]\n"),
-        "b.thalweg.toml:1:6: key `i.r.u`: there is no such function; known: `i.s`, `i.r.t`"
+        "b.thalweg.toml:1:6: key `i.r.u`: there is no such function; known: `i.s`, `i.f`, `i.r.t`, `i.a`"
     );
 }
 
@@ -535,6 +535,17 @@ fn option_with_a_value_it_cannot_have() {
         let expected = format!("it must be {reason}");
         assert_eq!(option_refusal(table, line), expected, "{line}");
     }
+}
+
+#[test]
+fn of_many_functions_some_are_named() {
+    let functions: String = (0..22).map(|n| format!("f{n}: func(); ")).collect();
+    let wit =
+        format!("package a:b@0.1.0;\ninterface i {{ {functions}}}\nworld w {{ export i; }}\n");
+    let folder = Folder::with(&[("b.wit", &wit), ("b.thalweg.toml", "[i.g]\n")]);
+    let refusal = folder.refusal("b.wit");
+    assert!(refusal.contains("known: `i.f0`, `i.f1`, "), "{refusal}");
+    assert!(refusal.ends_with("`i.f19` and 2 more"), "{refusal}");
 }
 
 #[test]

@@ -103,17 +103,8 @@ impl PolicyFile<'_> {
                 continue;
             }
             if function.is_none() && !is_above {
-                let known: Vec<_> = self.streams().collect();
-                let known = if known.is_empty() {
-                    "no function here returns a stream".to_owned()
-                } else {
-                    known.join(", ")
-                };
-                return Err(self.refused(
-                    span,
-                    &key,
-                    &format!("there is no such function; known: {known}"),
-                ));
+                let reason = format!("there is no such function; known: {}", self.known());
+                return Err(self.refused(span, &key, &reason));
             }
             let Some(inner) = item.as_table_like() else {
                 return Err(self.refused(
@@ -173,11 +164,19 @@ impl PolicyFile<'_> {
         }
     }
 
-    fn streams(&self) -> impl Iterator<Item = String> {
-        self.functions
-            .iter()
-            .filter(|f| f.stream.is_some())
-            .map(|f| format!("`{}`", self.key_of(f).join(".")))
+    /// The functions that options can be of, as far as a line has room.
+    fn known(&self) -> String {
+        const SHOWN: usize = 20;
+        let keys = self.functions.iter().map(|function| self.key_of(function));
+        let keys: Vec<_> = keys
+            .filter(|key| !key.is_empty())
+            .map(|key| format!("`{}`", key.join(".")))
+            .collect();
+        let shown = keys[..keys.len().min(SHOWN)].join(", ");
+        match keys.len().saturating_sub(SHOWN) {
+            0 => shown,
+            more => format!("{shown} and {more} more"),
+        }
     }
 
     fn options(
