@@ -283,30 +283,55 @@ fn a_buffer_is_used_again() {
     );
 }
 
-/// Long ones begin at a line of their message, and are copied in one go or in pieces, as source and target lie.
+/// They begin at a line of their message, and are copied in one go or in pieces: as source and target lie to each other in their pages.
 #[test]
 fn long_texts_come_as_they_are_wherever_they_lie() {
-    let whole: Vec<u8> = (0..6_000u32).map(|n| (n % 251) as u8).collect();
-    for from in 0..80 {
-        let (long, short) = (&whole[from..][..5_000], &whole[from..][..3]);
-        let value = (short.to_vec(), long.to_vec(), long.to_vec());
-        let bytes = message::encode(&value, 1, Vec::new()).unwrap();
-        let opened = message::open(&bytes, 1).unwrap();
-        type Three = (Vec<u8>, Vec<u8>, Vec<u8>);
-        let (first, second, third) = opened.view::<Three>().unwrap();
-        assert!(first.iter().eq(short.iter().copied()));
-        for (text, at) in [(second, 64), (third, 5_120)] {
-            assert!(text.iter().eq(long.iter().copied()));
-            assert_eq!(&bytes[at..at + 5_000], long);
-        }
-        // Of a record, where they may lie in any way to their source.
+    const PAGE: usize = 4096;
+    let whole: String = ('a'..='z').cycle().take(PAGE + 5_000).collect();
+    let mut buffer: Vec<u8> = Vec::with_capacity(64 + 5_000);
+    let mut tails = vec![0; PAGE + 5_000];
+    // How far behind the source, multiples of a page aside.
+    for behind in 0..80 {
+        let target = buffer.as_ptr().addr() + 64;
+        let from = target
+            .wrapping_sub(behind)
+            .wrapping_sub(whole.as_ptr().addr())
+            % PAGE;
+        let long = &whole[from..][..5_000];
+        buffer = message::encode(long, 1, buffer).unwrap();
+        assert_eq!(buffer.as_ptr().addr() + 64, target);
+        assert_eq!(&buffer[64..], long.as_bytes());
+        assert_eq!(
+            message::open(&buffer, 1).unwrap().view::<String>(),
+            Ok(long)
+        );
+
+        let place = long.as_ptr().addr() + behind;
+        let at = place.wrapping_sub(tails.as_ptr().addr()) % PAGE;
         let mut slot = [0; 8];
-        let mut tails = vec![0; 6_000];
-        let mut encoder = Encoder::fixed(&mut slot, 0, &mut tails[from..], 8);
-        encoder.bytes(0, long);
+        let mut encoder = Encoder::fixed(&mut slot, 0, &mut tails[at..][..5_000], 8);
+        encoder.bytes(0, long.as_bytes());
         assert_eq!(encoder.finish_record(), Ok(5_000));
-        assert_eq!(&tails[from..from + 5_000], long);
+        assert_eq!(&tails[at..][..5_000], long.as_bytes());
     }
+    // What is between the texts is zero.
+    let two = (
+        whole[..3].to_owned(),
+        whole[..5_000].to_owned(),
+        whole[..5_000].to_owned(),
+    );
+    let bytes = message::encode(&two, 1, Vec::new()).unwrap();
+    assert_eq!(
+        (&bytes[40..43], &bytes[43..64]),
+        (&b"abc"[..], &[0; 21][..])
+    );
+    assert_eq!(&bytes[5_120..], two.2.as_bytes());
+    assert_eq!(
+        message::open(&bytes, 1)
+            .unwrap()
+            .owned::<(String, String, String)>(),
+        Ok(two)
+    );
 }
 
 #[test]

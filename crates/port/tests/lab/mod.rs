@@ -140,8 +140,11 @@ pub struct Lab {
     seen: Arc<Seen>,
 }
 
-/// What `give` gives, by its number.
-struct Kept(u64, #[allow(dead_code)] Arc<()>);
+/// What `give` gives, by its number; counted while it is there.
+struct Kept(
+    u64,
+    #[expect(dead_code, reason = "it is there to be counted")] Arc<()>,
+);
 
 /// The client of one.
 pub struct KeptClient(pub Own);
