@@ -1,4 +1,4 @@
-//! What broke in other bridges of this kind, and must not here: `docs/from/` tells of them.
+//! What broke in other bridges of this kind, and must not here: `docs/migrating/` tells of them.
 
 mod pair;
 

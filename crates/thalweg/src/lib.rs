@@ -49,5 +49,5 @@ struct SelectPage;
 
 /// What a runtime shows of itself.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/seeing.md")]
+#[doc = include_str!("../../../docs/observability.md")]
 struct SeeingPage;

@@ -4,7 +4,7 @@
 //! cargo run -p thalweg-example-channels --example pipeline
 //! ```
 //!
-//! The pages that show channels are tested here, too: every Rust snippet of `docs/from/nimsync.md` is compiled and run.
+//! The pages that show channels are tested here, too: every Rust snippet of `docs/migrating/nimsync.md` is compiled and run.
 
 /// A whole number with its thousands apart, as a person reads it.
 ///
@@ -28,5 +28,5 @@ pub fn grouped(number: u64) -> String {
 
 /// The page for users of nimsync.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/from/nimsync.md")]
+#[doc = include_str!("../../../docs/migrating/nimsync.md")]
 struct FromNimsync;

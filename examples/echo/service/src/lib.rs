@@ -12,10 +12,10 @@ pub use service::{EchoService, NamedTimer};
 
 /// The page for those who come from nim-ffi, whose example this is.
 #[cfg(doctest)]
-#[doc = include_str!("../../../../docs/from/nim-ffi.md")]
+#[doc = include_str!("../../../../docs/migrating/nim-ffi.md")]
 struct FromNimFfi;
 
 /// The page for those who come from ThetaDataDx.
 #[cfg(doctest)]
-#[doc = include_str!("../../../../docs/from/thetadatadx.md")]
+#[doc = include_str!("../../../../docs/migrating/thetadatadx.md")]
 struct FromThetaDataDx;
