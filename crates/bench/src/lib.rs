@@ -22,7 +22,7 @@
 
 /// The page, so that its template of a benchmark is compiled and run.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/benchmarks.md")]
+#[doc = include_str!("../../../docs/lab.md")]
 pub struct Page;
 
 pub mod baseline;
