@@ -1,4 +1,4 @@
-//! Lists of a fixed length: the elements lie in place, side by side, without a tail of their own.
+//! Lists of a fixed length: the elements are stored in place, one after the other, without a tail.
 
 use crate::{Bytes, Checker, Decode, Encode, Encoder, Malformed, Shape};
 

@@ -1,19 +1,21 @@
-//! What is read: one or two ranges of bytes, addressed by one offset.
+//! The bytes that a reader reads: one or two ranges, addressed by one offset.
 
 /// A message, or a batch's slots and tails. Offsets count from the message's, or the batch's, first byte.
 ///
-/// Reading outside panics: nothing is read that [`Checker`](crate::Checker) has not been over.
+/// Reading outside the ranges panics. A reader reads only what a [`Checker`](crate::Checker) has
+/// checked.
 #[derive(Clone, Copy, Debug)]
 pub struct Bytes<'a> {
     slots: &'a [u8],
     slots_at: u32,
     tails: &'a [u8],
-    /// At or after the end of the slots: an offset below it is in the slots, any other in the tails.
+    /// At or after the end of the slots. An offset below it is in the slots, any other in the
+    /// tails.
     tails_at: u32,
 }
 
 impl<'a> Bytes<'a> {
-    /// One range, as a message is.
+    /// One range, as in a message.
     pub const fn message(bytes: &'a [u8]) -> Self {
         Bytes {
             slots: &[],
@@ -23,7 +25,7 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// Two ranges that begin at the given offsets; the slots lie before the tails.
+    /// Two ranges that begin at the given offsets. The slots are before the tails.
     pub const fn batch(slots: &'a [u8], slots_at: u32, tails: &'a [u8], tails_at: u32) -> Self {
         Bytes {
             slots,
@@ -33,7 +35,7 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// `size` bytes from `at`, if all of them are there.
+    /// `size` bytes from `at`, if all of them exist.
     #[inline(always)]
     pub fn get(self, at: u32, size: u32) -> Option<&'a [u8]> {
         let (range, from) = if at < self.tails_at {
@@ -45,7 +47,7 @@ impl<'a> Bytes<'a> {
         range.get(from..from.checked_add(size as usize)?)
     }
 
-    /// The bytes from `at` on: numbers that stand side by side, each for [`word`].
+    /// The bytes from `at` on: adjacent numbers, to be read with [`word`].
     #[inline(always)]
     pub fn words<const N: usize>(self, at: u32) -> [u8; N] {
         // The slots first, and by their own length alone: where the compiler knows that, as of a stream's record, nothing is left of the
@@ -83,7 +85,7 @@ impl<'a> Bytes<'a> {
         u64::from_le_bytes(self.words(at))
     }
 
-    /// The bytes of the string or `list<u8>` whose `{offset, length}` stands at `at`.
+    /// The bytes of the string or `list<u8>` whose `{offset, length}` is at `at`.
     #[inline(always)]
     pub fn tail(self, at: u32) -> &'a [u8] {
         let length = self.u32(at + 4);
@@ -95,7 +97,7 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// The bytes of a number among others.
+/// The bytes of the number that begins at `at` in `words`.
 ///
 /// ```
 /// let words = [1, 0, 2, 0];
@@ -103,7 +105,7 @@ impl<'a> Bytes<'a> {
 /// ```
 ///
 /// # Panics
-/// They are not all there.
+/// The number is not completely inside `words`.
 #[inline(always)]
 pub fn word<const N: usize, const M: usize>(words: &[u8; M], from: usize) -> [u8; N] {
     *words[from..].first_chunk().expect("it is among them")

@@ -1,20 +1,21 @@
-//! The one walk over what came in.
+//! The single pass that checks a received message or record.
 
 use crate::{Bytes, Decode, MAX_DEPTH, MAX_UNSIZED, Malformed, Rule};
 
-/// Walks over a message or record once, keeping account of where the next tail may begin.
+/// Checks a message or record in one pass and tracks where the next tail may begin.
 #[derive(Debug)]
 pub struct Checker<'a> {
     bytes: Bytes<'a>,
-    /// End of the last tail: none may begin before.
+    /// End of the last tail. No tail may begin before it.
     next_tail: u32,
-    /// Handles in the table, and how many of them were met.
+    /// Handles in the table, and how many of them the pass has reached.
     handles: u32,
     handles_met: u32,
 }
 
 impl<'a> Checker<'a> {
-    /// A walk over `bytes`, whose first tail begins at `first_tail` or later. `handles` is the length of the table.
+    /// A check of `bytes`, whose first tail begins at `first_tail` or later. `handles` is the
+    /// length of the table of handles.
     pub fn new(bytes: Bytes<'a>, first_tail: u32, handles: u32) -> Self {
         Checker {
             bytes,
@@ -24,10 +25,11 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Checks the value whose fixed part stands at `at`, which must be aligned, and that no handle is left over.
+    /// Checks the value whose fixed part is at `at`, which must be aligned, and that every handle
+    /// is used.
     ///
     /// # Errors
-    /// The first rule that is broken.
+    /// The first rule that the message breaks.
     pub fn whole<T: Decode>(&mut self, at: u32) -> Result<(), Malformed> {
         const {
             assert!(
@@ -42,7 +44,7 @@ impl<'a> Checker<'a> {
         self.all_handles_met(at)
     }
 
-    /// That no handle is left over of a value at `at`.
+    /// Checks that every handle of a value at `at` is used.
     #[inline(always)]
     pub(crate) fn all_handles_met(&self, at: u32) -> Result<(), Malformed> {
         if self.handles_met != self.handles {
@@ -51,7 +53,7 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// What is walked over.
+    /// The bytes that are checked.
     #[inline]
     pub fn bytes(&self) -> Bytes<'a> {
         self.bytes
@@ -69,11 +71,12 @@ impl<'a> Checker<'a> {
         Malformed { rule, at }
     }
 
-    /// Claims the tail whose `{offset, length}` stands at `at`, of elements of `size` bytes. Returns the offset of the first and
-    /// how many there are.
+    /// Claims the tail whose `{offset, length}` is at `at`, with elements of `size` bytes. Returns
+    /// the offset of the first element and the number of elements.
     ///
     /// # Errors
-    /// It is outside, out of order, not aligned, or breaks the rules for lists without bytes.
+    /// The tail is outside the message, out of order or misaligned, or breaks the rules for lists
+    /// without bytes.
     #[inline(always)]
     pub fn list(&mut self, at: u32, size: u32, align: u32) -> Result<(u32, u32), Malformed> {
         let (offset, count) = (self.bytes.u32(at), self.bytes.u32(at + 4));
@@ -100,10 +103,10 @@ impl<'a> Checker<'a> {
         Ok((offset, count))
     }
 
-    /// Claims the handle whose number stands at `at`.
+    /// Claims the handle whose number is at `at`.
     ///
     /// # Errors
-    /// It is not the next one in the table.
+    /// The handle is not the next one in the table.
     pub fn handle(&mut self, at: u32) -> Result<(), Malformed> {
         let index = self.bytes.u32(at);
         if index != self.handles_met || index >= self.handles {
@@ -113,10 +116,10 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// Checks a word of flags, `bits` of which stand for something.
+    /// Checks a word of flags, of which `bits` are defined.
     ///
     /// # Errors
-    /// Another bit is set.
+    /// An undefined bit is set.
     pub fn flags(&self, at: u32, word: u32, bits: u32) -> Result<(), Malformed> {
         if bits < 32 && word >> bits != 0 {
             return Err(self.broken(Rule::Flags, at));

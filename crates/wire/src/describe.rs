@@ -1,7 +1,8 @@
-//! Types as text, for who knows them only when it runs.
+//! Types as text, for code that learns a type at run time.
 //!
-//! The text is a type's [`Shape`]: `record{path:string,line:u64}`, as `docs/internals/boundary.md` has it. It says all that
-//! the layout needs, and its hash is the type's, so what reads by a description and what reads by a generated type cannot differ unseen.
+//! The text is a type's [`Shape`], for example `record{path:string,line:u64}`;
+//! `docs/internals/boundary.md` defines it. It determines the layout, and its hash is the type's
+//! hash, so a difference between a description and a generated type is always detected.
 //!
 //! ```
 //! use thalweg_wire::{Decode, describe::Type};
@@ -26,14 +27,14 @@ pub struct Type<'a> {
     pub(crate) kind: Kind<'a>,
     pub(crate) size: u32,
     pub(crate) align: u32,
-    /// Some part of it is a handle.
+    /// Some part of the type is a handle.
     pub(crate) has_handle: bool,
     text: &'a str,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) enum Kind<'a> {
-    /// Nothing: `_`.
+    /// No value: `_`.
     Unit,
     Bool,
     Char,
@@ -41,17 +42,17 @@ pub(crate) enum Kind<'a> {
     Handle,
     Number(Number),
     List(Box<Type<'a>>),
-    /// A list of a fixed length, in place.
+    /// A list of a fixed length, stored in place.
     Array {
         item: Box<Type<'a>>,
         count: u32,
     },
-    /// The value stands at `payload`.
+    /// The value is at offset `payload`.
     Option {
         value: Box<Type<'a>>,
         payload: u32,
     },
-    /// A result is one of `ok` and `error`, both with a payload, if only `_`.
+    /// A result is a variant of `ok` and `error`. Both have a payload, which may be `_`.
     Variant {
         cases: Vec<Case<'a>>,
         tag: u32,
@@ -88,7 +89,7 @@ pub(crate) struct Case<'a> {
 }
 
 impl<'a> Type<'a> {
-    /// Of a stream or a future: which of them it is, and the text of its elements.
+    /// A stream or a future, and the text of its elements.
     pub(crate) fn streamed(&self) -> Option<(&'a str, &'a str)> {
         let (word, element) = self.text.split_once('<')?;
         let is_one = matches!(word, "stream" | "future");
@@ -97,32 +98,32 @@ impl<'a> Type<'a> {
 }
 
 impl Type<'_> {
-    /// Bytes in place.
+    /// Size in bytes of the fixed part.
     pub fn size(&self) -> u32 {
         self.size
     }
 
-    /// 1, 2, 4 or 8.
+    /// Alignment in bytes: 1, 2, 4 or 8.
     pub fn align(&self) -> u32 {
         self.align
     }
 
-    /// The layout's hash: a message of this type carries its low half.
+    /// The hash of the layout. The header of a message contains its low half.
     pub fn hash(&self) -> u64 {
         Shape::hash_of(self.text)
     }
 
-    /// What describes it.
+    /// The text that describes the type.
     pub(crate) fn text(&self) -> &str {
         self.text
     }
 
-    /// A `result`, and no variant that looks like one.
+    /// Whether the type is a `result`, and not a variant that looks like one.
     pub(crate) fn is_result(&self) -> bool {
         self.text.starts_with("result<")
     }
 
-    /// In CBOR the value may itself be `null`.
+    /// Whether the value itself can be `null` in CBOR.
     pub(crate) fn nullable(&self) -> bool {
         match &self.kind {
             Kind::Unit => true,
@@ -131,10 +132,11 @@ impl Type<'_> {
         }
     }
 
-    /// Checks a whole message of this type and says where its root is.
+    /// Checks a whole message of this type and returns the offset of its root.
     ///
     /// # Errors
-    /// The first rule that is broken; [`Rule::Handles`] where the message has handles: they are not looked into here.
+    /// The first rule that the message breaks; [`Rule::Handles`] if the message has handles, which
+    /// this function does not support.
     pub fn check(&self, bytes: &[u8]) -> Result<u32, Malformed> {
         let handles = message::open(bytes, self.hash())?.handles().len() as u32;
         if handles > 0 || self.has_handle {
@@ -145,7 +147,7 @@ impl Type<'_> {
         self.check_held(bytes)
     }
 
-    /// The same for a message that may have handles.
+    /// The same for a message that can have handles.
     pub(crate) fn check_held(&self, bytes: &[u8]) -> Result<u32, Malformed> {
         let message = message::open(bytes, self.hash())?;
         let handles = message.handles().len() as u32;

@@ -1,15 +1,17 @@
-//! Types that grew: what one version of a package writes, made what another version reads.
+//! Schema evolution: converts a message of one version of a type to another version.
 //!
-//! Two versions of a type fit where one is the other with more behind:
+//! Two versions of a type are compatible if one only appends to the other:
 //!
-//! - a record has further fields at its end. What the writer lacks the reader gets as zero: 0, `false`, an empty string or list, `none`, `ok` of a
-//!   result, the first case, or the case `unknown` of a type that has one; a handle has no zero, so it cannot be added where one reads it. What the
-//!   reader does not know is left out;
-//! - an enum or a variant has further cases at its end. A value that the reader does not know is its case `unknown`, which has no payload; without
-//!   one, the reader must know all that the writer does;
-//! - flags have further flags at their end. Those that the reader does not know are left out.
+//! - A record has more fields at its end. A field that the writer lacks reads as zero: 0, `false`,
+//!   an empty string or list, `none`, `ok` of a result, the first case, or the case `unknown` of a
+//!   type that has it. A handle has no zero value, so a reader cannot add one. A field that the
+//!   reader lacks is left out.
+//! - An enum or a variant has more cases at its end. A case that the reader lacks becomes its case
+//!   `unknown`, which has no payload. Without such a case, the reader must have all cases of the
+//!   writer.
+//! - Flags have more flags at their end. Flags that the reader lacks are left out.
 //!
-//! So it goes for each part of a type, and for a function's parameters, which are a record.
+//! The same holds for each part of a type, and for a function's parameters, which are a record.
 //!
 //! ```
 //! use thalweg_wire::{describe::Type, evolve::Conversion, message};
@@ -35,30 +37,30 @@ use crate::{Bytes, Encoder, Handle, Malformed, NoRoom, message};
 
 pub use fit::{Difference, fits};
 
-/// From one version of a type to another.
+/// A conversion from one version of a type to another.
 #[derive(Clone, Debug)]
 pub struct Conversion<'a> {
     from: Type<'a>,
     to: Type<'a>,
 }
 
-/// A message of the other version.
+/// A converted message.
 #[derive(Clone, Debug)]
 pub struct Converted<'a> {
     /// The message.
     pub message: Vec<u8>,
-    /// Handles of what was left out, for who converts to close.
+    /// Handles in the parts that were left out. The caller must close them.
     pub dropped: Vec<Handle>,
-    /// Streams and futures in it whose elements are to be converted, too.
+    /// Streams and futures in the message whose elements need a conversion as well.
     pub streams: Vec<(Handle, Conversion<'a>)>,
 }
 
 /// Why a message was not converted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unconverted {
-    /// It is none of the type.
+    /// The message is malformed for its type.
     Message(Malformed),
-    /// What it would become is larger than [`MAX_SIZE`](crate::MAX_SIZE).
+    /// The converted message would be larger than [`MAX_SIZE`](crate::MAX_SIZE).
     Limit,
 }
 
@@ -82,21 +84,21 @@ impl From<Malformed> for Unconverted {
 }
 
 impl<'a> Conversion<'a> {
-    /// Of messages that are written as `from` and read as `to`.
+    /// A conversion of messages that are written as `from` and read as `to`.
     ///
     /// # Errors
-    /// They are not versions of one type.
+    /// The types are not versions of one type.
     pub fn new(from: Type<'a>, to: Type<'a>) -> Result<Self, Difference> {
         fits(&to, &from)?;
         Ok(Self { from, to })
     }
 
-    /// The types differ: without, a message can be read as it is.
+    /// Whether the types differ. If not, a message can be read without a conversion.
     pub fn is_needed(&self) -> bool {
         self.from.hash() != self.to.hash()
     }
 
-    /// Checks a message of the one type and writes it as one of the other.
+    /// Checks a message of the type `from` and writes it as the type `to`.
     ///
     /// ```
     /// use thalweg_wire::{describe::Type, evolve::Conversion, message};
@@ -110,20 +112,22 @@ impl<'a> Conversion<'a> {
     /// ```
     ///
     /// # Errors
-    /// It is no message of the type, or would become too large.
+    /// The message is malformed, or the converted message would be too large.
     pub fn convert(&self, bytes: &[u8]) -> Result<Converted<'a>, Unconverted> {
         let root = self.from.check_held(bytes)?;
         walk::all(&self.from, &self.to, bytes, root)
     }
 
-    /// Bytes from one record to the next where they are of the type that is written.
+    /// Bytes from one converted record to the next.
     pub fn stride(&self) -> u32 {
         self.to.size().max(1)
     }
 
-    /// Writes `count` records of a stream, which were checked or never left who wrote them, as records of the other version: `first` is the offset of the
-    /// first one in `records`, and `to` a [`fixed`](Encoder::fixed) encoder with a slot for all of them, [`stride`](Self::stride) bytes each, that begins
-    /// at offset 0. How many bytes of tails they took.
+    /// Writes `count` records of a stream as records of the other version. `first` is the offset of
+    /// the first record in `records`; the records must be checked or come from this process. `to`
+    /// is a [`fixed`](Encoder::fixed) encoder that begins at offset 0 and has a slot of
+    /// [`stride`](Self::stride) bytes for each record. Returns the number of bytes that the tails
+    /// take.
     ///
     /// ```
     /// use thalweg_wire::{Bytes, Encoder, describe::Type, evolve::Conversion};
@@ -146,7 +150,8 @@ impl<'a> Conversion<'a> {
     /// ```
     ///
     /// # Errors
-    /// There is no room in `to`: how many bytes of tails they take, or that they cannot stand side by side.
+    /// `to` has no room. The error contains the number of bytes that the tails take, or tells that
+    /// the records cannot be placed in one batch.
     pub fn records(
         &self,
         records: Bytes<'_>,
@@ -157,7 +162,8 @@ impl<'a> Conversion<'a> {
         walk::records((&self.from, &self.to), (records, first, count), to)
     }
 
-    /// Of the elements of a parameter that is a stream or a future, by its number; `None`: it is none, or they are the same.
+    /// The conversion of the elements of parameter number `parameter`, a stream or a future.
+    /// Returns `None` if the parameter is neither, or if the elements need no conversion.
     pub fn of_parameter(&self, parameter: u32) -> Option<Self> {
         let [from, to] = [&self.from, &self.to].map(|ty| match &ty.kind {
             Kind::Record { fields, .. } => fields.get(parameter as usize),
@@ -169,10 +175,10 @@ impl<'a> Conversion<'a> {
     }
 }
 
-/// The case that stands for those which a reader does not know.
+/// The case that replaces cases which the reader lacks.
 pub(crate) const UNKNOWN: &str = "unknown";
 
-/// Which case a value has that nobody wrote.
+/// The case of a value that the writer did not write.
 fn first_case(kind: &Kind<'_>) -> usize {
     match kind {
         Kind::Enum(labels) => labels.iter().position(|label| *label == UNKNOWN),
@@ -184,7 +190,7 @@ fn first_case(kind: &Kind<'_>) -> usize {
     .unwrap_or(0)
 }
 
-/// The handles of a message that was checked.
+/// The handles of a checked message.
 fn table(bytes: &[u8]) -> Vec<Handle> {
     message::open_any(bytes).map_or(Vec::new(), |message| message.handles().collect())
 }

@@ -2,10 +2,11 @@
 
 use crate::{Bytes, Checker, Decode, Encode, Encoder, Malformed, Shape, message};
 
-/// A resource or stream: a number with a generation, of the core's making. 0 is never valid.
+/// A resource or stream: a number with a generation, assigned by the core. 0 is never valid.
 ///
-/// In place it is a `u32`, its position in the message's table of handles. It exists in messages alone: a batch has no table. Which
-/// resource it names is not part of its type, so its hash stands for none; the generators' constants do.
+/// Its fixed part is a `u32`, the position in the message's table of handles. Handles exist only in
+/// messages, because a batch has no table. The resource that a handle names is not part of the
+/// type's hash; the constants of the generators contain it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Handle(pub u64);
 

@@ -1,26 +1,29 @@
 //! Flat messages: the Component Model's canonical layout, with offsets in place of pointers.
 //!
-//! A value lies in memory as a C compiler would lay it out. A string or list is `{u32 offset, u32 length}`, and its
-//! bytes or elements, its *tail*, stand further on. The elements of a list of a fixed length stand in place. Offsets count from the message's first byte, so a message means the
-//! same on a heap, in a ring, or in memory that two processes share.
+//! A value has the same layout as in C. A string or list is `{u32 offset, u32 length}`, and its
+//! bytes or elements, its *tail*, follow later in the message. The elements of a list of a fixed
+//! length are stored in place. Offsets count from the message's first byte, so a message is valid
+//! on a heap, in a ring, or in memory that two processes share.
 //!
 //! ```text
 //!   message   | header 16 B | handles 8 B each | root | tail | tail | ..
 //!   batch     | slot | slot | slot | ..   free   .. | tail | tail | ..
 //! ```
 //!
-//! Three steps, three types: an [`Encoder`] writes; a [`Checker`] walks once over what came in and refuses what
-//! is not well formed; after that, [`Bytes`] is read in place through [`Decode::view`], without a copy.
+//! There are three steps with one type each: an [`Encoder`] writes a message; a [`Checker`] walks
+//! once over a received message and refuses a malformed one; after that, [`Bytes`] is read in place
+//! through [`Decode::view`], without a copy.
 //!
 //! # The rules a checked message obeys
 //! 1. Every value lies inside the message, aligned for its type.
-//! 2. Tails stand in pre-order: each begins at or after the end of the one before, so none overlap.
+//! 2. Tails are in pre-order: each begins at or after the end of the previous one, so none overlap.
 //! 3. An empty string or list, and a list whose elements have no size, has offset 0.
-//! 4. A list of elements without size has at most [`MAX_UNSIZED`] of them.
-//! 5. Strings are UTF-8, a `char` is a scalar value, a `bool` is 0 or 1, discriminants are in range, unused flag bits are 0.
+//! 4. A list whose elements have no size has at most [`MAX_UNSIZED`] elements.
+//! 5. Strings are UTF-8, a `char` is a scalar value, a `bool` is 0 or 1, discriminants are in
+//!    range, unused flag bits are 0.
 //! 6. Handles are numbered in the order of their fields: the first is 0. Each is used exactly once.
-//! 7. A message has at most [`MAX_SIZE`] bytes. A type is nested at most [`MAX_DEPTH`] deep; WIT has no recursive types, so
-//!    this is checked when the type is compiled.
+//! 7. A message has at most [`MAX_SIZE`] bytes. A type is nested at most [`MAX_DEPTH`] deep. WIT
+//!    has no recursive types, so the compiler checks this.
 //!
 //! ```
 //! use thalweg_wire::message;
@@ -67,9 +70,9 @@ use std::fmt::Debug;
 /// Largest message in bytes: an offset or length fits an `i32` in every guest language.
 pub const MAX_SIZE: u32 = (1 << 31) - 1;
 
-/// Deepest nesting of a type. Fits the smallest stack that a guest reads on.
+/// Deepest nesting of a type. Fits the smallest stack on which a guest reads.
 ///
-/// A type that is deeper does not compile where it is read:
+/// Reading a type that is nested deeper does not compile:
 ///
 /// ```compile_fail,E0080
 /// #![recursion_limit = "1024"] // rustc's own limit comes first otherwise
@@ -82,28 +85,32 @@ pub const MAX_SIZE: u32 = (1 << 31) - 1;
 /// ```
 pub const MAX_DEPTH: u32 = 64;
 
-/// Most elements in a list whose elements have no size: such a list costs no bytes, so only a limit stops a
-/// short message from keeping its reader busy for long.
+/// Most elements in a list whose elements have no size. Such a list takes no bytes, so only a limit
+/// prevents a short message from keeping its reader busy for a long time.
 pub const MAX_UNSIZED: u32 = 65_536;
 
-/// What can be written as a value of the type [`As`](Encode::As): the value itself, its borrowed form, a reference to either.
+/// A value that can be written as the type [`As`](Encode::As): the value itself, its borrowed form,
+/// or a reference to either.
 ///
-/// Writing cannot fail on the spot. What has no room is noted by the encoder, which says so at the end.
+/// Writing itself cannot fail. If there is no room, the encoder records it and reports it at the
+/// end.
 pub trait Encode {
-    /// The type as which it is written.
+    /// The type that the value is written as.
     type As: Decode;
 
-    /// Writes the fixed part at `at` and the tails behind the tails so far. The fixed part's bytes are zero before.
+    /// Writes the fixed part at `at`, and the tails after the tails so far. Precondition: the bytes
+    /// of the fixed part are zero.
     fn encode(&self, to: &mut Encoder<'_>, at: u32);
 
-    /// How many handles it has. Where they are `given`, a message with them went out: they are who reads it's from now on, not this value's.
-    /// Looked at only where the type [holds](Decode::HOLDS) handles.
+    /// The number of handles in the value. If `given` is true, a message with these handles was
+    /// sent: its reader owns them from now on. Used only if the type [can have](Decode::HOLDS)
+    /// handles.
     fn handles(&self, given: bool) -> u32 {
         let _ = given;
         0
     }
 
-    /// Writes all of `items`, one after the other, from `at`. Scalars copy in one go.
+    /// Writes all `items`, one after the other, from `at`. Scalars are copied with one `memcpy`.
     fn encode_items(items: &[Self], to: &mut Encoder<'_>, at: u32)
     where
         Self: Sized,
@@ -115,7 +122,7 @@ pub trait Encode {
         }
     }
 
-    /// Writes the list of `items`: `{offset, length}` at `at`, they as the next tail.
+    /// Writes the list of `items`: `{offset, length}` at `at`, and the items as the next tail.
     #[inline(always)]
     fn encode_list(items: &[Self], to: &mut Encoder<'_>, at: u32)
     where
@@ -128,43 +135,47 @@ pub trait Encode {
     }
 }
 
-/// A type with a flat layout: how large it is, how it is checked, how it is read.
+/// A type with a flat layout: its size, its check and its reader.
 pub trait Decode: Encode<As = Self> + Sized + 'static {
-    /// Bytes in place; a multiple of `ALIGN`.
+    /// Size in bytes of the fixed part; a multiple of `ALIGN`.
     const SIZE: u32;
-    /// 1, 2, 4 or 8.
+    /// Alignment in bytes: 1, 2, 4 or 8.
     const ALIGN: u32;
-    /// The type's structure as text, from which `HASH` is made.
+    /// The type's structure as text, from which `HASH` is computed.
     const SHAPE: Shape;
     /// FNV-1a 64 of `SHAPE`. Two types with the same hash have the same layout and names.
     const HASH: u64 = Self::SHAPE.hash();
-    /// How many types are nested in one another, counted along the longest way; 0 for a scalar or a string.
+    /// Depth of nesting along the longest path; 0 for a scalar or a string.
     const DEPTH: u32;
-    /// A value can have handles: [`Encode::handles`] says how many.
+    /// Whether a value can have handles. [`Encode::handles`] returns their number.
     const HOLDS: bool = false;
 
-    /// What a reader sees: the value in place.
+    /// The borrowed form that a reader gets: the value in place.
     type View<'a>: Copy + Debug + PartialEq + Encode<As = Self>;
 
-    /// Walks over the value at `at` once. The caller has made sure that the fixed part lies inside and is aligned.
+    /// Checks the value at `at` in one pass. Precondition: the fixed part is inside the message and
+    /// aligned.
     fn check(from: &mut Checker<'_>, at: u32) -> Result<(), Malformed>;
 
-    /// The value at `at`. Only after `check`: else it may panic or show nonsense, and never does worse.
+    /// Returns the value at `at`. Call it only after `check`; otherwise it can panic or return a
+    /// wrong value, but memory stays safe.
     fn view<'a>(from: Bytes<'a>, at: u32) -> Self::View<'a>;
 
-    /// A value of its own.
+    /// Converts a view into an owned value.
     fn owned(view: Self::View<'_>) -> Self;
 
-    /// The view of a value that was never encoded.
+    /// Returns the view of a value that was never encoded.
     fn as_view(&self) -> Self::View<'_>;
 
-    /// The `N` values from `at` on, after `check`. Numbers are read in one go.
+    /// Returns the `N` values from `at` on. Call it only after `check`. Numbers are read with one
+    /// copy.
     #[inline]
     fn view_items<'a, const N: usize>(from: Bytes<'a>, at: u32) -> [Self::View<'a>; N] {
         std::array::from_fn(|i| Self::view(from, at + i as u32 * Self::SIZE))
     }
 
-    /// Checks `count` values from `at` on. Scalars of which every bit pattern is valid have nothing to do.
+    /// Checks `count` values from `at` on. Scalars for which every bit pattern is valid need no
+    /// check.
     fn check_items(from: &mut Checker<'_>, at: u32, count: u32) -> Result<(), Malformed> {
         let mut at = at;
         for _ in 0..count {
@@ -174,7 +185,7 @@ pub trait Decode: Encode<As = Self> + Sized + 'static {
         Ok(())
     }
 
-    /// All values of a list. Scalars copy in one go.
+    /// Returns all values of a list as owned values. Scalars are copied with one `memcpy`.
     fn owned_items(list: ListView<'_, Self>) -> Vec<Self> {
         list.iter().map(Self::owned).collect()
     }

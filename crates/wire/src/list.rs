@@ -3,7 +3,8 @@
 use crate::{Bytes, Checker, Decode, Encode, Encoder, Malformed, Shape};
 use std::fmt;
 
-/// A list in place: in a message, or a slice that was never encoded. Elements are made when they are asked for.
+/// A list in place: in a message, or a slice that was never encoded. Elements are decoded on
+/// access.
 ///
 /// ```
 /// use thalweg_wire::ListView;
@@ -27,7 +28,7 @@ enum Source<'a, T> {
 }
 
 impl<'a, T: Decode> ListView<'a, T> {
-    /// How many elements.
+    /// The number of elements.
     #[inline]
     pub fn len(&self) -> usize {
         match self.source {
@@ -36,7 +37,7 @@ impl<'a, T: Decode> ListView<'a, T> {
         }
     }
 
-    /// Without elements.
+    /// Whether the list has no elements.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -65,12 +66,12 @@ impl<'a, T: Decode> ListView<'a, T> {
         }
     }
 
-    /// A list of its own.
+    /// The list as an owned `Vec`.
     pub fn to_vec(&self) -> Vec<T> {
         T::owned_items(*self)
     }
 
-    /// Of a list that is encoded already.
+    /// A view of an encoded list.
     fn encode_again(&self, to: &mut Encoder<'_>, at: u32) {
         let Some(mut at) = to.list(at, self.len(), T::SIZE, T::ALIGN) else {
             return;
@@ -81,7 +82,7 @@ impl<'a, T: Decode> ListView<'a, T> {
         }
     }
 
-    /// The elements' bytes, where the list is in a message.
+    /// The bytes of the elements, if the list is in a message.
     #[inline]
     pub(crate) fn encoded(&self) -> Option<&'a [u8]> {
         match self.source {
@@ -101,7 +102,7 @@ impl<'a, T: Decode> ListView<'a, T> {
 }
 
 impl<'a> ListView<'a, u8> {
-    /// All of it, without a copy.
+    /// The whole list, without a copy.
     #[inline]
     pub fn as_bytes(&self) -> &'a [u8] {
         match self.source {
@@ -180,7 +181,7 @@ impl<'a, T: Decode> IntoIterator for ListView<'a, T> {
     }
 }
 
-/// Goes over a [`ListView`].
+/// An iterator over a [`ListView`].
 pub struct ListIter<'a, T> {
     list: ListView<'a, T>,
     next: usize,

@@ -1,47 +1,47 @@
-//! What is wrong with a message.
+//! The error of a malformed message.
 
 use std::fmt;
 
-/// A message that breaks a rule: which, and where.
+/// A malformed message: the rule that it breaks, and the place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed {
     /// The rule that is broken.
     pub rule: Rule,
-    /// Byte of the message at which the offending field stands.
+    /// Offset in bytes of the offending field.
     pub at: u32,
 }
 
-/// The rules, in the words of [the crate's page](crate).
+/// The rules, which [the crate's page](crate) explains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Rule {
-    /// The header is cut short, or its size is not the message's.
+    /// The header is truncated, or its size field differs from the message's size.
     Size,
-    /// It is a message of another type.
+    /// The message has another type.
     Layout,
-    /// The table of handles does not fit, or a handle is missing, used twice or out of turn.
+    /// The table of handles does not fit, or a handle is missing, used twice or out of order.
     Handles,
-    /// The root is not where it belongs, or does not fit.
+    /// The root is at a wrong offset, or does not fit.
     Root,
-    /// A string or list reaches beyond the end.
+    /// A string or list extends beyond the end.
     Bounds,
     /// A tail is not aligned for its elements.
     Alignment,
-    /// A tail begins before the end of the one before.
+    /// A tail begins before the end of the previous one.
     Order,
-    /// An empty or sizeless list has an offset.
+    /// An empty list, or a list whose elements have no size, has an offset.
     EmptyOffset,
-    /// Too many elements without size.
+    /// A list has too many elements without size.
     Unsized,
-    /// Not UTF-8.
+    /// A string is not UTF-8.
     Utf8,
-    /// Neither 0 nor 1.
+    /// A `bool` is neither 0 nor 1.
     Bool,
-    /// Not a Unicode scalar value.
+    /// A `char` is not a Unicode scalar value.
     Char,
-    /// No such case.
+    /// A discriminant names no case.
     Discriminant,
-    /// A bit is set that stands for no flag.
+    /// An undefined flag bit is set.
     Flags,
 }
 

@@ -14,16 +14,17 @@ use crate::{Bytes, Checker, Decode, Encode, Encoder, Handle, MAX_SIZE, Malformed
 /// Bytes of the header.
 pub const HEADER: u32 = 16;
 
-/// Where the root of a message with this many handles stands.
+/// Offset of the root in a message with this many handles.
 pub const fn root(handles: u32) -> u32 {
     HEADER + 8 * handles
 }
 
-/// Writes `value` as a message whose header carries the low half of `layout`, the hash of its type, into `buffer`, which is emptied and whose memory is
-/// used.
+/// Writes `value` as a message into `buffer`. The header contains the low half of `layout`, the
+/// hash of the value's type. The previous contents of `buffer` are discarded and its memory is
+/// reused.
 ///
 /// # Errors
-/// It is larger than [`MAX_SIZE`]; `buffer` holds nothing of use.
+/// The message is larger than [`MAX_SIZE`]; the contents of `buffer` are then unspecified.
 #[inline(always)]
 pub fn encode_into<T: Encode + ?Sized>(
     value: &T,
@@ -39,10 +40,10 @@ pub fn encode_into<T: Encode + ?Sized>(
     encoder.finish_message()
 }
 
-/// The same where the buffer is handed over and back.
+/// The same for a buffer that is passed by value and returned.
 ///
 /// # Errors
-/// It is larger than [`MAX_SIZE`]; the buffer is gone.
+/// The message is larger than [`MAX_SIZE`]; the buffer is dropped.
 pub fn encode<T: Encode + ?Sized>(
     value: &T,
     layout: u64,
@@ -52,7 +53,7 @@ pub fn encode<T: Encode + ?Sized>(
     Ok(buffer)
 }
 
-/// A message whose header and table of handles are in order. Its root is not looked at before [`view`](Message::view).
+/// A message whose header and table of handles are valid. [`view`](Message::view) checks its root.
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
     bytes: &'a [u8],
@@ -62,7 +63,7 @@ pub struct Message<'a> {
 /// Opens a message whose root has the type with the hash `layout`.
 ///
 /// # Errors
-/// The header is wrong, or it is a message of another type.
+/// The header is malformed, or the message has another type.
 pub fn open(bytes: &[u8], layout: u64) -> Result<Message<'_>, Malformed> {
     let message = open_any(bytes)?;
     if Bytes::message(bytes).u32(4) != layout as u32 {
@@ -74,10 +75,10 @@ pub fn open(bytes: &[u8], layout: u64) -> Result<Message<'_>, Malformed> {
     Ok(message)
 }
 
-/// Opens a message of any type, for its handles.
+/// Opens a message of any type, to read its handles.
 ///
 /// # Errors
-/// The header is wrong.
+/// The header is malformed.
 pub fn open_any(bytes: &[u8]) -> Result<Message<'_>, Malformed> {
     let header = Bytes::message(bytes);
     if bytes.len() < HEADER as usize
@@ -107,10 +108,10 @@ pub fn open_any(bytes: &[u8]) -> Result<Message<'_>, Malformed> {
 }
 
 impl<'a> Message<'a> {
-    /// Checks all of it and shows the root.
+    /// Checks the whole message and returns a view of the root.
     ///
     /// # Errors
-    /// The first rule that is broken.
+    /// The first rule that the message breaks.
     pub fn view<T: Decode>(self) -> Result<T::View<'a>, Malformed> {
         let bytes = Bytes::message(self.bytes);
         let at = root(self.handles);
@@ -124,15 +125,15 @@ impl<'a> Message<'a> {
         Ok(T::view(bytes, at))
     }
 
-    /// Checks all of it and makes a value of its own of the root.
+    /// Checks the whole message and returns the root as an owned value.
     ///
     /// # Errors
-    /// The first rule that is broken.
+    /// The first rule that the message breaks.
     pub fn owned<T: Decode>(self) -> Result<T, Malformed> {
         self.view::<T>().map(T::owned)
     }
 
-    /// The handles, for one who closes them without knowing the type.
+    /// The handles, for code that closes them without knowing the type.
     pub fn handles(self) -> impl ExactSizeIterator<Item = Handle> + 'a {
         let table = self.bytes[HEADER as usize..root(self.handles) as usize].chunks_exact(8);
         table.map(|word| {

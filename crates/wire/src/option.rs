@@ -2,7 +2,7 @@
 
 use crate::{Bytes, Checker, Decode, Encode, Encoder, Malformed, Rule, Shape, layout::align_up};
 
-/// Where the value stands.
+/// Offset of the value.
 const fn payload<T: Decode>() -> u32 {
     align_up(1, T::ALIGN)
 }

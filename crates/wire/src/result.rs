@@ -3,7 +3,7 @@
 use crate::layout::{align_up, max};
 use crate::{Bytes, Checker, Decode, Encode, Encoder, Malformed, Rule, Shape};
 
-/// Where the value and the error stand.
+/// Offset of the value and of the error.
 const fn payload<T: Decode, E: Decode>() -> u32 {
     align_up(1, max(T::ALIGN, E::ALIGN))
 }

@@ -2,7 +2,7 @@
 
 use crate::{Bytes, Checker, Decode, Encode, Encoder, ListView, Malformed, Rule, Shape};
 
-/// Numbers: every bit pattern is valid, and a list of them is copied in one go.
+/// Numbers: every bit pattern is valid, and a list is copied with one `memcpy`.
 macro_rules! number {
     ($type:ty, $text:literal, $size:literal, $read:ident, $word:ty) => {
         impl Encode for $type {
@@ -107,7 +107,7 @@ impl Encode for u8 {
         }
     }
 
-    /// What is copied whole needs no zeros first.
+    /// A target that is overwritten completely does not need to be zeroed first.
     #[inline(always)]
     fn encode_list(items: &[u8], to: &mut Encoder<'_>, at: u32) {
         to.bytes(at, items);

@@ -1,6 +1,7 @@
-//! A type's structure as text, and its hash, both known when compiled.
+//! A type's structure as text, and its hash, both computed at compile time.
 
-/// A text in pieces, so that a generic type can be made of its parts' texts in a constant.
+/// A text in pieces, so that a constant of a generic type can be composed of the texts of its
+/// parts.
 ///
 /// ```
 /// use thalweg_wire::{Decode, Shape};
@@ -10,11 +11,11 @@
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub enum Shape {
-    /// A piece.
+    /// One piece of text.
     Text(&'static str),
-    /// A number in decimal.
+    /// A decimal number.
     Number(u32),
-    /// Pieces, one after the other.
+    /// Several pieces, one after the other.
     Parts(&'static [Shape]),
 }
 
@@ -28,7 +29,7 @@ impl Shape {
         self.fold(BASIS)
     }
 
-    /// FNV-1a 64 of a text in one piece.
+    /// FNV-1a 64 of a single text.
     pub const fn hash_of(text: &str) -> u64 {
         fold_bytes(BASIS, text.as_bytes())
     }

@@ -1,6 +1,6 @@
-//! Tuples, laid out as records; `()` is nothing at all.
+//! Tuples, with the layout of records; `()` takes no bytes.
 //!
-//! Twelve is the longest: the standard library's own traits end there too.
+//! The longest has twelve elements, as in the standard library's traits.
 
 use crate::layout::{align_up, max};
 use crate::{Bytes, Checker, Decode, Encode, Encoder, Malformed, Shape};

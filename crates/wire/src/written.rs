@@ -21,8 +21,8 @@ impl<T: Decode, F: Fn(&mut Encoder<'_>, u32), H: Fn(bool) -> u32> Encode for Wri
     }
 }
 
-/// What `write` writes as a `T`: for who has a record's parts, each where it is, and not the record. `handles` is the value's
-/// [`Encode::handles`].
+/// A value that `write` writes as a `T`. Use it if you have the parts of a record in different
+/// places, and not the record. `handles` returns the same as [`Encode::handles`].
 ///
 /// ```
 /// use thalweg_wire::{Encode, message, written};

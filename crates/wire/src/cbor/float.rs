@@ -2,7 +2,7 @@
 //!
 //! It is done on the bits: a conversion of the machine's makes a signalling NaN quiet.
 
-/// Fraction bits of the three, and what is between two of them.
+/// Fraction bits of the three widths, and the differences between them.
 const F16: u32 = 10;
 const F32: u32 = 23;
 const F64: u32 = 52;

@@ -1,4 +1,4 @@
-//! CBOR (RFC 8949): the same values for hosts without generated code, for logs, and for what leaves the machine.
+//! CBOR (RFC 8949): the same values for hosts without generated code, for logs and for the network.
 //!
 //! | WIT | CBOR |
 //! | --- | --- |
@@ -19,19 +19,22 @@
 //! | flags | an array of the names of those that are set |
 //!
 //! # What is written
-//! One form for each value, the core deterministic encoding of RFC 8949, 4.2.1: shortest heads and floats, definite lengths, keys in the
-//! order of their encoded bytes, so a shorter one first. All fields of a record are written, flags in WIT's order.
+//! Each value has one form, the core deterministic encoding of RFC 8949, 4.2.1: shortest heads and
+//! floats, definite lengths, and keys in the order of their encoded bytes, so that a shorter key is
+//! first. All fields of a record are written, and flags in the order of the WIT file.
 //!
 //! # What is read
-//! Every well-formed item that means a value of the type: any width of heads and floats, definite and indefinite lengths, keys in any
-//! order, integers for floats where nothing is lost, an array where a list of numbers may be a byte string, typed arrays in either order of
-//! bytes. An `option` that is missing in a record is none. Everything else is [`Refused`] with its [`Rule`] and place: an unknown or
-//! doubled key, a missing field, a number out of range, a tag.
+//! Every well-formed item that represents a value of the type: any width of heads and floats,
+//! definite and indefinite lengths, keys in any order, integers for floats if nothing is lost, an
+//! array for a list of numbers that could be a byte string, typed arrays in either byte order. A
+//! missing `option` field of a record is none. Everything else is [`Refused`] with its [`Rule`] and
+//! place: an unknown or duplicate key, a missing field, a number out of range, a tag.
 //!
 //! # Limits
-//! 1. An item has at most [`MAX_SIZE`] bytes, and nothing stands behind it.
-//! 2. It is nested as deep as its type and no deeper, so at most [`MAX_DEPTH`].
-//! 3. What a length promises is there before it is believed; a list takes no more memory in advance than bytes are left.
+//! 1. An item has at most [`MAX_SIZE`] bytes, and nothing follows it.
+//! 2. It is nested no deeper than its type, so at most [`MAX_DEPTH`].
+//! 3. A length is checked against the remaining bytes before it is used. A list reserves no more
+//!    memory than the number of remaining bytes.
 //!
 //! ```
 //! use thalweg_wire::cbor;
@@ -57,9 +60,10 @@ pub use write::Writer;
 
 use crate::{Decode, ListView, MAX_DEPTH, MAX_SIZE};
 
-/// A type that has a form in CBOR. The generators write it for named types; handles have none.
+/// A type with a representation in CBOR. The generators implement it for named types. Handles have
+/// none.
 pub trait Cbor: Decode {
-    /// The value may itself be `null`.
+    /// Whether the value itself can be `null`.
     const NULLABLE: bool = false;
 
     /// Appends a value.
@@ -68,15 +72,15 @@ pub trait Cbor: Decode {
     /// Reads the next item.
     ///
     /// # Errors
-    /// It is no value of this type.
+    /// The item is not a value of this type.
     fn read(from: &mut Reader<'_>) -> Result<Self, Refused>;
 
-    /// What a record has where the field is missing, if it may be.
+    /// The value of a missing field of a record, if the field may be missing.
     fn missing() -> Option<Self> {
         None
     }
 
-    /// Appends a list. Numbers go as bytes.
+    /// Appends a list. Numbers are written as bytes.
     fn write_list(list: ListView<'_, Self>, to: &mut Writer) {
         to.array(list.len());
         for item in list {
@@ -84,7 +88,7 @@ pub trait Cbor: Decode {
         }
     }
 
-    /// Appends a list of a fixed length. Numbers go as bytes.
+    /// Appends a list of a fixed length. Numbers are written as bytes.
     fn write_items(items: &[Self::View<'_>], to: &mut Writer) {
         to.array(items.len());
         for item in items {
@@ -95,23 +99,23 @@ pub trait Cbor: Decode {
     /// Reads a list.
     ///
     /// # Errors
-    /// It is none, or an element is no value of this type.
+    /// The item is not a list, or an element is not a value of this type.
     fn read_list(from: &mut Reader<'_>) -> Result<Vec<Self>, Refused> {
         array(from)
     }
 }
 
-/// Writes `value`. `buffer` is emptied and its memory used.
+/// Writes `value`. The previous contents of `buffer` are discarded and its memory is reused.
 pub fn encode<T: Cbor>(value: &T, buffer: Vec<u8>) -> Vec<u8> {
     let mut to = Writer::new(buffer);
     T::write(value.as_view(), &mut to);
     to.finish()
 }
 
-/// Reads a value that is all of `bytes`.
+/// Reads a value that takes all of `bytes`.
 ///
 /// # Errors
-/// It is no value of this type, or something stands behind it.
+/// `bytes` is not a value of this type, or something follows it.
 pub fn decode<T: Cbor>(bytes: &[u8]) -> Result<T, Refused> {
     const {
         assert!(

@@ -19,7 +19,7 @@ pub(super) struct Packed<'a> {
     pub little: bool,
 }
 
-/// A typed array, if that is what comes next.
+/// Reads a typed array if it is the next item.
 pub(super) fn packed<'a>(
     from: &mut Reader<'a>,
     typed: &Typed,
@@ -185,7 +185,7 @@ impl Cbor for u8 {
         integer(from)
     }
 
-    /// Without a tag: bytes are what they are.
+    /// Without a tag, the bytes are the values.
     fn write_list(list: ListView<'_, u8>, to: &mut Writer) {
         to.bytes(list.as_bytes());
     }

@@ -5,7 +5,7 @@ use super::{Cbor, Refused, Rule, float};
 use crate::MAX_DEPTH;
 use std::borrow::Cow;
 
-/// Info of a head without a length; also the break that ends what it began.
+/// The additional information of a head without a length, and of the break that ends it.
 const INDEFINITE: u8 = 31;
 const BREAK: u8 = 0xff;
 const NULL: u8 = 0xf6;
@@ -206,7 +206,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes a `null`, if that is what comes next.
+    /// Takes a `null`, if it is the next item.
     ///
     /// # Errors
     /// Nothing comes next.
@@ -526,7 +526,7 @@ impl Items {
         self.left.map(|left| left as usize)
     }
 
-    /// As many as stand before a break.
+    /// The number of items before a break.
     pub(super) fn until_break() -> Self {
         Items { left: None }
     }

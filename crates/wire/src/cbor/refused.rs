@@ -1,54 +1,54 @@
-//! Why an item is not taken.
+//! The error of a refused CBOR item.
 
 use std::fmt;
 
-/// An item that is no value of the type: which rule it breaks, and where.
+/// An item that is not a value of the type: the rule that it breaks, and the place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// The rule that is broken.
     pub rule: Rule,
-    /// Byte at which the offending item begins.
+    /// Offset in bytes of the offending item.
     pub at: u32,
 }
 
-/// What an item must obey.
+/// The rules for an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Rule {
-    /// It is larger than a message may be.
+    /// The item is larger than a message may be.
     Size,
-    /// It ends too early, or a length promises more than is there.
+    /// The item ends too early, or a length exceeds the remaining bytes.
     End,
-    /// Something stands behind it.
+    /// Something follows the item.
     Trailing,
     /// A head that RFC 8949 does not allow.
     Head,
-    /// It is of another kind than the type asks for: a text for a number, an integer as a key.
+    /// The item has the wrong kind for the type: a text for a number, an integer as a key.
     Type,
-    /// A number does not fit, or would lose something.
+    /// A number does not fit, or would lose precision.
     Range,
-    /// A tag that means nothing here.
+    /// A tag that is not supported here.
     Tag,
-    /// A tuple or typed array of another length, or a case with more than its payload.
+    /// A tuple or typed array has another length, or a case has more than its payload.
     Count,
     /// No field, case or flag has this name.
     Unknown,
-    /// A field or flag is there a second time.
+    /// A field or flag is duplicated.
     Twice,
     /// A field is missing.
     Missing,
-    /// Not UTF-8.
+    /// A text is not UTF-8.
     Utf8,
-    /// A text that is not one scalar value where a `char` is asked for.
+    /// A text for a `char` is not exactly one scalar value.
     Char,
-    /// It is nested deeper than its type.
+    /// The item is nested deeper than its type.
     Depth,
-    /// The type has a handle in it, which means nothing outside its process.
+    /// The type contains a handle, which is meaningless outside its process.
     Handle,
 }
 
 impl Refused {
-    /// `rule` is broken at byte `at`.
+    /// The item breaks `rule` at byte `at`.
     #[cold]
     pub fn new(rule: Rule, at: usize) -> Self {
         Refused {

@@ -15,7 +15,7 @@ pub enum Untranslated {
     Message(Malformed),
     /// What came is no CBOR of the type.
     Cbor(Refused),
-    /// What would be made is larger than its limit.
+    /// The result would be larger than its limit.
     Limit,
 }
 

@@ -153,7 +153,7 @@ impl Writer {
         }
     }
 
-    /// A tag; what it says more about follows.
+    /// A tag, which applies to the next item.
     #[inline]
     pub fn tag(&mut self, tag: u64) {
         self.head(major::TAG, tag);

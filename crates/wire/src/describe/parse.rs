@@ -1,14 +1,14 @@
-//! Reading a description.
+//! The parser of descriptions.
 
 use super::{Case, Field, Kind, Number, Type};
 use crate::layout::max;
 use crate::{MAX_DEPTH, MAX_SIZE};
 use std::fmt;
 
-/// A text that describes no type.
+/// The error of a text that describes no type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unreadable {
-    /// Byte at which it goes wrong.
+    /// Offset in bytes of the error.
     pub at: usize,
 }
 
@@ -25,10 +25,11 @@ impl fmt::Display for Unreadable {
 impl std::error::Error for Unreadable {}
 
 impl<'a> Type<'a> {
-    /// The type that `text` describes.
+    /// Parses `text`.
     ///
     /// # Errors
-    /// The text describes none, or one that is nested deeper than [`MAX_DEPTH`] or larger than [`MAX_SIZE`].
+    /// The text describes no type, or a type that is nested deeper than [`MAX_DEPTH`] or larger
+    /// than [`MAX_SIZE`].
     pub fn parse(text: &'a str) -> Result<Type<'a>, Unreadable> {
         let mut parser = Parser { text, at: 0 };
         let ty = parser.ty(MAX_DEPTH)?;
@@ -45,7 +46,7 @@ struct Parser<'a> {
     at: usize,
 }
 
-/// A size or offset that still fits a message.
+/// Checks that a size or offset fits a message.
 struct Place {
     end: u64,
     align: u32,
@@ -56,7 +57,7 @@ impl Place {
         Place { end: 0, align: 1 }
     }
 
-    /// Puts something behind what is there; returns its offset.
+    /// Appends a field and returns its offset.
     fn add(&mut self, size: u32, align: u32) -> u64 {
         let at = self.end.next_multiple_of(u64::from(align));
         self.end = at + u64::from(size);
@@ -70,7 +71,7 @@ impl<'a> Parser<'a> {
         Unreadable { at: self.at }
     }
 
-    /// Takes a mark, if it comes next.
+    /// Consumes a punctuation mark if it is next.
     fn takes(&mut self, mark: &str) -> bool {
         let comes = self.text[self.at..].starts_with(mark);
         self.at += if comes { mark.len() } else { 0 };
@@ -85,7 +86,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A word of letters, digits and dashes, at least one.
+    /// Consumes a non-empty word of letters, digits and dashes.
     fn name(&mut self) -> Result<&'a str, Unreadable> {
         let rest = &self.text[self.at..];
         let end = rest
@@ -98,7 +99,7 @@ impl<'a> Parser<'a> {
         Ok(&rest[..end])
     }
 
-    /// A number in decimal, without zeros in front.
+    /// Consumes a decimal number without leading zeros.
     fn count(&mut self) -> Result<u32, Unreadable> {
         let rest = &self.text[self.at..];
         let end = rest
@@ -113,7 +114,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// What stands between the mark that was taken and `end`, with commas between: as many as `each` takes.
+    /// Consumes a comma-separated list up to `end`, after its opening mark; `each` consumes one
+    /// element.
     fn several<T>(
         &mut self,
         end: &str,
@@ -159,7 +161,7 @@ impl<'a> Parser<'a> {
         self.made(from, kind, size, align, false)
     }
 
-    /// A type that is ready; its text ends here.
+    /// Completes a type whose text ends here.
     fn made(
         &self,
         from: usize,
@@ -181,9 +183,9 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// A type of types.
+    /// Parses a type that is built from other types.
     fn nested(&mut self, from: usize, name: &str, depth: u32) -> Result<Type<'a>, Unreadable> {
-        // Labels are no nesting: an enum costs no depth.
+        // Labels do not add depth.
         let deeper = match name {
             "enum" | "flags" => depth,
             _ => depth.checked_sub(1).ok_or(self.wrong())?,
@@ -198,7 +200,7 @@ impl<'a> Parser<'a> {
                     self.expect(">")?;
                     let size = u64::from(count) * u64::from(item.size);
                     let align = item.align;
-                    // Without bytes it would cost nothing to promise any number of them.
+                    // Elements without size would allow any length at no cost.
                     if size == 0 {
                         return Err(self.wrong());
                     }
@@ -295,7 +297,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Bytes of the number of a case.
+    /// Size in bytes of a discriminant.
     fn tag(&self, cases: usize) -> Result<u32, Unreadable> {
         match cases {
             0 => Err(self.wrong()),

@@ -1,16 +1,16 @@
-//! Whether two types are versions of one.
+//! Compatibility of two versions of a type.
 
 use std::fmt;
 
 use super::{UNKNOWN, first_case};
 use crate::describe::{Case, Field, Kind, Type};
 
-/// Where two types are not versions of one, and how they differ there.
+/// The place where two types are incompatible, and the difference there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// Fields, cases and places from the root on, with dots between; empty: the root.
+    /// The path from the root: fields, cases and positions, separated by dots. Empty for the root.
     pub path: String,
-    /// What is so there.
+    /// The difference.
     pub what: String,
 }
 
@@ -25,10 +25,10 @@ impl fmt::Display for Difference {
 
 impl std::error::Error for Difference {}
 
-/// Whether what is written as `writer` can be read as `reader`.
+/// Checks that a value written as `writer` can be read as `reader`.
 ///
 /// # Errors
-/// The first place where they are not versions of one type.
+/// The first place where the types are incompatible.
 pub fn fits(reader: &Type<'_>, writer: &Type<'_>) -> Result<(), Difference> {
     Fit { path: Vec::new() }.value(reader, writer)
 }
@@ -70,7 +70,8 @@ impl<'a> Fit<'a> {
         }
         match (&reader.kind, &writer.kind) {
             (Kind::List(to), Kind::List(from)) => {
-                // A list of nothing costs no bytes: what it becomes would have no bound.
+                // A list of elements without size takes no bytes, so its converted size would have
+                // no bound.
                 if (to.size == 0) != (from.size == 0) {
                     return self.differ("", "is a list of what has no bytes on one side only");
                 }
@@ -153,7 +154,7 @@ impl<'a> Fit<'a> {
         Ok(())
     }
 
-    /// One is the other with more behind; where the writer has more, `may_be_more`.
+    /// One list of cases extends the other. The writer may have more only if `may_be_more` is true.
     fn labels(&self, to: &[&str], from: &[&str], may_be_more: bool) -> Result<(), Difference> {
         if let Some((to, from)) = to.iter().zip(from).find(|(to, from)| to != from) {
             let other = self.path_to(to);
@@ -176,7 +177,7 @@ pub(super) fn elements<'a>(one: &Type<'a>, other: &Type<'a>) -> Option<(Type<'a>
     same.then_some((Type::parse(one).ok()?, Type::parse(other).ok()?))
 }
 
-/// Whether there is a value that nobody wrote: of a handle there is none.
+/// Whether the type has a zero value. A handle has none.
 fn has_zero(ty: &Type<'_>) -> bool {
     match &ty.kind {
         _ if !ty.has_handle => true,
@@ -193,12 +194,12 @@ fn has_zero(ty: &Type<'_>) -> bool {
     }
 }
 
-/// The places of a tuple.
+/// The positions of a tuple.
 const PLACES: [&str; 16] = [
     "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15",
 ];
 
-/// A type's text is as long as it is.
+/// Shortens a long type for an error message.
 fn short(text: &str) -> String {
     match text.char_indices().nth(60) {
         Some((end, _)) => format!("`{}..`", &text[..end]),

@@ -1,23 +1,24 @@
-//! From a message of one version to one of another.
+//! Converts a message of one version to another.
 
 use super::fit::elements;
 use super::{Conversion, Converted, UNKNOWN, Unconverted, first_case, table};
 use crate::describe::{Case, Field, Kind, Type, word};
 use crate::{Bytes, Encoder, Handle, NoRoom, message};
 
-/// `'t` is of the types' texts.
+/// `'t` is the lifetime of the texts of the types.
 struct Walk<'a, 'm, 't> {
     from: Bytes<'a>,
     to: Encoder<'m>,
-    /// The handles of the message that is read.
+    /// The handles of the source message.
     table: &'a [Handle],
-    /// Those that were written, by their places there.
+    /// The handles that were written, by their positions in the source.
     written: Vec<u32>,
-    /// Streams and futures whose elements are to be converted.
+    /// Streams and futures whose elements need a conversion.
     streams: Vec<(Handle, Conversion<'t>)>,
 }
 
-/// Converts `count` records that stand side by side, from `first` on, into the slots of `to`. How many bytes of tails they take there.
+/// Converts `count` adjacent records, from `first` on, into the slots of `to`. Returns the number
+/// of bytes that their tails take there.
 pub(super) fn records<'t>(
     (from, to): (&Type<'t>, &Type<'t>),
     (records, first, count): (Bytes<'_>, u32, u32),
@@ -34,7 +35,7 @@ pub(super) fn records<'t>(
     walk.to.finish_record()
 }
 
-/// Converts a message that was checked, whose root stands at `root`.
+/// Converts a checked message whose root is at `root`.
 pub(super) fn all<'t>(
     from: &Type<'t>,
     to: &Type<'t>,
@@ -42,7 +43,7 @@ pub(super) fn all<'t>(
     root: u32,
 ) -> Result<Converted<'t>, Unconverted> {
     let table = table(bytes);
-    // What is left out may have had some: then there is less room to leave for them.
+    // A part that was left out may have had handles; the table then needs less room.
     let mut room = table.len() as u32;
     loop {
         let mut message = Vec::with_capacity(bytes.len());
@@ -77,7 +78,7 @@ pub(super) fn all<'t>(
 }
 
 impl<'t> Walk<'_, '_, 't> {
-    /// The value at `from_at`, written at `at`, whose bytes are zero.
+    /// Writes the value at `from_at` to `at`, whose bytes are zero.
     fn value(&mut self, from: &Type<'t>, from_at: u32, to: &Type<'t>, at: u32) {
         match (&from.kind, &to.kind) {
             (Kind::Text, _) => {
@@ -188,7 +189,8 @@ impl<'t> Walk<'_, '_, 't> {
         }
     }
 
-    /// A value that nobody wrote. Its bytes are zero, which is what it is but for cases that are named `unknown`.
+    /// Writes the zero value of a type. Its bytes are already zero, so only cases named `unknown`
+    /// are written.
     fn zero(&mut self, ty: &Type<'_>, at: u32) {
         match &ty.kind {
             kind @ Kind::Enum(_) => self.put(at, ty.size, first_case(kind) as u32),
@@ -217,7 +219,7 @@ impl<'t> Walk<'_, '_, 't> {
         }
     }
 
-    /// Writes the number of a case, or flags.
+    /// Writes the number of a case, or a word of flags.
     fn put(&mut self, at: u32, size: u32, value: u32) {
         match size {
             1 => self.to.u8(at, value as u8),
@@ -231,7 +233,8 @@ fn unknown(cases: &[Case<'_>]) -> Option<usize> {
     cases.iter().position(|case| case.name == UNKNOWN)
 }
 
-/// A case as who knows `known` of them has it. That there is one for the others was made sure of.
+/// The number of a case for a reader that has the cases `known`. Precondition: if it lacks the
+/// case, it has `unknown`.
 fn known_case(number: u32, known: usize, unknown: impl FnOnce() -> Option<usize>) -> u32 {
     if (number as usize) < known {
         return number;

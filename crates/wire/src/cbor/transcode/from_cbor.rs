@@ -180,7 +180,7 @@ impl<'a> Walk<'a, '_> {
                     self.from = place;
                     self.value(&field.ty, at + field.offset)?;
                 }
-                // None is what is there already: zero.
+                // The zero bytes already mean none.
                 None if matches!(field.ty.kind, Kind::Option { .. }) => {}
                 None => return Err(end.refused(Rule::Missing).into()),
             }
