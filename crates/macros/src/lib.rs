@@ -1,20 +1,24 @@
-//! Marks for `thalweg gen --from-code`, which reads them in the source. What they stand on is compiled as it stands, so that no
-//! build of a user reads WIT or parses Rust; a change shows in `thalweg gen --check`.
+//! Attributes for code-first services. `thalweg gen --from-code` reads them in the source.
+//!
+//! The annotated items are compiled unchanged, so a user's build neither reads WIT nor parses Rust.
+//! `thalweg gen --check` detects a change.
 
 use proc_macro::TokenStream;
 
-/// On a trait: it is the service. `package = "namespace:name@1.0.0"` names it; `calls` and `bytes` bound what may wait for it, and `overload = "block"` has
-/// those wait for whom there is no room.
+/// Declares a trait as the service. `package = "namespace:name@1.0.0"` sets its name. `calls` and
+/// `bytes` limit the calls that may wait for one client. With `overload = "block"`, callers wait when
+/// a limit is reached.
 #[proc_macro_attribute]
 pub fn service(_: TokenStream, item: TokenStream) -> TokenStream {
-    // Its futures stay on the stack that makes them, so nobody has to promise that they are `Send`.
+    // Its futures stay on the stack that creates them, so they need no `Send` bound.
     marked("#[allow(async_fn_in_trait)]", item)
 }
 
-/// On a trait: it is what the host has for the service, which asks by the generated `NAMEHost::of(call)`.
+/// Declares a trait as the host imports of the service. The service calls them through the generated
+/// `NAMEHost::of(call)`.
 #[proc_macro_attribute]
 pub fn host(_: TokenStream, item: TokenStream) -> TokenStream {
-    // It says what there is; the generated trait of its name is what a host in Rust implements.
+    // The trait is only a declaration: a Rust host implements the generated trait of the same name.
     marked("#[allow(async_fn_in_trait, dead_code)]", item)
 }
 
@@ -24,19 +28,24 @@ fn marked(attribute: &str, item: TokenStream) -> TokenStream {
     all
 }
 
-/// On a struct or an enum: its values cross the boundary. `flags`, of a struct of `bool`s: WIT's `flags`.
+/// Declares a struct or an enum as a type of the interface. With `flags`, a struct of `bool`s becomes
+/// WIT's `flags`.
 #[proc_macro_attribute]
 pub fn value(_: TokenStream, item: TokenStream) -> TokenStream {
     item
 }
 
-/// On an inherent `impl`: the type stays in the service, and its public functions are called by handle. `new` makes one, `destroy(self: Arc<Self>)` ends it.
+/// Declares an inherent `impl` as a resource: the object stays in the service, and hosts call its
+/// public functions through a handle. `new` is the constructor; `destroy(self: Arc<Self>)` is the
+/// destructor.
 #[proc_macro_attribute]
 pub fn resource(_: TokenStream, item: TokenStream) -> TokenStream {
     item
 }
 
-/// On a function of a service or a resource: `idempotent`; `inline`: it runs on the caller's thread; `notice = "5s"`; `deadline = "30s"`; of its stream, `policy = "latest"`, `key`, `capacity = 64` and `linger = "1us"`.
+/// Sets the policy of a function of a service or a resource: `idempotent`; `inline` (run on the
+/// caller's thread); `notice = "5s"`; `deadline = "30s"`; and for its stream `policy = "latest"`,
+/// `key`, `capacity = 64` and `linger = "1us"`.
 #[proc_macro_attribute]
 pub fn method(_: TokenStream, item: TokenStream) -> TokenStream {
     item

@@ -1,13 +1,14 @@
-//! Channels between threads, tasks and event loops.
+//! Channels between threads, tasks, actors and event loops.
 //!
 //! | | senders, receivers | choose it for |
 //! | --- | --- | --- |
-//! | [`spsc`] | one, one | a stage of a pipeline: the fastest, and it can be filled and drained in place |
-//! | [`mpsc`] | many, one | many threads that report to one, bounded or not |
+//! | [`spsc`] | one, one | a stage of a pipeline: the fastest, and you can fill and drain it in place |
+//! | [`mpsc`] | many, one | many threads that send to one receiver, bounded or unbounded |
 //! | [`mpmc`] | many, many | a pool of workers; a queue that drops its oldest values |
-//! | [`oneshot`] | one, one | the one answer to a question |
+//! | [`oneshot`] | one, one | the single answer to a request |
 //!
-//! A channel is made by its module's `channel(capacity)`, or by `with(capacity, options)` where the default is not what is wanted:
+//! Make a channel with `channel(capacity)` of its module, or with `with(capacity, options)` if the
+//! defaults do not fit:
 //!
 //! ```
 //! use thalweg::channel::{Options, Overflow, mpmc, mpsc};
@@ -16,65 +17,52 @@
 //! let other = sender.clone();
 //! std::thread::spawn(move || other.send("from a thread"));
 //! std::thread::spawn(move || sender.send("from another"));
-//! assert_eq!(receiver.iter().count(), 2); // ends when the last sender is gone and all was received
+//! // The iterator ends when all senders are gone and everything is received.
+//! assert_eq!(receiver.iter().count(), 2);
 //!
 //! let (prices, screen) = mpmc::with(2, Options::new().overflow(Overflow::DropOldest))?;
 //! for price in [98, 99, 101, 103] {
-//!     prices.send(price).expect("the screen is there");
+//!     prices.send(price).expect("the receiver exists");
 //! }
 //! assert_eq!(screen.try_iter().collect::<Vec<_>>(), [101, 103]);
 //! assert_eq!(screen.stats().dropped_oldest, 2);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The same two handles serve all kinds of callers, each side for itself:
+//! Each side of a channel can be used in any of these ways, independently of the other side:
 //!
-//! * threads: `send`, `recv`, with a timeout or a deadline, in batches, as an iterator; they spin for a moment, then sleep;
+//! * threads and actors: `send`, `recv`, with a timeout or a deadline, in batches, as an iterator. A
+//!   thread spins for a moment and then sleeps;
 //! * tasks of any executor: [`Sender::send_async`], [`Receiver::recv_async`], [`Receiver::stream`];
 //! * event loops: [`Receiver::readiness`], a file descriptor for poll or epoll;
-//! * whoever must not wait: `try_send`, `try_recv`, `try_iter`.
+//! * code that must not wait: `try_send`, `try_recv`, `try_iter`.
 //!
-//! [`Select`] waits for the first of several. Whichever side closes a channel, or drops its last handle, what was accepted before is
-//! still received, unless nobody is left to receive it.
+//! [`Select`] waits for the first of several operations. A channel closes when one side closes it or
+//! drops its last handle. Values that were accepted before are still received, unless no receiver is
+//! left.
 //!
 //! # In an actor
 //!
-//! The blocking calls block a thread. An actor of [`runtime`](crate::runtime) that used them would hold up the other actors of its worker, so it
-//! waits for the async ones, by the waker and the parking that it has anyway:
+//! In an actor of [`runtime`](crate::runtime), the blocking calls park the actor. Its worker runs
+//! other actors until the call can continue:
 //!
 //! ```
-//! use std::{future::Future, pin::pin, task::{Context, Poll}};
-//! use thalweg::{channel::mpsc, runtime::{Runtime, Woke, wait}};
+//! use thalweg::{channel::mpsc, runtime::{run, spawn}};
 //!
-//! /// `None`: the runtime stops.
-//! fn wait_for<F: Future>(future: F) -> Option<F::Output> {
-//!     let (mut future, waker) = (pin!(future), wait::waker());
-//!     loop {
-//!         if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
-//!             return Some(value);
-//!         }
-//!         if wait::park(None) == Woke::Stopping {
-//!             return None;
-//!         }
-//!     }
-//! }
-//!
-//! let (numbers, mut received) = mpsc::channel(4)?;
-//! let (sum, sums) = mpsc::channel(1)?;
-//! Runtime::global()?.spawn(move || {
-//!     let mut total = 0;
-//!     while let Some(Ok(number)) = wait_for(received.recv_async()) {
-//!         total += number;
-//!     }
-//!     sum.try_send(total).expect("there is room for one");
-//! });
-//! (1..=100).for_each(|number| numbers.send(number).expect("the actor receives"));
-//! drop(numbers);
-//! assert_eq!(sums.recv(), Ok(5_050));
+//! let (numbers, received) = mpsc::channel(4)?;
+//! let total = run(move || {
+//!     // Both actors run on one worker: a blocked sender lets the receiver run.
+//!     let sum = spawn(move || received.iter().sum::<u32>());
+//!     (1..=100).for_each(|number| numbers.send(number).expect("the actor receives"));
+//!     drop(numbers);
+//!     sum.join()
+//! })?;
+//! assert_eq!(total, 5_050);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! They are `thalweg-queue`'s, whose documentation says how they work; `examples/channels` has a program for each of them.
+//! `examples/channels` has a program for each kind of channel, and the crate `thalweg-queue`
+//! documents the implementation.
 
 pub use thalweg_queue::{mpmc, mpsc, oneshot, spsc};
 

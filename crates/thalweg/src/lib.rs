@@ -1,14 +1,15 @@
 //! Queues, supervised actors and typed calls between languages, in one process.
 //!
-//! This crate is the door for Rust: everything below it, under one name.
+//! This crate is the facade for Rust. It re-exports the crates below it:
 //!
-//! * [`channel`]: channels between threads, tasks and event loops.
-//! * [`queue`]: what channels are made of, for whoever builds another kind.
-//! * [`runtime`]: workers, actors, deadlines.
-//! * [`wire`]: the flat layout of what crosses a boundary.
+//! * [`channel`]: channels between threads, tasks, actors and event loops.
+//! * [`queue`]: the building blocks of channels, if you build another kind.
+//! * [`runtime`]: workers, actors, timers, IO, supervision.
+//! * [`wire`]: the layout of messages.
 //! * [`port`]: services, calls and streams.
 //!
-//! A service that other languages use is a `cdylib` that also depends on `thalweg-capi` and calls its `export!`.
+//! A service for other languages is a `cdylib` that also depends on `thalweg-capi` and uses its
+//! `export!` macro.
 
 pub mod channel;
 
@@ -22,32 +23,32 @@ pub use thalweg_port::{
     Batch, Call, CallError, Client, Code, Failure, Held, Pending, StreamReader, StreamWriter, Task,
 };
 
-/// The page of the whole project.
+/// The README of the project.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
-/// This crate's own page.
+/// The README of this crate.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct CrateReadme;
 
-/// Which message an actor gets next.
+/// The guide to messages.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/messages.md")]
 struct MessagesPage;
 
-/// What actors share.
+/// The guide to synchronisation.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/sync.md")]
 struct SyncPage;
 
-/// The first of several.
+/// The guide to select.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/select.md")]
 struct SelectPage;
 
-/// What a runtime shows of itself.
+/// The guide to observability.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/observability.md")]
-struct SeeingPage;
+struct ObservabilityPage;
