@@ -1,4 +1,4 @@
-# Everything a person or CI does with this repository. `make` alone says what there is.
+# Everything a person or CI does with this repository. `make` alone lists the main targets.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -6,15 +6,15 @@ SHELL := bash
 .NOTPARALLEL:
 MAKEFLAGS += --no-print-directory
 
-# rustup writes itself into the shell's profile, which CI's shells may not read.
+# rustup adds itself to the shell's profile, which shells in CI may not read.
 export PATH := $(CURDIR)/.venv/bin:$(HOME)/.cargo/bin:$(PATH)
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 export PYTHONDONTWRITEBYTECODE := 1
-# What a target builds it builds whole: to note down how a part is built again takes longer than it ever saves here.
+# A target builds everything once, so writing incremental state takes longer than it saves.
 export CARGO_INCREMENTAL ?= 0
 RELEASE := $(CARGO_TARGET_DIR)/release
-# What was asked for goes to the shell as it was typed: make does not look for its own variables in it. No pattern
-# is not the empty pattern.
+# Arguments reach the shell unchanged: make does not expand its own variables in them. An unset pattern differs
+# from an empty pattern.
 ifneq ($(origin PATTERN),undefined)
 override PATTERN := $(value PATTERN)
 WITH_PATTERN := --pattern "$$PATTERN"
@@ -23,24 +23,32 @@ override DIR := $(value DIR)
 export DIR PATTERN
 
 NIGHTLY := $(shell cat scripts/nightly-version)
-# What a build sets apart gets a folder of its own, so that it does not throw the others' work away.
+# Builds with other flags use their own folder, so that they do not invalidate each other.
 LOOM := env CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/loom RUSTFLAGS="--cfg loom" cargo test --locked --profile loom
-# To find the places of a backtrace takes Miri seconds, for each panic of a test.
+# Miri takes seconds to resolve a backtrace, for each panic of a test.
 MIRI := RUST_BACKTRACE=0 CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/miri cargo +$(NIGHTLY) miri test --locked
 
 LINTS := lint-rust lint-docs lint-aarch64 lint-c lint-python lint-shell lint-generated lint-text lint-unsafe
 TESTS := test-rust test-loom test-miri test-c test-python test-conformance test-sanitizers test-instructions
 
-##@ Use
+# `## ` marks a main target, `##bench ` and `##prove ` the targets of the two longer lists.
+LIST = awk -v mark="\#\#$(1) " '/^[a-z0-9-]+:/ { at = index($$0, mark); \
+  if (at) { split($$0, name, ":"); printf "  make %-16s %s\n", name[1], substr($$0, at + length(mark)) } }' $(MAKEFILE_LIST)
 
 .PHONY: help
-help: ## Say what there is
-	@awk 'BEGIN { FS = ":.*## " } \
-	  /^##@ / { printf "\n%s\n", substr($$0, 5) } \
-	  /^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+help: ## List the main targets
+	@$(call LIST,)
+
+.PHONY: bench-help
+bench-help: ## List the targets of the benchmark lab
+	@$(call LIST,bench)
+
+.PHONY: prove-help
+prove-help: ## List the proofs: longer tests, each a target of its own
+	@$(call LIST,prove)
 
 .PHONY: setup
-setup: ## Check the toolchains and install what is missing (the others do so as they need it)
+setup:
 	@[ "$${SETUP_DONE:-}" = yes ] || scripts/setup.sh test
 
 .PHONY: setup-prove
@@ -53,12 +61,12 @@ setup-build:
 
 SEARCH := -p thalweg-search -p thalweg-search-rust -p thalweg-search-run
 
-# In one go: what cargo builds together shares its features, and what it builds apart makes the other out of date.
+# One cargo command: packages that are built together share features, and separate commands would rebuild them.
 .PHONY: build
 build: build-python build-c ## Build the libraries, the command, the Python package, the example and the lab
 	cargo build --locked --release $(SEARCH) -p thalweg-cli -p thalweg-bench -p thalweg-lab
 
-# What `make run` runs.
+# Builds the programs that `make run` runs.
 .PHONY: build-search
 build-search: build-python build-c
 	cargo build --locked --release $(SEARCH)
@@ -74,79 +82,79 @@ build-python: setup-build
 	bindings/python/build.sh
 
 .PHONY: run
-run: build-search ## Search a directory from Rust, C and Python and compare: DIR= PATTERN= choose
+run: build-search ## Search a directory from Rust, C and Python and compare (DIR= PATTERN=)
 	@"$(RELEASE)/search-run" --library "$(RELEASE)/libthalweg_search.so" --rust "$(RELEASE)/search-rust" \
 	  --c "$(RELEASE)/search-c" --python .venv/bin/python --script examples/search/hosts/python/search.py \
 	  --dir "$$DIR" $(WITH_PATTERN)
 
 .PHONY: clean
-clean: ## Remove all that was built and installed here
+clean: ## Remove everything that was built or installed here
 	cargo clean --quiet
 	rm -rf build .venv .mypy_cache .ruff_cache .pytest_cache
 
-##@ Measure
-
-# What of a word is not a name or a number goes to the shell as one word, too.
+# Values reach the shell as one word each.
 export NAMES HOURS SAN
 HOURS ?= 1
 SAN ?= asan
 BENCH := "$(RELEASE)/thalweg" bench
 
 .PHONY: bench
-bench: build ## Measure what each part costs: NAMES="spsc_threads mpsc" chooses
+bench: build ## Measure what each part costs (NAMES="spsc_threads mpsc")
 	@$(BENCH) run $$NAMES
 
 .PHONY: bench-all
-bench-all: build ## Everything but the endurance runs, and the report of it in benchmarks/reports
+bench-all: build ##bench Run everything except the endurance runs; the report is in benchmarks/reports
 	@$(BENCH) report $(addprefix --group ,queue boundary streaming runtime nginx stress)
 
 .PHONY: bench-stress
-bench-stress: build ## Two threads try and try again, up to 10 million messages a run
+bench-stress: build ##bench Two threads retry without waiting, up to 10 million messages a run
 	@$(BENCH) run stress --set full=yes
 
 .PHONY: bench-endurance
-bench-endurance: build ## For leaks and drift: HOURS= says how long (1)
+bench-endurance: build ##bench Look for leaks and drift for HOURS= (default 1)
 	@$(BENCH) run --group endurance --duration "$${HOURS}h" --json "benchmarks/reports/endurance_$$(date -u +%Y%m%dT%H%M%SZ).json"
 
 .PHONY: bench-peers
-bench-peers: setup-build ## Build the peers that Python loads: PyO3 and UniFFI
+bench-peers: setup-build ##bench Build the peers that Python loads: PyO3 and UniFFI
 	crates/bench/peers/python/build.sh
 
 .PHONY: bench-info
-bench-info: build ## What on this machine speaks against measuring
+bench-info: build ##bench List what makes this machine unsuitable for measuring
 	@$(BENCH) doctor
 
 .PHONY: results
-results: ## The results that are committed
+results: ##bench Print the committed results
 	@git ls-files 'benchmarks/results/*/table.md' | while read -r table; do \
 	  printf '\n%s\n\n' "$$(dirname "$$table")"; cat "$$table"; done
 
 .PHONY: clean-results
-clean-results: ## Remove benchmarks/reports; what is committed stays
+clean-results: ##bench Remove benchmarks/reports; committed results stay
 	rm -rf benchmarks/reports
 
-# The gate is judged from four processors up; where it is not, that is no pass, and in CI a failure.
+# The gate needs at least four processors. With fewer it is not judged, which is a skip here and a failure in CI.
 .PHONY: gate
-gate: build ## Submission must scale with its producers: 1.5 x at least
+gate: build ##bench Check that submission scales with its producers, by 1.5 x at least
 	@status=0; THALWEG_SCALING_GATE=1 $(BENCH) run ffi_submit --enforce || status=$$?; \
-	if [ "$$status" = 2 ]; then scripts/skip.sh $@ "it was not judged; what it says is above"; else exit "$$status"; fi
+	if [ "$$status" = 2 ]; then scripts/skip.sh $@ "it was not judged; the reason is above"; else exit "$$status"; fi
 
 .PHONY: san
-san: setup-build ## Submission under a sanitizer: SAN= asan, lsan or tsan
+san: setup-build ##bench Run submission under a sanitizer (SAN= asan, lsan or tsan)
 	@crates/bench/sanitizer.sh "$$SAN" $(NIGHTLY)
 
-##@ Test
-
 .PHONY: test
-test: setup ## Everything that CI runs: lint, then every test
+test: setup ## Run everything that CI runs: lint, then all tests
 	@SETUP_DONE=yes scripts/steps.sh test $(LINTS) $(TESTS)
 
+.PHONY: check
+check: setup ## Check only what changed: format, lint, unit tests, text (BASE= compares with a commit)
+	@scripts/check.sh $${BASE:-}
+
 .PHONY: lint
-lint: setup ## Formatters, linters, documentation, generated code up to date
+lint: setup ## Run formatters, linters, documentation, and the check of generated code
 	@SETUP_DONE=yes scripts/steps.sh lint $(LINTS)
 
 .PHONY: prove
-prove: setup-prove ## What takes longer: loom at bound 3, Miri, ThreadSanitizer and AddressSanitizer over more, a million actors, a million trees, 64-bit Arm, long random runs, fuzzing, a million rounds of opening and closing
+prove: setup-prove ##prove Run all proofs
 	@SETUP_DONE=yes scripts/steps.sh prove prove-loom prove-miri prove-tsan prove-asan prove-million prove-aarch64 prove-trees prove-random prove-fuzz prove-soak
 
 # --- Lint -----------------------------------------------------------------------------------------
@@ -180,7 +188,7 @@ lint-python: setup
 lint-shell: setup
 	git ls-files -z '*.sh' .ci/run | xargs -0 shellcheck
 
-# Built as `test-rust` builds it, of the whole workspace's features and a test's, so that neither builds it again for itself.
+# Uses the same features as `test-rust`, so that neither has to rebuild for the other.
 .PHONY: lint-generated
 lint-generated: setup
 	cargo build --locked --workspace --bin thalweg --test this_workspace
@@ -205,8 +213,8 @@ test-rust: setup
 test-loom: setup
 	LOOM_MAX_PREEMPTIONS=2 $(LOOM) -p thalweg-queue -p thalweg-runtime -p thalweg-port --lib --test loom
 
-# Where the unsafe code is; wire has none, and port's is in what its unit tests reach. Each actor is a thread there: Miri cannot
-# switch stacks. It interprets on one processor: what takes longest comes first.
+# Runs the tests that reach unsafe code; wire has none. Miri cannot switch stacks, so each actor is a thread. Miri uses one
+# processor per test, so the longest test is first.
 .PHONY: test-miri
 test-miri: setup
 	@if cargo +$(NIGHTLY) miri --version >/dev/null 2>&1; then \
@@ -226,7 +234,7 @@ test-c: setup
 test-python: setup
 	bindings/python/test.sh
 
-# Of the reports that the three before leave.
+# Reads the reports that the three targets above write.
 .PHONY: test-conformance
 test-conformance: setup
 	cargo build --locked --workspace --bin thalweg --test this_workspace
@@ -243,16 +251,16 @@ test-instructions: setup
 
 # --- Proofs ---------------------------------------------------------------------------------------
 
-# LOOM_SECONDS for each model: some take hours at bound 3. Which were cut off stands at the end of what it prints; test-loom explores
-# each to its end, with a preemption less.
+# LOOM_SECONDS limits each model, because some take hours at bound 3. The output ends with the models that were cut off.
+# test-loom explores each model completely, with one preemption less.
 LOOM_SECONDS ?= 200
 export LOOM_SECONDS
 .PHONY: prove-loom
-prove-loom: setup
+prove-loom: setup ##prove loom at bound 3
 	@scripts/prove-loom.sh "$$LOOM_SECONDS" $(LOOM)
 
 .PHONY: prove-miri
-prove-miri: setup
+prove-miri: setup ##prove Miri over more tests, with many seeds and with tree borrows
 	MIRIFLAGS="-Zmiri-many-seeds=0..16" $(MIRI) -p thalweg-queue --lib
 	$(MIRI) -p thalweg-queue --test channels -- oneshot:: drops:: closing::
 	$(MIRI) -p thalweg-wire
@@ -260,58 +268,58 @@ prove-miri: setup
 	MIRIFLAGS="-Zmiri-disable-isolation" $(MIRI) -p thalweg-runtime --test exits --test groups --test supervisors_restarting
 	MIRIFLAGS="-Zmiri-tree-borrows" $(MIRI) -p thalweg-runtime --test actors --test joining --test sync --test sync_endings --test sync_stress
 
-# ThreadSanitizer must see the standard library too, so that is built with it. Each actor is a thread there: it cannot follow a
-# switch of stacks. A test asks for more memory than there is: that is its own to handle.
+# ThreadSanitizer must see the standard library too, so the library is built with it. It cannot follow a switch of stacks, so
+# each actor is a thread. One test allocates more memory than there is and handles the failure itself.
 .PHONY: prove-tsan
-prove-tsan: setup
+prove-tsan: setup ##prove ThreadSanitizer over queue, runtime and port
 	TSAN_OPTIONS=allocator_may_return_null=1 CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/tsan RUSTFLAGS="-Zsanitizer=thread --cfg thalweg_threads" \
 	  cargo +$(NIGHTLY) test --locked -Zbuild-std --target x86_64-unknown-linux-gnu \
 	    -p thalweg-queue -p thalweg-runtime -p thalweg-port --tests --no-fail-fast
 
-# Each in a process of its own: the figures are a whole process's. It takes 7 GB, page tables and all.
+# Each test has its own process, because it reads figures of the whole process. The largest takes 7 GB, page tables included.
 .PHONY: prove-million
-prove-million: setup
+prove-million: setup ##prove A million actors, idle and parked
 	@for actors in a_million_actors_with_a_state a_million_actors_with_a_stack ten_thousand_parked_actors; do \
 	  RUST_BACKTRACE=0 cargo test --locked --quiet --release -p thalweg-runtime --test million -- \
 	    --include-ignored --nocapture "$$actors"; \
 	done
 
-# Another processor's memory model, alignment and calling convention.
+# Tests another processor's memory model, alignment and calling convention.
 .PHONY: prove-aarch64
-prove-aarch64: setup-prove
+prove-aarch64: setup-prove ##prove 64-bit Arm under qemu
 	@scripts/prove-aarch64.sh
 
-# The runtime with its own stacks, of whose switches corosensei tells AddressSanitizer. A fault is a test's own here, not the sanitizer's
-# to report.
+# The runtime with its own stacks; corosensei reports their switches to AddressSanitizer. Faults belong to the tests here, so
+# the sanitizer does not handle them.
 .PHONY: prove-asan
-prove-asan: setup
+prove-asan: setup ##prove AddressSanitizer over the runtime with its own stacks
 	CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/asan-runtime RUSTFLAGS="-Zsanitizer=address" RUST_BACKTRACE=0 \
 	ASAN_OPTIONS=handle_segv=0:handle_sigbus=0:handle_abort=0:allow_user_segv_handler=1:use_sigaltstack=0 \
 	LSAN_OPTIONS=suppressions=$(CURDIR)/crates/runtime/tests/leaks.supp \
 	  cargo +$(NIGHTLY) test --locked --target x86_64-unknown-linux-gnu -p thalweg-runtime --features sanitizer --tests --no-fail-fast
 
-# From the corpus on, with libFuzzer: what comes from outside, read by wire. Minutes each, FUZZ_SECONDS says how long.
+# Fuzzes outside input with libFuzzer, starting from the corpus, FUZZ_SECONDS for each target.
 FUZZ_SECONDS ?= 600
 .PHONY: prove-fuzz
-prove-fuzz: setup
+prove-fuzz: setup ##prove Fuzz each target for FUZZ_SECONDS= (default 600)
 	@if rustup run $(NIGHTLY) rustc --version >/dev/null 2>&1; then scripts/prove-fuzz.sh "$(FUZZ_SECONDS)" $(NIGHTLY); \
 	else scripts/skip.sh $@ "rustup has no $(NIGHTLY)"; fi
 
-# SOAK_ROUNDS of opening and closing, in C and in Python.
+# SOAK_ROUNDS rounds of opening and closing, in C and in Python.
 SOAK_ROUNDS ?= 1000000
 .PHONY: prove-soak
-prove-soak: setup
+prove-soak: setup ##prove A million rounds of opening and closing, in C and Python
 	bindings/c/test.sh soak "$(SOAK_ROUNDS)"
 	THALWEG_SOAK="$(SOAK_ROUNDS)" bindings/python/test.sh -s bindings/python/tests/test_soak.py
 
-# A million supervision trees with everything going wrong in them, from a seed that a failure names.
+# A million supervision trees with random faults. A failure prints its seed.
 .PHONY: prove-trees
-prove-trees: setup
+prove-trees: setup ##prove A million random supervision trees
 	RUST_BACKTRACE=0 THALWEG_TREES=1000000 THALWEG_TEST_SEED=$$(date +%s) \
 	  cargo test --locked --release -p thalweg-runtime --test trees_at_random
 
-# A minute for each flavour, from a seed that a failure names.
+# One minute for each flavour of channel. A failure prints its seed.
 .PHONY: prove-random
-prove-random: setup
+prove-random: setup ##prove Random operations on every channel, beside a model
 	THALWEG_TEST_SECONDS=60 THALWEG_TEST_SEED=$$(date +%s) \
 	  cargo test --locked --release -p thalweg-queue --test channels -- model:: random::
