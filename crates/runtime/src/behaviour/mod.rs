@@ -90,7 +90,38 @@ pub struct Context<'a, A: Actor> {
 }
 
 impl<A: Actor> Context<'_, A> {
-    /// The actor.
+    /// A reference to the actor itself. It keeps the actor alive as any other does, even if no other is left: an actor that keeps one in its own state
+    /// ends only by [`stop`](Self::stop), a signal, a panic or the end of its runtime.
+    ///
+    /// ```
+    /// use thalweg_runtime::{Actor, ActorRef, Context, Handler, Sender, channel, run, start};
+    ///
+    /// struct Job { done: Sender<u32> }
+    /// struct Begin;
+    /// struct Finish(u32);
+    ///
+    /// impl Actor for Job {}
+    /// impl Handler<Begin> for Job {
+    ///     type Reply = ();
+    ///     fn handle(&mut self, _: Begin, context: &Context<'_, Self>) {
+    ///         // The caller's reference may be gone by now.
+    ///         let me: ActorRef<Self> = context.actor();
+    ///         thalweg_runtime::spawn(move || me.cast(Finish(42)).expect("the reference keeps it alive"));
+    ///     }
+    /// }
+    /// impl Handler<Finish> for Job {
+    ///     type Reply = ();
+    ///     fn handle(&mut self, finish: Finish, _: &Context<'_, Self>) {
+    ///         self.done.send(finish.0).expect("the receiver waits");
+    ///     }
+    /// }
+    ///
+    /// run(|| {
+    ///     let (done, result) = channel();
+    ///     start(Job { done }).cast(Begin).expect("it has just started");
+    ///     assert_eq!(result.recv(), Ok(42));
+    /// });
+    /// ```
     pub fn actor(&self) -> ActorRef<A> {
         ActorRef::new(self.body)
     }

@@ -5,18 +5,22 @@
 //! | the low 32 | letters that are in the lane, or that their senders are putting there |
 //! | `SCHEDULED` | a turn is in some worker's queue, or runs, or was the last: who sets it makes that turn |
 //! | `WAITERS` | senders wait for room |
-//! | `CLOSED` | nobody can send any more: what is there is read, then it ends |
+//! | `CLOSED` | the last reference was dropped: what is there is read, then the turn looks whether there is still none (rule 5) |
 //! | `STOP` | it ends before it reads another letter, however many there are |
 //! | `SYSTEM` | there is something in the system lane, a letter of high priority, or it is doomed: that comes before any other letter |
 //! | `KEPT` | another incarnation may follow: `STOP` ends this one, and letters are taken all the same |
 //! | `ENDED` | it has ended: nothing is put in any more |
 //!
-//! 1. A sender counts its letter (Acquire), and puts it in if `ENDED` and `CLOSED` were clear; else it takes the count back. Who counts sets
-//!    `SCHEDULED` if it is clear.
+//! 1. A sender counts its letter (Acquire), and puts it in if `ENDED` and `STOP` were clear. Who counts sets `SCHEDULED` if it is clear. `CLOSED` refuses
+//!    no sender: one that sends has a reference.
 //! 2. The running turn is the only reader of the lane and the only one who touches the state. It clears `SCHEDULED` (Release) only in the step in
 //!    which it sees that there is nothing to do; who sets it again (Acquire) sees what that turn wrote.
 //! 3. Of an actor that is kept, `SCHEDULED` stays set between two incarnations, so that no turn is made: who begins the next one makes it.
 //! 4. Who sets `ENDED` takes out as many letters as were counted then: those that are not in yet are on their way.
+//! 5. References are counted in a word of their own. Whoever drops the last one sets `CLOSED` after that (Release). Only the running turn can make one
+//!    where there is none (`Context::actor`). A turn that sees `CLOSED` and no letter clears `CLOSED` (Acquire) **and then** reads the count. It ends the actor
+//!    if the count is 0, since nobody can make a reference from then on. If it is not, whoever drops the last one sets `CLOSED` again: a drop that came
+//!    before the clear is in the count that is read, and one that comes after it is seen by the next look at the word.
 
 use crate::inspect::ActorState;
 use crate::shim::{AtomicU64, Ordering};
@@ -53,10 +57,10 @@ pub(crate) enum Next {
     End,
 }
 
-/// Whether nobody can send any more.
+/// Whether nothing is accepted any more.
 fn is_closed(seen: u64) -> bool {
-    let closing = if seen & KEPT != 0 { 0 } else { CLOSED | STOP };
-    seen & (closing | ENDED) != 0
+    let stopping = if seen & KEPT != 0 { 0 } else { STOP };
+    seen & (stopping | ENDED) != 0
 }
 
 /// Of one that has ended there are none: who ended it took them out.
@@ -122,7 +126,7 @@ impl Owner {
         }
     }
 
-    /// `true`: a turn is to be made.
+    /// The last reference was dropped: rule 5. `true`: a turn is to be made.
     pub(crate) fn close(&self) -> bool {
         self.0.fetch_or(CLOSED | SCHEDULED, Ordering::AcqRel) & SCHEDULED == 0
     }
@@ -147,8 +151,8 @@ impl Owner {
         self.0.fetch_or(WAITERS, Ordering::Relaxed);
     }
 
-    /// The turn: rule 2.
-    pub(crate) fn next(&self) -> Next {
+    /// The turn: rule 2. `is_referenced` reads the count of references.
+    pub(crate) fn next(&self, is_referenced: impl FnOnce() -> bool) -> Next {
         let seen = self.0.load(Ordering::Acquire);
         if seen & SYSTEM != 0 {
             // What is put there from now on sets it again.
@@ -159,10 +163,23 @@ impl Owner {
         } else if seen & LETTERS != 0 {
             Next::Read
         } else if seen & CLOSED != 0 {
-            Next::End
+            self.closed(is_referenced)
         } else {
             self.rest_after(seen)
         }
+    }
+
+    /// Rule 5.
+    #[cold]
+    fn closed(&self, is_referenced: impl FnOnce() -> bool) -> Next {
+        self.0.fetch_and(!CLOSED, Ordering::AcqRel);
+        if is_referenced() {
+            // It goes on: the next look at the word says with what.
+            return Next::Read;
+        }
+        // For who looks on; nobody else can see it.
+        self.0.fetch_or(CLOSED, Ordering::Relaxed);
+        Next::End
     }
 
     /// The turn, which has had enough: it is over if there is nothing to do. What there is, is still said after.

@@ -281,7 +281,12 @@ impl<A: Actor> Body<A> {
         self.wake_all();
     }
 
-    /// Nobody can send any more.
+    /// Whether anybody could send just now (`owner`'s rule 5).
+    fn is_referenced(&self) -> bool {
+        self.references.load(Ordering::Relaxed) > 0
+    }
+
+    /// The last reference was dropped.
     pub(super) fn close(self: &Arc<Self>) {
         if self.owner.close() {
             self.schedule();
@@ -365,7 +370,7 @@ impl<A: Actor> Body<A> {
             state.started(context);
         }
         while budget > 0 {
-            let letter = match self.owner.next() {
+            let letter = match self.owner.next(|| self.is_referenced()) {
                 // SAFETY: this is the running turn.
                 Next::Read => unsafe { self.lanes.pop(budget) },
                 Next::System => {

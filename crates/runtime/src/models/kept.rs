@@ -393,7 +393,7 @@ fn turn(actor: &(Owner, UnsafeCell<Counts>)) {
     let count =
         |f: fn(&mut Counts, u64), by| actor.1.with_mut(|counts| unsafe { f(&mut *counts, by) });
     loop {
-        match actor.0.next() {
+        match actor.0.next(|| false) {
             // It says so too where the word has just changed.
             Next::Read if actor.0.letters() == 0 => {}
             Next::Read => {

@@ -54,6 +54,28 @@ impl Handler<Bit> for Sum {
     }
 }
 
+/// Has the actor cast a bit to itself.
+struct SelfCast;
+
+impl Handler<SelfCast> for Sum {
+    type Reply = ();
+
+    fn handle(&mut self, _: SelfCast, context: &Context<'_, Self>) {
+        context.actor().cast(Bit(1, None)).unwrap();
+    }
+}
+
+/// Has the actor leave a reference to itself there.
+struct SelfKeep(Arc<std::sync::Mutex<Option<ActorRef<Sum>>>>);
+
+impl Handler<SelfKeep> for Sum {
+    type Reply = ();
+
+    fn handle(&mut self, keep: SelfKeep, context: &Context<'_, Self>) {
+        *keep.0.lock().unwrap() = Some(context.actor());
+    }
+}
+
 pub(super) struct Model {
     scheduler: Arc<Scheduler>,
     known: Arc<Known>,
@@ -110,7 +132,7 @@ fn who_makes_a_turn_sees_what_the_last_one_wrote() {
     fn turn((owner, state): &(Owner, UnsafeCell<u32>)) {
         // SAFETY: there is one turn at a time; loom looks.
         state.with_mut(|state| unsafe { *state += 1 });
-        while owner.next() == Next::Read {
+        while owner.next(|| false) == Next::Read {
             // It says so too where the word has just changed.
             if owner.letters() > 0 {
                 owner.has_read(1);
@@ -267,6 +289,55 @@ fn two_references_go_at_once() {
         other.join().unwrap();
         model.work();
         model.has_ended(1);
+    });
+}
+
+/// Rule 5: the reference that the handler makes may be the first of the actor again, before or after the last one outside has said that it is gone.
+#[test]
+fn handler_takes_a_reference_while_the_last_one_goes() {
+    model(|| {
+        let (model, actor) = Model::new(8);
+        actor.cast(SelfCast).unwrap();
+        let worker = thread::spawn({
+            let model = model.clone();
+            move || model.work()
+        });
+        drop(actor);
+        model.work();
+        worker.join().unwrap();
+        model.work();
+        model.has_ended(1);
+    });
+}
+
+/// Rule 5: the handler's reference is dropped by another thread, while the turn looks whether there is one.
+#[test]
+fn reference_of_a_handler_goes_while_its_turn_ends() {
+    model(|| {
+        let (model, actor) = Model::new(8);
+        let place = Arc::default();
+        actor.cast(SelfKeep(Arc::clone(&place))).unwrap();
+        drop(actor);
+        let other = thread::spawn({
+            let model = model.clone();
+            move || {
+                // Its mutex is `std`'s, and nobody waits while it is held.
+                let taken = place.lock().unwrap().take();
+                let had_one = taken.is_some();
+                if let Some(actor) = taken {
+                    actor.cast(Bit(1, None)).unwrap();
+                }
+                model.work();
+                (had_one, place)
+            }
+        });
+        model.work();
+        let (had_one, place) = other.join().unwrap();
+        let left = place.lock().unwrap().take();
+        assert_eq!(had_one, left.is_none());
+        drop(left);
+        model.work();
+        model.has_ended(had_one.into());
     });
 }
 
