@@ -18,9 +18,10 @@
 //! 3. Of an actor that is kept, `SCHEDULED` stays set between two incarnations, so that no turn is made: who begins the next one makes it.
 //! 4. Who sets `ENDED` takes out as many letters as were counted then: those that are not in yet are on their way.
 //! 5. References are counted in a word of their own. Whoever drops the last one sets `CLOSED` after that (Release). Only the running turn can make one
-//!    where there is none (`Context::actor`). A turn that sees `CLOSED` and no letter clears `CLOSED` (Acquire) **and then** reads the count. It ends the actor
-//!    if the count is 0, since nobody can make a reference from then on. If it is not, whoever drops the last one sets `CLOSED` again: a drop that came
-//!    before the clear is in the count that is read, and one that comes after it is seen by the next look at the word.
+//!    where there is none (`Context::actor`). A turn that sees `CLOSED` and no letter clears `CLOSED` (Acquire) **and then** reads the count (Acquire). If that is
+//!    not 0, whoever drops the last one sets `CLOSED` again: a drop that came before the clear is in the count that is read, and one that comes after it is
+//!    seen by the next look at the word. If it is 0, nobody can make a reference from then on, and all letters are counted: the turn sets `CLOSED` again, and
+//!    ends the actor if the word that it replaced has no letter.
 
 use crate::inspect::ActorState;
 use crate::shim::{AtomicU64, Ordering};
@@ -173,13 +174,14 @@ impl Owner {
     #[cold]
     fn closed(&self, is_referenced: impl FnOnce() -> bool) -> Next {
         self.0.fetch_and(!CLOSED, Ordering::AcqRel);
-        if is_referenced() {
-            // It goes on: the next look at the word says with what.
-            return Next::Read;
+        if !is_referenced() {
+            let before = self.0.fetch_or(CLOSED, Ordering::AcqRel);
+            if before & (LETTERS | SYSTEM) == 0 {
+                return Next::End;
+            }
         }
-        // For who looks on; nobody else can see it.
-        self.0.fetch_or(CLOSED, Ordering::Relaxed);
-        Next::End
+        // There is more to do, or there will be: the next look at the word says what.
+        Next::Read
     }
 
     /// The turn, which has had enough: it is over if there is nothing to do. What there is, is still said after.

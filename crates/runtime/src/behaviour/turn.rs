@@ -283,7 +283,7 @@ impl<A: Actor> Body<A> {
 
     /// Whether anybody could send just now (`owner`'s rule 5).
     fn is_referenced(&self) -> bool {
-        self.references.load(Ordering::Relaxed) > 0
+        self.references.load(Ordering::Acquire) > 0
     }
 
     /// The last reference was dropped.
