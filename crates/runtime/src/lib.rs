@@ -57,6 +57,7 @@ pub mod runtime;
 mod scheduler;
 mod select;
 mod shim;
+mod shutdown;
 mod slice;
 #[cfg(not(any(miri, loom, thalweg_threads)))]
 mod stack;
@@ -93,6 +94,7 @@ pub use native::native;
 pub use panics::Panic;
 pub use runtime::{Builder, Handle, Ready, Runtime, init, run, spawn};
 pub use scheduler::Run;
+pub use shutdown::{Left, ShutdownError, Unfinished};
 pub use stack::StackError;
 pub use supervised::{Signal, spawn_under};
 pub use timers::{TimerKey, Timers};

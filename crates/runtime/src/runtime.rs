@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::thread::{Builder as Thread, JoinHandle as ThreadHandle};
+use std::time::Duration;
 
 use thalweg_queue::Quiet;
 
@@ -17,6 +18,7 @@ use crate::preempt;
 use crate::registry::Registry;
 use crate::scheduler::{Run, Scheduler};
 use crate::stack::overflow::Name;
+use crate::shutdown::ShutdownError;
 use crate::supervised::Signal;
 use crate::task::{Task, Who};
 use crate::timers::Timers;
@@ -61,7 +63,8 @@ pub fn init(config: Config) -> Result<Ready, StartError> {
 
 impl Ready {
     /// As [`run`], with as many workers as the settings say. This thread is the first; each of the others starts when there is
-    /// something for it, and all have ended when this returns.
+    /// something for it, and all have ended when this returns, but for those that an actor keeps for longer than [`Config::shutdown_timeout`]: these are
+    /// reported on standard error ([`ShutdownError`]). An actor that never waits on this thread itself keeps this from returning.
     ///
     /// # Panics
     /// With `main`'s own panic, or if the caller is an actor already.
@@ -78,7 +81,7 @@ impl Ready {
         let main = Worker::enter(index, Arc::clone(scheduler), |worker| {
             let main = worker.spawn_here(main);
             worker.work(|| main.is_finished());
-            scheduler.halt();
+            scheduler.halt(scheduler.config.shutdown_timeout);
             main
         });
         drop(runtime);
@@ -160,8 +163,7 @@ impl Builder {
     }
 }
 
-/// Workers in the background. Dropping it stops them: turns are finished, waits end with [`Woke::Stopping`](crate::Woke::Stopping), what has
-/// not begun is cancelled.
+/// Workers in the background. Dropping it stops them as [`shutdown`](Self::shutdown) does, and prints its error to standard error.
 #[derive(Debug)]
 pub struct Runtime {
     handle: Handle,
@@ -235,6 +237,55 @@ impl Runtime {
         }
     }
 
+    /// Ends all actors and waits for them, for [`Config::shutdown_timeout`] at most. Waits end with [`Woke::Stopping`](crate::Woke::Stopping), which
+    /// unwinds most actors; what has not begun is cancelled.
+    ///
+    /// ```
+    /// use thalweg_runtime::{Config, Runtime};
+    ///
+    /// let runtime = Runtime::start(Config::exact(1))?;
+    /// runtime.handle().spawn(|| 6 * 7);
+    /// runtime.shutdown().expect("no actor catches its end");
+    /// # Ok::<(), thalweg_runtime::StartError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Actors did not end in time: which, and what became of their threads and stacks.
+    pub fn shutdown(self) -> Result<(), ShutdownError> {
+        let timeout = self.handle.scheduler.config.shutdown_timeout;
+        self.shutdown_within(timeout)
+    }
+
+    /// As [`shutdown`](Self::shutdown), with this timeout. With [`Duration::ZERO`] each actor is still resumed once, so that it can end.
+    ///
+    /// ```
+    /// use std::panic::{AssertUnwindSafe, catch_unwind};
+    /// use std::time::Duration;
+    /// use thalweg_runtime::{Builder, Config, Left, Runtime, sleep};
+    ///
+    /// let runtime = Runtime::start(Config::exact(1))?;
+    /// let (begun, has_begun) = std::sync::mpsc::channel();
+    /// Builder::new().name("stubborn").spawn_on(runtime.handle(), move || {
+    ///     begun.send(()).expect("the test waits");
+    ///     loop {
+    ///         let _ = catch_unwind(AssertUnwindSafe(|| sleep(Duration::from_secs(3600))));
+    ///     }
+    /// });
+    /// has_begun.recv()?;
+    ///
+    /// let error = runtime.shutdown_within(Duration::from_millis(50)).unwrap_err();
+    /// assert_eq!(error.actors[0].name.as_deref(), Some("stubborn"));
+    /// assert_eq!(error.actors[0].left, Left::Stack);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`shutdown`](Self::shutdown).
+    pub fn shutdown_within(self, timeout: Duration) -> Result<(), ShutdownError> {
+        // The drop finds nothing left to stop.
+        self.handle.scheduler.stop(timeout)
+    }
+
     /// To spawn by.
     pub fn handle(&self) -> &Handle {
         &self.handle
@@ -242,8 +293,12 @@ impl Runtime {
 }
 
 impl Drop for Runtime {
+    /// As [`shutdown`](Runtime::shutdown). What that returns goes to standard error.
     fn drop(&mut self) {
-        self.handle.scheduler.stop();
+        let timeout = self.handle.scheduler.config.shutdown_timeout;
+        if let Err(error) = self.handle.scheduler.stop(timeout) {
+            eprintln!("thalweg: {error}");
+        }
     }
 }
 

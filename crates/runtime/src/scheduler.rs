@@ -18,6 +18,7 @@
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use crate::affinity;
 use crate::config::Config;
@@ -32,6 +33,7 @@ use crate::metrics::Counts;
 use crate::registry::Registry;
 use crate::ring::Ring;
 use crate::runtime;
+use crate::shutdown::{Left, Shutdown, ShutdownError, Unfinished};
 use crate::shim::{AtomicBool, AtomicUsize, Mutex, Ordering, fence, lock};
 use crate::stall::{Pulse, Watcher};
 use crate::task::{Header, Task};
@@ -116,7 +118,14 @@ pub(crate) struct Scheduler {
     idle: Idle,
     started: AtomicUsize,
     stopping: AtomicBool,
-    threads: Mutex<Vec<JoinHandle<()>>>,
+    pub(crate) shutdown: Shutdown,
+    threads: Mutex<Vec<Thread>>,
+}
+
+/// A worker's, but for one that lends itself to the runtime.
+struct Thread {
+    worker: usize,
+    handle: JoinHandle<()>,
 }
 
 impl Scheduler {
@@ -152,6 +161,7 @@ impl Scheduler {
             idle: Idle::new(),
             started: AtomicUsize::new(0),
             stopping: AtomicBool::new(false),
+            shutdown: Shutdown::default(),
             threads: Mutex::default(),
         }
     }
@@ -184,14 +194,19 @@ impl Scheduler {
         };
         let shared = Arc::clone(self);
         let thread = runtime::worker_thread(format!("tw-worker-{index}"), move || {
-            Worker::enter(index, shared, |worker| worker.work(|| false));
+            let shared = shared;
+            let _leaves = shared.shutdown.leaves(index);
+            Worker::enter(index, Arc::clone(&shared), |worker| worker.work(|| false));
         });
         match thread {
             Ok(thread) => {
                 if self.processors.is_empty() && !cfg!(miri) {
                     affinity::move_away(&thread);
                 }
-                threads.push(thread);
+                threads.push(Thread {
+                    worker: index,
+                    handle: thread,
+                });
                 Ok(true)
             }
             Err(error) => {
@@ -312,8 +327,10 @@ impl Scheduler {
         self.stopping.load(Ordering::Acquire)
     }
 
-    /// Workers finish their turn, let what waits end with [`crate::Woke::Stopping`], and leave; what has not begun is cancelled.
-    pub(crate) fn halt(&self) {
+    /// Workers finish their turn, let what waits end with [`crate::Woke::Stopping`], and leave; what has not begun is cancelled. What goes on after
+    /// `timeout` is left behind ([`shutdown`](crate::shutdown)); the first call sets it.
+    pub(crate) fn halt(&self, timeout: Duration) {
+        self.shutdown.begin(timeout);
         self.stopping.store(true, Ordering::SeqCst);
         fence(Ordering::SeqCst);
         self.injector.drain().for_each(cancel);
@@ -324,16 +341,49 @@ impl Scheduler {
     }
 
     /// Halts, and waits for the workers.
-    pub(crate) fn stop(&self) {
-        self.halt();
+    ///
+    /// # Errors
+    /// Actors that did not end, once: another call has nothing to wait for.
+    pub(crate) fn stop(&self, timeout: Duration) -> Result<(), ShutdownError> {
+        self.halt(timeout);
         let threads = std::mem::take(&mut *lock(&self.threads));
-        for thread in threads {
-            // A worker catches what its actors throw; there is nothing to learn from its end.
-            let _ = thread.join();
+        let workers: Vec<_> = threads.iter().map(|thread| thread.worker).collect();
+        let staying = self.shutdown.wait_for(&workers);
+        let mut actors = self.shutdown.take_abandoned();
+        for Thread { worker, handle } in threads {
+            if staying.contains(&worker) {
+                // It goes on without us; what it needs is in its own `Arc`.
+                actors.push(self.occupied(worker));
+            } else {
+                // A worker catches what its actors throw; there is nothing to learn from its end.
+                let _ = handle.join();
+            }
         }
         self.watcher.stop();
         self.timers.stop();
         self.pool.stop();
+        ShutdownError::of(actors)
+    }
+
+    /// Of a worker that does not come back: the actor that it runs.
+    fn occupied(&self, worker: usize) -> Unfinished {
+        let actor = self.seats[worker].pulse.actor();
+        let mut known = None;
+        if let (Some(register), Some(actor)) = (&self.register, actor) {
+            register.each(|info| {
+                if info.id == actor {
+                    known = Some((info.name, info.parent));
+                }
+            });
+        }
+        let (name, parent) = known.unwrap_or_default();
+        Unfinished {
+            actor,
+            name,
+            parent,
+            worker,
+            left: Left::Thread,
+        }
     }
 }
 

@@ -72,6 +72,8 @@ pub(crate) struct Header {
     pub(crate) notified: Cell<bool>,
     /// That its runtime stops.
     pub(crate) told: Cell<bool>,
+    /// How often it went on after that (`shutdown`'s rule 1).
+    pub(crate) times_told: Cell<u8>,
     woken: AtomicBool,
     /// What others know of it, from `Arc::into_raw`; null: nobody asked.
     control: AtomicPtr<Control>,
@@ -303,6 +305,7 @@ impl Task {
                 phase: Cell::new(Phase::Fresh),
                 notified: Cell::new(false),
                 told: Cell::new(false),
+                times_told: Cell::new(0),
                 woken: AtomicBool::new(false),
                 control: AtomicPtr::new(std::ptr::null_mut()),
                 doomed: AtomicBool::new(false),
@@ -384,6 +387,23 @@ impl Task {
     pub(crate) unsafe fn cancel(self, why: JoinError) {
         let how = ExitReason::from(&why);
         // SAFETY: as said.
+        unsafe { (self.header().table.cancel)(self.0, why) };
+        self.end(Some(how));
+    }
+
+    /// `shutdown`'s rule 2: ends a job that is put aside for good, for all but its own stack.
+    ///
+    /// # Safety
+    /// The caller is the job's worker, and never resumes it.
+    pub(crate) unsafe fn abandon(self) {
+        // For what points to the header from its stack, or by a bare address: it is never freed.
+        self.header().life.add_reference();
+        if let Some(turning) = self.turning() {
+            turning.abandoned();
+        }
+        let why = JoinError::Stopped;
+        let how = ExitReason::from(&why);
+        // SAFETY: rule 3: the stage is this worker's. It is empty: the closure lies on the stack, which is never resumed.
         unsafe { (self.header().table.cancel)(self.0, why) };
         self.end(Some(how));
     }

@@ -528,6 +528,33 @@ impl<A: Actor> Reached for Body<A> {
         }
     }
 
+    fn abandoned(self: Arc<Self>) {
+        let (control, on_end) = {
+            let mut named = lock(&self.named);
+            named.ended = true;
+            (named.control.take(), named.on_end.take())
+        };
+        // The letter that the turn reads is counted, and is not there. The state is still the turn's.
+        let _ = self.owner.end();
+        self.end_life();
+        // SAFETY: this stands for the running turn, which never goes on.
+        while let Some(letter) = unsafe { self.lanes.pop_any(0) }.0 {
+            drop_quietly(letter);
+        }
+        // SAFETY: as above.
+        while let Some(letter) = unsafe { self.lanes.pop_system() } {
+            drop_quietly(letter);
+        }
+        self.wake_all();
+        let why = JoinError::Stopped;
+        if let Some(control) = control {
+            control.end(ExitReason::from(&why));
+        }
+        if let Some(on_end) = on_end {
+            on_end(Signal::of(self.id(), Err(why)));
+        }
+    }
+
     fn trapped(self: Arc<Self>, incarnation: ActorId, exit: Exit) {
         self.put_system(Sealed::new(Trapped(incarnation, exit)));
     }

@@ -24,6 +24,7 @@ use crate::{preempt, stall};
 /// | `blocking_threads` | `THALWEG_BLOCKING_THREADS` | 1 to 32,768 |
 /// | `stall` | `THALWEG_STALL` (`100ms`, `off`) | 1 ms to 1 h, or off |
 /// | `inspect` | `THALWEG_INSPECT` | `on` or `off` |
+/// | `shutdown_timeout` | `THALWEG_SHUTDOWN_TIMEOUT` (`500ms`, `30s`) | 0 s to 1 h |
 /// | `report_overflow`, `note_panics` | | |
 ///
 /// A variable that is set and empty, is not UTF-8, or is out of range is an error. [`describe`](Self::describe) says what holds and where it
@@ -75,6 +76,10 @@ pub struct Config {
     /// known of all. Costs two looks at the clock a slice, 50 ns, and for each behaviour actor a lock at its start and end and some 100 bytes. Default:
     /// `false`.
     pub inspect: bool,
+    /// How long the actors may take to end when the runtime is dropped or [shut down](crate::Runtime::shutdown). What becomes of those that take longer is
+    /// described at [`ShutdownError`](crate::ShutdownError). Default: 20 s, which is less than the 30 s that Kubernetes gives a container between SIGTERM
+    /// and SIGKILL, so that the report comes before the end of the process.
+    pub shutdown_timeout: Duration,
 }
 
 impl Default for Config {
@@ -92,6 +97,7 @@ impl Default for Config {
             stall: (stall::IS_KNOWN && cfg!(debug_assertions))
                 .then_some(Duration::from_millis(100)),
             inspect: false,
+            shutdown_timeout: Duration::from_secs(20),
         }
     }
 }
@@ -224,6 +230,15 @@ impl Config {
     #[must_use]
     pub fn inspect(self, inspect: bool) -> Self {
         Self { inspect, ..self }
+    }
+
+    /// Sets [`shutdown_timeout`](Self#structfield.shutdown_timeout).
+    #[must_use]
+    pub fn shutdown_timeout(self, shutdown_timeout: Duration) -> Self {
+        Self {
+            shutdown_timeout,
+            ..self
+        }
     }
 
     /// With what the environment says, and in range; in a program in which actors can be ended.

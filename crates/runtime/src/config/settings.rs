@@ -21,7 +21,7 @@ type Read = fn(&mut Config, &str) -> Result<(), &'static str>;
 
 const A_NUMBER: &str = "a number";
 
-pub(super) static SETTINGS: [Known; 11] = [
+pub(super) static SETTINGS: [Known; 12] = [
     Known {
         name: "workers",
         variables: &[("THALWEG_WORKERS", |config, text| {
@@ -139,6 +139,16 @@ pub(super) static SETTINGS: [Known; 11] = [
         range: "on or off",
         value: |config| Value::Switch(config.inspect),
         is_in_range: |_| true,
+    },
+    Known {
+        name: "shutdown_timeout",
+        variables: &[("THALWEG_SHUTDOWN_TIMEOUT", |config, text| {
+            config.shutdown_timeout = duration(text)?;
+            Ok(())
+        })],
+        range: "0 s to 1 h",
+        value: |config| Value::Time(config.shutdown_timeout),
+        is_in_range: |config| config.shutdown_timeout <= Duration::from_secs(3_600),
     },
     Known {
         name: "report_overflow",
@@ -290,6 +300,7 @@ mod tests {
                 ("THALWEG_ALLOC_INTERVAL", "64"),
                 ("THALWEG_AFFINITY", "off"),
                 ("THALWEG_INSPECT", "on"),
+                ("THALWEG_SHUTDOWN_TIMEOUT", "3s"),
             ],
         );
         let expected = Config {
@@ -300,6 +311,7 @@ mod tests {
             alloc_interval: 64,
             affinity: false,
             inspect: true,
+            shutdown_timeout: Duration::from_secs(3),
             ..Config::default()
         };
         assert_eq!(said, Ok(expected));
@@ -333,6 +345,7 @@ mod tests {
             ("THALWEG_TIMESLICE_CYCLES", "1ms", "a number of cycles"),
             ("THALWEG_AFFINITY", "yes", "on or off"),
             ("THALWEG_INSPECT", "1", "on or off"),
+            ("THALWEG_SHUTDOWN_TIMEOUT", "3601s", "0 s to 1 h"),
         ] {
             let error = with(Config::default(), &[(variable, text)]).unwrap_err();
             assert!(error.starts_with(variable), "{error}");

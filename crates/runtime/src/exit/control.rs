@@ -57,6 +57,8 @@ pub(crate) trait Reached: Send + Sync {
     fn shut_down(&self) -> Marked;
     /// It was marked, and the lock was left.
     fn hear(self: Arc<Self>, marked: Marked);
+    /// `shutdown`'s rule 2: its turn is put aside for good. The caller is that turn's worker.
+    fn abandoned(self: Arc<Self>);
     /// It traps exits, this incarnation of it.
     fn trapped(self: Arc<Self>, incarnation: ActorId, exit: Exit);
     /// How it is just now.

@@ -163,7 +163,7 @@ fn what_is_placed_beside_a_stop_begins_or_is_cancelled() {
         });
         let stopper = thread::spawn({
             let model = model.clone();
-            move || model.scheduler.halt()
+            move || model.scheduler.halt(std::time::Duration::MAX)
         });
         if let Some(task) = model.scheduler.place(0, 0, task) {
             cancel(task);

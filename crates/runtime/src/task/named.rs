@@ -26,6 +26,19 @@ impl Turning {
         unsafe { &*self.doom }
     }
 
+    /// The turn never goes on.
+    pub(super) fn abandoned(&self) {
+        self.reached().abandoned();
+    }
+
+    fn reached(&self) -> Arc<dyn Reached> {
+        // SAFETY: the turn keeps it.
+        unsafe {
+            Arc::increment_strong_count(self.body);
+            Arc::from_raw(self.body)
+        }
+    }
+
     /// While `f` runs the job that calls this is the turn. `f` catches what it throws.
     pub(crate) fn during<R>(&self, task: Option<Task>, f: impl FnOnce() -> R) -> R {
         if let Some(task) = task {
@@ -86,14 +99,7 @@ impl Task {
     pub(crate) fn actor_control(self) -> Arc<Control> {
         match self.turning() {
             None => self.control(),
-            Some(turning) => {
-                // SAFETY: the turn keeps it.
-                let body = unsafe {
-                    Arc::increment_strong_count(turning.body);
-                    Arc::from_raw(turning.body)
-                };
-                body.control()
-            }
+            Some(turning) => turning.reached().control(),
         }
     }
 

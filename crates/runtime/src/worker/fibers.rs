@@ -76,16 +76,31 @@ impl Fibers {
         kept
     }
 
+    /// Whether anything runs on one of them.
+    pub(super) fn has_any_task(&self) -> bool {
+        (0..self.len()).any(|place| self.task(place).is_some())
+    }
+
+    /// What runs on the one in this place never goes on: the fiber and its stack stay in memory, and are no longer among these.
+    pub(super) fn forget(&mut self, place: usize) {
+        self.take_out(place);
+    }
+
     #[cold]
     fn end(&mut self, place: usize) {
+        let fiber = self.take_out(place);
+        // SAFETY: it came from a box, and has just been taken out of `all`.
+        let fiber = unsafe { Box::from_raw(fiber.as_ptr()) };
+        self.stacks.give(fiber.into_stack());
+    }
+
+    fn take_out(&mut self, place: usize) -> NonNull<Fiber> {
         let fiber = self.all.swap_remove(place);
         if let Some(moved) = self.all.get(place) {
             // SAFETY: it is in `all`.
             unsafe { moved.as_ref() }.place.set(place);
         }
-        // SAFETY: it came from a box, and has just been taken out of `all`.
-        let fiber = unsafe { Box::from_raw(fiber.as_ptr()) };
-        self.stacks.give(fiber.into_stack());
+        fiber
     }
 }
 

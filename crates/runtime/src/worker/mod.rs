@@ -31,6 +31,7 @@ use crate::preempt;
 use crate::runtime::Handle;
 use crate::scheduler::{Scheduler, Seat, cancel};
 use crate::shim::Ordering;
+use crate::shutdown::{Left, Unfinished};
 use crate::slice::Slice;
 use crate::stack::Depot;
 use crate::stack::overflow::{self, AlternateStack, Name};
@@ -48,6 +49,10 @@ const TURNS_TO_FRESH: u32 = 8;
 const FRESH_IN_A_ROW: u32 = TURNS_TO_FRESH / 2;
 /// Turns between two looks at the clock, for deadlines: a look costs as much as two turns.
 const TURNS_TO_CLOCK: u32 = 64;
+/// Rounds of turns of actors that do not end when their runtime stops, before their worker sleeps between two of them ..
+const ROUNDS_AT_ONCE: u32 = 64;
+/// .. for so long: such an actor waits for something outside of the runtime.
+const BETWEEN_ROUNDS_NS: u64 = 1_000_000;
 /// As in tokio: two actors that wake each other must not keep the others out.
 const MOST_IN_A_ROW: u32 = 3;
 
@@ -95,6 +100,9 @@ pub(crate) struct GivenUp;
 /// Ends what runs here, where that can be done: an unwind within an unwind would end the process, and frames of another language may lie between.
 pub(crate) fn give_up() {
     if !std::thread::panicking() && !preempt::is_native() {
+        if let Some(worker) = current() {
+            worker.told();
+        }
         std::panic::resume_unwind(Box::new(GivenUp));
     }
 }
@@ -505,9 +513,31 @@ impl Worker {
             || (!self.is_alone() && self.seat().has_some())
     }
 
-    /// What is left when the worker goes: each started actor may end by itself, its wait returns `Stopping`.
+    /// What is left when the worker goes: each started actor may end by itself, its wait returns `Stopping`. Those that do not are left behind in time.
     fn end_all(&self) {
         self.empty();
+        let mut rounds = 0;
+        while self.resume_each() {
+            let (now, deadline) = (clock::now(), self.scheduler.shutdown.deadline());
+            if now >= deadline {
+                self.abandon_each();
+                break;
+            }
+            self.collect();
+            rounds += 1;
+            if rounds < ROUNDS_AT_ONCE {
+                std::thread::yield_now();
+            } else {
+                let next = deadline.min(now + BETWEEN_ROUNDS_NS);
+                self.desk.parker.park(Some(next));
+            }
+        }
+        self.collect();
+        self.empty();
+    }
+
+    /// Gives each started actor a turn. Whether any did not end.
+    fn resume_each(&self) -> bool {
         // What an actor spawns now is cancelled, so no fiber comes to these; and one that is taken out has its place filled by the last.
         for place in (0..self.fibers(|fibers| fibers.len())).rev() {
             if let Some(task) = self.fibers(|fibers| fibers.task(place)) {
@@ -517,8 +547,28 @@ impl Worker {
                 self.empty();
             }
         }
-        self.collect();
-        self.empty();
+        self.fibers(|fibers| fibers.has_any_task())
+    }
+
+    /// `shutdown`'s rule 2.
+    #[cold]
+    fn abandon_each(&self) {
+        for place in (0..self.fibers(|fibers| fibers.len())).rev() {
+            let Some(task) = self.fibers(|fibers| fibers.task(place)) else {
+                continue;
+            };
+            self.fibers(|fibers| fibers.forget(place));
+            let header = task.header();
+            self.scheduler.shutdown.abandon(Unfinished {
+                actor: Some(header.shown.get()),
+                name: header.name.as_ref().map(|name| name.text().to_owned()),
+                parent: header.parent.get(),
+                worker: self.index,
+                left: Left::Stack,
+            });
+            // SAFETY: it is this worker's, which resumes what is in its fibers only, and it was just taken out of these.
+            unsafe { task.abandon() };
+        }
     }
 
     /// Cancels what has not begun. What has begun is in a fiber.

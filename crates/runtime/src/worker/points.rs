@@ -10,6 +10,7 @@ use crate::Woke;
 use crate::exit::{self, Doom};
 use crate::fiber::Suspended;
 use crate::preempt;
+use crate::shutdown::TIMES_TOLD;
 use crate::task::{Phase, Task};
 
 impl Worker {
@@ -39,6 +40,7 @@ impl Worker {
             || is_unwinding()
             || task.is_interrupted()
         {
+            self.told();
             return Woke::Stopping;
         }
         if task.header().notified.take() {
@@ -74,6 +76,22 @@ impl Worker {
             Woke::Stopping
         } else {
             Woke::Woken
+        }
+    }
+
+    /// What runs here is told once more that its runtime stops, if it does: `shutdown`'s rule 1.
+    #[cold]
+    pub(super) fn told(&self) {
+        let Some(task) = self.running.get() else {
+            return;
+        };
+        if !self.scheduler.is_stopping() {
+            return;
+        }
+        let times = &task.header().times_told;
+        times.set(times.get().saturating_add(1));
+        if times.get() > TIMES_TOLD && preempt::can_park() {
+            self.suspend(task, Phase::Running, Suspended::Yielded);
         }
     }
 
@@ -173,10 +191,10 @@ impl Worker {
         self.pulse.offer();
         self.fire();
         self.poll_if_due();
-        if self
+        let is_over = self
             .slice
-            .is_over(self.others_wait(), self.scheduler.config.timeslice)
-        {
+            .is_over(self.others_wait(), self.scheduler.config.timeslice);
+        if is_over || self.scheduler.is_stopping() {
             self.end_slice();
             self.let_others();
         }
