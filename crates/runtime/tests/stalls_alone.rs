@@ -118,6 +118,26 @@ fn the_signal_is_taken_by_the_first_stall_and_not_before() {
     unsafe { libc::raise(libc::SIGURG) };
 }
 
+fn a_handler_that_the_application_installs_later_stays() {
+    let first = stall_once();
+    assert!(first.frames.is_ok());
+    let theirs = hear as extern "C" fn(_) as libc::sighandler_t;
+    // SAFETY: the handler does one atomic addition.
+    unsafe { libc::signal(libc::SIGURG, theirs) };
+    let heard = HEARD.load(SeqCst);
+    let second = stall_once();
+    assert!(
+        matches!(second.frames, Err(NoFrames::SignalTaken)),
+        "{second}"
+    );
+    assert_eq!(action().sa_sigaction, theirs);
+    // SAFETY: it takes no address.
+    unsafe { libc::raise(libc::SIGURG) };
+    assert_eq!(HEARD.load(SeqCst), heard + 1);
+    // SAFETY: the default action.
+    unsafe { libc::signal(libc::SIGURG, libc::SIG_DFL) };
+}
+
 /// By the kernel's books: it is in a wait (it is never in another call) whose fourth argument, where the deadline is, is null.
 fn sleeps_without_a_deadline(thread: &Path) -> bool {
     let call = std::fs::read_to_string(thread.join("syscall")).unwrap();
@@ -259,6 +279,7 @@ fn what_a_watcher_does_to_its_process() {
     // SAFETY: the default action.
     unsafe { libc::signal(libc::SIGURG, libc::SIG_DFL) };
     a_handler_of_the_application_stays();
+    a_handler_that_the_application_installs_later_stays();
     it_sleeps_while_the_workers_do_and_wakes_with_them();
     a_runtime_ends_while_its_watcher_reports();
     a_hook_may_end_the_runtime_and_may_panic();

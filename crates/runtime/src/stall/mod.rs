@@ -19,7 +19,9 @@
 //! # What it does to the process
 //! One thread a runtime, `tw-watcher`, which sleeps while all workers do. When the first stall is reported it takes the handler of SIGURG, whose default is to be ignored, and sends
 //! that signal to the worker's thread: a system call that the actor is in goes on, or ends with `EINTR` where `SA_RESTART` does not help, as `poll`
-//! does. Where the application has a handler of its own for SIGURG that stays, and reports have no frames ([`NoFrames::SignalTaken`]).
+//! does. If the application, or another language's runtime such as Go's, has a handler for SIGURG, that handler stays, and reports have no frames
+//! ([`NoFrames::SignalTaken`]). That is looked at before each report. The handler of this crate calls the one that it replaced for each signal that is not its own, and is
+//! never removed: a handler that is installed later may call it.
 
 // The rules:
 //

@@ -14,12 +14,13 @@ struct Before {
 
 static OF_SEGV: AtomicPtr<Before> = AtomicPtr::new(std::ptr::null_mut());
 static OF_BUS: AtomicPtr<Before> = AtomicPtr::new(std::ptr::null_mut());
+static OF_URG: AtomicPtr<Before> = AtomicPtr::new(std::ptr::null_mut());
 
 fn place(signal: libc::c_int) -> &'static AtomicPtr<Before> {
-    if signal == libc::SIGBUS {
-        &OF_BUS
-    } else {
-        &OF_SEGV
+    match signal {
+        libc::SIGBUS => &OF_BUS,
+        libc::SIGURG => &OF_URG,
+        _ => &OF_SEGV,
     }
 }
 
@@ -43,8 +44,8 @@ pub(super) fn replace(signal: libc::c_int, handler: Handler) -> Result<(), i32> 
     Ok(())
 }
 
-/// Leaked: a handler may be reading it (rule 4).
-fn remember(signal: libc::c_int, action: libc::sigaction) {
+/// Signals that are not ours go there from now on ([`forward`]). Leaked: a handler may be reading it (rule 4).
+pub(crate) fn remember(signal: libc::c_int, action: libc::sigaction) {
     let before = Box::leak(Box::new(Before {
         action,
         spent: AtomicBool::new(false),
@@ -57,7 +58,7 @@ fn remember(signal: libc::c_int, action: libc::sigaction) {
 /// # Safety
 ///
 /// In the handler of that signal, with what the kernel passed to it.
-pub(super) unsafe fn forward(
+pub(crate) unsafe fn forward(
     signal: libc::c_int,
     info: *mut libc::siginfo_t,
     context: *mut libc::c_void,
@@ -88,8 +89,12 @@ pub(super) unsafe fn forward(
     }
 }
 
-/// Ends the process as the default action does: the fault comes again when the handler returns, and what was sent is sent again.
+/// Ends the process as the default action does: the fault comes again when the handler returns, and what was sent is sent again. SIGURG is ignored by
+/// default.
 fn by_default(signal: libc::c_int, sent: bool) {
+    if signal == libc::SIGURG {
+        return;
+    }
     // SAFETY: all bytes zero are the default action.
     let default: libc::sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
     let _ = exchange(signal, Some(&default));
@@ -100,7 +105,7 @@ fn by_default(signal: libc::c_int, sent: bool) {
 }
 
 /// The action of `signal` until now, after the new one, if any, took its place.
-fn exchange(signal: libc::c_int, new: Option<&libc::sigaction>) -> Result<libc::sigaction, i32> {
+pub(crate) fn exchange(signal: libc::c_int, new: Option<&libc::sigaction>) -> Result<libc::sigaction, i32> {
     let mut old = MaybeUninit::zeroed();
     // SAFETY: rule 6; the new action is the default one or a handler that keeps to what a handler may do.
     let result = unsafe {

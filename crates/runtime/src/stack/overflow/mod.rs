@@ -8,7 +8,7 @@
 //! In the handler there is no allocation, no lock, and no call that POSIX does not list as safe there.
 
 mod alternate;
-mod before;
+pub(crate) mod before;
 mod name;
 
 use std::io;

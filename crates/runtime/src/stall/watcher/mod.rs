@@ -3,6 +3,7 @@
 mod frames;
 mod look;
 mod sample;
+mod signal;
 
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Arc, Mutex};

@@ -16,11 +16,10 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::look::Stretch;
+use super::signal::{self, SIGNAL};
 use crate::stack::{self, overflow};
 use crate::stall::pulse::Pulse;
 use crate::stall::report::NoFrames;
-
-const SIGNAL: libc::c_int = libc::SIGURG;
 
 /// Registers as DWARF numbers them, which the platform's ABI says.
 pub(super) const REGISTERS: usize = if cfg!(target_arch = "x86_64") { 17 } else { 33 };
@@ -151,8 +150,8 @@ pub(super) fn ask<R>(
     if thread == 0 {
         return Err(NoFrames::Over.into());
     }
-    take_signal()?;
     let _claim = Claim::take().ok_or(Silent::Busy)?;
+    signal::take(on_signal)?;
     // SAFETY: rule 3: the sample is ours, and nobody was asked.
     unsafe { *SAMPLE.pulse.get() = pulse };
     let asked = (thread as u64) << 32 | ASKED;
@@ -234,54 +233,35 @@ impl Drop for Claim {
     }
 }
 
-/// Makes the signal ours, if it is nobody's.
-fn take_signal() -> Result<(), NoFrames> {
-    let known = exchange(None)?;
-    if known == ours() {
-        return Ok(());
+/// `stall`'s rule 3. It keeps `errno`: of its own calls none fails.
+extern "C" fn on_signal(
+    number: libc::c_int,
+    info: *mut libc::siginfo_t,
+    context: *mut libc::c_void,
+) {
+    // SAFETY: these are the arguments that the kernel passed.
+    if !unsafe { answer(context) } || !signal::is_from_here(info) {
+        // SAFETY: as above.
+        unsafe { signal::forward(number, info, context) };
     }
-    if known != libc::SIG_DFL && known != libc::SIG_IGN {
-        return Err(NoFrames::SignalTaken);
-    }
-    // SAFETY: all bytes zero are an action.
-    let mut action: libc::sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
-    action.sa_sigaction = ours();
-    // An actor's stack may have no room for it.
-    action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
-    exchange(Some(&action)).map(|_| ())
 }
 
-fn ours() -> usize {
-    on_signal as extern "C" fn(_, _, _) as usize
-}
-
-/// The handler until now, after the new one, if any, took its place.
-fn exchange(new: Option<&libc::sigaction>) -> Result<usize, NoFrames> {
-    let mut old = MaybeUninit::<libc::sigaction>::zeroed();
-    let new = new.map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: a valid action or none, and a valid place for the old one. Our handler does what a handler may do.
-    let result = unsafe { libc::sigaction(SIGNAL, new, old.as_mut_ptr()) };
-    if result != 0 {
-        let error = std::io::Error::last_os_error();
-        return Err(NoFrames::System(error.raw_os_error().unwrap_or(0)));
-    }
-    // SAFETY: filled in by the system, and all bytes zero before.
-    Ok(unsafe { old.assume_init() }.sa_sigaction)
-}
-
-/// `stall`'s rule 3. It keeps `errno`, since none of its calls fails.
-extern "C" fn on_signal(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
+/// Whether this thread was asked.
+///
+/// # Safety
+/// In the handler, with what the kernel passed.
+unsafe fn answer(context: *mut libc::c_void) -> bool {
     let word = SAMPLE.word.load(Ordering::Acquire);
     // SAFETY: it takes no address.
     let thread = unsafe { libc::syscall(libc::SYS_gettid) };
     if word != (thread as u64) << 32 | ASKED {
-        return;
+        return false;
     }
     let taken = SAMPLE
         .word
         .compare_exchange(word, WRITING, Ordering::Acquire, Ordering::Relaxed);
     if taken.is_err() {
-        return;
+        return false;
     }
     // SAFETY: the kernel passes the context of what it interrupted; and rule 3: the sample is the handler's, and its pulse this thread's.
     unsafe {
@@ -290,6 +270,7 @@ extern "C" fn on_signal(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut l
         fill(answer, pulse, &*context.cast());
     }
     SAMPLE.word.store(DONE, Ordering::Release);
+    true
 }
 
 /// # Safety
