@@ -71,11 +71,7 @@ impl Gate {
     /// The same where writers use [`signal_lightly`](Self::signal_lightly) (rule 5).
     pub fn arm_heavily(&self, waker: Waker) {
         self.set(waker);
-        if barrier::is_asymmetric() {
-            barrier::heavy();
-        } else {
-            barrier::full();
-        }
+        barrier::heavy_or_full();
     }
 
     fn set(&self, waker: Waker) {
@@ -100,11 +96,7 @@ impl Gate {
     /// The same without a fence, where the kernel can pass it for the reader (rule 5).
     #[inline]
     pub fn signal_lightly(&self) -> bool {
-        if barrier::is_asymmetric() {
-            barrier::light();
-        } else {
-            barrier::full();
-        }
+        barrier::light_or_full();
         self.wake_if_armed()
     }
 

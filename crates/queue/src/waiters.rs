@@ -274,7 +274,8 @@ impl Waiters {
         self.in_vain.store(0, Ordering::Relaxed);
         let takes_home_away = self.takes_home_away(&mut list);
         let fenced = self.word.fetch_add(ARMED, Ordering::Relaxed) & FENCED != 0;
-        let sets_fenced = !fenced && !busy;
+        // For good where the kernel does not pass the heavy barrier any more.
+        let sets_fenced = !fenced && (!busy || !barrier::is_asymmetric());
         if sets_fenced {
             self.word.fetch_or(FENCED, Ordering::Relaxed);
         }

@@ -99,7 +99,10 @@ impl fmt::Display for Unfinished {
         }
         let worker = self.worker;
         match self.left {
-            Left::Stack => write!(f, ": its stack is leaked, its thread tw-worker-{worker} has ended"),
+            Left::Stack => write!(
+                f,
+                ": its stack is leaked, its thread tw-worker-{worker} has ended"
+            ),
             Left::Thread => write!(f, ": its thread tw-worker-{worker} is detached"),
         }
     }
@@ -183,9 +186,7 @@ impl Shutdown {
             if staying.is_empty() || left == 0 {
                 return staying;
             }
-            let waited = self
-                .changed
-                .wait_timeout(state, Duration::from_nanos(left));
+            let waited = self.changed.wait_timeout(state, Duration::from_nanos(left));
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }

@@ -32,7 +32,6 @@ use crate::id::ActorId;
 use crate::join::JoinError;
 use crate::life::Life;
 use crate::preempt;
-use crate::shim::fence;
 use crate::shim::{AtomicBool, AtomicPtr, Cell, Ordering, UnsafeCell};
 use crate::stack::overflow::{self, Name};
 use crate::trace::TraceContext;
@@ -358,11 +357,7 @@ impl Task {
             .desk
             .store(std::ptr::from_ref(desk).cast_mut(), Ordering::Relaxed);
         // Who dooms it either is seen from here on or sees the desk.
-        if barrier::is_asymmetric() {
-            barrier::light();
-        } else {
-            fence(Ordering::SeqCst);
-        }
+        barrier::light_or_full();
     }
 
     /// Runs the closure to its end, on the fiber's stack, and ends the job.

@@ -56,7 +56,9 @@ fn events_of(act: fn(&mut Recorder, ActorRef<Recorder>)) -> Vec<&'static str> {
     let (events, told) = channel();
     let actor = start(Recorder { events, kept: None });
     let (release, released) = channel();
-    actor.cast(WhenReleased(released, act)).expect("it is alive");
+    actor
+        .cast(WhenReleased(released, act))
+        .expect("it is alive");
     assert_eq!(told.recv(), Ok("begun"));
     drop(actor);
     drop(release);

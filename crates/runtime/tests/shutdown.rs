@@ -39,10 +39,12 @@ fn report_on(step: impl Fn() + Send + Sync + Clone + 'static) -> Vec<Unfinished>
     within_a_minute(move || {
         let runtime = kit::runtime(1);
         let (begun, has_begun) = mpsc::channel();
-        let stubborn = Builder::new().name("stubborn").spawn_on(runtime.handle(), move || {
-            begun.send(()).unwrap();
-            for_ever(step)
-        });
+        let stubborn = Builder::new()
+            .name("stubborn")
+            .spawn_on(runtime.handle(), move || {
+                begun.send(()).unwrap();
+                for_ever(step)
+            });
         has_begun.recv().unwrap();
         let id = stubborn.id();
         let left = runtime.shutdown_within(TIMEOUT).unwrap_err().actors;
@@ -104,7 +106,10 @@ fn shutdown_ends_the_other_actors_of_the_same_worker() {
         flags.iter().for_each(|_| has_begun.recv().unwrap());
         let left = runtime.shutdown_within(TIMEOUT).unwrap_err().actors;
         assert_eq!(left.len(), 4, "{left:?}");
-        flags.iter().map(|flag| flag.load(Ordering::Relaxed)).collect::<Vec<_>>()
+        flags
+            .iter()
+            .map(|flag| flag.load(Ordering::Relaxed))
+            .collect::<Vec<_>>()
     });
     let expected: Vec<_> = (0..10).map(|nth| nth % 3 != 0).collect();
     assert_eq!(dropped, expected);
@@ -149,12 +154,14 @@ fn shutdown_of_an_actor_that_never_waits_detaches_its_thread() {
         let (begun, has_begun) = mpsc::channel();
         let (release, released) = mpsc::channel::<()>();
         let (ended, has_ended) = mpsc::channel();
-        let busy = Builder::new().name("busy").spawn_on(runtime.handle(), move || {
-            begun.send(()).unwrap();
-            // It blocks its thread, and does not wait as an actor does.
-            assert!(released.recv().is_err());
-            ended.send(()).unwrap();
-        });
+        let busy = Builder::new()
+            .name("busy")
+            .spawn_on(runtime.handle(), move || {
+                begun.send(()).unwrap();
+                // It blocks its thread, and does not wait as an actor does.
+                assert!(released.recv().is_err());
+                ended.send(()).unwrap();
+            });
         has_begun.recv().unwrap();
         let left = runtime.shutdown_within(TIMEOUT).unwrap_err().actors;
         assert_eq!(left.len(), 1);
@@ -181,7 +188,9 @@ fn shutdown_of_a_handler_that_catches_its_end_tells_its_callers_and_monitors() {
     }
     within_a_minute(|| {
         let runtime = kit::runtime(1);
-        let actor = Builder::new().name("handler").start_on(runtime.handle(), Stubborn);
+        let actor = Builder::new()
+            .name("handler")
+            .start_on(runtime.handle(), Stubborn);
         let (begun, has_begun) = mpsc::channel();
         actor.cast(Begin(begun)).unwrap();
         has_begun.recv().unwrap();
@@ -250,10 +259,12 @@ fn drop_reports_on_standard_error() {
     if std::env::var_os(CHILD).is_some() {
         let runtime = kit::runtime(1);
         let (begun, has_begun) = mpsc::channel();
-        Builder::new().name("stubborn").spawn_on(runtime.handle(), move || {
-            begun.send(()).unwrap();
-            for_ever(|| sleep(LONG))
-        });
+        Builder::new()
+            .name("stubborn")
+            .spawn_on(runtime.handle(), move || {
+                begun.send(()).unwrap();
+                for_ever(|| sleep(LONG))
+            });
         has_begun.recv().unwrap();
         return;
     }

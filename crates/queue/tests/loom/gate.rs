@@ -32,24 +32,30 @@ fn gate_never_misses_what_is_published_while_arming() {
 /// Rule 5: the same with a barrier on the reader's side alone.
 #[test]
 fn gate_never_misses_what_is_published_lightly_while_arming() {
-    model(|| {
-        thalweg_queue::barrier::model::use_both(|| {
-            let gate = Arc::new(Gate::new());
-            let data = Arc::new(AtomicBool::new(false));
-            let writer = {
-                let (gate, data) = (Arc::clone(&gate), Arc::clone(&data));
-                thread::spawn(move || {
-                    data.store(true, Ordering::Release);
-                    gate.signal_lightly();
-                })
-            };
-            let (count, waker) = counter();
-            gate.arm_heavily(waker);
-            let seen = data.load(Ordering::Acquire);
-            writer.join().unwrap();
-            assert!(seen || count.woken() == 1, "asleep for ever");
-        });
-    });
+    model(|| thalweg_queue::barrier::model::use_both(light_writer_and_heavy_reader));
+}
+
+/// `barrier`'s rules 4 to 6: the system refuses the reader's barrier.
+#[test]
+fn gate_never_misses_what_is_published_while_the_heavy_barrier_is_refused() {
+    model(|| thalweg_queue::barrier::model::use_both_refused(light_writer_and_heavy_reader));
+}
+
+fn light_writer_and_heavy_reader() {
+    let gate = Arc::new(Gate::new());
+    let data = Arc::new(AtomicBool::new(false));
+    let writer = {
+        let (gate, data) = (Arc::clone(&gate), Arc::clone(&data));
+        thread::spawn(move || {
+            data.store(true, Ordering::Release);
+            gate.signal_lightly();
+        })
+    };
+    let (count, waker) = counter();
+    gate.arm_heavily(waker);
+    let seen = data.load(Ordering::Acquire);
+    writer.join().unwrap();
+    assert!(seen || count.woken() == 1, "asleep for ever");
 }
 
 /// Rule 3: two writers, one arming, one wake-up.

@@ -134,9 +134,7 @@ impl Task {
         fence(Ordering::SeqCst);
         if header.desk.load(Ordering::Relaxed).is_null() {
             // Who starts it says so before it looks (`settle`).
-            if barrier::is_asymmetric() {
-                barrier::heavy();
-            }
+            barrier::heavy_or_full();
             if header.desk.load(Ordering::Relaxed).is_null() {
                 return None;
             }

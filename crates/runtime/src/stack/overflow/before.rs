@@ -105,7 +105,10 @@ fn by_default(signal: libc::c_int, sent: bool) {
 }
 
 /// The action of `signal` until now, after the new one, if any, took its place.
-pub(crate) fn exchange(signal: libc::c_int, new: Option<&libc::sigaction>) -> Result<libc::sigaction, i32> {
+pub(crate) fn exchange(
+    signal: libc::c_int,
+    new: Option<&libc::sigaction>,
+) -> Result<libc::sigaction, i32> {
     let mut old = MaybeUninit::zeroed();
     // SAFETY: rule 6; the new action is the default one or a handler that keeps to what a handler may do.
     let result = unsafe {
