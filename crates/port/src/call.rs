@@ -543,7 +543,7 @@ impl Call {
     /// Runs `job` as an actor that belongs to this call: its panic ends the call and its streams.
     pub fn spawn(&self, job: impl FnOnce(&Self) + Send + 'static) {
         let unrun = Unrun(Some(self.clone()));
-        self.core.instance.runtime.spawn(move || {
+        self.core.instance.runtime.spawn_queued(move || {
             let mut unrun = unrun;
             if let Some(call) = unrun.0.take() {
                 let generation = call.core.life.generation();

@@ -166,7 +166,7 @@ impl Incoming {
                 // Who holds the result must not find the call in use, so nothing of it is kept beside.
                 let core = Arc::clone(self.core());
                 let here = Arc::clone(&core);
-                here.instance.runtime.spawn(move || {
+                here.instance.runtime.spawn_queued(move || {
                     let generation = core.life.generation();
                     core.guard(generation, || {
                         let value = work(self.call());

@@ -500,6 +500,29 @@ impl Run for Instance {
         drop(seat);
         self.schedule();
     }
+
+    /// No stack came for a turn: the calls that wait for it did not begin, and end as `overloaded`.
+    /// What else a turn is for waits for the next one.
+    fn refuse(self: Arc<Self>) {
+        let (calls, has_more) = {
+            let mut mailbox = lock(&self.mailbox.0);
+            let has_more = !mailbox.unnamed.is_empty()
+                || self.life.is_closed()
+                || self.replaced.load(Ordering::Acquire);
+            mailbox.scheduled = has_more;
+            (std::mem::take(&mut mailbox.calls), has_more)
+        };
+        for mut parcel in calls {
+            self.waiting.remove(&parcel.data);
+            close_unread(&parcel.data);
+            parcel.fail(Code::Overloaded.because("no stack was free for a turn of the service"));
+            parcel.deliver();
+        }
+        self.make_room();
+        if has_more {
+            self.schedule();
+        }
+    }
 }
 
 #[cfg(all(test, not(loom)))]

@@ -54,6 +54,15 @@ impl Injector {
         std::mem::take(&mut *queue).into_iter()
     }
 
+    /// Those of which `is_one` says so, in their order. The others stay.
+    pub(crate) fn extract(&self, is_one: impl Fn(Task) -> bool) -> VecDeque<Task> {
+        let mut queue = lock(&self.queue);
+        let (taken, left) = queue.drain(..).partition(|task| is_one(*task));
+        *queue = left;
+        self.len.store(queue.len(), Ordering::Release);
+        taken
+    }
+
     /// Looks at each that waits here, under the lock.
     pub(crate) fn each(&self, look: impl FnMut(Task)) {
         lock(&self.queue).iter().copied().for_each(look);

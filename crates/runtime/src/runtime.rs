@@ -20,7 +20,7 @@ use crate::scheduler::{Run, Scheduler};
 use crate::shutdown::ShutdownError;
 use crate::stack::overflow::Name;
 use crate::supervised::Signal;
-use crate::task::{Task, Who};
+use crate::task::{OnShortage, Task, Who};
 use crate::timers::Timers;
 use crate::trace;
 use crate::worker::{self, Worker};
@@ -97,12 +97,13 @@ impl Ready {
 }
 
 /// A new actor on the caller's runtime: `job` runs there with a stack of its own, on any worker. A panic ends it and nothing else.
+/// Where no stack is free it ends with [`JoinError::NoStack`]; [`Handle::spawn_queued`] waits for one.
 ///
 /// # Panics
 /// If the caller is no actor: a thread has [`Handle::spawn`].
 pub fn spawn<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
     let worker = worker::current().expect("spawn is for actors; a thread has Handle::spawn");
-    worker.spawn(None, job)
+    worker.spawn(None, OnShortage::End, job)
 }
 
 /// An actor with a name, under which it is reported.
@@ -144,7 +145,7 @@ impl Builder {
     ) -> JoinHandle<T> {
         let worker =
             worker::current().expect("spawn is for actors; a thread has Builder::spawn_on");
-        worker.spawn(self.name, job)
+        worker.spawn(self.name, OnShortage::End, job)
     }
 
     /// As [`Handle::spawn`].
@@ -328,12 +329,22 @@ impl Handle {
 
     /// A job that nobody will ask, or the turn of `who`: on the caller's worker, if it is one of these, else on any.
     pub(crate) fn schedule_job(&self, who: Option<Who<'_>>, job: impl FnOnce() + Send + 'static) {
+        self.schedule_or(OnShortage::Wait, who, job);
+    }
+
+    /// The same, with what becomes of it where no stack is free.
+    fn schedule_or(
+        &self,
+        on_shortage: OnShortage,
+        who: Option<Who<'_>>,
+        job: impl FnOnce() + Send + 'static,
+    ) {
         match worker::current() {
             Some(worker) if Arc::ptr_eq(&worker.scheduler, &self.scheduler) => {
-                worker.schedule(who, job);
+                worker.submit(Task::detached(worker.next_id(), on_shortage, who, job));
             }
             _ => {
-                let task = Task::detached(ActorId::next(), who, job);
+                let task = Task::detached(ActorId::next(), on_shortage, who, job);
                 self.scheduler.inject(task);
             }
         }
@@ -376,6 +387,9 @@ impl Handle {
         let task = Task::new(ActorId::next(), name, job);
         self.note_new(task);
         task.header().supervised.set(supervised);
+        if supervised {
+            task.header().on_shortage.set(OnShortage::Wait);
+        }
         // What a supervisor starts is for all requests.
         if !supervised && trace::is_used() {
             trace::give_child(task);
@@ -389,10 +403,34 @@ impl Handle {
 
     /// Gives `actor` one turn on any worker. It is for `actor` to see to it that it is scheduled once at a time.
     pub fn schedule(&self, actor: Arc<dyn Run>) {
-        self.schedule_job(None, move || {
-            let _guard = preempt::NoAllocationPoints::begin();
-            actor.run();
-        });
+        let turn = ScheduledTurn(Some(actor));
+        self.schedule_or(OnShortage::Refuse, None, move || turn.run());
+    }
+
+    /// As [`spawn`](Self::spawn), but where no stack is free the actor waits for one; it does not
+    /// end with [`JoinError::NoStack`]. For work that was accepted already, as a part of a call.
+    ///
+    /// ```
+    /// use thalweg_runtime::{Config, Runtime};
+    ///
+    /// let runtime = Runtime::start(Config::exact(1).max_stacks(1))?;
+    /// let actors: Vec<_> = (0..10).map(|n| runtime.handle().spawn_queued(move || n)).collect();
+    /// let sum: i32 = actors.into_iter().map(|actor| actor.join().unwrap()).sum();
+    /// assert_eq!(sum, 45);
+    /// # Ok::<(), thalweg_runtime::StartError>(())
+    /// ```
+    pub fn spawn_queued<T: Send + 'static>(
+        &self,
+        job: impl FnOnce() -> T + Send + 'static,
+    ) -> JoinHandle<T> {
+        let task = Task::new(ActorId::next(), None, job);
+        self.note_new(task);
+        task.header().on_shortage.set(OnShortage::Wait);
+        if trace::is_used() {
+            trace::give_child(task);
+        }
+        self.scheduler.inject(task);
+        JoinHandle::new(task)
     }
 
     /// How many workers there are.
@@ -413,6 +451,29 @@ impl Handle {
     /// The names of this runtime's actors.
     pub fn registry(&self) -> &Registry {
         &self.scheduler.registry
+    }
+}
+
+/// A turn that is to be of what [`Handle::schedule`] got.
+struct ScheduledTurn(Option<Arc<dyn Run>>);
+
+impl ScheduledTurn {
+    fn run(mut self) {
+        if let Some(actor) = self.0.take() {
+            let _guard = preempt::NoAllocationPoints::begin();
+            actor.run();
+        }
+    }
+}
+
+impl Drop for ScheduledTurn {
+    fn drop(&mut self) {
+        // Otherwise the runtime stops, and no turn of any actor comes.
+        if let Some(actor) = self.0.take()
+            && worker::current().is_some_and(Worker::is_refusing)
+        {
+            actor.refuse();
+        }
     }
 }
 

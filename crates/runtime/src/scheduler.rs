@@ -15,7 +15,15 @@
 //! 6. Placement by two choices, after Mitzenmacher, "The Power of Two Choices in Randomized Load Balancing" (1996): a started actor stays with its
 //!    worker, so one that would need a stack more there first looks at one other worker, and is left with that one if it has clearly fewer. There
 //!    whoever is idle may take it, as if it were in the ring. Only what makes the number of stacks grow pays for it.
+//! 7. A job that must not end for want of a stack (`OnShortage`) and finds none waits in a list that
+//!    all workers see. Who puts it there passes a full fence and wakes every worker that sleeps. A
+//!    worker takes from the list when a fiber comes back, before it starts another job on a new
+//!    stack, every so many turns, and before it sleeps; it looks at the list once more after it said
+//!    that it sleeps. So a job waits only while no worker has a stack for it. Memory that others in
+//!    the process give back is not announced, so a worker that sleeps beside such a job looks again
+//!    after [`Worker`]'s interval for that.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -36,7 +44,7 @@ use crate::runtime;
 use crate::shim::{AtomicBool, AtomicUsize, Mutex, Ordering, fence, lock};
 use crate::shutdown::{Left, Shutdown, ShutdownError, Unfinished};
 use crate::stall::{Pulse, Watcher};
-use crate::task::{Header, Task};
+use crate::task::{Header, OnShortage, Task};
 use crate::timers::Timers;
 use crate::worker::Worker;
 
@@ -45,6 +53,12 @@ pub trait Run: Send + Sync + 'static {
     /// One turn, on an actor's stack: it may wait. A panic ends the turn, with the process's panic hook having
     /// its say, and nothing else.
     fn run(self: Arc<Self>);
+
+    /// Called instead of [`run`](Self::run) where no stack came free for the turn while its worker
+    /// had nothing else to do, as where every stack is held by an actor that waits for this one. It
+    /// runs on the worker's own stack and must not wait. The turn is over: schedule another one if
+    /// there is still something to do.
+    fn refuse(self: Arc<Self>);
 }
 
 /// A worker's place in the runtime.
@@ -115,6 +129,12 @@ pub(crate) struct Scheduler {
     /// What others than its workers count.
     pub(crate) outside: Counts,
     injector: Injector,
+    /// Rule 7: turns, which have a reserve of stacks ..
+    turns_without_stack: Injector,
+    /// .. and spawned actors, which have none.
+    actors_without_stack: Injector,
+    /// How often one of the two lists got a job.
+    shortages: AtomicUsize,
     idle: Idle,
     started: AtomicUsize,
     stopping: AtomicBool,
@@ -158,6 +178,9 @@ impl Scheduler {
             config,
             timers: Timers::default(),
             injector: Injector::new(),
+            turns_without_stack: Injector::new(),
+            actors_without_stack: Injector::new(),
+            shortages: AtomicUsize::new(0),
             idle: Idle::new(),
             started: AtomicUsize::new(0),
             stopping: AtomicBool::new(false),
@@ -241,6 +264,8 @@ impl Scheduler {
     /// Looks at each job that waits for a worker and is in no ring.
     pub(crate) fn each_waiting(&self, mut look: impl FnMut(Task)) {
         self.injector.each(&mut look);
+        self.turns_without_stack.each(&mut look);
+        self.actors_without_stack.each(&mut look);
         for seat in &self.seats {
             seat.placed.each(&mut look);
         }
@@ -292,6 +317,60 @@ impl Scheduler {
         }
     }
 
+    fn without_stack(&self, is_turn: bool) -> &Injector {
+        if is_turn {
+            &self.turns_without_stack
+        } else {
+            &self.actors_without_stack
+        }
+    }
+
+    /// Rule 7. Cancelled where the runtime stops.
+    pub(crate) fn wait_for_stack(self: &Arc<Self>, task: Task) {
+        let list = self.without_stack(task.header().is_turn);
+        if let Err(task) = list.push(task, || self.refuses(task)) {
+            return cancel(task);
+        }
+        self.shortages.fetch_add(1, Ordering::Release);
+        fence(Ordering::SeqCst);
+        for seat in &self.seats {
+            seat.desk.unpark();
+        }
+        // One that has not started has stacks of its own.
+        let _ = self.start_worker();
+    }
+
+    /// Rule 7: whether a job waits for a stack.
+    #[inline(always)]
+    pub(crate) fn has_waiting_for_stack(&self) -> bool {
+        !self.turns_without_stack.is_empty() || !self.actors_without_stack.is_empty()
+    }
+
+    /// Changes whenever one more job waits for a stack.
+    pub(crate) fn shortages(&self) -> usize {
+        self.shortages.load(Ordering::Acquire)
+    }
+
+    /// Whether a turn waits for a stack, or else a spawned actor.
+    pub(crate) fn waits_for_stack(&self, is_turn: bool) -> bool {
+        !self.without_stack(is_turn).is_empty()
+    }
+
+    /// The one that has waited longest for a stack, for who has one.
+    pub(crate) fn take_waiting_for_stack(&self, is_turn: bool) -> Option<Task> {
+        let task = self.without_stack(is_turn).pop()?;
+        if self.moved.is_watched() {
+            self.moved.note(task);
+        }
+        Some(task)
+    }
+
+    /// Turns that wait for a stack and can be refused: they are the caller's, to cancel.
+    pub(crate) fn take_refusable(&self) -> VecDeque<Task> {
+        self.turns_without_stack
+            .extract(|task| task.header().on_shortage.get() == OnShortage::Refuse)
+    }
+
     /// Of one worker.
     pub(crate) fn most_stacks(&self) -> usize {
         self.config.max_stacks.div_ceil(self.seats.len())
@@ -334,6 +413,8 @@ impl Scheduler {
         self.stopping.store(true, Ordering::SeqCst);
         fence(Ordering::SeqCst);
         self.injector.drain().for_each(cancel);
+        self.turns_without_stack.drain().for_each(cancel);
+        self.actors_without_stack.drain().for_each(cancel);
         for seat in &self.seats {
             seat.placed.drain().for_each(cancel);
             seat.desk.unpark();

@@ -6,8 +6,8 @@ use crate::channel::Sender;
 use crate::exit::ExitReason;
 use crate::id::ActorId;
 use crate::join::{JoinError, JoinHandle};
-use crate::runtime::spawn;
-use crate::wait;
+use crate::task::OnShortage;
+use crate::{wait, worker};
 
 /// How an actor ended.
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ pub enum Signal {
     Panic(ActorId, crate::Panic),
     /// Its runtime stopped.
     Stopped(ActorId),
-    /// By [`exit`](crate::exit), or by an exit signal.
+    /// By [`exit`](crate::exit), by an exit signal, or since there was no stack for it.
     Ended(ActorId, ExitReason),
 }
 
@@ -36,12 +36,14 @@ impl Signal {
             Ok(()) => Self::Exit(id),
             Err(JoinError::Panic(panic)) => Self::Panic(id, panic),
             Err(JoinError::Exit(reason)) => Self::Ended(id, reason),
-            Err(JoinError::Stopped | JoinError::NoStack(_)) => Self::Stopped(id),
+            Err(JoinError::Stopped) => Self::Stopped(id),
+            Err(error @ JoinError::NoStack(_)) => Self::Ended(id, ExitReason::from(&error)),
         }
     }
 }
 
 /// A new actor, whose end `supervisor` hears of. That does not wait, and costs an actor that ends well one message.
+/// Where no stack is free the actor begins when one is.
 ///
 /// ```
 /// use thalweg_runtime::{Signal, channel, run, spawn_under};
@@ -71,7 +73,8 @@ pub fn spawn_under(
     supervisor: Sender<Signal>,
     job: impl FnOnce() + Send + 'static,
 ) -> JoinHandle<()> {
-    spawn(move || {
+    let worker = worker::current().expect("spawn_under is for actors");
+    worker.spawn(None, OnShortage::Wait, move || {
         let id = wait::current().expect("this is an actor");
         let how = catch_unwind(AssertUnwindSafe(job)).map_err(JoinError::panicked);
         // A supervisor that has gone hears nothing.

@@ -8,7 +8,7 @@
 //!    handle's or the worker's.
 //! 4. `control` is made by whoever first asks for it, with any reference, and given up with the job. `doomed` is set by it alone, and never cleared;
 //!    `masks`, `raised`, `ending`, `actor` and `scope` are what runs' own.
-//! 5. `parent` and `supervised` are written by who makes the job, before it is in any queue.
+//! 5. `parent`, `supervised` and `on_shortage` are written by who makes the job, before it is in any queue.
 //! 6. From afar a job is woken by its home's inbox: who turns `woken` to true puts it in, with a reference; the home turns it back before it
 //!    looks what the wake-up is for. So it is there at most once.
 
@@ -48,6 +48,17 @@ pub(crate) enum Phase {
     Parked,
     /// In the queue of its worker.
     Ready,
+}
+
+/// What becomes of a job that is to begin while no stack is free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OnShortage {
+    /// It ends with [`JoinError::NoStack`].
+    End,
+    /// It waits until a stack is returned.
+    Wait,
+    /// The same, but where no stack comes it is dropped: its owner answers for what waits behind it.
+    Refuse,
 }
 
 pub(crate) struct Header {
@@ -103,6 +114,8 @@ pub(crate) struct Header {
     pub(crate) supervised: Cell<bool>,
     /// One of many of somebody else's, and no actor by itself.
     pub(crate) is_turn: bool,
+    /// Rule 5.
+    pub(crate) on_shortage: Cell<OnShortage>,
     pub(crate) name: Option<Name>,
     #[cfg(loom)]
     memory: crate::shim::Memory,
@@ -267,14 +280,19 @@ impl Task {
     /// A job that is not in any queue yet, with the runtime's reference and a handle's.
     #[inline(always)]
     pub(crate) fn new<F: FnOnce() -> T, T>(id: ActorId, name: Option<Name>, f: F) -> Self {
-        Self::with(Life::new(), false, id, name, f)
+        Self::with(Life::new(), None, id, name, f)
     }
 
     /// The same without a handle, and perhaps somebody's turn.
     #[inline(always)]
-    pub(crate) fn detached<F: FnOnce()>(id: ActorId, who: Option<Who<'_>>, f: F) -> Self {
+    pub(crate) fn detached<F: FnOnce()>(
+        id: ActorId,
+        on_shortage: OnShortage,
+        who: Option<Who<'_>>,
+        f: F,
+    ) -> Self {
         let name = who.and_then(|who| who.name.cloned());
-        let task = Self::with(Life::detached(), true, id, name, f);
+        let task = Self::with(Life::detached(), Some(on_shortage), id, name, f);
         if let Some(who) = who {
             task.header().shown.set(who.id);
         }
@@ -284,7 +302,7 @@ impl Task {
     #[inline(always)]
     fn with<F: FnOnce() -> T, T>(
         life: Life,
-        is_turn: bool,
+        turn: Option<OnShortage>,
         id: ActorId,
         name: Option<Name>,
         f: F,
@@ -320,7 +338,8 @@ impl Task {
                 trace: Cell::new(std::ptr::null()),
                 parent: Cell::new(None),
                 supervised: Cell::new(false),
-                is_turn,
+                is_turn: turn.is_some(),
+                on_shortage: Cell::new(turn.unwrap_or(OnShortage::End)),
                 name,
                 #[cfg(loom)]
                 memory: crate::shim::Memory::new(),

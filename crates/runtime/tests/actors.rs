@@ -168,6 +168,10 @@ fn a_scheduled_actor_runs_once_each_time() {
             let turn = self.0.fetch_add(1, Ordering::Relaxed) + 1;
             self.1.send(turn).unwrap();
         }
+
+        fn refuse(self: Arc<Self>) {
+            unreachable!("there are stacks");
+        }
     }
     let runtime = runtime(2);
     let (tx, rx) = mpsc::channel();

@@ -249,6 +249,10 @@ fn a_service_has_no_points_in_its_allocations_but_those_that_it_says() {
             let told = self.1.send((quiet, self.0.load(Ordering::Relaxed) > 0));
             told.unwrap();
         }
+
+        fn refuse(self: Arc<Self>) {
+            unreachable!("there are stacks");
+        }
     }
     let runtime = Runtime::start(Config::exact(1)).unwrap();
     let (tx, rx) = std::sync::mpsc::channel();

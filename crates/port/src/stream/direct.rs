@@ -177,7 +177,7 @@ impl StreamCore {
         if let Some(stream) = stream {
             let runtime = stream.call.instance.runtime.clone();
             let elsewhere = Elsewhere(stream);
-            drop(runtime.spawn(move || drop(elsewhere)));
+            drop(runtime.spawn_queued(move || drop(elsewhere)));
         }
     }
 

@@ -12,7 +12,7 @@ use thalweg_queue::quiet::lock;
 use crate::id::ActorId;
 use crate::join::JoinError;
 use crate::scheduler::Seat;
-use crate::task::Task;
+use crate::task::{OnShortage, Task};
 use crate::worker::Worker;
 
 type Request = Box<dyn FnOnce(&Worker) + Send>;
@@ -34,7 +34,7 @@ impl Seat {
     pub(crate) fn ask(&self, request: impl FnOnce(&Worker) + Send + 'static) {
         let refused = self.asked.put(Box::new(request));
         if refused.is_none() {
-            let bell = Task::detached(ActorId::next(), None, || ());
+            let bell = Task::detached(ActorId::next(), OnShortage::End, None, || ());
             // The inbox's.
             bell.header().life.add_reference();
             // SAFETY: it was just made, and is in no queue.

@@ -15,13 +15,17 @@ impl Worker {
     pub(super) fn idle(&self, spin: &mut Spin) {
         self.pulse.idle();
         self.fire();
+        self.serve_waiting();
         if self.slot.get().is_some() || !self.ready.is_empty() {
             return;
         }
         if self.desk.is_empty() && self.poll() {
             return;
         }
-        let deadline = self.wheel.next_deadline();
+        let deadline = match (self.wheel.next_deadline(), self.next_retry()) {
+            (Some(timer), Some(retry)) => Some(timer.min(retry)),
+            (timer, retry) => timer.or(retry),
+        };
         let is_due = || deadline.is_some_and(|at| at <= clock::now());
         let looks = Cell::new(0_u32);
         let polls = || {
@@ -73,6 +77,7 @@ impl Worker {
             || self.scheduler.has_injected()
             || !self.seat().placed.is_empty()
             || self.scheduler.is_stopping()
+            || self.has_new_shortage()
             || self.slot.get().is_some()
             || self.steals()
     }

@@ -59,7 +59,7 @@ impl Worker {
     /// All that are this worker's, begun or not. The caller is its thread.
     pub(crate) fn list(&self) -> Vec<ActorInfo> {
         let mut list = Vec::new();
-        for place in 0..self.fibers(|fibers| fibers.len()) {
+        for place in 0..self.fibers(|fibers| fibers.places()) {
             let fiber = self.fibers(|fibers| fibers.get(place));
             // SAFETY: one of ours, all of which live as long as the worker.
             let fiber = unsafe { fiber.as_ref() };

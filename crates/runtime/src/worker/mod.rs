@@ -10,6 +10,7 @@ mod fibers;
 mod idle;
 mod listing;
 mod points;
+mod shortage;
 
 use std::cell::{Cell, OnceCell, RefCell, UnsafeCell};
 use std::ptr::NonNull;
@@ -25,7 +26,7 @@ use crate::fiber::{Fiber, Suspended};
 use crate::fifo::Fifo;
 use crate::id::{ActorId, Ids};
 use crate::io::{Harvest, Poller};
-use crate::join::{JoinError, JoinHandle};
+use crate::join::JoinHandle;
 use crate::panics;
 use crate::preempt;
 use crate::runtime::Handle;
@@ -36,7 +37,7 @@ use crate::slice::Slice;
 use crate::stack::Depot;
 use crate::stack::overflow::{self, AlternateStack, Name};
 use crate::stall::{Pulse, Watched};
-use crate::task::{Phase, Task, Who};
+use crate::task::{OnShortage, Phase, Task};
 use crate::trace;
 use crate::wait;
 use crate::wheel::Wheel;
@@ -88,6 +89,15 @@ pub(crate) struct Worker {
     yields_alone: Cell<u32>,
     slice: Slice,
     ids: Ids,
+    /// [`Scheduler::shortages`] when this worker last looked whether it has a stack for a job that
+    /// waits.
+    seen_shortages: Cell<usize>,
+    /// When it looks again, while it has nothing else to do.
+    retry_at: Cell<Option<u64>>,
+    /// The last stack that it did not get was refused by the system.
+    short_of_memory: Cell<bool>,
+    /// Jobs are cancelled here since no stack came for them.
+    refusing: Cell<bool>,
 }
 
 thread_local! {
@@ -188,6 +198,10 @@ impl Worker {
             yields_alone: Cell::new(0),
             slice: Slice::new(),
             ids: Ids::default(),
+            seen_shortages: Cell::new(0),
+            retry_at: Cell::new(None),
+            short_of_memory: Cell::new(false),
+            refusing: Cell::new(false),
         };
         CURRENT.set(&worker);
         let points = preempt::Points::begin(worker.scheduler.config.alloc_interval);
@@ -229,6 +243,7 @@ impl Worker {
             if turn.is_multiple_of(TURNS_TO_CLOCK) {
                 self.fire();
                 self.poll();
+                self.serve_waiting();
             }
             if !self.desk.is_empty() {
                 self.collect();
@@ -329,12 +344,10 @@ impl Worker {
             Some(fiber) => fiber,
             None => {
                 let free = self.fibers(Fibers::take);
-                let Some(fiber) = free.or_else(|| self.make_fiber(task)) else {
+                let Some(fiber) = free.or_else(|| self.obtain_fiber(task)) else {
                     return;
                 };
-                // SAFETY: one of ours, all of which live as long as the worker.
-                unsafe { fiber.as_ref() }.task.set(Some(task));
-                task.settle(self.desk, fiber);
+                self.settle(fiber, task);
                 fiber
             }
         };
@@ -367,28 +380,18 @@ impl Worker {
                 // SAFETY: as above.
                 unsafe { fiber.as_ref() }.task.set(None);
                 if !self.fibers(|fibers| fibers.give(fiber)) {
-                    self.count_fibers();
+                    self.put_back(fiber);
                 }
             }
         }
     }
 
-    /// For a job that is to begin; where there is none for it here it goes to another worker, or ends.
-    #[cold]
-    fn make_fiber(&self, task: Task) -> Option<NonNull<Fiber>> {
-        let task = self.scheduler.place(self.index, self.pulse.turn(), task)?;
-        let most = self.scheduler.most_stacks();
-        match self.fibers(|fibers| fibers.make(most)) {
-            Ok(fiber) => {
-                self.count_fibers();
-                Some(fiber)
-            }
-            Err(error) => {
-                // SAFETY: it came from a queue and has not been started.
-                unsafe { task.cancel(JoinError::NoStack(error)) };
-                None
-            }
-        }
+    /// The job runs on this fiber from now on.
+    #[inline(always)]
+    fn settle(&self, fiber: NonNull<Fiber>, task: Task) {
+        // SAFETY: one of ours, all of which live as long as the worker.
+        unsafe { fiber.as_ref() }.task.set(Some(task));
+        task.settle(self.desk, fiber);
     }
 
     fn count_fibers(&self) {
@@ -403,8 +406,16 @@ impl Worker {
 
     /// A new job of the actor that runs here.
     #[inline(always)]
-    pub(crate) fn spawn<T>(&self, name: Option<Name>, f: impl FnOnce() -> T) -> JoinHandle<T> {
+    pub(crate) fn spawn<T>(
+        &self,
+        name: Option<Name>,
+        on_shortage: OnShortage,
+        f: impl FnOnce() -> T,
+    ) -> JoinHandle<T> {
         let task = Task::new(self.ids.next(), name, f);
+        if on_shortage != OnShortage::End {
+            task.header().on_shortage.set(on_shortage);
+        }
         task.header().parent.set(self.acting());
         if trace::is_used() {
             trace::give_child(task);
@@ -422,12 +433,17 @@ impl Worker {
         JoinHandle::new(task)
     }
 
-    /// A new job that nobody will ask, next if nothing else is.
-    pub(crate) fn schedule(&self, who: Option<Who<'_>>, f: impl FnOnce()) {
-        self.submit(Task::detached(self.ids.next(), who, f));
+    /// Whether what is dropped just now is a job that is cancelled since no stack came for it.
+    pub(crate) fn is_refusing(&self) -> bool {
+        self.refusing.get()
     }
 
-    /// The same for one that was made before.
+    /// Of a job that is made here.
+    pub(crate) fn next_id(&self) -> ActorId {
+        self.ids.next()
+    }
+
+    /// A job that was made before, next if nothing else is.
     pub(crate) fn submit(&self, task: Task) {
         if self.scheduler.is_stopping() {
             cancel(task);
@@ -539,8 +555,11 @@ impl Worker {
     /// Gives each started actor a turn. Whether any did not end.
     fn resume_each(&self) -> bool {
         // What an actor spawns now is cancelled, so no fiber comes to these; and one that is taken out has its place filled by the last.
-        for place in (0..self.fibers(|fibers| fibers.len())).rev() {
-            if let Some(task) = self.fibers(|fibers| fibers.task(place)) {
+        for place in (0..self.fibers(|fibers| fibers.places())).rev() {
+            let fiber = self.fibers(|fibers| fibers.get(place));
+            if let Some(task) = self.fibers(|fibers| fibers.task(place))
+                && !self.is_unbegun(fiber, task)
+            {
                 self.pulse.begin();
                 self.run(task);
                 // Those that it woke come by themselves, or have ended when the next one runs.

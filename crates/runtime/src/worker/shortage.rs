@@ -1,0 +1,158 @@
+//! What a worker does where a job is to begin and no stack is free (`scheduler`'s rule 7).
+
+use std::ptr::NonNull;
+use std::time::Duration;
+
+use thalweg_queue::clock;
+
+use super::Worker;
+use crate::fiber::Fiber;
+use crate::join::JoinError;
+use crate::scheduler::cancel;
+use crate::stack::StackError;
+use crate::task::{OnShortage, Phase, Task};
+
+/// Until a worker that has nothing to do looks once more whether there is a stack for a job that
+/// waits for one. No one says when memory comes free elsewhere in the process. It is as long as a
+/// few hundred system calls that fail, and no more than a caller notices.
+const RETRY: Duration = Duration::from_millis(10);
+
+impl Worker {
+    /// For a job that is to begin. Where there is no stack for it here it goes to another worker,
+    /// waits, or ends.
+    #[cold]
+    pub(super) fn obtain_fiber(&self, task: Task) -> Option<NonNull<Fiber>> {
+        let task = self.scheduler.place(self.index, self.pulse.turn(), task)?;
+        // They came first.
+        self.serve_waiting();
+        match self.obtain(task.header().is_turn) {
+            Ok(fiber) => {
+                self.count_fibers();
+                Some(fiber)
+            }
+            Err(error) => {
+                if task.header().on_shortage.get() == OnShortage::End {
+                    // SAFETY: it came from a queue and has not been started.
+                    unsafe { task.cancel(JoinError::NoStack(error)) };
+                } else {
+                    self.scheduler.wait_for_stack(task);
+                    self.watch_fibers();
+                }
+                None
+            }
+        }
+    }
+
+    fn obtain(&self, is_turn: bool) -> Result<NonNull<Fiber>, StackError> {
+        let most = self.scheduler.most_stacks();
+        let obtained = self.fibers(|fibers| match is_turn {
+            true => fibers.obtain_for_turn(most),
+            false => fibers.obtain(most),
+        });
+        if let Err(error) = &obtained {
+            let is_system = !matches!(error, StackError::TooMany { .. });
+            self.short_of_memory.set(is_system);
+        }
+        obtained
+    }
+
+    /// A fiber has come back that is not to be kept as it is.
+    #[cold]
+    pub(super) fn put_back(&self, fiber: NonNull<Fiber>) {
+        let most = self.scheduler.most_stacks();
+        let watched = self.scheduler.has_waiting_for_stack();
+        self.fibers(|fibers| fibers.put_back(fiber, most, watched));
+        // What waits for one gets it, or the next.
+        self.retry_at.set(None);
+        self.serve_waiting();
+        self.count_fibers();
+    }
+
+    /// Gives stacks to the jobs that wait for one, as long as there are both. They run after what is
+    /// in the worker's own queue.
+    pub(super) fn serve_waiting(&self) {
+        self.seen_shortages.set(self.scheduler.shortages());
+        if !self.scheduler.has_waiting_for_stack() {
+            return;
+        }
+        for is_turn in [true, false] {
+            while self.scheduler.waits_for_stack(is_turn)
+                && let Ok(fiber) = self.obtain(is_turn)
+            {
+                match self.scheduler.take_waiting_for_stack(is_turn) {
+                    Some(task) => self.hand_over(fiber, task),
+                    None => {
+                        // Another worker was faster.
+                        let most = self.scheduler.most_stacks();
+                        self.fibers(|fibers| fibers.put_back(fiber, most, true));
+                    }
+                }
+            }
+        }
+        self.watch_fibers();
+        self.count_fibers();
+    }
+
+    fn watch_fibers(&self) {
+        let most = self.scheduler.most_stacks();
+        let watched = self.scheduler.has_waiting_for_stack();
+        self.fibers(|fibers| fibers.watch(most, watched));
+    }
+
+    /// The job begins on this fiber when its turn comes.
+    fn hand_over(&self, fiber: NonNull<Fiber>, task: Task) {
+        self.settle(fiber, task);
+        task.header().phase.set(Phase::Ready);
+        self.ready.push(task);
+    }
+
+    /// Ends a job that has a fiber and has not begun. `false`: it has begun.
+    pub(super) fn is_unbegun(&self, fiber: NonNull<Fiber>, task: Task) -> bool {
+        let unbegun = task.header().slices.get() == 0;
+        if unbegun {
+            // SAFETY: one of ours, all of which live as long as the worker.
+            unsafe { fiber.as_ref() }.task.set(None);
+            cancel(task);
+        }
+        unbegun
+    }
+
+    /// Whether a job waits for a stack that has not been looked at here: before the worker sleeps.
+    pub(super) fn has_new_shortage(&self) -> bool {
+        self.scheduler.shortages() != self.seen_shortages.get()
+    }
+
+    /// The worker has nothing else to do, and could not serve the jobs that wait. When it is to look
+    /// again; `None`: none waits.
+    pub(super) fn next_retry(&self) -> Option<u64> {
+        let turns = self.scheduler.waits_for_stack(true);
+        let actors = self.short_of_memory.get() && self.scheduler.waits_for_stack(false);
+        if !turns && !actors {
+            self.retry_at.set(None);
+            return None;
+        }
+        match self.retry_at.get() {
+            Some(at) if at > clock::now() => Some(at),
+            due => {
+                if due.is_some() {
+                    self.refuse_waiting();
+                }
+                let next = clock::deadline(RETRY);
+                self.retry_at.set(Some(next));
+                Some(next)
+            }
+        }
+    }
+
+    /// No stack was returned here for a whole interval, and nobody runs who could return one: what
+    /// can be refused is.
+    #[cold]
+    fn refuse_waiting(&self) {
+        let mut seats = self.scheduler.seats.iter();
+        if seats.all(|seat| seat.pulse.actor().is_none()) {
+            self.refusing.set(true);
+            self.scheduler.take_refusable().into_iter().for_each(cancel);
+            self.refusing.set(false);
+        }
+    }
+}
