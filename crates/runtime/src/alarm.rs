@@ -48,16 +48,13 @@ enum Set {
 /// });
 /// ```
 ///
-/// # Panics
-/// Polled by an executor that is not ours, where no thread can be had for its timers.
+/// Where the system has no thread for that runtime, the sleep asks its executor to be polled again at once, until the time has
+/// come or there is a thread.
 pub fn sleep_async(duration: Duration) -> Sleep {
     Sleep::until(clock::deadline(duration))
 }
 
 /// As [`sleep_async`], until `instant`.
-///
-/// # Panics
-/// As there.
 pub fn sleep_until_async(instant: Instant) -> Sleep {
     Sleep::until(clock::at(instant))
 }
@@ -108,8 +105,10 @@ impl Future for Sleep {
                 Set::Alarm(mark, alarm)
             }
             None => {
-                let runtime = Handle::current().or_else(|| Runtime::global().ok());
-                let runtime = runtime.expect("the system has threads for a runtime");
+                let Some(runtime) = Handle::current().or_else(|| Runtime::global().ok()) else {
+                    waker.wake_by_ref();
+                    return Poll::Pending;
+                };
                 let key = runtime.timers().at(this.deadline, waker.clone());
                 Set::Timer(runtime, key, waker.clone())
             }

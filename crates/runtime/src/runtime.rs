@@ -33,7 +33,8 @@ use crate::worker::{self, Worker};
 /// what is tokio's own and is awaited in there counts against that one task's budget, and never becomes ready after 128 steps.
 ///
 /// # Panics
-/// With `main`'s own panic; if the caller is an actor already, which [`spawn`] is for; if a `THALWEG_*` setting is no good.
+/// With `main`'s own panic; if the caller is an actor already, which [`spawn`] is for; if a `THALWEG_*` setting is no good; if the
+/// system has no thread for the timers.
 ///
 /// ```
 /// assert_eq!(thalweg_runtime::run(|| 6 * 7), 42);
@@ -67,7 +68,8 @@ impl Ready {
     /// reported on standard error ([`ShutdownError`]). An actor that never waits on this thread itself keeps this from returning.
     ///
     /// # Panics
-    /// With `main`'s own panic, or if the caller is an actor already.
+    /// With `main`'s own panic, if the caller is an actor already, or if the system has no thread for
+    /// the timers.
     pub fn run<T: 'static>(self, main: impl FnOnce() -> T + 'static) -> T {
         assert!(
             worker::current().is_none(),
@@ -75,6 +77,9 @@ impl Ready {
         );
         let runtime = Runtime::new(self.config);
         let scheduler = &runtime.handle.scheduler;
+        if let Err(error) = scheduler.timers.start() {
+            panic!("{}", StartError::Thread(error));
+        }
         let index = scheduler
             .next_worker()
             .expect("none runs yet, and there is one at least");
@@ -193,14 +198,16 @@ impl Runtime {
     }
 
     /// Starts a runtime in the background, of threads named `tw-worker-N` that take no signals, but for that of [`stall`](crate::stall). The first starts now, each of the others
-    /// when there is something for it.
+    /// when there is something for it. The thread of the timers, `tw-timer`, starts now too, so that a later deadline cannot fail.
     ///
     /// # Errors
-    /// A setting out of range, or no thread to be had.
+    /// A setting is out of range, or the system has no thread. Nothing is left behind then.
     pub fn start(config: Config) -> Result<Self, StartError> {
         let runtime = Self::new(config.checked()?);
-        let started = runtime.handle.scheduler.start_worker();
-        started.map_err(StartError::Thread)?;
+        let scheduler = &runtime.handle.scheduler;
+        // If the second fails, dropping the runtime ends the first.
+        scheduler.timers.start().map_err(StartError::Thread)?;
+        scheduler.start_worker().map_err(StartError::Thread)?;
         Ok(runtime)
     }
 

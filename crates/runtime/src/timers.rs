@@ -1,14 +1,15 @@
 //! Deadlines of one runtime: a sorted map and one thread, `tw-timer`, that sleeps until the earliest.
 //!
-//! The thread starts with the first timer and does not tick: without timers it sleeps for ever. Setting one
-//! wakes it only if the new one is the earliest.
+//! The thread starts with the runtime, so that setting a timer cannot fail, and does not tick: without
+//! timers it sleeps. Setting a timer wakes the thread only if the new timer is the earliest.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::task::Waker;
+use std::thread::JoinHandle;
 
 use thalweg_queue::quiet::lock;
-use thalweg_queue::{Parker, Quiet, clock};
+use thalweg_queue::{Parker, clock};
 
 use crate::metrics::Counter;
 
@@ -23,7 +24,9 @@ pub struct TimerKey {
 #[derive(Debug, Default)]
 pub struct Timers {
     state: Arc<Mutex<State>>,
-    parker: OnceLock<Parker>,
+    /// Wakes the thread.
+    parker: Parker,
+    thread: Mutex<Option<JoinHandle<()>>>,
     /// The thread's to count.
     fired: Arc<Counter>,
 }
@@ -38,10 +41,6 @@ struct State {
 impl Timers {
     /// Wakes `waker` at `deadline` ([`clock`]), on the timers' thread, where it must not wait.
     pub fn at(&self, deadline: u64, waker: Waker) -> TimerKey {
-        let parker = self.parker.get_or_init(|| {
-            let _quiet = Quiet::begin();
-            self.start()
-        });
         let mut state = lock(&self.state);
         state.number += 1;
         let key = TimerKey {
@@ -52,7 +51,7 @@ impl Timers {
         state.set.insert(key, waker);
         drop(state);
         if earliest {
-            parker.unpark();
+            self.parker.unpark();
         }
         key
     }
@@ -63,17 +62,19 @@ impl Timers {
         drop(waker);
     }
 
-    fn start(&self) -> Parker {
-        let parker = Parker::new();
-        let mine = parker.clone();
+    /// Starts the thread, before the runtime runs anything.
+    ///
+    /// # Errors
+    /// The system has no thread.
+    pub(crate) fn start(&self) -> std::io::Result<()> {
+        let parker = self.parker.clone();
         let state = Arc::clone(&self.state);
         let fired = Arc::clone(&self.fired);
         let thread = crate::runtime::thread("tw-timer".into(), move || {
-            serve(&state, &mine, &fired);
-        });
-        // Without a thread no deadline would ever fire: worse than to stop here.
-        thread.expect("the system has a thread for deadlines");
-        parker
+            serve(&state, &parker, &fired);
+        })?;
+        *lock(&self.thread) = Some(thread);
+        Ok(())
     }
 
     pub(crate) fn fired(&self) -> u64 {
@@ -86,8 +87,14 @@ impl Timers {
         let left = std::mem::take(&mut state.set);
         drop(state);
         drop(left);
-        if let Some(parker) = self.parker.get() {
-            parker.unpark();
+        self.parker.unpark();
+        let thread = lock(&self.thread).take();
+        // A waker may end the runtime on the timers' thread itself, which then ends on its own.
+        if let Some(thread) = thread
+            && thread.thread().id() != std::thread::current().id()
+        {
+            // A panic on that thread has been printed; there is nothing more to learn from it.
+            let _ = thread.join();
         }
     }
 }

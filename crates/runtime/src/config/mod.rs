@@ -121,7 +121,7 @@ impl std::fmt::Display for StartError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Setting(name, value, range) => write!(f, "{name} is {value}, it must be {range}"),
-            Self::Thread(error) => write!(f, "no thread for a worker: {error}"),
+            Self::Thread(error) => write!(f, "the system has no thread for the runtime: {error}"),
             Self::Abort => f.write_str(
                 "the program is built with panic = \"abort\", and actors are ended by unwinding: build it with panic = \"unwind\"",
             ),

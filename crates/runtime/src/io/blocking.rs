@@ -135,7 +135,7 @@ impl<R> Answer<R> {
 /// block: it runs `f` itself.
 ///
 /// The threads are the runtime's, started as they are needed up to [`Config::blocking_threads`](crate::Config::blocking_threads); where
-/// all are busy `f` queues. An idle one ends after 10 s. Where the actor's runtime stops it does not come back: the actor is unwound, its
+/// all are busy `f` queues, and where the system has not even one, `f` runs on the worker and blocks it. An idle one ends after 10 s. Where the actor's runtime stops it does not come back: the actor is unwound, its
 /// destructors run, and `f` goes on to its end if it has begun.
 ///
 /// # Panics

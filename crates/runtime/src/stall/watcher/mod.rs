@@ -61,10 +61,10 @@ struct Watch {
 
 #[derive(Debug)]
 enum Thread {
-    /// No worker has begun.
+    /// No worker has begun, or the system had no thread.
     Unborn,
     Runs(JoinHandle<()>),
-    /// It has ended, or the system had none.
+    /// It has ended.
     Gone,
 }
 
@@ -84,16 +84,16 @@ impl Watcher {
         }
     }
 
-    /// With the first worker. Without a thread nobody watches, and all else goes on.
+    /// With the first worker. Where the system has no thread nobody watches, everything else goes on, and the next worker
+    /// tries again.
     fn start(&self, watch: &Arc<Watch>) {
         let mut thread = lock(&self.thread);
         if matches!(*thread, Thread::Unborn) {
             crate::watch_forks();
             let watch = Arc::clone(watch);
-            *thread = match crate::runtime::thread("tw-watcher".into(), move || watch.run()) {
-                Ok(runs) => Thread::Runs(runs),
-                Err(_) => Thread::Gone,
-            };
+            if let Ok(runs) = crate::runtime::thread("tw-watcher".into(), move || watch.run()) {
+                *thread = Thread::Runs(runs);
+            }
         }
     }
 
