@@ -76,7 +76,7 @@ typedef struct tw_completion {
   const char *message; /* UTF-8, not NUL-terminated; NULL where there is nothing to say */
   uint32_t message_size;
   uint32_t retryable;
-  void *owner; /* the core's */
+  uint64_t owner; /* the core's */
 } tw_completion;
 
 /* One call to submit. `args` is a message (see below) and is copied. */
@@ -211,7 +211,8 @@ typedef struct tw_table {
   /* TW_ARGUMENT where another thread is reaping the port just now. */
   uint32_t (*port_reap)(tw_handle port, tw_completion *out, uint32_t max, uint32_t *count,
                         tw_error *error);
-  /* Frees what the completion points to, and closes handles in it that were not taken. Harmless twice. */
+  /* Frees what the completion points to, and closes handles in it that were not taken. Harmless twice,
+   * also of a copy: the first release counts. What a copy points to is gone with it. */
   void (*release)(tw_completion *completion);
 
   /* Submits `count` calls; *accepted of them, the first ones, will complete exactly once each.

@@ -34,7 +34,7 @@ impl Completion {
             message: std::ptr::null(),
             message_size: 0,
             retryable: 0,
-            owner: std::ptr::null_mut(),
+            owner: 0,
         }
     }
 

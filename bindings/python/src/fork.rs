@@ -6,12 +6,12 @@
 //! calls nothing.
 
 use std::sync::Once;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-static EPOCH: AtomicU32 = AtomicU32::new(0);
+static EPOCH: AtomicU64 = AtomicU64::new(0);
 
 /// How many forks lie between the first process that loaded the package and this one.
-pub fn epoch() -> u32 {
+pub fn epoch() -> u64 {
     EPOCH.load(Ordering::Relaxed)
 }
 

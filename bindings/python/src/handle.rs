@@ -13,7 +13,7 @@ pub struct Owned {
     /// Whose.
     pub library: &'static Library,
     number: AtomicU64,
-    epoch: u32,
+    epoch: u64,
     what: &'static str,
 }
 

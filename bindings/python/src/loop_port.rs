@@ -42,7 +42,7 @@ pub struct LoopPort {
     pub library: &'static Library,
     /// Its number.
     pub port: TwHandle,
-    epoch: u32,
+    epoch: u64,
     /// The loop's address; valid as identity while the port is open, because the loop holds the reader.
     loop_at: usize,
     closed: AtomicBool,

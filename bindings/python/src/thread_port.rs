@@ -33,7 +33,7 @@ thread_local! {
 /// This thread's port of one library.
 pub struct ThreadPort {
     library: &'static Library,
-    epoch: u32,
+    epoch: u64,
     port: TwHandle,
     last_token: Cell<u64>,
     waiting: RefCell<Vec<Waiting>>,

@@ -118,7 +118,7 @@ pub struct TwCompletion {
     pub message: *const c_char,
     pub message_size: u32,
     pub retryable: u32,
-    pub owner: *mut c_void,
+    pub owner: u64,
 }
 
 /// One call to submit (`tw_submission`).

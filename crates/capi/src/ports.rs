@@ -1,11 +1,11 @@
 //! Ports and calls, as C sees them.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
 use thalweg_port::{
-    Completed, Ending, Failure, Kind, Object, Port, Submitter, Wishes, find, insert, remove,
+    Code, Completed, Failure, Kind, Object, Port, Submitter, Wishes, answer, find, insert, remove,
 };
 
 use crate::abi::{
@@ -128,7 +128,7 @@ fn describe(completed: Completed) -> TwCompletion {
         message: std::ptr::null(),
         message_size: completed.message.len() as u32,
         retryable: completed.retryable().into(),
-        owner: std::ptr::null_mut(),
+        owner: 0,
     };
     if !completed.data.is_empty() {
         described.data = completed.data.as_ptr();
@@ -140,24 +140,43 @@ fn describe(completed: Completed) -> TwCompletion {
     }
     // Its buffers stay where they are.
     if !described.data.is_null() || !described.message.is_null() {
-        described.owner = Box::into_raw(completed.into_box()).cast::<c_void>();
+        match completed.lend() {
+            Ok(number) => described.owner = number,
+            Err((completed, failure)) => without_contents(&mut described, &completed, &failure),
+        }
     }
     described
 }
 
+/// A completion that cannot be lent: what is left of it needs no release.
+#[cold]
+fn without_contents(described: &mut TwCompletion, completed: &Completed, failure: &Failure) {
+    if completed.kind == Kind::HostCall {
+        // The host cannot read what it is asked: the service gets the failure.
+        let _ = answer(completed.handle, failure.code, failure.message.as_bytes());
+    } else {
+        // The call was served: only the second run of an idempotent method does no harm.
+        described.code = Code::GuestLost as u32;
+        described.retryable = completed.is_idempotent().into();
+    }
+    const WHY: &str = "there is no memory for the result";
+    (described.data, described.data_size) = (std::ptr::null(), 0);
+    (described.message, described.message_size) = (WHY.as_ptr().cast(), WHY.len() as u32);
+}
+
 pub(crate) unsafe extern "C" fn release(completion: *mut TwCompletion) {
-    // SAFETY: null, or a completion that `reap` filled and nobody else uses meanwhile; its owner is the box that
-    // `describe` took out, or null after the first release.
+    // SAFETY: null, or a completion that `reap` filled, or a copy of one, that nobody else uses meanwhile. Its owner is a number: one that was
+    // released before, by this copy or another, is stale.
     unsafe {
         enter(std::ptr::null_mut(), || {
             let completion = out(completion, "completion")?;
-            let owner = std::mem::replace(&mut completion.owner, std::ptr::null_mut());
+            let owner = std::mem::take(&mut completion.owner);
             completion.data = std::ptr::null();
             completion.data_size = 0;
             completion.message = std::ptr::null();
             completion.message_size = 0;
-            if !owner.is_null() {
-                drop(Completed::from_box(Box::from_raw(owner.cast::<Ending>())));
+            if owner != 0 {
+                drop(Completed::take_back(owner)?);
             }
             Ok(())
         });
@@ -175,12 +194,10 @@ pub(crate) unsafe extern "C" fn take_handle(
         enter(error, || {
             let completion = out(completion, "completion")?;
             let handle = out(handle, "out")?;
-            let completed = completion
-                .owner
-                .cast::<Ending>()
-                .as_mut()
-                .ok_or_else(|| argument("the completion has no message, or was released"))?;
-            *handle = completed.take(index)?;
+            if completion.owner == 0 {
+                return Err(argument("the completion has no message, or was released"));
+            }
+            *handle = Completed::take_of_lent(completion.owner, index)?;
             Ok(())
         })
     }

@@ -5,7 +5,7 @@
 //! the end, gives it back to the instance.
 
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Wake, Waker};
 
@@ -70,8 +70,8 @@ pub struct CallCore {
     pub(crate) life: Life,
     /// The lower half of its handles.
     name: u32,
-    /// In the instance's list of its calls.
-    place: usize,
+    /// In the instance's list of its calls; set once, before anybody else has it.
+    place: AtomicUsize,
     method: AtomicU32,
     deadline: AtomicU64,
     /// Of the service that serves it: what it makes is that one's.
@@ -109,14 +109,14 @@ impl CallCore {
     /// A place for calls, none of which is under way.
     ///
     /// # Errors
-    /// `overloaded`: as many handles are open as there may be.
+    /// `overloaded`: as many handles are open as there may be, or there is no memory.
     pub(crate) fn make(instance: &Arc<Instance>) -> Result<Arc<Self>, Failure> {
         handles::insert_calls(|name, generation| {
-            Arc::new_cyclic(|this| Self {
+            let calls = Arc::new(Self {
                 instance: Arc::clone(instance),
                 life: Life::closed(generation),
                 name,
-                place: instance.enlist(this),
+                place: AtomicUsize::new(0),
                 method: AtomicU32::new(0),
                 deadline: AtomicU64::new(u64::MAX),
                 incarnation: AtomicU64::new(0),
@@ -133,7 +133,10 @@ impl CallCore {
                     asker: 0,
                 }),
                 slot: Slot::default(),
-            })
+            });
+            let place = instance.enlist(&calls)?;
+            calls.place.store(place, Ordering::Relaxed);
+            Ok(calls)
         })
     }
 
@@ -157,7 +160,15 @@ impl CallCore {
 
     /// The call begins: it has a number, and its deadline runs. The slot that the port promised is its own from now on. The
     /// place is the caller's until now.
-    pub(crate) fn begin(self: Arc<Self>, method: u32, to: To<'_>, deadline: u64) -> CallRef {
+    ///
+    /// # Errors
+    /// `overloaded`: there is no memory to note where it is completed. It did not begin, and the place comes back.
+    pub(crate) fn begin(
+        self: Arc<Self>,
+        method: u32,
+        to: To<'_>,
+        deadline: u64,
+    ) -> Result<CallRef, (Arc<Self>, Failure)> {
         self.method.store(method, Ordering::Relaxed);
         self.deadline.store(deadline, Ordering::Relaxed);
         let mut closed = None;
@@ -174,7 +185,13 @@ impl CallCore {
                     if !matches!(&state.sink, Sink::Port { port: last, .. } if Arc::ptr_eq(last, port))
                     {
                         self.unsink(&mut state);
-                        let place = port.enlist(&self);
+                        let place = match port.enlist(&self) {
+                            Ok(place) => place,
+                            Err(failure) => {
+                                drop(state);
+                                return Err((self, failure));
+                            }
+                        };
                         let its = Arc::clone(port);
                         state.sink = Sink::Port { port: its, place };
                         // One that closed before has not seen it in its list.
@@ -203,7 +220,7 @@ impl CallCore {
             // It may have fired before the key was stored.
             call.forget_timer_if_done();
         }
-        call
+        Ok(call)
     }
 
     fn unsink(&self, state: &mut State) {
@@ -363,7 +380,7 @@ impl CallCore {
     pub(crate) fn retire(self: Arc<Self>) {
         handles::remove_calls(&self);
         self.unsink(&mut lock(&self.state));
-        self.instance.delist(self.place);
+        self.instance.delist(self.place.load(Ordering::Relaxed));
     }
 }
 

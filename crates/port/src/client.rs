@@ -9,7 +9,7 @@ use thalweg_wire::{Decode, Encode, Handle, Malformed, message};
 
 use crate::batch::{Batch, Ends};
 use crate::call::CallCore;
-use crate::code::{Code, Failure};
+use crate::code::{Code, Failure, unencodable};
 use crate::handles;
 use crate::host::waits_for_itself;
 use crate::instance::Instance;
@@ -186,10 +186,6 @@ impl Client {
             }
         }
     }
-}
-
-fn unencodable(error: impl std::fmt::Display) -> Failure {
-    Code::Argument.because(format!("the arguments: {error}"))
 }
 
 /// A resource that the caller owns: closed when dropped.

@@ -1,6 +1,8 @@
 //! The one list of endings.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
+
+use thalweg_wire::NoRoom;
 
 /// How a call or a stream can end, and what a function can refuse with. The numbers never change; they are the `tw_code` of
 /// the C header.
@@ -107,6 +109,39 @@ impl Code {
 /// Of what would have to wait where an actor must not.
 pub(crate) fn would_park() -> Failure {
     Code::WouldPark.because("an actor must not wait here")
+}
+
+/// Of what would have taken so many bytes, which the allocator does not have. It takes no memory that it cannot do without.
+#[cold]
+pub(crate) fn no_memory(bytes: usize) -> Failure {
+    let mut message = String::new();
+    if message.try_reserve_exact(64).is_ok() {
+        // Writing to a string never fails.
+        let _ = write!(message, "there is no memory for {bytes} bytes");
+    }
+    Code::Overloaded.because(message)
+}
+
+/// Of arguments that cannot be written.
+#[cold]
+pub(crate) fn unencodable(error: NoRoom) -> Failure {
+    match error.needed {
+        Some(bytes) => no_memory(bytes as usize),
+        None => Code::Argument.because(format!("the arguments: {error}")),
+    }
+}
+
+/// Appends `bytes` to `buffer`.
+///
+/// # Errors
+/// `overloaded`: there is no memory for them.
+#[inline]
+pub(crate) fn append(buffer: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Failure> {
+    buffer
+        .try_reserve(bytes.len())
+        .map_err(|_| no_memory(bytes.len()))?;
+    buffer.extend_from_slice(bytes);
+    Ok(())
 }
 
 /// An ending that is not a result.

@@ -9,7 +9,7 @@ use thalweg_queue::{EventFd, Gate, Ring, Spin};
 use thalweg_runtime::{Woke, wait};
 
 use crate::call::CallCore;
-use crate::code::{Code, Failure, would_park};
+use crate::code::{Code, Failure, no_memory, would_park};
 use crate::handles;
 use crate::host::leave_unanswered;
 use crate::life::{Life, Outside};
@@ -113,18 +113,20 @@ impl Port {
     /// A port on which `capacity` calls may be unreaped at once.
     ///
     /// # Errors
-    /// `argument`: a capacity of 0 or beyond 65,536; `overloaded`: no file descriptor.
+    /// `argument`: a capacity of 0 or beyond 65,536; `overloaded`: no file descriptor, or no memory for as many completions.
     pub fn open(capacity: u32) -> Result<Arc<Self>, Failure> {
         if capacity == 0 || capacity > MOST {
             return Err(
                 Code::Argument.because(format!("a port's capacity is 1 to {MOST}, not {capacity}"))
             );
         }
+        let ring = Ring::new(capacity as usize)
+            .map_err(|_| no_memory(capacity as usize * size_of::<Completed>()))?;
         let event = EventFd::new()
             .map_err(|error| Code::Overloaded.because(format!("no eventfd: {error}")))?;
         let event = Arc::new(event);
         Ok(Arc::new(Self {
-            ring: Ring::new(capacity as usize).expect("checked above"),
+            ring,
             capacity,
             life: Apart(Life::new()),
             is_closed: AtomicBool::new(false),
@@ -206,7 +208,10 @@ impl Port {
     }
 
     /// A call completes here from now on. Where it is in the list.
-    pub(crate) fn enlist(&self, call: &Arc<CallCore>) -> usize {
+    ///
+    /// # Errors
+    /// `overloaded`: there is no memory for the list.
+    pub(crate) fn enlist(&self, call: &Arc<CallCore>) -> Result<usize, Failure> {
         lock(&self.calls).insert(Arc::downgrade(call))
     }
 

@@ -16,7 +16,7 @@ use thalweg_wire::{Encode, Malformed, message};
 
 use crate::call::{Call, CallRef, To, is_past};
 use crate::client::Client;
-use crate::code::{Code, Failure};
+use crate::code::{Code, Failure, append, unencodable};
 use crate::completion::Port;
 use crate::handles::{self, Object};
 use crate::instance::Instance;
@@ -127,10 +127,7 @@ impl Call {
         let asker = &self.core;
         asker.check_stopped().map_err(|why| passed_on(&why))?;
         let deadline = asker.deadline();
-        let write = |buffer| {
-            message::encode(params, layouts.params, buffer)
-                .map_err(|error| Code::Argument.because(format!("the arguments: {error}")))
-        };
+        let write = |buffer| message::encode(params, layouts.params, buffer).map_err(unencodable);
         let instance = &asker.instance;
         let asked = match instance.host.get() {
             None => return Err(Code::Closed.because("the client has no host")),
@@ -165,7 +162,7 @@ impl Instance {
         port: &Arc<Port>,
         token: u64,
     ) -> Result<CallRef, Failure> {
-        port.reserve()?;
+        port.reserve_below(self.package.bounds.bytes)?;
         let (calls, mut ending) = self.spare().inspect_err(|_| port.unreserve())?;
         let written = write(std::mem::take(&mut ending.data)).and_then(|mut args| {
             let number = self.asked(import, &mut args)?;
@@ -179,7 +176,14 @@ impl Instance {
                 return Err(failure);
             }
         }
-        let call = calls.begin(import, To::Host, deadline);
+        let call = match calls.begin(import, To::Host, deadline) {
+            Ok(call) => call,
+            Err((calls, failure)) => {
+                port.unreserve();
+                self.keep(calls, ending);
+                return Err(failure);
+            }
+        };
         if is_past(deadline) {
             port.unreserve();
             call.stop(Code::TimedOut.because("the deadline had passed when the host was asked"));
@@ -223,14 +227,15 @@ fn find_asked(call: u64) -> Result<CallRef, Failure> {
 /// Ends what a host was asked: `data` is the result's message with `Ok`, the error's with `Error`, else text that says why.
 ///
 /// # Errors
-/// `stale`: it has ended; `argument`: it is no call of this kind, or the text is not UTF-8.
+/// `stale`: it has ended; `argument`: it is no call of this kind, or the text is not UTF-8; `overloaded`: there is no memory for the data, and the call goes
+/// on.
 pub fn answer(call: u64, code: Code, data: &[u8]) -> Result<(), Failure> {
     let asked = find_asked(call)?;
     let mut ending = Ending::spare();
     match code {
         Code::Ok | Code::Error => {
             ending.code = code;
-            ending.data.extend_from_slice(data);
+            append(&mut ending.data, data)?;
             asked.instance.host_answered(asked.method(), &mut ending);
         }
         code => {

@@ -12,7 +12,7 @@ use thalweg_wire::{Decode, Encode, Malformed, message};
 
 use crate::call::is_past;
 use crate::client::Client;
-use crate::code::{Code, Failure};
+use crate::code::{Code, Failure, unencodable};
 use crate::incoming::{Refusal, UNANSWERED};
 use crate::instance::Instance;
 use crate::nested::unwound;
@@ -89,7 +89,10 @@ impl Instance {
         if is_past(deadline) {
             ending.fail(Code::TimedOut.because("the deadline had passed when the call was made"));
         } else {
-            self.answer_inline(method, &self.arguments(method, args), &mut ending);
+            match self.arguments(method, args) {
+                Ok(args) => self.answer_inline(method, &args, &mut ending),
+                Err(failure) => ending.fail(failure),
+            }
         }
         Ok(Completed(Parcel::without_call(ending)))
     }
@@ -152,8 +155,7 @@ impl Client {
         let layouts = &instance.package.methods[method as usize];
         let (deadline, _) = self.until()?;
         let mut args = ARGUMENTS.take();
-        message::encode_into(params, layouts.params, &mut args)
-            .map_err(|error| Code::Argument.because(format!("the arguments: {error}")))?;
+        message::encode_into(params, layouts.params, &mut args).map_err(unencodable)?;
         let ended = instance.call_inline(method, &args, deadline);
         if args.capacity() <= SPARE_BYTES {
             ARGUMENTS.set(args);

@@ -66,7 +66,7 @@ type Spare = (Arc<CallCore>, Box<Ending>);
 pub struct Instance {
     pub(crate) package: &'static Package,
     pub(crate) runtime: Handle,
-    epoch: u32,
+    epoch: u64,
     life: Life,
     /// The service panicked: the next turn drops it, and the next call finds a fresh one.
     replaced: AtomicBool,
@@ -203,12 +203,18 @@ impl Instance {
         }
         let ended: Vec<Parcel> = {
             let mut mailbox = lock(&self.mailbox.0);
-            let calls = std::mem::take(&mut mailbox.calls);
-            let (ended, live) = calls
-                .into_iter()
-                .partition(|parcel| parcel.call().core.has_ended());
-            mailbox.calls = live;
-            VecDeque::into(ended)
+            let has_ended = |parcel: &Parcel| parcel.call().core.has_ended();
+            let mut ended = Vec::new();
+            // Each once around. Without memory they are left for a later sweep.
+            for _ in 0..mailbox.calls.len() {
+                match mailbox.calls.pop_front() {
+                    Some(parcel) if has_ended(&parcel) && ended.try_reserve(1).is_ok() => {
+                        ended.push(parcel);
+                    }
+                    parcel => mailbox.calls.extend(parcel),
+                }
+            }
+            ended
         };
         // Without the lock: it closes what it holds.
         for parcel in &ended {
@@ -268,8 +274,12 @@ impl Instance {
         ending.clear();
         let refused = {
             let mut spare = lock(&self.spare.0);
-            // Who closes takes out what is there after it said so.
-            if self.life.is_closed() || spare.len() >= MOST_SPARE {
+            // Who closes takes out what is there after it said so. Without memory for the list there is none for the next call either.
+            if self.life.is_closed()
+                || calls.life.is_used_up()
+                || spare.len() >= MOST_SPARE
+                || spare.try_reserve(1).is_err()
+            {
                 Some((calls, ending))
             } else {
                 spare.push((calls, ending));
@@ -282,8 +292,11 @@ impl Instance {
     }
 
     /// A place for calls is its own from now on. Where it is in the list.
-    pub(crate) fn enlist(&self, calls: &Weak<CallCore>) -> usize {
-        lock(&self.calls).insert(Weak::clone(calls))
+    ///
+    /// # Errors
+    /// `overloaded`: there is no memory for the list.
+    pub(crate) fn enlist(&self, calls: &Arc<CallCore>) -> Result<usize, Failure> {
+        lock(&self.calls).insert(Arc::downgrade(calls))
     }
 
     /// It is not any more.
@@ -355,8 +368,13 @@ impl Instance {
         let layout = self.package.methods[method as usize].params;
         ending.answer(Code::Ok, layout, &(thalweg_wire::Handle(handle),));
         // Small enough not to be weighed.
-        let core = calls.begin(method, To::Waiter, u64::MAX);
-        seat.batch.push_front(Parcel::new(ending, Call { core }));
+        match calls.begin(method, To::Waiter, u64::MAX) {
+            Ok(core) => seat.batch.push_front(Parcel::new(ending, Call { core })),
+            Err((calls, _)) => {
+                let _ = handles::close_handle(handle);
+                self.keep(calls, ending);
+            }
+        }
     }
 
     /// Streams that end when the instance is closed.

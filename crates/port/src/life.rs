@@ -113,6 +113,13 @@ impl Life {
         self.0.fetch_or(CLOSED, Ordering::AcqRel) & CLOSED == 0
     }
 
+    /// As if it had been used that often: for who is alone with it, closed and empty.
+    #[cfg(test)]
+    pub(crate) fn set_generation(&self, generation: u32) {
+        let used = Self::closed(generation).0.into_inner();
+        self.0.store(used, Ordering::Relaxed);
+    }
+
     /// How many are inside, or were a moment ago.
     #[cfg(all(test, loom))]
     pub(crate) fn inside(&self) -> u32 {
@@ -123,9 +130,17 @@ impl Life {
         self.0.load(Ordering::Acquire) & CLOSED != 0
     }
 
-    /// Rule 4: the last one out opens the next generation, and is inside. Its number; 0 is left out, so that no number made of it is 0.
+    /// Whether there is no further generation: its place is not used again, so that no number comes again.
+    pub(crate) fn is_used_up(&self) -> bool {
+        self.generation() == u32::MAX
+    }
+
+    /// Rule 4: the last one out opens the next generation, and is inside. Its number, which is never 0.
+    ///
+    /// Precondition: it is not used up.
     pub(crate) fn renew(&self) -> u32 {
-        let generation = self.generation().wrapping_add(1).max(1);
+        debug_assert!(!self.is_used_up(), "the generations are used up");
+        let generation = self.generation() + 1;
         let word = (u64::from(generation) * GENERATION) | 1;
         self.0.store(word, Ordering::Release);
         generation
@@ -154,7 +169,10 @@ mod tests {
     }
 
     #[test]
-    fn the_generation_after_the_last_is_1() {
-        assert_eq!(Life::closed(u32::MAX).renew(), 1);
+    fn life_with_the_last_generation_is_used_up() {
+        let life = Life::closed(u32::MAX - 1);
+        assert!(!life.is_used_up());
+        assert_eq!(life.renew(), u32::MAX);
+        assert!(life.is_used_up());
     }
 }

@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, Weak};
 
+use crate::code::{Failure, no_memory};
+
 /// On cache lines of its own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
@@ -24,17 +26,21 @@ impl<T> Default for Places<T> {
 }
 
 impl<T> Places<T> {
-    pub(crate) fn insert(&mut self, entry: T) -> usize {
-        match self.free.pop() {
-            Some(place) => {
-                self.entries[place] = Some(entry);
-                place
-            }
-            None => {
-                self.entries.push(Some(entry));
-                self.entries.len() - 1
-            }
+    /// Where the entry is from now on.
+    ///
+    /// # Errors
+    /// `overloaded`: there is no memory for it.
+    pub(crate) fn insert(&mut self, entry: T) -> Result<usize, Failure> {
+        if let Some(place) = self.free.pop() {
+            self.entries[place] = Some(entry);
+            return Ok(place);
         }
+        let reserved = self.entries.try_reserve(1);
+        // So that giving a place back needs no memory.
+        let reserved = reserved.and_then(|()| self.free.try_reserve(self.entries.capacity()));
+        reserved.map_err(|_| no_memory(self.entries.len() * size_of::<Option<T>>()))?;
+        self.entries.push(Some(entry));
+        Ok(self.entries.len() - 1)
     }
 
     /// A list that was emptied meanwhile has no such place any more.
@@ -100,12 +106,12 @@ mod tests {
     #[test]
     fn a_place_is_used_again() {
         let mut places = Places::default();
-        let first = places.insert('a');
-        places.insert('b');
+        let first = places.insert('a').unwrap();
+        places.insert('b').unwrap();
         places.remove(first);
         places.remove(first);
-        assert_eq!(places.insert('c'), first);
-        assert_eq!(places.insert('d'), 2);
+        assert_eq!(places.insert('c').unwrap(), first);
+        assert_eq!(places.insert('d').unwrap(), 2);
         assert_eq!(places.iter().copied().collect::<String>(), "cbd");
     }
 

@@ -53,6 +53,8 @@ pub struct Ending {
     /// Why, where it failed.
     pub message: String,
     pub(crate) call: Option<Call>,
+    /// For the times when a host has it.
+    pub(crate) place: handles::Place,
     /// Of an inline call, which has no call: its second run does no harm.
     pub(crate) is_idempotent: bool,
 }
@@ -68,6 +70,7 @@ impl Ending {
             data: Vec::new(),
             message: String::new(),
             call: None,
+            place: handles::Place::none(),
             is_idempotent: false,
         })
     }
@@ -110,19 +113,25 @@ impl Ending {
                     value.handles(true);
                 }
             }
-            Err(error) => {
-                self.fail(Code::GuestLost.because(format!("the result cannot be sent: {error}")))
-            }
+            // The service has done its work, so even without memory it is not `overloaded`: another try is for idempotent methods.
+            Err(error) => self.fail(Code::GuestLost.because(match error.needed {
+                Some(bytes) => format!("there is no memory for the result, {bytes} bytes"),
+                None => format!("the result cannot be sent: {error}"),
+            })),
+        }
+    }
+
+    /// Whether a second run of its method does no harm.
+    pub fn is_idempotent(&self) -> bool {
+        match &self.call {
+            Some(call) => call.core.is_idempotent(),
+            None => self.is_idempotent,
         }
     }
 
     /// Whether the same call may succeed later.
     pub fn retryable(&self) -> bool {
-        let is_idempotent = || match &self.call {
-            Some(call) => call.core.is_idempotent(),
-            None => self.is_idempotent,
-        };
-        self.code.retryable() || (self.code.retryable_if_idempotent() && is_idempotent())
+        self.code.retryable() || (self.code.retryable_if_idempotent() && self.is_idempotent())
     }
 
     /// The handle number `index` of the message, which is the caller's from now on.
@@ -249,14 +258,30 @@ impl Completed {
         Self(Parcel::without_call(ending))
     }
 
-    /// For a host that keeps it as a pointer: what [`from_box`](Self::from_box) takes back.
-    pub fn into_box(mut self) -> Box<Ending> {
-        self.0.0.take().expect(THERE)
+    /// Lends it to a host that cannot own it: the number by which [`take_back`](Self::take_back) takes it back, once. Its data and message stay where they
+    /// are.
+    ///
+    /// # Errors
+    /// `overloaded`: as many handles are open as there may be, or there is no memory for one more; the completion comes back.
+    pub fn lend(mut self) -> Result<u64, (Self, Failure)> {
+        let ending = self.0.0.take().expect(THERE);
+        handles::lend(ending).map_err(|(ending, failure)| (Self(Parcel(Some(ending))), failure))
     }
 
-    /// What [`into_box`](Self::into_box) gave.
-    pub fn from_box(ending: Box<Ending>) -> Self {
-        Self(Parcel(Some(ending)))
+    /// Takes back what was [lent](Self::lend).
+    ///
+    /// # Errors
+    /// `stale`: it was taken back before; `argument`, `forked`: it is no number of this process's.
+    pub fn take_back(number: u64) -> Result<Self, Failure> {
+        Ok(Self(Parcel(Some(handles::take_back(number)?))))
+    }
+
+    /// Takes a handle out of what was [lent](Self::lend), as [`Ending::take`].
+    ///
+    /// # Errors
+    /// As [`Ending::take`] and [`take_back`](Self::take_back).
+    pub fn take_of_lent(number: u64, index: u32) -> Result<u64, Failure> {
+        handles::with_lent(number, |ending| ending.take(index))?
     }
 }
 

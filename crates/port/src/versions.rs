@@ -21,7 +21,7 @@ use thalweg_queue::quiet::lock;
 use thalweg_wire::describe::Type;
 use thalweg_wire::evolve::{Conversion, Unconverted};
 
-use crate::code::{Code, Failure};
+use crate::code::{Code, Failure, no_memory};
 use crate::handles::{self, Object};
 use crate::instance::Instance;
 use crate::parcel::{Ending, close_handles, close_unread_handle};
@@ -228,6 +228,9 @@ fn replace(conversion: &Conversion<'static>, data: &mut Vec<u8>) -> Result<(), U
     let converted = conversion.convert(data)?;
     // Into the memory that is there: a message's is used again.
     data.clear();
+    let bytes = converted.message.len();
+    data.try_reserve(bytes)
+        .map_err(|_| Unconverted::Memory(bytes))?;
     data.extend_from_slice(&converted.message);
     for handle in converted.dropped {
         // What is closed already needs no closing.
@@ -271,10 +274,17 @@ impl Instance {
     }
 
     /// Arguments as the library reads them. What is no message of the caller's version is left as it is: the service refuses it.
+    ///
+    /// # Errors
+    /// `overloaded`: there is no memory for them.
     #[inline]
-    pub(crate) fn arguments<'a>(&self, method: u32, args: &'a [u8]) -> Cow<'a, [u8]> {
+    pub(crate) fn arguments<'a>(
+        &self,
+        method: u32,
+        args: &'a [u8],
+    ) -> Result<Cow<'a, [u8]>, Failure> {
         match self.versions.get() {
-            None => Cow::Borrowed(args),
+            None => Ok(Cow::Borrowed(args)),
             Some(versions) => versions.arguments(method, args),
         }
     }
@@ -303,8 +313,10 @@ impl Instance {
             return Ok(import);
         };
         if let Some(conversion) = &function.params {
-            replace(conversion, args)
-                .map_err(|error| Code::Argument.because(format!("the arguments: {error}")))?;
+            replace(conversion, args).map_err(|error| match error {
+                Unconverted::Memory(bytes) => no_memory(bytes),
+                error => Code::Argument.because(format!("the arguments: {error}")),
+            })?;
         }
         Ok(*number)
     }
@@ -338,7 +350,7 @@ impl Versions {
     }
 
     #[cold]
-    fn arguments<'a>(&self, method: u32, args: &'a [u8]) -> Cow<'a, [u8]> {
+    fn arguments<'a>(&self, method: u32, args: &'a [u8]) -> Result<Cow<'a, [u8]>, Failure> {
         let conversion = self
             .methods
             .get(method)
@@ -347,9 +359,10 @@ impl Versions {
             Some(Ok(converted)) => {
                 // As with arguments that nobody reads.
                 converted.dropped.into_iter().for_each(close_unread_handle);
-                Cow::Owned(converted.message)
+                Ok(Cow::Owned(converted.message))
             }
-            _ => Cow::Borrowed(args),
+            Some(Err(Unconverted::Memory(bytes))) => Err(no_memory(bytes)),
+            _ => Ok(Cow::Borrowed(args)),
         }
     }
 }

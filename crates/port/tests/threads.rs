@@ -68,12 +68,7 @@ fn without_threads<R: Send>(job: impl FnOnce() -> R + Send) -> R {
                 0,
                 libc::SECCOMP_RET_ERRNO | libc::EAGAIN as u32,
             ),
-            op(
-                libc::BPF_RET | libc::BPF_K,
-                0,
-                0,
-                libc::SECCOMP_RET_ALLOW,
-            ),
+            op(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
         ];
         let program = libc::sock_fprog {
             len: filter.len() as u16,
@@ -105,7 +100,10 @@ fn without_threads<R: Send>(job: impl FnOnce() -> R + Send) -> R {
 #[test]
 fn runtime_without_threads_is_not_started_and_starts_later() {
     let refused = without_threads(|| Runtime::start(Config::exact(1)).err());
-    assert!(matches!(refused, Some(StartError::Thread(_))), "{refused:?}");
+    assert!(
+        matches!(refused, Some(StartError::Thread(_))),
+        "{refused:?}"
+    );
     assert!(Runtime::start(Config::exact(1)).is_ok());
 }
 
@@ -113,7 +111,10 @@ fn runtime_without_threads_is_not_started_and_starts_later() {
 fn client_without_threads_is_overloaded_and_opens_later() {
     let open = || Client::start(|| Silent(Vec::new()));
     let refused = without_threads(|| open().err()).expect("there is no thread for it");
-    assert_eq!((refused.code, refused.retryable()), (Code::Overloaded, true));
+    assert_eq!(
+        (refused.code, refused.retryable()),
+        (Code::Overloaded, true)
+    );
     assert!(open().is_ok());
 }
 

@@ -2,9 +2,9 @@
 //! what waits for them.
 
 use std::sync::Once;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-static EPOCH: AtomicU32 = AtomicU32::new(0);
+static EPOCH: AtomicU64 = AtomicU64::new(0);
 
 extern "C" fn in_child() {
     EPOCH.fetch_add(1, Ordering::SeqCst);
@@ -21,6 +21,6 @@ pub fn watch_forks() {
 
 /// 0, and one more in every forked child since [`watch_forks`]. One load.
 #[inline]
-pub fn epoch() -> u32 {
+pub fn epoch() -> u64 {
     EPOCH.load(Ordering::Acquire)
 }

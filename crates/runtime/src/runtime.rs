@@ -216,7 +216,7 @@ impl Runtime {
     /// # Errors
     /// As [`Runtime::start`]; the next call tries again.
     pub fn global() -> Result<Handle, StartError> {
-        static GLOBAL: AtomicPtr<(u32, Runtime)> = AtomicPtr::new(std::ptr::null_mut());
+        static GLOBAL: AtomicPtr<(u64, Runtime)> = AtomicPtr::new(std::ptr::null_mut());
         crate::watch_forks();
         let epoch = crate::epoch();
         let known = GLOBAL.load(Ordering::Acquire);

@@ -36,8 +36,8 @@ enum Tails<'a> {
 /// The value does not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoRoom {
-    /// Bytes that it takes: of tails where the place was given, of the message where it grows. `None`: it can never be written, being
-    /// larger than [`MAX_SIZE`] or having more than [`MAX_UNSIZED`] elements without size.
+    /// Bytes that it takes: of tails where the place was given; of the message where it grows, for which the allocator had no memory. `None`: it can
+    /// never be written, being larger than [`MAX_SIZE`] or having more than [`MAX_UNSIZED`] elements without size.
     pub needed: Option<u32>,
 }
 
@@ -57,6 +57,7 @@ impl std::error::Error for NoRoom {}
 
 impl<'a> Encoder<'a> {
     /// A message that grows: header, room for `handles` handles, a root of `root_size` zero bytes. `buffer` is emptied and its memory used.
+    /// Where it cannot grow, for want of memory, what follows is only counted.
     ///
     /// The root stands at [`message::root`](crate::message::root)`(handles)`.
     #[inline(always)]
@@ -64,17 +65,21 @@ impl<'a> Encoder<'a> {
         let root = crate::message::root(handles);
         let next = u64::from(root) + u64::from(root_size);
         buffer.clear();
-        buffer.resize(next as usize, 0);
-        buffer[4..8].copy_from_slice(&(layout as u32).to_le_bytes());
-        buffer[8..12].copy_from_slice(&handles.to_le_bytes());
-        buffer[12..16].copy_from_slice(&root.to_le_bytes());
+        let mut limit = 0;
+        if has_room(buffer, next as usize) {
+            buffer.resize(next as usize, 0);
+            buffer[4..8].copy_from_slice(&(layout as u32).to_le_bytes());
+            buffer[8..12].copy_from_slice(&handles.to_le_bytes());
+            buffer[12..16].copy_from_slice(&root.to_le_bytes());
+            limit = u64::from(MAX_SIZE);
+        }
         Encoder {
             slots: &mut [],
             slots_at: 0,
             tails: Tails::Grows(buffer),
             tails_at: 0,
             next,
-            limit: u64::from(MAX_SIZE),
+            limit,
             handles,
             handles_used: 0,
             impossible: false,
@@ -125,6 +130,11 @@ impl<'a> Encoder<'a> {
         self.impossible || self.next > self.limit
     }
 
+    /// Why something found no room, in a message.
+    pub(crate) fn no_room(&self) -> NoRoom {
+        no_room(self.impossible, self.next, self.next)
+    }
+
     /// Ends a record: how many bytes of the tail area it took.
     ///
     /// # Errors
@@ -142,7 +152,7 @@ impl<'a> Encoder<'a> {
     /// Ends a message, which is all that the buffer holds.
     ///
     /// # Errors
-    /// It is larger than [`MAX_SIZE`]; the buffer holds nothing of use.
+    /// It is larger than [`MAX_SIZE`], or there was no memory for it; the buffer holds nothing of use.
     #[inline(always)]
     pub fn finish_message(self) -> Result<(), NoRoom> {
         debug_assert_eq!(
@@ -224,14 +234,23 @@ impl<'a> Encoder<'a> {
             if self.next > self.limit {
                 return;
             }
-            extend(tails, (offset - u64::from(self.tails_at)) as usize, bytes);
+            if !extend(tails, (offset - u64::from(self.tails_at)) as usize, bytes) {
+                self.limit = 0;
+                return;
+            }
         } else {
             self.next += bytes.len() as u64;
             if self.next > self.limit {
                 return;
             }
             match &mut self.tails {
-                Tails::Grows(tails) => tails.extend_from_slice(bytes),
+                Tails::Grows(tails) => {
+                    if !has_room(tails, bytes.len()) {
+                        self.limit = 0;
+                        return;
+                    }
+                    tails.extend_from_slice(bytes);
+                }
                 Tails::Fixed(tails) => {
                     let start = offset as usize - self.tails_at as usize;
                     let place = &mut tails[start..start + bytes.len()];
@@ -274,7 +293,13 @@ impl<'a> Encoder<'a> {
                 end as usize - self.tails_at as usize,
             );
             match &mut self.tails {
-                Tails::Grows(tails) => tails.resize(to, 0),
+                Tails::Grows(tails) => {
+                    if !has_room(tails, to - tails.len()) {
+                        self.limit = 0;
+                        return None;
+                    }
+                    tails.resize(to, 0);
+                }
                 Tails::Fixed(tails) => tails[from..to].fill(0),
             }
         }
@@ -323,11 +348,25 @@ fn copy(to: &mut [u8], from: &[u8]) {
     }
 }
 
-/// From `start` on, behind zeros.
+/// Whether there is room for so many bytes more: there is, or memory for it.
+#[inline(always)]
+fn has_room(buffer: &mut Vec<u8>, more: usize) -> bool {
+    buffer.capacity() - buffer.len() >= more || grow(buffer, more)
+}
+
 #[cold]
 #[inline(never)]
-fn extend(to: &mut Vec<u8>, start: usize, from: &[u8]) {
-    to.reserve(start - to.len() + from.len());
+fn grow(buffer: &mut Vec<u8>, more: usize) -> bool {
+    buffer.try_reserve(more).is_ok()
+}
+
+/// From `start` on, behind zeros. Whether there is memory for it.
+#[cold]
+#[inline(never)]
+fn extend(to: &mut Vec<u8>, start: usize, from: &[u8]) -> bool {
+    if to.try_reserve(start - to.len() + from.len()).is_err() {
+        return false;
+    }
     to.resize(start, 0);
     let pieces = match is_slow(to.spare_capacity_mut().as_ptr().cast(), from) {
         true => PIECE,
@@ -336,6 +375,7 @@ fn extend(to: &mut Vec<u8>, start: usize, from: &[u8]) {
     for piece in from.chunks(pieces) {
         to.extend_from_slice(piece);
     }
+    true
 }
 
 /// Whether a copy in one go may be, with more than one processor's bad case.

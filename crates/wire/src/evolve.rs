@@ -62,6 +62,8 @@ pub enum Unconverted {
     Message(Malformed),
     /// The converted message would be larger than [`MAX_SIZE`](crate::MAX_SIZE).
     Limit,
+    /// There is no memory for so many bytes.
+    Memory(usize),
 }
 
 impl fmt::Display for Unconverted {
@@ -71,6 +73,7 @@ impl fmt::Display for Unconverted {
             Unconverted::Limit => {
                 f.write_str("in the other version the message would be too large")
             }
+            Unconverted::Memory(bytes) => write!(f, "there is no memory for {bytes} bytes"),
         }
     }
 }
@@ -112,7 +115,8 @@ impl<'a> Conversion<'a> {
     /// ```
     ///
     /// # Errors
-    /// The message is malformed, or the converted message would be too large.
+    /// The message is malformed, the converted message would be too large, or there is no memory for
+    /// it.
     pub fn convert(&self, bytes: &[u8]) -> Result<Converted<'a>, Unconverted> {
         let root = self.from.check_held(bytes)?;
         walk::all(&self.from, &self.to, bytes, root)

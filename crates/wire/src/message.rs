@@ -24,7 +24,8 @@ pub const fn root(handles: u32) -> u32 {
 /// reused.
 ///
 /// # Errors
-/// The message is larger than [`MAX_SIZE`]; the contents of `buffer` are then unspecified.
+/// The message is larger than [`MAX_SIZE`], or there is no memory for it; the contents of `buffer`
+/// are then unspecified.
 #[inline(always)]
 pub fn encode_into<T: Encode + ?Sized>(
     value: &T,
@@ -43,7 +44,7 @@ pub fn encode_into<T: Encode + ?Sized>(
 /// The same for a buffer that is passed by value and returned.
 ///
 /// # Errors
-/// The message is larger than [`MAX_SIZE`]; the buffer is dropped.
+/// The message is larger than [`MAX_SIZE`], or there is no memory for it; the buffer is dropped.
 pub fn encode<T: Encode + ?Sized>(
     value: &T,
     layout: u64,

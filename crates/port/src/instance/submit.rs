@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::{CALLS_A_TURN, Instance};
 use crate::call::{Call, CallRef, To, is_past};
-use crate::code::{Code, Failure};
+use crate::code::{Code, Failure, append, no_memory};
 use crate::completion::Port;
 use crate::notice::interval;
 use crate::parcel::{Parcel, close_unread};
@@ -67,7 +67,7 @@ impl<'a> Submitter<'a> {
         }
         let to = To::Port { port, token };
         let write = |mut buffer: Vec<u8>| {
-            buffer.extend_from_slice(&instance.arguments(method, args));
+            append(&mut buffer, &instance.arguments(method, args)?)?;
             Ok(buffer)
         };
         let begin = |call: &CallRef| (call.handle(), every.map(|_| call.clone()));
@@ -145,7 +145,9 @@ impl<'a> Burst<'a> {
     pub(crate) fn post(&mut self, parcel: Parcel, waits: bool) -> Result<(), (Parcel, Failure)> {
         match self.put(parcel) {
             Ok(()) => Ok(()),
-            Err((parcel, _)) if waits && self.instance.package.bounds.waits => {
+            Err((parcel, Full::Calls | Full::Bytes))
+                if waits && self.instance.package.bounds.waits =>
+            {
                 self.schedule();
                 let instance = self.instance;
                 let waited = instance.room.wait(parcel, |parcel| {
@@ -154,16 +156,16 @@ impl<'a> Burst<'a> {
                 self.schedule();
                 waited
             }
-            Err((parcel, is_number)) => {
-                let why = instance_is_full(&self.instance.package.bounds, is_number);
+            Err((parcel, full)) => {
+                let why = full.why(&self.instance.package.bounds);
                 Err((parcel, why))
             }
         }
     }
 
-    /// Or it comes back: there are too many, or else they are too large.
+    /// Or it comes back, with why.
     #[inline]
-    fn put(&mut self, parcel: Parcel) -> Result<(), (Parcel, bool)> {
+    fn put(&mut self, parcel: Parcel) -> Result<(), (Parcel, Full)> {
         let instance = self.instance;
         self.is_due |= instance
             .put(parcel)
@@ -185,13 +187,27 @@ impl Drop for Burst<'_> {
     }
 }
 
-#[cold]
-fn instance_is_full(bounds: &Bounds, is_number: bool) -> Failure {
-    let Bounds { calls, bytes, .. } = bounds;
-    Code::Overloaded.because(match is_number {
-        true => format!("{calls} calls wait for the service"),
-        false => format!("more than {bytes} bytes of arguments would wait for the service"),
-    })
+/// Why an instance's mailbox takes no more.
+#[derive(Clone, Copy)]
+enum Full {
+    Calls,
+    Bytes,
+    /// The list cannot grow.
+    Memory(usize),
+}
+
+impl Full {
+    #[cold]
+    fn why(self, bounds: &Bounds) -> Failure {
+        let Bounds { calls, bytes, .. } = bounds;
+        Code::Overloaded.because(match self {
+            Self::Calls => format!("{calls} calls wait for the service"),
+            Self::Bytes => {
+                format!("more than {bytes} bytes of arguments would wait for the service")
+            }
+            Self::Memory(bytes) => return no_memory(bytes),
+        })
+    }
 }
 
 impl Instance {
@@ -241,7 +257,13 @@ impl Instance {
                 return Err(failure);
             }
         }
-        let core = calls.begin(method, to, deadline);
+        let core = match calls.begin(method, to, deadline) {
+            Ok(core) => core,
+            Err((calls, failure)) => {
+                self.keep(calls, ending);
+                return Err(failure);
+            }
+        };
         let noted = note(&core);
         let parcel = Parcel::new(ending, Call { core });
         if !is_past(deadline) {
@@ -253,15 +275,19 @@ impl Instance {
         Ok((noted, None))
     }
 
-    /// Whether a turn is to be scheduled now. Or it comes back: there are too many, or else they are too large.
-    fn put(&self, parcel: Parcel) -> Result<bool, (Parcel, bool)> {
+    /// Whether a turn is to be scheduled now. Or it comes back, with why.
+    fn put(&self, parcel: Parcel) -> Result<bool, (Parcel, Full)> {
         let Bounds { calls, bytes, .. } = self.package.bounds;
         let mut mailbox = thalweg_queue::quiet::lock(&self.mailbox.0);
         if mailbox.calls.len() >= calls as usize {
-            return Err((parcel, true));
+            return Err((parcel, Full::Calls));
+        }
+        if mailbox.calls.try_reserve(1).is_err() {
+            let more = (mailbox.calls.len() + 1) * size_of::<Parcel>();
+            return Err((parcel, Full::Memory(more)));
         }
         if !self.waiting.admit(&parcel.data, bytes) {
-            return Err((parcel, false));
+            return Err((parcel, Full::Bytes));
         }
         mailbox.calls.push_back(parcel);
         Ok(mailbox.is_to_be_scheduled())

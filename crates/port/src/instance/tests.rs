@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Wake;
 
+use thalweg_queue::quiet::lock;
 use thalweg_runtime::{Config, Runtime};
 
 use super::Instance;
@@ -134,4 +135,43 @@ fn a_batch_of_a_client_schedules_once_and_keeps_the_order() {
         let ended = call.wait().unwrap_err();
         assert!(matches!(ended, CallError::Ended(why) if why.code == Code::Cancelled));
     }
+}
+
+/// Answers nothing, and keeps no call.
+struct Dropper;
+
+impl Service for Dropper {
+    const PACKAGE: &'static Package = Keeper::PACKAGE;
+
+    fn dispatch(&mut self, _: Incoming) {}
+}
+
+#[test]
+fn call_after_the_last_generation_has_another_place() {
+    let runtime = runtime();
+    let instance = Instance::open(|| Dropper, runtime.handle().clone());
+    let port = Port::open(4).unwrap();
+    let call = || {
+        let call = instance.submit(&port, 0, 0, &[], u64::MAX).unwrap();
+        port.wait(u64::MAX).unwrap();
+        // Its memory is free once the completion is dropped.
+        assert_eq!(port.reap().unwrap().count(), 1);
+        call
+    };
+    let first = call();
+    // As if it had been used 2^32 - 2 times since.
+    let used = lock(&instance.spare.0).pop().unwrap();
+    used.0.life.set_generation(u32::MAX - 1);
+    lock(&instance.spare.0).push(used);
+    let last = call();
+    assert_eq!(last, u64::from(u32::MAX) << 32 | u64::from(first as u32));
+    for _ in 0..3 {
+        let next = call();
+        assert_ne!(next as u32, first as u32, "the place was used again");
+        for stale in [first, last] {
+            assert_eq!(handles::find(stale).unwrap_err().code, Code::Stale);
+        }
+    }
+    instance.close();
+    port.close();
 }

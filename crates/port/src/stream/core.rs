@@ -35,9 +35,9 @@ pub struct StreamCore {
     pub(super) writers: AtomicU32,
     /// Readers that a writer woke.
     pub(super) wakes: AtomicU64,
-    /// Of its client's method, and where it stands in them; a further reader does not.
+    /// Of its client's method, and where it stands in them; a further reader does not, and the inner `None` found no memory there.
     pub(super) books: Arc<Books>,
-    entry: Option<usize>,
+    entry: Option<Option<usize>>,
     /// Of a further reader: the stream whose writers write for it.
     pub(super) of: Option<Weak<StreamCore>>,
     /// Its further readers. Changed under the queue's lock.

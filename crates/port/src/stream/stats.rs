@@ -88,15 +88,17 @@ struct Entries {
 }
 
 impl Books {
-    /// A stream stands in them from now on. Where.
-    pub(super) fn open(&self, stream: Weak<StreamCore>) -> usize {
-        lock(&self.0).there.insert(stream)
+    /// A stream stands in them from now on. Where; `None`: there is no memory for it, and they have it only once it is gone.
+    pub(super) fn open(&self, stream: Weak<StreamCore>) -> Option<usize> {
+        lock(&self.0).there.insert(stream).ok()
     }
 
     /// The stream at this place goes, and leaves this.
-    pub(super) fn close(&self, place: usize, last: &Stats) {
+    pub(super) fn close(&self, place: Option<usize>, last: &Stats) {
         let mut entries = lock(&self.0);
-        entries.there.remove(place);
+        if let Some(place) = place {
+            entries.there.remove(place);
+        }
         entries.gone.add(last);
     }
 

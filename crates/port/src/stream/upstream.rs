@@ -15,11 +15,11 @@ use std::task::{Context, Poll, Waker};
 
 use thalweg_queue::quiet::lock;
 use thalweg_runtime::{Woke, wait};
-use thalweg_wire::evolve::Conversion;
+use thalweg_wire::evolve::{Conversion, Unconverted};
 use thalweg_wire::{Decode, message};
 
 use crate::call::CallCore;
-use crate::code::{Code, Failure, would_park};
+use crate::code::{Code, Failure, append, no_memory, would_park};
 use crate::completion::Port;
 use crate::instance::Instance;
 use crate::parcel::close_unread_handle;
@@ -118,7 +118,8 @@ impl UpCore {
     /// Sends one element, a message, and waits for room until `deadline` ([`clock`](thalweg_queue::clock); 0: not at all).
     ///
     /// # Errors
-    /// `argument`: it is of another layout, or larger than 64 MiB. `would_park` and `timed_out`: there is no room. `interrupted`. How it ended, if
+    /// `argument`: it is of another layout, or larger than 64 MiB. `would_park` and `timed_out`: there is no room. `overloaded`: there is no memory, and
+    /// the stream goes on. `interrupted`. How it ended, if
     /// it has: `closed` where the service reads no more.
     pub fn send(&self, element: &[u8], deadline: u64) -> Result<(), Failure> {
         let refused = |error: &dyn Display| Code::Argument.because(format!("the element: {error}"));
@@ -128,9 +129,10 @@ impl UpCore {
                 self.send_message(element, deadline)
             }
             Some(conversion) => {
-                let converted = conversion
-                    .convert(element)
-                    .map_err(|error| refused(&error))?;
+                let converted = conversion.convert(element).map_err(|error| match error {
+                    Unconverted::Memory(bytes) => no_memory(bytes),
+                    error => refused(&error),
+                })?;
                 // As with arguments that nobody reads.
                 converted.dropped.into_iter().for_each(close_unread_handle);
                 self.send_message(&converted.message, deadline)
@@ -151,8 +153,12 @@ impl UpCore {
                     return Err(why.clone());
                 }
                 if state.fits(element.len()) {
+                    let mut copy = Vec::new();
+                    append(&mut copy, element)?;
+                    let reserved = state.elements.try_reserve(1);
+                    reserved.map_err(|_| no_memory(element.len()))?;
                     state.bytes += element.len();
-                    state.elements.push_back(element.to_vec());
+                    state.elements.push_back(copy);
                     if self.is_future {
                         state.ending = Some(ended());
                     }

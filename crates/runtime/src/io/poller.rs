@@ -37,7 +37,7 @@ impl Wake for Bell {
 pub(crate) struct Poller {
     epoll: OwnedFd,
     pub(crate) bell: Arc<Bell>,
-    made_in: u32,
+    made_in: u64,
     /// How many sources there are.
     live: AtomicUsize,
     places: Mutex<Places>,

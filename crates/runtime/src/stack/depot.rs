@@ -18,7 +18,7 @@ pub(crate) struct Depot {
     guards: Guards,
     budget: &'static Budget,
     /// The process that it serves. A forked child makes its own: its parent may have held the lock.
-    epoch: u32,
+    epoch: u64,
     state: Mutex<State>,
 }
 

@@ -46,7 +46,9 @@ pub(super) fn all<'t>(
     // A part that was left out may have had handles; the table then needs less room.
     let mut room = table.len() as u32;
     loop {
-        let mut message = Vec::with_capacity(bytes.len());
+        let mut message = Vec::new();
+        let reserved = message.try_reserve_exact(bytes.len());
+        reserved.map_err(|_| Unconverted::Memory(bytes.len()))?;
         let mut walk = Walk {
             from: Bytes::message(bytes),
             to: Encoder::message(to.hash(), room, to.size, &mut message),
@@ -56,7 +58,10 @@ pub(super) fn all<'t>(
         };
         walk.value(from, root, to, message::root(room));
         if walk.to.overflowed() {
-            return Err(Unconverted::Limit);
+            return Err(match walk.to.no_room().needed {
+                Some(bytes) => Unconverted::Memory(bytes as usize),
+                None => Unconverted::Limit,
+            });
         }
         let written = walk.written;
         if written.len() as u32 != room {

@@ -12,7 +12,7 @@
 
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::look::Stretch;
@@ -39,7 +39,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_micros(100);
 
 struct Sample {
     /// 0: free; else one more than the epoch of who has it.
-    claim: AtomicU32,
+    claim: AtomicU64,
     word: AtomicU64,
     pulse: UnsafeCell<*const Pulse>,
     answer: UnsafeCell<Answer>,
@@ -50,7 +50,7 @@ struct Sample {
 unsafe impl Sync for Sample {}
 
 static SAMPLE: Sample = Sample {
-    claim: AtomicU32::new(0),
+    claim: AtomicU64::new(0),
     word: AtomicU64::new(QUIET),
     pulse: UnsafeCell::new(std::ptr::null()),
     answer: UnsafeCell::new(Answer::EMPTY),
