@@ -69,6 +69,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("thalweg-peers", &[]),
     // It is built once more for its own profile, so it has no more below it than it needs.
     ("thalweg-abort", &["thalweg-runtime"]),
+    // Both surfaces: Rust and the C table.
+    ("thalweg-faults", &["thalweg", "thalweg-capi"]),
     ("thalweg-layering", &[]),
 ];
 

@@ -1,0 +1,65 @@
+//! What the process has: to find what an operation left behind.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use crate::allocator;
+
+/// Counts at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Census {
+    /// Live allocations.
+    pub allocations: i64,
+    /// Open file descriptors.
+    pub descriptors: usize,
+    /// Threads.
+    pub threads: usize,
+    /// Lines of `/proc/self/maps`.
+    pub mappings: usize,
+}
+
+impl Census {
+    /// Counts.
+    pub fn take() -> Self {
+        let entries = |folder: &str| fs::read_dir(folder).map_or(0, Iterator::count);
+        let maps = fs::read("/proc/self/maps").unwrap_or_default();
+        Self {
+            mappings: maps.iter().filter(|byte| **byte == b'\n').count(),
+            descriptors: entries("/proc/self/fd"),
+            threads: entries("/proc/self/task"),
+            allocations: allocator::live(),
+        }
+    }
+
+    /// Counts again and again until `rounds` further rounds left less than one thing each behind, or ten seconds
+    /// have passed: actors and threads may still be ending.
+    ///
+    /// # Errors
+    /// What is left behind.
+    pub fn compare(before: &Self, rounds: usize) -> Result<(), String> {
+        let bound = Instant::now() + Duration::from_secs(10);
+        loop {
+            let now = Self::take();
+            let Err(leak) = now.grown(before, rounds) else {
+                return Ok(());
+            };
+            if Instant::now() > bound {
+                return Err(leak);
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    fn grown(&self, before: &Self, rounds: usize) -> Result<(), String> {
+        // What is kept for later grows to its bound in a few rounds; a leak grows in each.
+        let slack = rounds / 2;
+        let leaks = self.descriptors > before.descriptors
+            || self.threads > before.threads
+            || self.mappings > before.mappings + slack
+            || self.allocations > before.allocations + slack as i64;
+        if leaks {
+            return Err(format!("after {rounds} rounds {self:?}, before {before:?}"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,11 @@
+//! Runs one operation while the system refuses its Nth resource, and reports how the operation ended.
+//!
+//! `README.md` beside this crate explains the procedure. [`fault`] counts and refuses, [`allocator`] and
+//! [`filter`] ask it, [`operations`] lists what is tried, [`census`] finds what was left behind.
+
+pub mod allocator;
+pub mod census;
+pub mod fault;
+pub mod filter;
+pub mod operations;
+mod service;

@@ -1,0 +1,591 @@
+//! The C table, as a host in C uses it.
+
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
+use std::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use thalweg::Code;
+use thalweg::runtime::{Handle as Runtime, Runtime as Global};
+use thalweg::wire::{Decode, Encode, Handle, message};
+use thalweg_capi::abi::{
+    TW_BATCH_ENDED, TW_CLOSED, TW_FOREVER, TW_OK, TW_STALE, TW_TIMED_OUT, TwBatch, TwCompletion,
+    TwError, TwHandle, TwSubmission, TwTable,
+};
+
+use super::{Problem, Step};
+use crate::fault::{during, during_on};
+use crate::service::{COUNT, ECHO, HOLD, LATER, LIBRARY, Record, SCAN};
+
+/// More than any allocation that Thalweg makes for itself.
+pub(super) const LARGE: usize = 1 << 20;
+const RECORDS: u64 = 200;
+
+fn table() -> &'static TwTable {
+    LIBRARY.table()
+}
+
+const NO_ERROR: TwError = TwError {
+    code: 0,
+    retryable: 0,
+    message: [0; 248],
+};
+
+fn problem(code: u32, retryable: bool, text: String) -> Problem {
+    let name = Code::from_number(code).map_or("unknown", Code::name);
+    Problem {
+        code: name.to_owned(),
+        retryable,
+        text,
+    }
+}
+
+/// Calls a function of the table, which ends with a status and fills an error.
+fn ask(function: impl FnOnce(*mut TwError) -> u32) -> Result<(), Problem> {
+    let mut error = NO_ERROR;
+    let code = function(&raw mut error);
+    if code == TW_OK {
+        return Ok(());
+    }
+    let text = error.message.iter().take_while(|c| **c != 0);
+    let text = text.map(|c| *c as u8).collect();
+    let text = String::from_utf8(text).map_err(Problem::violation)?;
+    if error.code != code {
+        return Err(Problem::violation(format!(
+            "the status is {code}, the error's code {}: {text}",
+            error.code
+        )));
+    }
+    Err(problem(code, error.retryable != 0, text))
+}
+
+/// A client and a port.
+struct Host {
+    client: TwHandle,
+    port: TwHandle,
+}
+
+impl Host {
+    fn open(capacity: u32) -> Result<Self, Problem> {
+        let mut host = Self { client: 0, port: 0 };
+        // SAFETY: the places and the error are this frame's; so in every call below.
+        unsafe {
+            ask(|error| (table().client_open)(&raw mut host.client, error))?;
+            ask(|error| (table().port_open)(capacity, &raw mut host.port, error))?;
+        }
+        Ok(host)
+    }
+
+    /// Closes both, which must work whatever went before, once.
+    fn close(&mut self) -> Result<(), Problem> {
+        let (client, port) = (self.client, self.port);
+        (self.client, self.port) = (0, 0);
+        // SAFETY: see `open`.
+        unsafe {
+            ask(|error| (table().client_close)(client, error))?;
+            ask(|error| (table().port_close)(port, error))?;
+            for closed in [
+                (table().client_close)(client, null_mut()),
+                (table().port_close)(port, null_mut()),
+            ] {
+                if closed != TW_STALE {
+                    return Err(Problem::violation(format!("closed twice: {closed}")));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn submit(&self, method: u32, args: &[u8], deadline_ns: u64) -> Result<(), Problem> {
+        let accepted = self.submit_many(method, args, deadline_ns, 1)?;
+        match accepted {
+            1 => Ok(()),
+            other => Err(Problem::violation(format!(
+                "{other} were accepted, without an error"
+            ))),
+        }
+    }
+
+    /// How many were accepted; an error only where none was.
+    fn submit_many(
+        &self,
+        method: u32,
+        args: &[u8],
+        deadline_ns: u64,
+        many: usize,
+    ) -> Result<u32, Problem> {
+        let one = |token| TwSubmission {
+            token,
+            client: self.client,
+            method,
+            flags: 0,
+            args: args.as_ptr(),
+            args_size: args.len() as u64,
+            deadline_ns,
+            call: 0,
+        };
+        let mut submissions: [TwSubmission; MANY] = std::array::from_fn(|i| one(i as u64));
+        let mut accepted = 0;
+        // SAFETY: see `open`.
+        let asked = ask(|error| unsafe {
+            (table().submit)(
+                self.port,
+                submissions.as_mut_ptr(),
+                many.min(MANY) as u32,
+                &raw mut accepted,
+                error,
+            )
+        });
+        match asked {
+            Err(why) if accepted == 0 => Err(why),
+            _ => Ok(accepted),
+        }
+    }
+
+    /// The next completion.
+    fn next(&self) -> Result<Answer, Problem> {
+        let mut place = MaybeUninit::<TwCompletion>::uninit();
+        let mut count = 0;
+        loop {
+            // SAFETY: see `open`; the completion is there where the count says so.
+            unsafe {
+                ask(|error| (table().port_wait)(self.port, TW_FOREVER, error))?;
+                ask(|error| {
+                    (table().port_reap)(self.port, place.as_mut_ptr(), 1, &raw mut count, error)
+                })?;
+                if count == 1 {
+                    return Ok(Answer(place.assume_init()));
+                }
+            }
+        }
+    }
+
+    fn call(&self, method: u32, args: &[u8], deadline_ns: u64) -> Result<Answer, Problem> {
+        self.submit(method, args, deadline_ns)?;
+        let answer = self.next()?;
+        answer.check()?;
+        Ok(answer)
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        // SAFETY: see `open`. What is not open is stale.
+        unsafe {
+            (table().client_close)(self.client, null_mut());
+            (table().port_close)(self.port, null_mut());
+        }
+    }
+}
+
+/// Calls of a batch.
+const MANY: usize = 64;
+
+/// A completion, until it is released.
+struct Answer(TwCompletion);
+
+impl Answer {
+    fn check(&self) -> Result<(), Problem> {
+        if self.0.code == TW_OK {
+            return Ok(());
+        }
+        let text = match self.0.message.is_null() {
+            true => String::new(),
+            // SAFETY: the message is the completion's until its release.
+            false => unsafe {
+                let size = self.0.message_size as usize;
+                let bytes = std::slice::from_raw_parts(self.0.message.cast::<u8>(), size);
+                String::from_utf8_lossy(bytes).into_owned()
+            },
+        };
+        Err(problem(self.0.code, self.0.retryable != 0, text))
+    }
+
+    fn data(&self) -> &[u8] {
+        if self.0.data.is_null() {
+            return &[];
+        }
+        // SAFETY: the data is the completion's until its release.
+        unsafe { std::slice::from_raw_parts(self.0.data, self.0.data_size as usize) }
+    }
+
+    fn stream(&mut self) -> Result<Stream, Problem> {
+        let mut stream = 0;
+        // SAFETY: see `Host::open`.
+        ask(|error| unsafe { (table().take_handle)(&raw mut self.0, 0, &raw mut stream, error) })?;
+        Ok(Stream(stream))
+    }
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        // SAFETY: it is released once.
+        unsafe { (table().release)(&raw mut self.0) };
+    }
+}
+
+/// A stream's end, until it is closed.
+struct Stream(TwHandle);
+
+impl Stream {
+    /// Reads to the end: how many records there were.
+    fn count(&self) -> Result<u64, Problem> {
+        let mut count = 0;
+        loop {
+            let mut batch = NO_BATCH;
+            // SAFETY: see `Host::open`.
+            let acquired = ask(|error| unsafe {
+                (table().stream_acquire)(self.0, 64, TW_FOREVER, &raw mut batch, error)
+            });
+            match acquired {
+                Ok(()) => {
+                    count += u64::from(batch.count) + batch.lost_before;
+                    // SAFETY: see `Host::open`.
+                    ask(|error| unsafe { (table().stream_release)(self.0, batch.count, error) })?;
+                }
+                Err(why) if why.code == "closed" && batch.flags & TW_BATCH_ENDED != 0 => {
+                    return Ok(count + batch.lost_before);
+                }
+                Err(why) => return Err(why),
+            }
+        }
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        // SAFETY: it is closed once.
+        unsafe { (table().stream_close)(self.0, null_mut()) };
+    }
+}
+
+const NO_BATCH: TwBatch = TwBatch {
+    base: null(),
+    slots: null(),
+    count: 0,
+    stride: 0,
+    first_seq: 0,
+    lost_before: 0,
+    gap_reason: 0,
+    flags: 0,
+    size: 0,
+};
+
+pub(super) fn complete(count: u64) -> Result<(), Problem> {
+    if count == RECORDS {
+        return Ok(());
+    }
+    Err(Problem::violation(format!(
+        "a stream of {RECORDS} records ended regularly after {count}"
+    )))
+}
+
+fn bytes(size: usize) -> Vec<u8> {
+    (0..size).map(|i| i as u8).collect()
+}
+
+fn encoded<P: Encode>(params: &P) -> Vec<u8> {
+    message::encode(params, <P::As as Decode>::HASH, Vec::new()).expect("it is small enough")
+}
+
+/// The runtime of the process, which the table's instances use.
+pub(super) fn global() -> Runtime {
+    Global::global().expect("nothing is refused yet")
+}
+
+/// A host that is open and has made a call.
+fn opened() -> Host {
+    let host = Host::open(1_024).expect("nothing is refused yet");
+    let args = encoded(&(bytes(8),));
+    drop(host.call(ECHO, &args, TW_FOREVER).expect("as above"));
+    host
+}
+
+pub(super) fn open() -> Step {
+    let args = encoded(&(bytes(64),));
+    Box::new(move || {
+        during(|| {
+            let mut host = Host::open(64)?;
+            host.call(ECHO, &args, TW_FOREVER)?;
+            host.close()
+        })
+    })
+}
+
+/// A call with its answer: from a client that is opened for it, so that nothing is there yet.
+fn calls(method: u32, size: usize) -> Step {
+    let runtime = global();
+    let expected = bytes(size);
+    let args = encoded(&(&expected,));
+    let answer = message::encode(&expected, <Vec<u8>>::HASH, Vec::new()).expect("small enough");
+    Box::new(move || {
+        let host = opened();
+        during_on(&runtime, || {
+            let called = host.call(method, &args, TW_FOREVER)?;
+            if called.data() != answer {
+                return Err(Problem::violation("the answer is another one"));
+            }
+            drop(called);
+            Ok(())
+        })?;
+        // The same client is good for the next one.
+        host.call(method, &args, TW_FOREVER)
+            .map(drop)
+            .map_err(|why| Problem::violation(format!("the next call: {why:?}")))
+    })
+}
+
+pub(super) fn call() -> Step {
+    calls(ECHO, 64)
+}
+
+pub(super) fn later() -> Step {
+    calls(LATER, 64)
+}
+
+pub(super) fn large() -> Step {
+    calls(ECHO, LARGE)
+}
+
+/// Calls that are submitted together: each that was accepted has one completion.
+pub(super) fn batch() -> Step {
+    let runtime = global();
+    let args = encoded(&(bytes(600),));
+    Box::new(move || {
+        let host = opened();
+        during_on(&runtime, || {
+            let accepted = host.submit_many(LATER, &args, TW_FOREVER, MANY)?;
+            let mut ended = Ok(());
+            for _ in 0..accepted {
+                let answer = host.next()?;
+                if let Err(why) = answer.check() {
+                    ended = Err(why);
+                }
+            }
+            ended
+        })?;
+        host.call(ECHO, &args, TW_FOREVER)
+            .map(drop)
+            .map_err(|why| Problem::violation(format!("the next call: {why:?}")))
+    })
+}
+
+pub(super) fn stream() -> Step {
+    let runtime = global();
+    let args = encoded(&(RECORDS, 3_000u64));
+    Box::new(move || {
+        let host = opened();
+        during_on(&runtime, || {
+            let mut answer = host.call(SCAN, &args, TW_FOREVER)?;
+            let stream = answer.stream()?;
+            complete(stream.count()?)
+        })
+    })
+}
+
+/// What a callback has seen.
+#[derive(Default)]
+struct Heard {
+    records: AtomicU64,
+    /// The code with which it ended.
+    ended: AtomicU64,
+    retryable: AtomicU64,
+    dropped: AtomicU64,
+}
+
+unsafe extern "C" fn hear(ctx: *mut c_void, batch: *const TwBatch, ending: *const TwError) -> u32 {
+    // SAFETY: `ctx` is the operation's `Heard`, which it keeps until `drop_ctx` was called; the batch and the ending are there during the call.
+    unsafe {
+        let heard = &*ctx.cast::<Heard>();
+        let batch = &*batch;
+        let records = u64::from(batch.count) + batch.lost_before;
+        heard.records.fetch_add(records, Ordering::SeqCst);
+        if let Some(ending) = ending.as_ref() {
+            let retryable = ending.retryable.into();
+            heard.retryable.store(retryable, Ordering::SeqCst);
+            heard.ended.store(ending.code.into(), Ordering::SeqCst);
+        }
+    }
+    0
+}
+
+unsafe extern "C" fn dropped(ctx: *mut c_void) {
+    // SAFETY: see `hear`.
+    unsafe { &*ctx.cast::<Heard>() }
+        .dropped
+        .fetch_add(1, Ordering::SeqCst);
+}
+
+pub(super) fn subscribe() -> Step {
+    let runtime = global();
+    let args = encoded(&(RECORDS, 100u64));
+    Box::new(move || {
+        let host = opened();
+        let heard = Heard::default();
+        let mut subscribed = false;
+        let ended = during_on(&runtime, || {
+            let mut answer = host.call(SCAN, &args, TW_FOREVER)?;
+            let stream = answer.stream()?;
+            // SAFETY: see `Host::open`; `heard` stays until `drop_ctx` was called, which `stream_close` waits for.
+            unsafe {
+                let ctx = (&raw const heard).cast_mut().cast();
+                ask(|error| {
+                    (table().stream_subscribe)(stream.0, Some(hear), ctx, Some(dropped), 0, error)
+                })?;
+                subscribed = true;
+                ask(|error| (table().stream_join)(stream.0, TW_FOREVER, error))
+            }
+        });
+        drop(host);
+        if heard.dropped.load(Ordering::SeqCst) != u64::from(subscribed) {
+            return Err(Problem::violation("drop_ctx was not called once"));
+        }
+        ended?;
+        match heard.ended.load(Ordering::SeqCst) as u32 {
+            TW_CLOSED => complete(heard.records.load(Ordering::SeqCst)),
+            code => {
+                let retryable = heard.retryable.load(Ordering::SeqCst) != 0;
+                Err(problem(code, retryable, "the stream's end".to_owned()))
+            }
+        }
+    })
+}
+
+pub(super) fn upstream() -> Step {
+    let runtime = global();
+    let record: Record = (7, bytes(3_000));
+    let element = message::encode(&record, Record::HASH, Vec::new()).expect("it is small");
+    Box::new(move || {
+        let host = opened();
+        during_on(&runtime, || {
+            let (mut writer, mut reader) = (0, 0);
+            // SAFETY: see `Host::open`.
+            unsafe {
+                ask(|error| {
+                    let (writer, reader) = (&raw mut writer, &raw mut reader);
+                    (table().stream_new)(host.client, COUNT, 0, writer, reader, error)
+                })?;
+            }
+            let (writer, mut reader) = (Stream(writer), Some(Stream(reader)));
+            let args = encoded(&(Handle(reader.as_ref().map_or(0, |r| r.0)),));
+            host.submit(COUNT, &args, TW_FOREVER)?;
+            // It is the service's.
+            if let Some(reader) = reader.take() {
+                std::mem::forget(reader);
+            }
+            let mut sent = Ok(());
+            // SAFETY: see `Host::open`.
+            unsafe {
+                for _ in 0..RECORDS {
+                    sent = ask(|error| {
+                        let size = element.len() as u64;
+                        (table().stream_send)(writer.0, element.as_ptr(), size, TW_FOREVER, error)
+                    });
+                    if sent.is_err() {
+                        break;
+                    }
+                }
+                if sent.is_ok() {
+                    sent = ask(|error| (table().stream_end)(writer.0, error));
+                }
+            }
+            drop(writer);
+            let answer = host.next()?;
+            answer.check()?;
+            let counted = message::open(answer.data(), u64::HASH)
+                .and_then(|message| message.owned::<u64>())
+                .map_err(Problem::violation)?;
+            match sent {
+                Ok(()) => complete(counted),
+                Err(why) => Err(why),
+            }
+        })
+    })
+}
+
+/// A call whose deadline passes while it runs.
+pub(super) fn deadline() -> Step {
+    let runtime = global();
+    let args = encoded(&());
+    Box::new(move || {
+        let host = opened();
+        during_on(&runtime, || {
+            // SAFETY: any thread may ask for the time.
+            let soon = unsafe { (table().now)() } + 2_000_000;
+            match host.call(HOLD, &args, soon) {
+                Ok(_) => Err(Problem::violation("it ended before its deadline")),
+                Err(why) if why.code == Code::TimedOut.name() => Ok(()),
+                Err(why) => Err(why),
+            }
+        })
+    })
+}
+
+/// A port in an event loop.
+pub(super) fn fd() -> Step {
+    let runtime = global();
+    let args = encoded(&(bytes(64),));
+    Box::new(move || {
+        let client = opened();
+        during_on(&runtime, || {
+            let mut host = Host {
+                client: client.client,
+                port: 0,
+            };
+            let mut fd = -1;
+            // SAFETY: see `Host::open`.
+            unsafe {
+                ask(|error| (table().port_open)(64, &raw mut host.port, error))?;
+                let host = Closes(host);
+                ask(|error| (table().port_fd)(host.0.port, &raw mut fd, error))?;
+                host.0.submit(ECHO, &args, TW_FOREVER)?;
+                let mut ready = 0;
+                ask(|error| (table().port_arm)(host.0.port, &raw mut ready, error))?;
+                if ready == 0 {
+                    let mut poll = libc::pollfd {
+                        fd,
+                        events: libc::POLLIN,
+                        revents: 0,
+                    };
+                    while libc::poll(&raw mut poll, 1, -1) < 1 {}
+                }
+                host.0.next()?.check()
+            }
+        })
+    })
+}
+
+/// Closes the port alone.
+struct Closes(Host);
+
+impl Drop for Closes {
+    fn drop(&mut self) {
+        self.0.client = 0;
+    }
+}
+
+/// Calls and streams are in flight when their client and port are closed.
+pub(super) fn close() -> Step {
+    let runtime = global();
+    let hold = encoded(&());
+    let scan = encoded(&(1_000_000u64, 100u64));
+    Box::new(move || {
+        let mut host = opened();
+        let broken = |why: Problem| Problem::violation(format!("before any shortage: {why:?}"));
+        let mut answer = host.call(SCAN, &scan, TW_FOREVER).map_err(broken)?;
+        let stream = answer.stream().map_err(broken)?;
+        host.submit_many(HOLD, &hold, TW_FOREVER, 4)
+            .map_err(broken)?;
+        let closed = during_on(&runtime, || host.close());
+        // It ends, whatever it still has.
+        let read = stream.count();
+        match read {
+            Err(why) if why.code == Code::Cancelled.name() => closed,
+            other => Err(Problem::violation(format!(
+                "a stream of a closed client: {other:?}"
+            ))),
+        }
+    })
+}
+
+const _: () = assert!(TW_TIMED_OUT == Code::TimedOut as u32);
