@@ -31,13 +31,13 @@ impl Census {
         }
     }
 
-    /// Counts again and again until `rounds` further rounds left less than one thing each behind, or ten seconds
+    /// Counts again and again until `rounds` further rounds left less than one thing each behind, or two seconds
     /// have passed: actors and threads may still be ending.
     ///
     /// # Errors
     /// What is left behind.
     pub fn compare(before: &Self, rounds: usize) -> Result<(), String> {
-        let bound = Instant::now() + Duration::from_secs(10);
+        let bound = Instant::now() + Duration::from_secs(2);
         loop {
             let now = Self::take();
             let Err(leak) = now.grown(before, rounds) else {

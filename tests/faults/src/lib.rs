@@ -5,6 +5,7 @@
 
 pub mod allocator;
 pub mod census;
+pub mod child;
 pub mod fault;
 pub mod filter;
 pub mod operations;

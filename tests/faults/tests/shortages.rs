@@ -20,50 +20,65 @@ use thalweg_faults::operations::{self, Operation};
 const ALLOWED: &[(&[Resource], &str, bool)] = &[
     // The boundary has one outcome for all of them.
     (&Resource::ALL, "overloaded", true),
-    (
-        &[Resource::Thread, Resource::Mmap, Resource::Mprotect],
-        "start.thread",
-        false,
-    ),
-    (
-        &[
-            Resource::Stack,
-            Resource::Mmap,
-            Resource::Mprotect,
-            Resource::Madvise,
-        ],
-        "join.no_stack",
-        false,
-    ),
-    (
-        &[
-            Resource::Stack,
-            Resource::Mmap,
-            Resource::Mprotect,
-            Resource::Madvise,
-        ],
-        "exit.no_stack",
-        false,
-    ),
+    (&THREADS, "start.thread", false),
+    (&STACK, "join.no_stack", false),
+    (&STACK, "exit.no_stack", false),
+    (&[Resource::Allocation], "channel.refused", false),
     (&[Resource::Epoll], "io.28", false),
     (&[Resource::Eventfd], "io.24", false),
+];
+
+/// What a thread consists of.
+const THREADS: [Resource; 3] = [Resource::Thread, Resource::Mmap, Resource::Mprotect];
+
+/// What an actor's stack consists of.
+const STACK: [Resource; 5] = [
+    Resource::Stack,
+    Resource::Allocation,
+    Resource::Mmap,
+    Resource::Mprotect,
+    Resource::Madvise,
 ];
 
 /// A larger allocation is one whose size comes from the caller: its failure is an error.
 const SMALL: u64 = 16 << 10;
 
 /// The ways in which a shortage ends the process. `docs/reliability.md` lists the same names with the reasons.
-const ABORTS: &[Abort] = &[Abort {
-    name: "small-allocation",
-    resources: &[Resource::Allocation],
-    is_it: |stderr| {
-        let sizes = stderr
-            .lines()
-            .filter_map(|line| line.strip_prefix("refused-bytes="));
-        let sizes: Vec<u64> = sizes.filter_map(|size| size.parse().ok()).collect();
-        stderr.contains("memory allocation of") && sizes.iter().all(|size| *size <= SMALL)
+const ABORTS: &[Abort] = &[
+    Abort {
+        name: "small-allocation",
+        resources: &[Resource::Allocation],
+        is_it: |stderr| {
+            let sizes = stderr
+                .lines()
+                .filter_map(|line| line.strip_prefix("refused-bytes="));
+            let sizes: Vec<u64> = sizes.filter_map(|size| size.parse().ok()).collect();
+            stderr.contains("memory allocation of") && sizes.iter().all(|size| *size <= SMALL)
+        },
     },
-}];
+    // The standard library's, of each thread of a program in Rust.
+    Abort {
+        name: "signal-stack",
+        resources: &[Resource::Mmap, Resource::Mprotect],
+        is_it: |stderr| {
+            let mut panics = stderr
+                .lines()
+                .filter(|line| line.contains("panicked at"))
+                .peekable();
+            panics.peek().is_some() && panics.all(|line| line.contains("unix/stack_overflow.rs"))
+        },
+    },
+    // `run` gives what its closure gives, so it has no error to give.
+    Abort {
+        name: "main-stack",
+        resources: &[Resource::Allocation, Resource::Mmap],
+        is_it: |stderr| {
+            let mut panics = stderr.lines().filter(|line| line.contains("panicked at"));
+            panics.all(|line| line.contains("runtime/src/runtime.rs"))
+                && stderr.contains("there was no stack for the actor")
+        },
+    },
+];
 
 struct Abort {
     name: &'static str,
@@ -72,7 +87,7 @@ struct Abort {
 }
 
 /// Longer than any run takes on a loaded machine.
-const BOUND: Duration = Duration::from_secs(60);
+const BOUND: Duration = Duration::from_secs(30);
 
 /// What is tried with one operation after the other number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -109,10 +124,16 @@ enum Run {
     /// The filter cannot be installed here.
     Unavailable(String),
     Violated(String),
+    /// The same, and a larger N would tell no more.
+    Useless(String),
 }
 
 fn run(case: Case, nth: u64) -> Run {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_thalweg-faults"));
+    // Whoever uses the table is no program in Rust.
+    let mut command = Command::new(match case.operation.starts_with("table.") {
+        true => env!("CARGO_BIN_EXE_thalweg-faults-host"),
+        false => env!("CARGO_BIN_EXE_thalweg-faults"),
+    });
     let nth_text = nth.to_string();
     command
         .args([
@@ -164,23 +185,19 @@ fn run(case: Case, nth: u64) -> Run {
         }
     });
     let err = String::from_utf8_lossy(&err).into_owned();
-    let tail = || {
-        let lines: Vec<_> = err.lines().filter(|line| !line.is_empty()).collect();
-        lines[lines.len().saturating_sub(4)..].join(" / ")
-    };
+    let tail = || tail(&err);
     if hung {
-        return Run::Violated(format!("it hangs: {}", tail()));
+        return Run::Useless(format!("it hangs: {}", tail()));
+    }
+    // A thread that panics outside of everything may find the process on its way out.
+    let documented = ABORTS
+        .iter()
+        .find(|abort| abort.resources.contains(&case.resource) && (abort.is_it)(&err));
+    if let Some(abort) = documented {
+        return Run::Ended(format!("abort {}", abort.name));
     }
     if let Some(signal) = status.signal() {
-        let documented = ABORTS.iter().find(|abort| {
-            signal == libc::SIGABRT
-                && abort.resources.contains(&case.resource)
-                && (abort.is_it)(&err)
-        });
-        return match documented {
-            Some(abort) => Run::Ended(format!("abort {}", abort.name)),
-            None => Run::Violated(format!("signal {signal}: {}", tail())),
-        };
+        return Run::Violated(format!("signal {signal}: {}", tail()));
     }
     if let Some(why) = out.strip_prefix("unavailable ") {
         return Run::Unavailable(why.to_owned());
@@ -204,10 +221,22 @@ fn run(case: Case, nth: u64) -> Run {
             .map(|outcome| format!("it ends as {outcome}"))
     };
     match violation {
+        Some(violation) if !refused => Run::Useless(violation),
         Some(violation) => Run::Violated(violation),
         None if refused => Run::Ended(names(outcomes)),
         None => Run::NotReached,
     }
+}
+
+/// The panic, if there is one, and the last line.
+fn tail(stderr: &str) -> String {
+    let lines: Vec<_> = stderr.lines().filter(|line| !line.is_empty()).collect();
+    let panic = lines
+        .iter()
+        .position(|line| line.contains("panicked at") || line.contains("memory allocation of"));
+    let panic = panic.map_or(&[][..], |at| &lines[at..lines.len().min(at + 2)]);
+    let last = lines.last().copied().unwrap_or_default();
+    format!("{} / {last}", panic.join(" / "))
 }
 
 /// The outcomes without their texts.
@@ -286,6 +315,11 @@ fn try_all(cases: &[Case], most: u64) {
                             Run::Violated(why) => {
                                 let mut violations = violations.lock().unwrap();
                                 violations.entry((*case, why)).or_default().push(nth);
+                            }
+                            Run::Useless(why) => {
+                                let mut violations = violations.lock().unwrap();
+                                violations.entry((*case, why)).or_default().push(nth);
+                                break;
                             }
                         }
                     }

@@ -285,12 +285,13 @@ pub(super) fn readiness() -> Step {
                 io::wait_readable(&reader, None)?;
                 let mut byte = [0];
                 reader.read_exact(&mut byte)?;
-                Ok(byte[0])
+                Ok::<_, std::io::Error>(byte[0])
             });
             let written = writer.write_all(&[7]);
-            let read = waits.join()?;
+            // Where it did not come to read, nobody can write.
+            let read = waits.join()??;
             written?;
-            read.map_err(|why: std::io::Error| Problem::from(why))
+            Ok::<_, Problem>(read)
         })?;
         match read {
             7 => Ok(()),
@@ -325,8 +326,9 @@ pub(super) fn shutdown() -> Step {
         let trapping = handle.start(Trapping);
         during(|| drop(runtime));
         drop(gate);
-        match (parked.join(), asleep.join(), trapping.is_alive()) {
-            (Err(JoinError::Stopped) | Ok(()), Err(JoinError::Stopped), false) => Ok(()),
+        let told = trapping.pid().monitor().wait_timeout(LONG).is_some();
+        match (parked.join(), asleep.join(), told) {
+            (Err(JoinError::Stopped) | Ok(()), Err(JoinError::Stopped), true) => Ok(()),
             other => Err(Problem::violation(format!("{other:?}"))),
         }
     })
