@@ -6,8 +6,8 @@ use std::time::Duration;
 use thalweg::channel::{Options, Waiting, mpsc};
 use thalweg::runtime::supervisor::{ChildSpec, StartError as TreeError, Strategy, Supervisor};
 use thalweg::runtime::{
-    Actor, Builder, CallError, Config, Context, Exit, ExitReason, Handle, Handler, JoinError,
-    Mailbox, Runtime, StartError, block_on, channel, init, io, sleep,
+    Actor, Builder, CallError, Config, Context, ExitReason, Handle, Handler, JoinError, Mailbox,
+    Runtime, StartError, block_on, channel, init, io, sleep,
 };
 
 use super::{Problem, Step};
@@ -300,19 +300,6 @@ pub(super) fn readiness() -> Step {
     })
 }
 
-/// Ends with its exit signal.
-struct Trapping;
-
-impl Actor for Trapping {
-    fn started(&mut self, context: &Context<'_, Self>) {
-        context.trap_exits(true);
-    }
-
-    fn on_exit(&mut self, _: Exit, context: &Context<'_, Self>) {
-        context.stop();
-    }
-}
-
 /// A runtime that has parked actors, behaviour actors and a timer.
 pub(super) fn shutdown() -> Step {
     Box::new(|| {
@@ -323,12 +310,15 @@ pub(super) fn shutdown() -> Step {
             let _ = waits.recv();
         });
         let asleep = handle.spawn(|| sleep(Duration::from_secs(3_600)));
-        let trapping = handle.start(Trapping);
+        let idle = handle.start(Counter(0));
+        idle.call(Add(1))?;
         during(|| drop(runtime));
         drop(gate);
-        let told = trapping.pid().monitor().wait_timeout(LONG).is_some();
-        match (parked.join(), asleep.join(), told) {
-            (Err(JoinError::Stopped) | Ok(()), Err(JoinError::Stopped), true) => Ok(()),
+        let called = idle.call_timeout(Add(1), LONG);
+        match (parked.join(), asleep.join(), called) {
+            (Err(JoinError::Stopped) | Ok(()), Err(JoinError::Stopped), Err(CallError::Ended)) => {
+                Ok(())
+            }
             other => Err(Problem::violation(format!("{other:?}"))),
         }
     })
