@@ -80,9 +80,26 @@ impl fmt::Display for Refused {
             f,
             "{}:{line}:{column}: {}: {}",
             file.display(),
-            self.construct,
-            self.reason
+            Printable(&self.construct),
+            Printable(&self.reason)
         )
+    }
+}
+
+/// Text of a source file as an error shows it: a character that would act on the terminal is written as `\u{1b}`.
+struct Printable<'a>(&'a str);
+
+impl fmt::Display for Printable<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reorders =
+            |c| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        self.0.chars().try_for_each(|c| {
+            if c.is_control() || reorders(c) {
+                write!(f, "{}", c.escape_unicode())
+            } else {
+                fmt::Write::write_char(f, c)
+            }
+        })
     }
 }
 

@@ -6,7 +6,7 @@ use super::functions::DESTROY;
 use super::known::{self, Place};
 use super::options;
 
-use super::sources::{Sources, position_of};
+use super::sources::{Sources, one_line, position_of};
 use crate::Refused;
 use crate::model::{
     Bounds, Function, FunctionKind, Policy, Resource, ResourceId, StreamOptions, TypeDef,
@@ -38,7 +38,7 @@ pub fn apply(
             return Err(Refused {
                 position: position_of(path.clone(), &text, at),
                 construct: "file".to_owned(),
-                reason: format!("it is not TOML: {}", error.message()),
+                reason: format!("it is not TOML: {}", one_line(error.message())),
             });
         }
     };

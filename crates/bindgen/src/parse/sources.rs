@@ -5,7 +5,7 @@ use crate::model::Position;
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use wit_parser::{PackageId, Resolve, SourceMap, Span, UnresolvedPackageGroup};
+use wit_parser::{PackageId, ParseErrorKind, Resolve, SourceMap, Span, UnresolvedPackageGroup};
 
 /// All files of a package, by the names under which errors speak of them.
 pub struct Sources {
@@ -114,14 +114,31 @@ impl Sources {
         }
         map.parse().map_err(|(map, error)| {
             let kind = error.kind();
+            let mut reason = one_line(&kind.to_string());
             let construct = match map.resolve_span(kind.span()) {
                 Some(at) if !at.range.is_empty() => {
-                    let text = &self.texts[Path::new(at.path)][at.range];
-                    format!("`{}`", text.lines().next().unwrap_or_default().trim())
+                    let text = self.texts[Path::new(at.path)].as_str();
+                    // A place may lie inside of a character.
+                    let start = text.floor_char_boundary(at.range.start);
+                    let end = text.ceil_char_boundary(at.range.end);
+                    if let Some(keyword) = keyword_for_a_name(&reason, &text[end..]) {
+                        reason += &format!("; to use the keyword as a name, write `%{keyword}`");
+                    }
+                    let text = match kind {
+                        // The lexer gives the byte at which a character or a word begins.
+                        ParseErrorKind::Lex(_) => word(&text[start..]),
+                        _ => &text[start..end],
+                    };
+                    // `wit-parser` shows the character as Rust's debug output does.
+                    if reason.contains("odepoint EscapeUnicode") {
+                        reason = "WIT does not allow this character".to_owned();
+                    }
+                    let line = text.lines().next().unwrap_or_default();
+                    format!("`{}`", line.trim_matches([' ', '\t']))
                 }
                 _ => "end of file".to_owned(),
             };
-            self.refused_in(&map, kind.span(), construct, &one_line(&kind.to_string()))
+            self.refused_in(&map, kind.span(), construct, &reason)
         })
     }
 
@@ -218,7 +235,7 @@ impl Sources {
 
 /// The place of the byte at `offset` of a file's text.
 pub fn position_of(file: PathBuf, text: &str, offset: usize) -> Position {
-    let before = text.get(..offset).unwrap_or(text);
+    let before = &text[..text.floor_char_boundary(offset)];
     let line_start = before.rfind('\n').map_or(0, |at| at + 1);
     Position {
         file,
@@ -267,8 +284,27 @@ fn wit_only(path: PathBuf) -> Vec<PathBuf> {
     if is_wit { vec![path] } else { Vec::new() }
 }
 
-/// `wit-parser` breaks some messages into lines.
-fn one_line(message: &str) -> String {
+/// The word at the start of `text`, or its first character where no word begins.
+fn word(text: &str) -> &str {
+    let in_word = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '%');
+    let end = text.find(|c| !in_word(c)).unwrap_or(text.len());
+    let first = text.chars().next().map_or(0, char::len_utf8);
+    &text[..end.max(first)]
+}
+
+/// The keyword that `wit-parser` found where a name could be: `reason` is its message, `rest` the text behind the keyword.
+fn keyword_for_a_name<'r>(reason: &'r str, rest: &str) -> Option<&'r str> {
+    let (expected, found) = reason
+        .strip_prefix("expected ")?
+        .split_once(", found keyword `")?;
+    // A function of an interface: its name is followed by a colon.
+    let is_function = expected.ends_with("`func`") && rest.trim_start().starts_with(':');
+    let is_name = expected.contains("identifier") || expected == "a type" || is_function;
+    found.strip_suffix('`').filter(|_| is_name)
+}
+
+/// `wit-parser` and `toml_edit` break some messages into lines.
+pub fn one_line(message: &str) -> String {
     message
         .lines()
         .map(str::trim)
