@@ -12,7 +12,7 @@ use crate::nested::LetGo;
 use crate::parcel::{Parcel, close_unread};
 use crate::resource::{self, Resource};
 use crate::service::Method;
-use crate::stream::{Ends, StreamReader, Upstream};
+use crate::stream::{Ends, StreamError, StreamReader, Upstream};
 use crate::task::{State, Task};
 
 /// Why a call is lost that was dropped.
@@ -154,7 +154,7 @@ impl Incoming {
     }
 
     /// Answers with a stream's reading end.
-    pub fn reply_stream<T: Decode>(self, stream: StreamReader<T>) {
+    pub fn reply_stream<T: Decode, E: StreamError>(self, stream: StreamReader<T, E>) {
         self.reply_object(Object::Stream(stream.into_core()));
     }
 

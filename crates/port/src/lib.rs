@@ -66,9 +66,9 @@ pub use pending::{CallError, NoError, Pending, Reply};
 pub use resource::Resource;
 pub use service::{Bounds, Key, Method, MethodOptions, Package, Policy, Service, StreamOptions};
 pub use stream::{
-    Batch, Counts, Event, FutureReader, FutureWriter, Reason, Records, Sent, Stats, StreamReader,
-    StreamWriter, Subscription, UpFuture, UpFutureWriter, Upstream, UpstreamWriter, Views,
-    WriteBatch,
+    Batch, Counts, Event, FutureReader, FutureWriter, Reason, Records, Sent, Stats, StreamError,
+    StreamReader, StreamWriter, Subscription, Untyped, UpFuture, UpFutureWriter, Upstream,
+    UpstreamWriter, Views, WriteBatch,
 };
 pub use task::Task;
 pub use versions::{Known, fits};

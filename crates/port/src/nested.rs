@@ -2,10 +2,15 @@
 //!
 //! An actor stays on its thread once it runs, and others run there while it waits. So each thread has a list of who works for what; an actor's own entries are
 //! in it in the order in which they were made, and the last is the one that counts.
+//!
+//! A stream whose writer a panic of its own call takes along is to end with the panic's message, which nobody knows before the panic is
+//! caught. So it is left behind here, and ended where the call's code is left: with that message, or, where the service has caught the
+//! panic itself, without. An entry that is no actor's marks that something was left: leaving costs nothing where there is none.
 
 use std::any::Any;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use thalweg_queue::quiet::lock;
 use thalweg_runtime::{ActorId, wait};
@@ -13,9 +18,19 @@ use thalweg_runtime::{ActorId, wait};
 use crate::call::{CallCore, CallRef};
 use crate::code::{Code, Failure};
 use crate::handles::{self, Object};
+use crate::stream::Ends;
 
 thread_local! {
-    static UNDER_WAY: RefCell<Vec<(ActorId, u64)>> = const { RefCell::new(Vec::new()) };
+    static UNDER_WAY: RefCell<Vec<(Option<ActorId>, u64)>> = const { RefCell::new(Vec::new()) };
+    static LEFT: RefCell<Vec<Left>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A stream whose writer a panic took along.
+struct Left {
+    actor: ActorId,
+    /// The call that panicked.
+    call: u64,
+    stream: Arc<dyn Ends>,
 }
 
 /// What a service drops that was replaced: no call has this handle.
@@ -45,6 +60,41 @@ impl LetGo {
     }
 }
 
+/// Has the stream end where the code of its call is left, which a panic unwinds just now.
+#[cold]
+pub(crate) fn end_when_left(call: u64, stream: Arc<dyn Ends>) {
+    let Some(actor) = wait::current() else {
+        return;
+    };
+    let left = Left {
+        actor,
+        call,
+        stream,
+    };
+    LEFT.with_borrow_mut(|all| all.push(left));
+    UNDER_WAY.with_borrow_mut(|list| list.push((None, call)));
+}
+
+/// Ends what the running actor has left of this call.
+#[cold]
+fn end_left(call: u64, why: &Failure) {
+    let Some(actor) = wait::current() else {
+        return;
+    };
+    let left: Vec<Left> = LEFT.with_borrow_mut(|all| {
+        let is_its = |left: &mut Left| left.actor == actor && left.call == call;
+        all.extract_if(.., is_its).collect()
+    });
+    for one in left {
+        UNDER_WAY.with_borrow_mut(|list| {
+            if let Some(mark) = list.iter().rposition(|entry| *entry == (None, call)) {
+                list.remove(mark);
+            }
+        });
+        one.stream.end(why.clone());
+    }
+}
+
 /// While it is there the actor works for the call.
 pub(crate) struct Within(Option<ActorId>);
 
@@ -52,7 +102,7 @@ pub(crate) struct Within(Option<ActorId>);
 pub(crate) fn enter(handle: u64) -> Within {
     let actor = wait::current();
     if let Some(actor) = actor {
-        UNDER_WAY.with_borrow_mut(|list| list.push((actor, handle)));
+        UNDER_WAY.with_borrow_mut(|list| list.push((Some(actor), handle)));
     }
     Within(actor)
 }
@@ -61,7 +111,7 @@ pub(crate) fn enter(handle: u64) -> Within {
 pub(crate) fn current() -> Option<u64> {
     let actor = wait::current()?;
     UNDER_WAY.with_borrow(|list| {
-        let entry = list.iter().rev().find(|(whose, _)| *whose == actor);
+        let entry = list.iter().rev().find(|(whose, _)| *whose == Some(actor));
         entry.map(|(_, handle)| *handle)
     })
 }
@@ -69,14 +119,21 @@ pub(crate) fn current() -> Option<u64> {
 impl Drop for Within {
     fn drop(&mut self) {
         if let Some(actor) = self.0 {
-            UNDER_WAY.with_borrow_mut(|list| {
-                // Most often nobody else came to work here meanwhile.
-                if list.last().is_some_and(|(whose, _)| *whose == actor) {
+            let own = Some(actor);
+            let call = UNDER_WAY.with_borrow_mut(|list| {
+                // Most often nobody else came to work here meanwhile, and nothing was left.
+                if list.last().is_some_and(|(whose, _)| *whose == own) {
                     list.pop();
-                } else if let Some(last) = list.iter().rposition(|(whose, _)| *whose == actor) {
-                    list.remove(last);
+                    return None;
                 }
+                let last = list.iter().rposition(|(whose, _)| *whose == own)?;
+                let (_, call) = list.remove(last);
+                list.contains(&(None, call)).then_some(call)
             });
+            if let Some(call) = call {
+                let why = "the service caught a panic that dropped a writer";
+                end_left(call, &Code::GuestPanicked.because(why));
+            }
         }
     }
 }
@@ -156,7 +213,7 @@ pub(crate) fn passed_on(why: &Failure) -> Failure {
 #[inline]
 pub(crate) fn caught(handle: u64, code: impl FnOnce()) -> Result<(), Failure> {
     let _within = enter(handle);
-    unwound(code)
+    unwound(code).inspect_err(|why| end_left(handle, why))
 }
 
 /// Runs code of the service.

@@ -22,7 +22,7 @@ use crate::held;
 use crate::notice::Watch;
 use crate::parcel::Completed;
 use crate::service::Method;
-use crate::stream::StreamReader;
+use crate::stream::{StreamError, StreamReader};
 
 /// Where the completion of a call is left that goes to no port.
 #[derive(Debug, Default)]
@@ -129,7 +129,7 @@ impl Reply {
     ///
     /// # Errors
     /// As [`value`](Self::value).
-    pub fn stream<T: Decode>(&mut self) -> Result<StreamReader<T>, Malformed> {
+    pub fn stream<T: Decode, E: StreamError>(&mut self) -> Result<StreamReader<T, E>, Malformed> {
         let opened = self.opened()?;
         let handle = self.handle()?;
         match handles::remove(handle) {

@@ -143,14 +143,20 @@ pub struct StreamOptions {
     /// How long a reader that was given something just now waits for more, before the next record wakes it: nanoseconds, at most. A wait of less than 64
     /// us saves no wake-up, so with less each record that is waited for wakes its reader at once.
     pub linger_ns: u64,
+    /// Bytes that one record may have, with its texts and lists. A writer refuses a larger one as `argument`. From 64 KiB to 512 MiB.
+    pub largest_record: u32,
 }
 
+/// Bytes that a record may have where the policy file does not say otherwise, and that an element may have that a caller sends.
+pub(crate) const LARGEST_RECORD: u32 = 64 << 20;
+
 impl StreamOptions {
-    /// Where nothing is said: 8,192 records, whose writers wait, and 512 us.
+    /// The defaults: 8,192 records, whose writers wait, 512 us, and 64 MiB for one record.
     pub const UNSAID: Self = Self {
         policy: Policy::Block,
         capacity: 8192,
         linger_ns: 512_000,
+        largest_record: LARGEST_RECORD,
     };
 }
 

@@ -303,6 +303,25 @@ impl Instance {
         }
     }
 
+    /// The error at the end of a stream of this method, a message, as the stream's caller reads it. `None`: as it is.
+    ///
+    /// # Errors
+    /// `guest_lost`: the error has no counterpart in the caller's version.
+    pub(crate) fn stream_error(
+        &self,
+        method: u32,
+        error: &[u8],
+    ) -> Result<Option<Vec<u8>>, Failure> {
+        let method = self.versions.get().and_then(|it| it.methods.get(method));
+        let Some(conversion) = method.and_then(|(_, method)| method.error.as_ref()) else {
+            return Ok(None);
+        };
+        let converted = conversion.convert(error).map_err(|refused| {
+            Code::GuestLost.because(format!("the stream's error cannot be sent: {refused}"))
+        })?;
+        Ok(Some(converted.message))
+    }
+
     /// What a host is asked, as it reads it, and which import that is to it.
     ///
     /// # Errors

@@ -68,7 +68,7 @@ impl Service for Limits {
             }
             // Nothing is ever sent, and nothing but the deadline ends it.
             NUMBERS => {
-                let (writer, reader) = incoming.call().stream::<u64>();
+                let (writer, reader) = incoming.call().stream::<u64, thalweg_port::Untyped>();
                 self.1 = Some(writer);
                 incoming.reply_stream(reader);
             }

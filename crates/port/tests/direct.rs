@@ -80,7 +80,7 @@ fn what_a_thread_writes_is_there_when_its_send_returns() {
             assert_eq!(seen.lock().unwrap().last(), Some(&thread::current().id()));
         }
     }
-    drop(writer);
+    writer.finish().unwrap();
     assert_eq!(ended.1.recv(), Ok(10));
     subscription.join(u64::MAX).unwrap();
     assert_eq!(subscription.counts().delivered, 10);
@@ -93,7 +93,7 @@ fn what_lay_there_before_comes_first_and_the_state_is_dropped_once() {
     for number in 0..500 {
         writer.send(&record(number)).unwrap();
     }
-    drop(writer);
+    writer.finish().unwrap();
     let dropped = Arc::new(AtomicU64::new(0));
     let held = Held::new(&dropped);
     let mut next = 0;
@@ -240,7 +240,7 @@ fn a_slow_callback_does_not_stop_a_second_stream() {
     for number in 0..10 * u64::from(CAPACITY) {
         writer.send(&record(number)).unwrap();
     }
-    drop(writer);
+    writer.finish().unwrap();
     other.join(u64::MAX).unwrap();
     assert_eq!(seen.load(Ordering::SeqCst), 10 * u64::from(CAPACITY));
     drop(go_on.0);
@@ -279,7 +279,7 @@ fn nothing_is_lost_under_any_policy_while_one_writes_and_its_own_thread_is_calle
             assert_eq!(batch.send(&record(number)).unwrap(), Sent::Written);
         }
         drop(batch);
-        drop(writer);
+        writer.finish().unwrap();
         subscription.join(u64::MAX).unwrap();
         let counts = subscription.counts();
         assert_eq!(
@@ -316,10 +316,11 @@ fn four_writers_at_once_are_called_for_one_at_a_time() {
                 for number in 0..RECORDS {
                     writer.send(&(w, number, String::new())).unwrap();
                 }
+                writer.finish().unwrap();
             })
         })
         .collect();
-    drop(writer);
+    writer.finish().unwrap();
     threads
         .into_iter()
         .for_each(|thread| thread.join().unwrap());
@@ -431,7 +432,7 @@ fn the_streams_own_descriptor_becomes_readable_when_something_comes() {
         assert_eq!(reader.next_batch(9, 0).unwrap().unwrap().len(), 1);
     }
     assert!(!reader.arm().unwrap());
-    drop(writer);
+    writer.finish().unwrap();
     becomes_readable(&reader);
     assert!(reader.next_batch(9, 0).unwrap().is_none());
 }

@@ -101,6 +101,9 @@ struct Object {
 impl Drop for Object {
     fn drop(&mut self) {
         assert!(!self.panics, "in a destructor, on purpose");
+        if let Some(writer) = self.writer.get_mut().unwrap().take() {
+            writer.finish().unwrap();
+        }
     }
 }
 
@@ -113,7 +116,7 @@ impl Service for Keeper {
 
     fn dispatch(&mut self, incoming: Incoming) {
         let subscribe = |call: &Call| {
-            let (writer, reader) = call.stream::<u64>();
+            let (writer, reader) = call.stream::<u64, thalweg_port::Untyped>();
             writer.send(&7u64).expect("there is room");
             (writer, reader)
         };
@@ -124,7 +127,7 @@ impl Service for Keeper {
                 incoming.reply_stream(reader);
             }
             LATER => {
-                let (writer, reader) = incoming.call().future::<u64>();
+                let (writer, reader) = incoming.call().future::<u64, thalweg_port::Untyped>();
                 self.kept.futures.push(writer);
                 incoming.reply_stream(reader.into_stream());
             }
@@ -150,12 +153,13 @@ impl Service for Keeper {
                 incoming.reply_stream(reader);
             }
             WALK => {
-                let (writer, reader) = incoming.call().stream::<u64>();
+                let (writer, reader) = incoming.call().stream::<u64, thalweg_port::Untyped>();
                 incoming.call().spawn(move |_| {
                     // More than the stream holds: it is under way until its reader has come.
                     for number in 0..WALKED {
                         writer.send(&number).unwrap();
                     }
+                    writer.finish().unwrap();
                 });
                 incoming.reply_stream(reader);
             }
@@ -231,7 +235,9 @@ fn streams_and_futures_that_it_writes_end_as_panicked_with_no_further_call() {
         let (client, alive) = client();
         let streams = [subscribe(&client), subscribe(&client)];
         let future = call(&client, LATER, &(), |reply| {
-            reply.stream::<u64>().map(FutureReader::from)
+            reply
+                .stream::<u64, thalweg_port::Untyped>()
+                .map(FutureReader::from)
         });
         let future = future.wait().unwrap();
         panic(&client, how);
@@ -309,7 +315,9 @@ fn streams_that_a_resource_writes_whose_destructor_panics_end_as_panicked() {
 #[test]
 fn what_another_calls_own_actor_writes_goes_on_to_its_end() {
     let (client, _) = client();
-    let walk = call(&client, WALK, &(), |reply| reply.stream::<u64>());
+    let walk = call(&client, WALK, &(), |reply| {
+        reply.stream::<u64, thalweg_port::Untyped>()
+    });
     let walk = walk.wait().unwrap();
     panic(&client, AT_ONCE);
     assert!(walk.map(Result::unwrap).eq(0..WALKED));

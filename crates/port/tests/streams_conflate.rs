@@ -58,7 +58,7 @@ fn the_last_of_each_key_comes_once_and_the_sums_hold() {
         send(&writer, key, key);
     }
     assert_eq!(read_all(&mut reader), [(7, 7, 1), (3, 3, 1), (5, 5, 0)]);
-    drop(writer);
+    writer.finish().unwrap();
     assert!(reader.next_batch(1, 0).unwrap().is_none());
     let counts = reader.counts();
     assert_eq!(counts.published, KEYS * UPDATES + 5);
@@ -84,6 +84,7 @@ fn a_new_key_waits_for_a_place_and_a_known_one_does_not() {
         scope.spawn(|| {
             let writer = writer;
             send(&writer, new, 0);
+            writer.finish().unwrap();
         });
         while reader.stats().waits == 0 {
             thread::yield_now();
@@ -105,7 +106,7 @@ fn what_a_writer_had_lost_stands_before_its_next_record_and_behind_what_that_ove
     assert_eq!(batch.lost_why(), Some(Reason::Conflated));
     drop(batch);
     writer.lost(2);
-    drop(writer);
+    writer.finish().unwrap();
     assert_eq!(reader.lost_at_end(), (2, Some(Reason::Writer)));
     let counts = reader.counts();
     assert_eq!((counts.published, counts.delivered), (7, 1));
@@ -144,9 +145,10 @@ fn by_threads_each_reader_ends_with_the_last_of_each_key() {
                         send(&writer, part + 3 * key, 2 * update + 1);
                     }
                 }
+                writer.finish().unwrap();
             });
         }
-        drop(writer);
+        writer.finish().unwrap();
         for mut reader in [first, second] {
             scope.spawn(move || {
                 let last: HashMap<_, _> = reader

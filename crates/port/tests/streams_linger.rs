@@ -30,13 +30,14 @@ impl Service for Feed {
                 policy: Policy::Block,
                 capacity: 256,
                 linger_ns: 1_000,
+                ..StreamOptions::UNSAID
             }),
             description: "",
         }],
     };
 
     fn dispatch(&mut self, incoming: Incoming) {
-        let (writer, reader) = incoming.call().stream::<u64>();
+        let (writer, reader) = incoming.call().stream::<u64, thalweg_port::Untyped>();
         self.0.send(writer).unwrap();
         incoming.reply_stream(reader);
     }

@@ -68,6 +68,12 @@ impl Reader {
     }
 }
 
+fn finish(all: Vec<Writer>) {
+    for writer in all {
+        writer.writer.finish().unwrap();
+    }
+}
+
 fn next<'a>(reader: &'a mut StreamReader<Record>, max: u64) -> Option<Batch<'a, Record>> {
     match reader.next_batch(max as u32, 0) {
         Ok(batch) => batch,
@@ -94,7 +100,7 @@ fn play(policy: Policy, writers: usize, seed: u64) {
             published: 0,
         })
         .collect();
-    drop(writer);
+    writer.finish().unwrap();
     let mut seen = Reader::default();
     let flood = 1 + dice.below(120);
     for _ in 0..STEPS {
@@ -125,7 +131,7 @@ fn play(policy: Policy, writers: usize, seed: u64) {
     let published = all.iter().map(|writer| writer.published).sum();
     let closes = dice.below(2) == 0;
     if closes {
-        drop(all);
+        finish(all);
         // A part of a batch, so that the rest of it is not delivered.
         if let Some(batch) = next(&mut reader, 1) {
             seen.look(&batch, writers);
@@ -134,7 +140,7 @@ fn play(policy: Policy, writers: usize, seed: u64) {
         assert!(counts.delivered - seen.delivered <= 256, "a window");
         adds_up(&counts, published, counts.delivered);
     } else {
-        drop(all);
+        finish(all);
         while let Some(batch) = next(&mut reader, 1 + dice.below(300)) {
             seen.look(&batch, writers);
         }
@@ -174,11 +180,12 @@ fn it_adds_up_where_writers_and_the_reader_are_threads() {
                         let text = "x".repeat(dice.below(100) as usize);
                         published += u64::from(writer.send(&(number, published, text)).is_ok());
                     }
+                    writer.finish().unwrap();
                     published
                 })
             })
             .collect();
-        drop(writer);
+        writer.finish().unwrap();
         let mut seen = Reader::default();
         while let Some(batch) = reader.next_batch(100, u64::MAX).unwrap() {
             seen.look(&batch, 4);
@@ -225,7 +232,7 @@ fn a_full_stream_refuses_drops_or_makes_wait() {
         drop(batch);
         let (more, again) = fill(&writer);
         assert_eq!((more, again), (room, expected), "{policy:?}");
-        drop(writer);
+        writer.finish().unwrap();
     }
 }
 
@@ -322,7 +329,9 @@ fn a_writer_that_has_nothing_in_the_stream_can_always_begin() {
         in_flight += more;
     }
     assert_eq!(in_flight, u64::from(CAPACITY) + 63 * slots);
-    drop((writer, writers));
+    for writer in writers.into_iter().chain([writer]) {
+        writer.finish().unwrap();
+    }
     let mut read = 0;
     while let Some(batch) = reader.next_batch(u32::MAX, 0).unwrap() {
         read += u64::from(batch.len());
@@ -365,7 +374,7 @@ fn a_writers_own_losses_are_told_at_their_place_and_at_the_end() {
         seen.push((batch.first_sequence(), batch.lost_before(), batch.len()));
     }
     assert_eq!(seen, [(3, 3, 2), (7, 2, 1)]);
-    drop(writer);
+    writer.finish().unwrap();
     assert!(reader.next_batch(1, 0).unwrap().is_none());
     assert_eq!(reader.lost_at_end(), (5, Some(Reason::Writer)));
     assert_eq!(reader.counts().lost(Reason::Writer), 10);

@@ -58,7 +58,7 @@ fn a_full_stream_still_delivers_control_records_and_before_all_others() {
             assert_eq!((writer, found), (1, number));
             assert_eq!(text.len(), if number == 7 { 1 } else { long.len() });
         }
-        drop(writer);
+        writer.finish().unwrap();
         let (controls, others) = drain(&mut reader);
         assert!(controls.is_empty());
         let counts = reader.counts();
@@ -83,6 +83,7 @@ fn the_sixty_fifth_control_record_waits_until_one_was_taken() {
         scope.spawn(|| {
             let writer = writer;
             writer.control(&record(64)).unwrap();
+            writer.finish().unwrap();
         });
         while reader.stats().waits == 0 {
             thread::yield_now();
@@ -118,7 +119,7 @@ fn a_callback_is_given_control_records_too() {
         writer.send(&record(number)).unwrap();
         writer.control(&record(number)).unwrap();
     }
-    drop(writer);
+    writer.finish().unwrap();
     subscription.join(u64::MAX).unwrap();
     assert_eq!(*seen.lock().unwrap(), (200, 200));
 }

@@ -69,7 +69,7 @@ fn a_slow_reader_loses_for_itself_and_a_fast_one_nothing() {
                 of_fast.read_all(&mut fast);
             }
         }
-        drop(writer);
+        writer.finish().unwrap();
         of_fast.read_all(&mut fast);
         of_slow.read_all(&mut slow);
         assert_eq!((of_fast.delivered, of_fast.lost), (all, 0), "{policy:?}");
@@ -157,7 +157,7 @@ fn a_late_reader_begins_with_the_next_record_and_has_lost_nothing() {
             of_first.read_all(&mut first);
             of_late.read_all(&mut late);
         }
-        drop(writer);
+        writer.finish().unwrap();
         of_first.read_all(&mut first);
         of_late.read_all(&mut late);
         assert_eq!((of_first.delivered, of_first.lost), (300, 0), "{policy:?}");
@@ -190,7 +190,7 @@ fn the_ending_comes_to_all_and_to_who_comes_after_it() {
     let mut second = first.tee().unwrap();
     writer.send(&record(0)).unwrap();
     writer.control(&record(7)).unwrap();
-    drop(writer);
+    writer.finish().unwrap();
     let mut late = first.tee().unwrap();
     for reader in [&mut first, &mut second] {
         let numbers: Vec<_> = reader.map(|record| record.unwrap().1).collect();
@@ -226,6 +226,7 @@ fn every_reader_of_many_has_every_record_of_every_writer_by_threads() {
                 for number in 0..RECORDS {
                     writer.send(&(w, number, String::new())).unwrap();
                 }
+                writer.finish().unwrap();
             });
         }
         // They come and go meanwhile.
@@ -242,7 +243,7 @@ fn every_reader_of_many_has_every_record_of_every_writer_by_threads() {
                 thread::yield_now();
             }
         });
-        drop(writer);
+        writer.finish().unwrap();
         for reader in [first, second, third] {
             scope.spawn(move || {
                 let mut next = [0; 3];
@@ -300,7 +301,7 @@ fn play(policy: Policy, seed: u64) {
             }
         }
     }
-    drop(writer);
+    writer.finish().unwrap();
     for (mut reader, mut seen) in readers {
         seen.read_all(&mut reader);
         let (at_end, _) = reader.lost_at_end();

@@ -171,10 +171,10 @@ fn entry(number: u64) -> Entry {
 /// A control record, and `count` others.
 fn each(incoming: Incoming) -> Done {
     let (incoming, (count,)) = params::<(u64,)>(incoming)?;
-    let (writer, reader) = incoming.call().stream::<Entry>();
+    let (writer, reader) = incoming.call().stream::<Entry, thalweg_port::Untyped>();
     incoming.call().spawn(move |_| {
         let _ = writer.control(&entry(1 << 40));
-        let _ = (0..count).try_for_each(|number| writer.send(&entry(number)).map(drop));
+        let _ = writer.send_all((0..count).map(entry));
     });
     incoming.reply_stream(reader);
     Ok(())
@@ -182,18 +182,21 @@ fn each(incoming: Incoming) -> Done {
 
 fn lists(incoming: Incoming) -> Done {
     let (incoming, (counts,)) = params::<(Vec<u64>,)>(incoming)?;
-    let (writer, reader) = incoming.call().stream::<(u64, Vec<(u8,)>)>();
+    let (writer, reader) = incoming
+        .call()
+        .stream::<(u64, Vec<(u8,)>), thalweg_port::Untyped>();
     for (number, count) in (0u64..).zip(counts) {
         writer
             .send(&(number, vec![(7u8,); count as usize]))
             .unwrap();
     }
+    writer.finish().unwrap();
     incoming.reply_stream(reader);
     Ok(())
 }
 
 fn later(incoming: Incoming) -> Done {
-    let (writer, reader) = incoming.call().future::<Entry>();
+    let (writer, reader) = incoming.call().future::<Entry, thalweg_port::Untyped>();
     let held: Held<FutureReader<Entry>> = incoming.call().hold_future(reader).unwrap();
     incoming.reply(&(5u64, held));
     writer.set(&entry(4)).unwrap();

@@ -13,7 +13,6 @@ use crate::stream::core::{StreamCore, lock};
 use crate::stream::queue::Queue;
 use crate::stream::receiving::OpenBatch;
 use crate::stream::segment::Segment;
-use crate::stream::sending::LARGEST_RECORD;
 
 /// Bytes of tails that a record is thought to have, at first.
 const TAIL_BYTES: u32 = 64;
@@ -53,7 +52,7 @@ impl StreamCore {
     ) -> Result<OpenBatch, Failure> {
         let mut count = batch.count;
         loop {
-            if let Ok(copy) = copied(conversion, batch, count) {
+            if let Ok(copy) = copied(conversion, batch, count, self.options.largest_record) {
                 let closed = || Code::Stale.because("the stream is closed");
                 return lock(&self.queue).exchange(copy, count).ok_or_else(closed);
             }
@@ -66,7 +65,7 @@ impl StreamCore {
         let why = "a record is too large in the version of the package that its reader knows";
         let why = Code::GuestLost.because(why);
         lock(&self.queue).converting = false;
-        let _ = self.ending.set(why.clone());
+        let _ = self.ending.set(why.clone().into());
         self.leave(batch.count.into());
         Err(why)
     }
@@ -77,8 +76,9 @@ fn copied(
     conversion: &Conversion<'static>,
     batch: &OpenBatch,
     count: u32,
+    largest: u32,
 ) -> Result<Segment, NoRoom> {
-    if conversion.stride().saturating_mul(count) > LARGEST_RECORD {
+    if conversion.stride().saturating_mul(count) > largest {
         return Err(NoRoom { needed: None });
     }
     let first = batch.first();
@@ -93,7 +93,7 @@ fn copied(
     match into(count.saturating_mul(TAIL_BYTES)) {
         Err(NoRoom {
             needed: Some(needed),
-        }) if needed <= LARGEST_RECORD => into(needed),
+        }) if needed <= largest => into(needed),
         made => made,
     }
 }

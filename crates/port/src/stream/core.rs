@@ -11,6 +11,7 @@ use crate::call::CallCore;
 use crate::code::{Code, Failure};
 use crate::service::{Policy, StreamOptions};
 use crate::stream::counts::{Counts, Reason};
+use crate::stream::ending::Ending;
 use crate::stream::pool;
 use crate::stream::queue::Queue;
 use crate::stream::stats::Books;
@@ -46,7 +47,9 @@ pub struct StreamCore {
     pub(super) numbers: AtomicU64,
     /// There is an ending, or the reader is gone: what a writer looks at for each record.
     pub(super) over: AtomicBool,
-    pub(super) ending: OnceLock<Failure>,
+    pub(super) ending: OnceLock<Ending>,
+    /// The ending with its error in the version that the reader knows. Unset where that is the service's version.
+    pub(super) ending_for_reader: OnceLock<Ending>,
     pub(super) closed: AtomicBool,
     /// Somebody is reading.
     pub(super) busy: AtomicBool,
@@ -64,6 +67,12 @@ impl std::fmt::Debug for StreamCore {
             .field("ending", &self.ending)
             .finish_non_exhaustive()
     }
+}
+
+/// Bytes of tails in a segment. What fits there is never above the record limit, so that a writer checks the limit only where it
+/// needs another segment.
+fn tails_of(slots: u32, stride: u32, options: &StreamOptions) -> u32 {
+    (slots * TAIL_BYTES).min(options.largest_record.saturating_sub(stride) & !7)
 }
 
 pub(super) fn lock(mutex: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
@@ -119,11 +128,12 @@ impl StreamCore {
             numbers: AtomicU64::new(0),
             over: AtomicBool::new(false),
             ending: OnceLock::new(),
+            ending_for_reader: OnceLock::new(),
             closed: AtomicBool::new(false),
             busy: AtomicBool::new(false),
             queue: Mutex::new(Queue::new(
                 slots,
-                slots * TAIL_BYTES,
+                tails_of(slots, stride, &options),
                 most as usize,
                 of.is_some(),
             )),
@@ -135,7 +145,7 @@ impl StreamCore {
 
     /// Bytes of tails in a segment.
     pub(super) fn tails(&self) -> u32 {
-        self.slots * TAIL_BYTES
+        tails_of(self.slots, self.stride, &self.options)
     }
 
     #[inline]
@@ -152,7 +162,7 @@ impl StreamCore {
             return Err(Code::Closed.because("the reader has closed the stream"));
         }
         match self.ending.get() {
-            Some(why) => Err(why.clone()),
+            Some(ending) => Err(ending.why.clone()),
             None => Ok(()),
         }
     }
@@ -170,11 +180,16 @@ impl StreamCore {
 
     /// Rule 5.
     pub(crate) fn end(&self, why: Failure) {
+        self.end_with(Ending::from(why));
+    }
+
+    /// The same, also with the service's own error.
+    pub(super) fn end_with(&self, ending: Ending) {
         let tees = self.tees();
-        if self.ending.set(why.clone()).is_ok() || !tees.is_empty() {
+        if self.ending.set(ending.clone()).is_ok() || !tees.is_empty() {
             self.over();
         }
-        tees.iter().for_each(|tee| tee.end(why.clone()));
+        tees.iter().for_each(|tee| tee.end_with(ending.clone()));
     }
 
     pub(super) fn tees(&self) -> Arc<[Arc<Self>]> {
@@ -220,9 +235,11 @@ impl StreamCore {
         let open = lock(&self.queue).open.take();
         drop(open);
         // Whatever the ending was, or is now: what writers and the reader are told from here on is that it is closed.
-        let _ = self
-            .ending
-            .set(Code::Cancelled.because("the reader has closed the stream"));
+        let _ = self.ending.set(
+            Code::Cancelled
+                .because("the reader has closed the stream")
+                .into(),
+        );
         self.leave_the_others();
         self.close_direct();
     }

@@ -34,6 +34,8 @@ pub enum Delivered<'a> {
     Ended {
         /// How.
         why: &'a Failure,
+        /// The service's own error, with the code `error`: a message with the layout of the function's error.
+        error: Option<&'a [u8]>,
         /// Records that were lost behind the last one.
         lost: u64,
         /// Why they were; `None` where none were.
@@ -122,8 +124,12 @@ fn forget_quietly<T>(value: T) {
 
 /// An ending behind which nothing was lost.
 fn failed(why: &Failure) -> Delivered<'_> {
-    let (lost, reason) = (0, None);
-    Delivered::Ended { why, lost, reason }
+    Delivered::Ended {
+        why,
+        error: None,
+        lost: 0,
+        reason: None,
+    }
 }
 
 impl StreamCore {
@@ -220,11 +226,17 @@ impl StreamCore {
                     waiting.into_iter().for_each(Waker::wake);
                     queue = lock(&self.queue);
                 }
-            } else if let Some(why) = ending {
+            } else if let Some(ending) = ending {
                 let gap = queue.gap_at_end();
                 drop(queue);
-                let (lost, reason) = (gap.lost, gap.reason);
-                let _ = call(&mut callback, Delivered::Ended { why, lost, reason });
+                let ending = self.for_reader(ending);
+                let ended = Delivered::Ended {
+                    why: &ending.why,
+                    error: ending.error.as_deref(),
+                    lost: gap.lost,
+                    reason: gap.reason,
+                };
+                let _ = call(&mut callback, ended);
                 queue = lock(&self.queue);
                 if !queue.direct.turn.has_next() {
                     break;

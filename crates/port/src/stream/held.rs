@@ -20,9 +20,7 @@ impl Call {
     ///
     /// fn feed(call: &Call, name: &str) -> Result<Feed, Failure> {
     ///     let (writer, reader) = call.stream();
-    ///     call.spawn(move |_| {
-    ///         let _ = (0..100).try_for_each(|number: u64| writer.send(&number).map(drop));
-    ///     });
+    ///     call.spawn(move |_| drop(writer.send_all(0..100)));
     ///     Ok((name.to_owned(), call.hold_stream(reader)?))
     /// }
     /// ```

@@ -18,7 +18,9 @@
 //!    writer holds up another for ever. A record too large for a segment gets one of its own size.
 //! 4. The reader takes from the first segment that has something. So records of one writer stay in order, and no writer is
 //!    behind another by more than a segment's worth.
-//! 5. A stream ends once, with the first ending; what was committed before is still delivered.
+//! 5. A stream ends once, with the first ending; what was committed before is still delivered. The regular end needs every writer: each
+//!    has finished. A writer that is dropped without that ends the stream as `guest_lost`; one that fails, with the error of the function
+//!    that returns the stream: `ending`.
 //! 6. Where there is no credit the policy says what happens: the writer waits until a quarter of it is there, or nothing is left to be read; or is refused; or its record is dropped; or
 //!    the oldest complete segment that no batch is open of is. Under `latest` a segment has one record, there is credit for one, and what
 //!    is overtaken is dropped. Where records are conflated by key they are in no entry, but in `conflate`.
@@ -41,6 +43,7 @@ mod converted;
 mod core;
 mod counts;
 mod direct;
+mod ending;
 mod future;
 mod held;
 mod keep;
@@ -63,6 +66,7 @@ mod writer;
 pub use self::core::StreamCore;
 pub use counts::{Counts, Reason};
 pub use direct::{Callback, Delivered};
+pub use ending::{StreamError, Untyped};
 pub use future::{FutureReader, FutureWriter};
 pub use keep::Kept;
 pub use reader::{Batch, StreamReader};

@@ -12,12 +12,30 @@ use thalweg_wire::Decode;
 use crate::client::Opened;
 use crate::code::{Code, Failure};
 use crate::stream::counts::{Counts, Reason};
+use crate::stream::ending::{StreamError, Untyped, typed};
 use crate::stream::{Event, OpenBatch, Stats, StreamCore, Subscription, Views};
 
 /// Reads a stream: record by record as an `Iterator` or a `futures::Stream`, or in batches, in place. Dropping it
 /// closes the stream.
+///
+/// The end of the iterator, or `None`, is the regular end: every writer has finished. Every other end is an error, after the records
+/// that were written: a [`Failure`], or for a function `-> result<stream<T>, E>` a [`CallError`](crate::CallError) with its error type.
+///
+/// ```
+/// use thalweg_port::{CallError, StreamReader};
+///
+/// fn print(names: StreamReader<String, u32>) {
+///     for name in names {
+///         match name {
+///             Ok(name) => println!("{name}"),
+///             Err(CallError::Service(code)) => println!("the service failed with {code}"),
+///             Err(CallError::Ended(why)) => println!("the stream is not complete: {why}"),
+///         }
+///     }
+/// }
+/// ```
 #[derive(Debug)]
-pub struct StreamReader<T> {
+pub struct StreamReader<T, E = Untyped> {
     core: Arc<StreamCore>,
     /// All that a segment had when it was looked at: what is handed out of it costs no lock.
     window: Option<OpenBatch>,
@@ -27,19 +45,19 @@ pub struct StreamReader<T> {
     failed: bool,
     /// The core was passed on; it is not this reader's to close.
     passed_on: bool,
-    record: PhantomData<fn() -> T>,
+    types: PhantomData<fn() -> (T, E)>,
     /// On the caller's side: keeps the instance open.
     opened: Option<Arc<Opened>>,
 }
 
 /// Some records of a stream, in place. Given back when dropped.
 #[derive(Debug)]
-pub struct Batch<'a, T> {
-    reader: &'a mut StreamReader<T>,
+pub struct Batch<'a, T, E = Untyped> {
+    reader: &'a mut StreamReader<T, E>,
     count: u32,
 }
 
-impl<T> Batch<'_, T> {
+impl<T, E> Batch<'_, T, E> {
     fn window(&self) -> &OpenBatch {
         let window = self.reader.window.as_ref();
         window.expect("a batch is a part of the window, which stays as long as it does")
@@ -80,7 +98,7 @@ impl<T> Batch<'_, T> {
     }
 }
 
-impl<T: Decode> Batch<'_, T> {
+impl<T: Decode, E> Batch<'_, T, E> {
     /// The records, in order.
     #[inline]
     pub fn iter(&self) -> Views<'_, T> {
@@ -88,7 +106,7 @@ impl<T: Decode> Batch<'_, T> {
     }
 }
 
-impl<T> Drop for Batch<'_, T> {
+impl<T, E> Drop for Batch<'_, T, E> {
     fn drop(&mut self) {
         self.reader.done += self.count;
         self.reader.let_go_if_done();
@@ -104,7 +122,7 @@ fn ending<B>(result: Result<B, (Failure, bool)>) -> Result<Option<B>, Failure> {
     }
 }
 
-impl<T> StreamReader<T> {
+impl<T, E> StreamReader<T, E> {
     fn let_go_if_done(&mut self) {
         if let Some(window) = &self.window
             && window.count == self.done
@@ -132,7 +150,7 @@ impl<T> StreamReader<T> {
     }
 }
 
-impl<T: Decode> StreamReader<T> {
+impl<T: Decode, E: StreamError> StreamReader<T, E> {
     pub(crate) fn new(core: Arc<StreamCore>) -> Self {
         Self {
             core,
@@ -140,7 +158,7 @@ impl<T: Decode> StreamReader<T> {
             done: 0,
             failed: false,
             passed_on: false,
-            record: PhantomData,
+            types: PhantomData,
             opened: None,
         }
     }
@@ -160,17 +178,23 @@ impl<T: Decode> StreamReader<T> {
     /// `None`: the stream has ended.
     ///
     /// # Errors
-    /// How else the stream ended; `would_park`, `timed_out`, `interrupted`; `argument`: `max` is 0.
+    /// How else the stream ended: for a function `-> result<stream<T>, E>` also the service's own error. `would_park`, `timed_out`,
+    /// `interrupted`; `argument`: `max` is 0.
     #[inline]
-    pub fn next_batch(&mut self, max: u32, deadline: u64) -> Result<Option<Batch<'_, T>>, Failure> {
+    pub fn next_batch(
+        &mut self,
+        max: u32,
+        deadline: u64,
+    ) -> Result<Option<Batch<'_, T, E>>, E::Ended> {
         if max == 0 {
-            return Err(Code::Argument.because("a batch of 0 records"));
+            return Err(Code::Argument.because("a batch of 0 records").into());
         }
         let window = match &self.window {
             Some(window) => window,
-            None => match ending(self.core.acquire_alone(u32::MAX, deadline))? {
-                Some(window) => &*self.window.insert(window),
-                None => return Ok(None),
+            None => match ending(self.core.acquire_alone(u32::MAX, deadline)) {
+                Ok(Some(window)) => &*self.window.insert(window),
+                Ok(None) => return Ok(None),
+                Err(why) => return Err(typed::<E>(&self.core, why)),
             },
         };
         let count = (window.count - self.done).min(max);
@@ -204,8 +228,8 @@ impl<T: Decode> StreamReader<T> {
     /// `argument`: of the records that this reader was given some were not taken. The stream is closed then.
     pub fn subscribe(
         mut self,
-        callback: impl FnMut(Event<'_, T>) -> ControlFlow<()> + Send + 'static,
-    ) -> Result<Subscription<T>, Failure> {
+        callback: impl FnMut(Event<'_, T, E>) -> ControlFlow<()> + Send + 'static,
+    ) -> Result<Subscription<T, E>, Failure> {
         let opened = self.opened.take();
         Subscription::new(self.into_core(), opened, callback)
     }
@@ -242,8 +266,9 @@ impl<T: Decode> StreamReader<T> {
     }
 
     /// The iterator's last item.
-    fn fail(&mut self, failure: Failure) -> Option<Result<T, Failure>> {
-        (!std::mem::replace(&mut self.failed, true)).then_some(Err(failure))
+    fn fail(&mut self, failure: Failure) -> Option<Result<T, E::Ended>> {
+        let is_first = !std::mem::replace(&mut self.failed, true);
+        is_first.then(|| Err(typed::<E>(&self.core, failure)))
     }
 
     /// The next record of the window.
@@ -256,8 +281,8 @@ impl<T: Decode> StreamReader<T> {
     }
 }
 
-impl<T: Decode> Iterator for StreamReader<T> {
-    type Item = Result<T, Failure>;
+impl<T: Decode, E: StreamError> Iterator for StreamReader<T, E> {
+    type Item = Result<T, E::Ended>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -274,8 +299,8 @@ impl<T: Decode> Iterator for StreamReader<T> {
     }
 }
 
-impl<T: Decode> futures_core::Stream for StreamReader<T> {
-    type Item = Result<T, Failure>;
+impl<T: Decode, E: StreamError> futures_core::Stream for StreamReader<T, E> {
+    type Item = Result<T, E::Ended>;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
@@ -297,7 +322,7 @@ impl<T: Decode> futures_core::Stream for StreamReader<T> {
     }
 }
 
-impl<T> Drop for StreamReader<T> {
+impl<T, E> Drop for StreamReader<T, E> {
     fn drop(&mut self) {
         if self.passed_on {
             return;

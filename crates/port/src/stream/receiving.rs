@@ -93,7 +93,7 @@ impl StreamCore {
         match queue.take(max) {
             Some(batch) => self.as_read(batch, queue).map_err(|why| (why, true)),
             None => match ending {
-                Some(why) => Err((why.clone(), true)),
+                Some(ending) => Err((self.for_reader(ending).why.clone(), true)),
                 None => Err((Code::WouldPark.because("nothing there yet"), false)),
             },
         }

@@ -9,7 +9,7 @@ use thalweg_runtime::{Woke, wait};
 use thalweg_wire::{Encode, Encoder, NoRoom};
 
 use crate::code::{Code, Failure, would_park};
-use crate::nested::LetGo;
+use crate::nested::{self, LetGo};
 use crate::service::Policy;
 use crate::stream::core::{StreamCore, lock};
 use crate::stream::counts::{Gap, Reason};
@@ -24,9 +24,6 @@ const CONTROLS: usize = 64;
 
 /// Where the tails of an empty segment begin, as far as their alignment goes.
 const ALIGNED: u32 = 8;
-
-/// A record may be this large, and no larger.
-pub(super) const LARGEST_RECORD: u32 = 64 << 20;
 
 /// What became of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +45,29 @@ pub(super) struct Own {
     pub(super) published: u64,
     /// What is missing before its next record.
     pub(super) gap: Gap,
+    /// The writer has said that nothing more comes.
+    pub(super) is_finished: bool,
+    /// Why a send of it failed, the last time that one did.
+    refused: Option<Box<Failure>>,
+    /// Why the stream ends where the writer is dropped without having finished.
+    pub(super) unfinished: &'static str,
+}
+
+impl Own {
+    /// Notes why a send failed, for the reader: the writer may be dropped for it.
+    #[cold]
+    pub(super) fn refuse(&mut self, why: Failure) -> Failure {
+        self.refused = Some(Box::new(why.clone()));
+        why
+    }
+
+    /// Why the stream ends: the writer was dropped without having finished.
+    fn why_dropped(&self) -> Failure {
+        Code::GuestLost.because(match &self.refused {
+            Some(why) => format!("a writer was dropped after a send failed: {why}"),
+            None => self.unfinished.to_owned(),
+        })
+    }
 }
 
 /// What a writer that needs a segment is told.
@@ -66,6 +86,9 @@ impl StreamCore {
             absent: Vec::new(),
             published: 0,
             gap: Gap::default(),
+            is_finished: false,
+            refused: None,
+            unfinished: "a writer was dropped without finish()",
         }
     }
 
@@ -73,10 +96,10 @@ impl StreamCore {
         self.writers.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The last writer's leaving is the regular end. A writer that a panic takes along never counts as having left: the call's guard
-    /// ends the stream, with the panic's message, and no other writer's leaving may come before it. Where it was another call's code that
-    /// panicked no guard knows of this stream, so it ends here.
-    pub(super) fn remove_writer(&self, own: &mut Own) {
+    /// The stream ends regularly when the last writer leaves, if every one has finished; a writer that leaves without that ends it here.
+    /// A writer that a panic takes along has never finished: the stream ends where the panic is caught, with its message, and no other
+    /// writer's leaving may come before it. Where it was another call's code that panicked no guard knows of this stream, so it ends here.
+    pub(super) fn remove_writer(self: &Arc<Self>, own: &mut Own) {
         self.settle_and_wake(own, |queue, own| {
             let gap = std::mem::take(&mut own.gap);
             queue.last_gap.add(gap);
@@ -85,8 +108,9 @@ impl StreamCore {
             }
         });
         match LetGo::now(self.call.handle()) {
-            LetGo::Unwound => {}
+            LetGo::Unwound => nested::end_when_left(self.call.handle(), Arc::clone(self) as _),
             LetGo::TakenAlong(why) => self.end(why),
+            LetGo::Wanted if !own.is_finished => self.end(own.why_dropped()),
             LetGo::Wanted => {
                 if self.writers.fetch_sub(1, Ordering::AcqRel) == 1 {
                     self.end(Code::Closed.because("the stream has ended"));
@@ -148,7 +172,9 @@ impl StreamCore {
         let Some(open) = &mut own.open else {
             unreachable!("room was made");
         };
-        open.write(value).map_err(never)?;
+        if let Err(error) = open.write(value) {
+            return Err(own.refuse(never(error)));
+        }
         if !has_room {
             return self.written_in_new_room(own, batch, deadline);
         }
@@ -173,7 +199,7 @@ impl StreamCore {
     /// A record that has a segment alone, sealed.
     fn alone<T: Encode + ?Sized>(&self, value: &T) -> Result<Arc<Segment>, Failure> {
         self.check_open()?;
-        let tails = largest(Encoder::measure(value, ALIGNED))?;
+        let tails = self.within_limit(Encoder::measure(value, ALIGNED))?;
         let (mut open, segment) = self.lone(tails.saturating_add(8))?;
         open.write(value).map_err(never)?;
         open.seal();
@@ -228,8 +254,20 @@ impl StreamCore {
         tails: Result<u32, NoRoom>,
         deadline: u64,
     ) -> Result<bool, Failure> {
+        let made = self.try_make_room(own, tails, deadline);
+        made.map_err(|why| own.refuse(why))
+    }
+
+    fn try_make_room(
+        &self,
+        own: &mut Own,
+        tails: Result<u32, NoRoom>,
+        deadline: u64,
+    ) -> Result<bool, Failure> {
         // With what may be between the tails so that each is aligned.
-        let room = self.tails().max(largest(tails)?.saturating_add(8));
+        let room = self
+            .tails()
+            .max(self.within_limit(tails)?.saturating_add(8));
         if let Policy::Conflate(_) = self.options.policy {
             own.open = Some(self.lone(room)?.0);
             return Ok(true);
@@ -268,7 +306,10 @@ impl StreamCore {
         deadline: u64,
     ) -> Result<Sent, Failure> {
         match self.options.policy {
-            Policy::Conflate(key) => return self.conflate(own, key, deadline),
+            Policy::Conflate(key) => {
+                let sent = self.conflate(own, key, deadline);
+                return sent.map_err(|why| own.refuse(why));
+            }
             Policy::Latest => {
                 // One record is all that such a segment has.
                 own.published += 1;
@@ -286,6 +327,17 @@ impl StreamCore {
         // Also of what is in the segment before.
         self.tell_surely();
         Ok(Sent::Written)
+    }
+
+    /// What a record takes of tails, if it may be as large.
+    fn within_limit(&self, tails: Result<u32, NoRoom>) -> Result<u32, Failure> {
+        let limit = self.options.largest_record;
+        let tails = tails.map_err(|why| Code::Argument.because(format!("the record: {why}")))?;
+        let size = u64::from(tails) + u64::from(self.stride);
+        match size <= limit.into() {
+            true => Ok(tails),
+            false => Err(too_large("record", size, limit)),
+        }
     }
 
     /// A segment for one record, that is in no queue.
@@ -404,12 +456,24 @@ fn no_memory() -> Failure {
     Code::Overloaded.because("no memory for the stream")
 }
 
-/// What a record takes of tails, if it may be as large.
-fn largest(tails: Result<u32, NoRoom>) -> Result<u32, Failure> {
-    let tails = tails.ok().filter(|tails| *tails <= LARGEST_RECORD);
-    tails.ok_or_else(|| {
-        Code::Argument.because(format!("a record is larger than {LARGEST_RECORD} bytes"))
-    })
+/// Refuses a record, or what a caller sends, for its size.
+#[cold]
+pub(super) fn too_large(what: &str, size: u64, limit: u32) -> Failure {
+    let (size, limit) = (grouped(size), grouped(limit.into()));
+    Code::Argument.because(format!("the {what} has {size} bytes, the limit is {limit}"))
+}
+
+/// A number with its digits in groups of three: `67,108,864`.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
 }
 
 /// A record took more than it said: its `Encode` is at fault.

@@ -161,7 +161,9 @@ impl StreamCore {
         }
         let by_the_service = |code| !matches!(code, Code::Closed | Code::Cancelled);
         let ending = self.ending.get();
-        stats.faults = ending.is_some_and(|why| by_the_service(why.code)).into();
+        stats.faults = ending
+            .is_some_and(|ending| by_the_service(ending.why.code))
+            .into();
         stats
     }
 }

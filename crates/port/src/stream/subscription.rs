@@ -1,5 +1,6 @@
 //! A stream's records by callback, in Rust.
 
+use std::fmt;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -9,22 +10,39 @@ use thalweg_wire::Decode;
 use crate::client::Opened;
 use crate::code::{Code, Failure};
 use crate::stream::counts::{Counts, Reason};
+use crate::stream::ending::{StreamError, Untyped, read_ending};
 use crate::stream::{Callback, Delivered, OpenBatch, Stats, StreamCore, Views};
 
 /// What a callback is given.
-#[derive(Debug)]
-pub enum Event<'a, T> {
+pub enum Event<'a, T, E: StreamError = Untyped> {
     /// Records, in place until the callback returns.
     Records(Records<'a, T>),
     /// The last call.
     Ended {
-        /// How; `Ok` is the regular end.
-        how: Result<(), &'a Failure>,
+        /// How; `Ok` is the regular end. For a function `-> result<stream<T>, E>` the error may be the service's own.
+        how: Result<(), E::Ended>,
         /// Records that were lost behind the last one.
         lost: u64,
         /// Why they were; `None` where none were.
         why: Option<Reason>,
     },
+}
+
+impl<T: fmt::Debug, E: StreamError> fmt::Debug for Event<'_, T, E>
+where
+    E::Ended: fmt::Debug,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Records(records) => f.debug_tuple("Records").field(records).finish(),
+            Self::Ended { how, lost, why } => f
+                .debug_struct("Ended")
+                .field("how", how)
+                .field("lost", lost)
+                .field("why", why)
+                .finish(),
+        }
+    }
 }
 
 /// Some records of a stream, in place, for the callback that is given them.
@@ -80,24 +98,29 @@ impl<'a, T: Decode> Records<'a, T> {
 /// A callback that takes a stream's records: [`StreamReader::subscribe`](crate::StreamReader::subscribe). Dropping this closes the stream and
 /// waits for nothing.
 #[derive(Debug)]
-pub struct Subscription<T> {
+pub struct Subscription<T, E = Untyped> {
     core: Arc<StreamCore>,
     /// On the caller's side: keeps the instance open.
     _opened: Option<Arc<Opened>>,
-    record: PhantomData<fn() -> T>,
+    types: PhantomData<fn() -> (T, E)>,
 }
 
 /// A typed callback as the core calls it.
-fn untyped<T: Decode>(
-    mut callback: impl FnMut(Event<'_, T>) -> ControlFlow<()> + Send + 'static,
+fn untyped<T: Decode, E: StreamError>(
+    mut callback: impl FnMut(Event<'_, T, E>) -> ControlFlow<()> + Send + 'static,
 ) -> Callback {
     Box::new(move |delivered| {
         callback(match delivered {
             Delivered::Records(batch) => Event::Records(Records::new(batch)),
-            Delivered::Ended { why, lost, reason } => Event::Ended {
+            Delivered::Ended {
+                why,
+                error,
+                lost,
+                reason,
+            } => Event::Ended {
                 how: match why.code {
                     Code::Closed => Ok(()),
-                    _ => Err(why),
+                    _ => Err(read_ending::<E>(error, why.clone())),
                 },
                 lost,
                 why: reason,
@@ -106,17 +129,17 @@ fn untyped<T: Decode>(
     })
 }
 
-impl<T: Decode> Subscription<T> {
+impl<T: Decode, E: StreamError> Subscription<T, E> {
     pub(super) fn new(
         core: Arc<StreamCore>,
         opened: Option<Arc<Opened>>,
-        callback: impl FnMut(Event<'_, T>) -> ControlFlow<()> + Send + 'static,
+        callback: impl FnMut(Event<'_, T, E>) -> ControlFlow<()> + Send + 'static,
     ) -> Result<Self, Failure> {
         // From here on a refusal closes the stream.
         let new = Self {
             core,
             _opened: opened,
-            record: PhantomData,
+            types: PhantomData,
         };
         new.replace(callback)?;
         Ok(new)
@@ -128,13 +151,13 @@ impl<T: Decode> Subscription<T> {
     /// `stale`: the stream is closed.
     pub fn replace(
         &self,
-        callback: impl FnMut(Event<'_, T>) -> ControlFlow<()> + Send + 'static,
+        callback: impl FnMut(Event<'_, T, E>) -> ControlFlow<()> + Send + 'static,
     ) -> Result<(), Failure> {
         self.core.subscribe(|| untyped(callback))
     }
 }
 
-impl<T> Subscription<T> {
+impl<T, E> Subscription<T, E> {
     /// What became of the stream's records so far.
     pub fn counts(&self) -> Counts {
         self.core.counts()
@@ -160,7 +183,7 @@ impl<T> Subscription<T> {
     }
 }
 
-impl<T> Drop for Subscription<T> {
+impl<T, E> Drop for Subscription<T, E> {
     fn drop(&mut self) {
         self.core.close();
     }

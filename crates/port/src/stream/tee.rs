@@ -63,9 +63,9 @@ impl StreamCore {
         tee.gate.arm_heavily(Waker::noop().clone());
         tee.gate.disarm();
         if first.over.load(Ordering::Acquire)
-            && let Some(why) = first.ending.get()
+            && let Some(ending) = first.ending.get()
         {
-            tee.end(why.clone());
+            tee.end_with(ending.clone());
         }
         Ok(tee)
     }

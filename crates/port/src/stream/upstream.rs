@@ -23,7 +23,8 @@ use crate::code::{Code, Failure, append, no_memory, would_park};
 use crate::completion::Port;
 use crate::instance::Instance;
 use crate::parcel::close_unread_handle;
-use crate::stream::sending::LARGEST_RECORD;
+use crate::service::LARGEST_RECORD;
+use crate::stream::sending::too_large;
 use crate::stream::waking::announcing;
 
 /// Rule 1. As many as a segment has, and as many bytes as a batch of large ones.
@@ -142,8 +143,7 @@ impl UpCore {
 
     pub(super) fn send_message(&self, element: &[u8], deadline: u64) -> Result<(), Failure> {
         if element.len() > LARGEST_RECORD as usize {
-            let why = format!("an element is larger than {LARGEST_RECORD} bytes");
-            return Err(Code::Argument.because(why));
+            return Err(too_large("element", element.len() as u64, LARGEST_RECORD));
         }
         let mut waits = None;
         loop {

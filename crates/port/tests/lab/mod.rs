@@ -259,22 +259,22 @@ impl Lab {
             }
             9 => {
                 let (incoming, (count, writers, how)) = params::<(u64, u64, u8)>(incoming)?;
-                let (writer, reader) = incoming.call().stream::<Record>();
+                let (writer, reader) = incoming.call().stream::<Record, thalweg_port::Untyped>();
                 for w in 0..writers {
                     let (writer, seen) = (writer.clone(), Arc::clone(&self.seen));
-                    let generate = move |_: &Call| generate(&writer, &seen, w, count, how);
+                    let generate = move |_: &Call| generate(writer, &seen, w, count, how);
                     incoming.call().spawn(generate);
                 }
-                drop(writer);
+                writer.finish().unwrap();
                 incoming.reply_stream(reader);
             }
             10 => {
                 let (incoming, (count,)) = params::<(u64,)>(incoming)?;
-                let (writer, reader) = incoming.call().stream::<u64>();
+                let (writer, reader) = incoming.call().stream::<u64, thalweg_port::Untyped>();
                 for i in 0..count {
                     writer.send(&i).expect("latest never waits");
                 }
-                drop(writer);
+                writer.finish().unwrap();
                 incoming.reply_stream(reader);
             }
             11 => {
@@ -300,7 +300,7 @@ impl Lab {
             13 => incoming.reply(&(Arc::strong_count(&self.kept) as u64 - 1)),
             14 => {
                 let (incoming, (how,)) = params::<(u8,)>(incoming)?;
-                let (writer, reader) = incoming.call().future::<String>();
+                let (writer, reader) = incoming.call().future::<String, thalweg_port::Untyped>();
                 let seen = Arc::clone(&self.seen);
                 match how {
                     SAID => writer.set("said").unwrap(),
@@ -336,7 +336,9 @@ impl Lab {
                     for number in 0..=last {
                         writer.send(&number).unwrap();
                     }
-                    if how != ENDS {
+                    if how == ENDS {
+                        writer.finish().unwrap();
+                    } else {
                         let seen = Arc::clone(&self.seen);
                         call.spawn(move |_| {
                             while writer.check().is_ok() {
@@ -408,7 +410,7 @@ fn sum(
     Ok((count, sum))
 }
 
-fn generate(writer: &StreamWriter<Record>, seen: &Seen, w: u64, count: u64, how: u8) {
+fn generate(writer: StreamWriter<Record>, seen: &Seen, w: u64, count: u64, how: u8) {
     for i in 0..count {
         let text = format!("{w}:{i}:{}", "x".repeat((i % 50) as usize));
         let record = (w << 32 | i, text);
@@ -425,6 +427,8 @@ fn generate(writer: &StreamWriter<Record>, seen: &Seen, w: u64, count: u64, how:
     }
     seen.ended.fetch_add(1, Ordering::SeqCst);
     assert!(how != 1, "in a writer, on purpose");
+    // What was refused where it must not wait is missing on purpose.
+    let _ = writer.finish();
 }
 
 /// Waits until it is so.

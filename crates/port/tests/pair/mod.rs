@@ -77,7 +77,7 @@ impl Service for Pair {
         let Ok((number,)) = incoming.params::<(u64,)>() else {
             unreachable!("tests send numbers");
         };
-        let (writer, reader) = incoming.call().stream::<Record>();
+        let (writer, reader) = incoming.call().stream::<Record, thalweg_port::Untyped>();
         WRITERS.lock().unwrap().insert(number, writer);
         incoming.reply_stream(reader);
     }

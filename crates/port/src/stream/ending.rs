@@ -1,0 +1,126 @@
+//! How a stream ended, and the service's typed error at its end.
+//!
+//! A function `-> result<stream<T>, E>` may fail after its stream has begun: the stream then ends with the code `error` and a
+//! value of `E`, as a message with the layout of the function's error. It is kept in the service's version, and converted once
+//! for a reader of another version.
+
+use std::sync::Arc;
+
+use thalweg_wire::{Decode, Encode, message};
+
+use crate::code::{Code, Failure};
+use crate::pending::CallError;
+use crate::stream::core::StreamCore;
+
+/// How a stream ended.
+#[derive(Clone, Debug)]
+pub(crate) struct Ending {
+    pub(crate) why: Failure,
+    /// A message, with the code `error` only.
+    pub(crate) error: Option<Arc<[u8]>>,
+}
+
+impl From<Failure> for Ending {
+    fn from(why: Failure) -> Self {
+        Self { why, error: None }
+    }
+}
+
+impl Ending {
+    /// Ends with the service's own error.
+    ///
+    /// # Errors
+    /// `argument`: the error is too large for a message.
+    pub(super) fn of_service<E: Encode + ?Sized>(error: &E) -> Result<Self, Failure> {
+        let layout = <E::As as Decode>::HASH;
+        let message = message::encode(error, layout, Vec::new());
+        let message = message
+            .map_err(|refused| Code::Argument.because(format!("the stream's error: {refused}")))?;
+        Ok(Self::of_message(message))
+    }
+
+    fn of_message(message: Vec<u8>) -> Self {
+        Self {
+            why: Code::Error.because("the service ended the stream with its error"),
+            error: Some(message.into()),
+        }
+    }
+}
+
+impl StreamCore {
+    /// An ending as the reader is told of it: with the error in its own version.
+    pub(super) fn for_reader<'a>(&'a self, ending: &'a Ending) -> &'a Ending {
+        let Some(error) = &ending.error else {
+            return ending;
+        };
+        self.ending_for_reader.get_or_init(|| {
+            let instance = &self.call.instance;
+            match instance.stream_error(self.call.method(), error) {
+                Ok(None) => ending.clone(),
+                Ok(Some(converted)) => Ending::of_message(converted),
+                Err(why) => why.into(),
+            }
+        })
+    }
+
+    /// The service's own error, as a message with the layout of the function's error, where the stream ended with the code
+    /// `error`. The reader gets it after all records; here it is available once the stream has ended.
+    pub fn error(&self) -> Option<Arc<[u8]>> {
+        let ending = self.ending.get()?;
+        self.for_reader(ending).error.clone()
+    }
+}
+
+/// The error type of a stream that has none of its own: the stream of a function that returns no `result`, of a value, or of
+/// a parameter. Such a stream ends with a [`Failure`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Untyped {}
+
+/// What a stream may end with besides a [`Failure`]: [`Untyped`], or the error type of the function that returns it.
+pub trait StreamError: sealed::Sealed + 'static {
+    /// What a reader gets in place of the regular end: a [`Failure`] for [`Untyped`], else a [`CallError`].
+    type Ended: From<Failure>;
+
+    #[doc(hidden)]
+    fn read(error: &[u8]) -> Result<Self::Ended, Failure>;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::Untyped {}
+    impl<E: super::Decode> Sealed for E {}
+}
+
+impl StreamError for Untyped {
+    type Ended = Failure;
+
+    fn read(_: &[u8]) -> Result<Failure, Failure> {
+        Ok(Code::Error.because("the service ended the stream with its error"))
+    }
+}
+
+impl<E: Decode + 'static> StreamError for E {
+    type Ended = CallError<E>;
+
+    fn read(error: &[u8]) -> Result<CallError<E>, Failure> {
+        let read = message::open(error, E::HASH).and_then(|message| message.owned::<E>());
+        let malformed =
+            |why| Code::Version.because(format!("the stream's error is malformed: {why}"));
+        read.map(CallError::Service).map_err(malformed)
+    }
+}
+
+/// How a stream ended, or why it cannot be read now, as its reader's types have it.
+pub(super) fn typed<E: StreamError>(core: &StreamCore, why: Failure) -> E::Ended {
+    let error = (why.code == Code::Error).then(|| core.error()).flatten();
+    read_ending::<E>(error.as_deref(), why)
+}
+
+/// The same with the error at hand.
+pub(super) fn read_ending<E: StreamError>(error: Option<&[u8]>, why: Failure) -> E::Ended {
+    match error.map(E::read) {
+        None => why.into(),
+        Some(Ok(ended)) => ended,
+        Some(Err(malformed)) => malformed.into(),
+    }
+}
