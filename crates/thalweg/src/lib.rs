@@ -33,6 +33,11 @@ struct Readme;
 #[doc = include_str!("../README.md")]
 struct CrateReadme;
 
+/// The supervision page.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/supervision.md")]
+struct SupervisionPage;
+
 /// The guide to messages.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/messages.md")]
