@@ -28,6 +28,12 @@ pub trait Push {
     #[doc(hidden)]
     fn has_room(&self) -> bool;
 
+    /// A cheap form of [`has_room`](Push::has_room) for a sender that spins: it may miss room that another handle keeps.
+    #[doc(hidden)]
+    fn shows_room(&self) -> bool {
+        self.has_room()
+    }
+
     /// Takes out the oldest value, where a sender may.
     #[doc(hidden)]
     fn evict(&self) -> Option<Self::Item> {

@@ -140,7 +140,7 @@ impl<P: Pop> Receiver<P> {
             moved: self.pop.moved(),
             capacity: self.pop.capacity(),
         };
-        let ready = side.wait(deadline, || self.is_ready());
+        let ready = side.wait(deadline, || self.is_ready(), || self.is_ready());
         core.saw(self.pop.len());
         ready
     }

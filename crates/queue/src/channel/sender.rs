@@ -205,7 +205,11 @@ impl<P: Push> Sender<P> {
             moved: self.push.moved(),
             capacity: self.push.capacity(),
         };
-        side.wait(deadline, || self.push.has_room() || core.room.0.is_closed())
+        side.wait(
+            deadline,
+            || self.push.shows_room() || core.room.0.is_closed(),
+            || self.push.has_room() || core.room.0.is_closed(),
+        )
     }
 
     /// Sends when there is room, and lets the task wait until then, whatever the channel's policy is. A future that

@@ -17,15 +17,23 @@ pub(crate) struct Side<'a> {
 }
 
 impl Side<'_> {
-    /// Until `ready` or woken, which is `true`, or until the deadline, which is `false`.
-    pub(crate) fn wait(&self, deadline: Option<u64>, ready: impl Fn() -> bool) -> bool {
+    /// Until `ready` or woken, which is `true`, or until the deadline, which is `false`. `shows_ready` is a cheap form of `ready`
+    /// for spinning; the last look before sleeping is `ready`.
+    pub(crate) fn wait(
+        &self,
+        deadline: Option<u64>,
+        shows_ready: impl Fn() -> bool,
+        ready: impl Fn() -> bool,
+    ) -> bool {
         let sleeper = Sleeper::current();
         match self.waiting {
             // Others run meanwhile, perhaps the very one that it waits for; the thread spins when there are none.
             _ if sleeper.is_hosted() => {}
             Waiting::Adaptive => {
                 if !self.waiters.is_waking_for_long()
-                    && self.spin.until(self.moved, self.capacity as u64, &ready)
+                    && self
+                        .spin
+                        .until(self.moved, self.capacity as u64, shows_ready)
                 {
                     return true;
                 }

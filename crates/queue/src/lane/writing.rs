@@ -1,6 +1,7 @@
 //! The writer's side of a lane.
 
 use super::{Block, LINE, Lane, Writer};
+use crate::barrier;
 use crate::sync::Ordering;
 use std::ptr;
 
@@ -76,6 +77,12 @@ impl<T> Lane<T> {
             tail = next.expect("the writer makes the blocks that it needs");
             self.writing.0.tail.store(tail, Ordering::Relaxed);
         }
+        self.grant(writer, tail);
+        true
+    }
+
+    /// Lets the writer go on from `tail` to its limit, or to the end of the block, without asking.
+    fn grant(&self, writer: &Writer, tail: usize) {
         let (granted, left) = (self.granted(writer), (Self::end(tail) - tail) / Self::STEP);
         writer
             .cursor
@@ -85,7 +92,12 @@ impl<T> Lane<T> {
         writer
             .lines
             .set(lines.min(Self::lines_after(&writer.cursor)));
-        true
+    }
+
+    /// Gives the writer a limit that may be lower than the one it has, but not lower than what it put in.
+    pub(crate) fn replace_limit(&self, writer: &Writer, limit: usize) {
+        writer.limit.set(limit);
+        self.grant(writer, self.tail());
     }
 
     /// Puts a value in.
@@ -100,6 +112,36 @@ impl<T> Lane<T> {
             (*Self::at(line, tail)).with_mut(|place| (*place).write(value));
             self.publish(line, tail);
         }
+    }
+
+    /// Announces a value by the writer's mark, and then puts it in unless `is_revoked`: the value comes back.
+    ///
+    /// Between the mark and `is_revoked` is a light barrier: a thread that makes `is_revoked` true and then passes the heavy
+    /// barrier sees the mark of each value that is put in nevertheless.
+    ///
+    /// # Safety
+    /// As [`Lane::push`].
+    #[inline(always)]
+    pub(crate) unsafe fn push_unless(
+        &self,
+        writer: &Writer,
+        value: T,
+        is_revoked: impl FnOnce() -> bool,
+    ) -> Result<(), T> {
+        let (line, tail) = (writer.cursor.line.get(), self.tail());
+        let next = tail + Self::STEP;
+        self.writing.0.tail.store(next, Ordering::Relaxed);
+        barrier::light();
+        if is_revoked() {
+            self.writing.0.tail.store(tail, Ordering::Relaxed);
+            return Err(value);
+        }
+        // SAFETY: as in `push`; the reader looks at the stamp, not at the writer's mark.
+        unsafe {
+            (*Self::at(line, tail)).with_mut(|place| (*place).write(value));
+            Self::stamp(line).store(tail, Ordering::Release);
+        }
+        Ok(())
     }
 
     /// Rule 1: the places of the line up to `last` are filled.

@@ -1,5 +1,8 @@
 //! The lanes of a channel: who has one, and which hold something.
 
+use std::ops::Deref;
+
+use crate::barrier;
 use crate::lane::{Lane, OwnedLane, Reader, Writer};
 use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, Padded, lock};
 
@@ -15,6 +18,14 @@ pub(super) struct Slot<T> {
     pub(super) lane: OwnedLane<T>,
     /// No more values will come.
     closed: AtomicBool,
+    /// Rule 6: the sender takes the lock before its next value.
+    revoked: AtomicBool,
+    /// Credits that the sender ever claimed. Stored by the sender alone.
+    claimed: AtomicUsize,
+    /// Values that the sender put in, or is about to put in as a batch. Stored by the sender alone; the lane knows of other values.
+    announced: AtomicUsize,
+    /// Claimed credits that are not the sender's any more. Stored under the registry's lock.
+    taken_back: AtomicUsize,
 }
 
 /// A sender's end of a lane.
@@ -34,11 +45,16 @@ pub(super) struct Inlet<T> {
     pub(super) after: usize,
 }
 
-struct Registry<T> {
+/// All lanes of a channel.
+pub(super) struct Registry<T> {
     /// Made since the receiver last looked.
     fresh: Vec<Inlet<T>>,
-    /// All that there are, for [`Lanes::len`].
+    /// By number.
     all: Vec<Option<Arc<Slot<T>>>>,
+    /// Values that were put into lanes that are gone.
+    put: usize,
+    /// The channel is closed: each lane is revoked for good.
+    is_closed: bool,
 }
 
 pub(super) struct Lanes<T> {
@@ -63,6 +79,8 @@ impl<T> Lanes<T> {
             registry: Mutex::new(Registry {
                 fresh: Vec::new(),
                 all: Vec::new(),
+                put: 0,
+                is_closed: false,
             }),
         }
     }
@@ -88,11 +106,15 @@ impl<T> Lanes<T> {
             return None;
         }
         let (lane, writer, reader) = OwnedLane::new(Lane::unbounded(self.block));
+        let mut registry = lock(&self.registry);
         let slot = Arc::new(Slot {
             lane,
             closed: AtomicBool::new(false),
+            revoked: AtomicBool::new(registry.is_closed),
+            claimed: AtomicUsize::new(0),
+            announced: AtomicUsize::new(0),
+            taken_back: AtomicUsize::new(0),
         });
-        let mut registry = lock(&self.registry);
         let free = registry.all.iter().position(Option::is_none);
         let number = free.unwrap_or(registry.all.len());
         if number >= self.most {
@@ -128,14 +150,29 @@ impl<T> Lanes<T> {
 
     /// Rule 5: the receiver is done with this one.
     pub(super) fn release(&self, number: usize) {
-        lock(&self.registry).all[number] = None;
+        let mut registry = lock(&self.registry);
+        if let Some(slot) = registry.all[number].take() {
+            registry.put += slot.put();
+        }
+        drop(registry);
         self.count.fetch_sub(1, Ordering::Relaxed);
     }
 
     pub(super) fn len(&self) -> usize {
         let registry = lock(&self.registry);
-        let slots = registry.all.iter().flatten();
-        slots.map(|slot| slot.lane.len()).sum()
+        registry.slots().map(|slot| slot.lane.len()).sum()
+    }
+
+    /// Rules 6 and 7.
+    pub(super) fn lock(&self) -> impl Deref<Target = Registry<T>> {
+        lock(&self.registry)
+    }
+
+    /// Rule 7: no sender puts in a value any more without asking whether the channel is closed.
+    pub(super) fn close(&self) {
+        let mut registry = lock(&self.registry);
+        registry.is_closed = true;
+        registry.revoke_all();
     }
 
     /// Rule 4: this lane may hold something.
@@ -179,6 +216,49 @@ impl<T> Lanes<T> {
     }
 }
 
+impl<T> Registry<T> {
+    fn slots(&self) -> impl Iterator<Item = &Slot<T>> {
+        self.all.iter().flatten().map(|slot| &**slot)
+    }
+
+    /// Values ever put into a lane.
+    pub(super) fn put(&self) -> usize {
+        self.put + self.slots().map(Slot::put).sum::<usize>()
+    }
+
+    /// Rule 6: from the next heavy barrier on no sender uses a credit that it claimed before.
+    pub(super) fn revoke_all(&self) {
+        for slot in self.slots() {
+            slot.revoked.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Rule 6, after the heavy barrier: takes all credits back that are not used, but for those of `mine`; how many.
+    pub(super) fn take_back(&self, mine: Option<&Outlet<T>>) -> usize {
+        let mine = mine.map(|outlet| Arc::as_ptr(&outlet.slot));
+        let others = self.slots().filter(|slot| mine != Some(&raw const **slot));
+        others.map(Slot::take_back).sum()
+    }
+}
+
+impl<T> Slot<T> {
+    /// Values put in, or about to be.
+    fn put(&self) -> usize {
+        let announced = self.announced.load(Ordering::Relaxed);
+        announced.max(self.lane.put())
+    }
+
+    /// Under the lock.
+    fn take_back(&self) -> usize {
+        let claimed = self.claimed.load(Ordering::Relaxed);
+        let taken_back = self.taken_back.load(Ordering::Relaxed);
+        let unused = (claimed - taken_back).saturating_sub(self.put());
+        let taken_back = taken_back + unused;
+        self.taken_back.store(taken_back, Ordering::Relaxed);
+        unused
+    }
+}
+
 impl<T> Outlet<T> {
     #[inline(always)]
     pub(super) fn knows_room(&self) -> bool {
@@ -189,28 +269,75 @@ impl<T> Outlet<T> {
         self.slot.lane.find_room(&self.writer, raise)
     }
 
-    /// Credits that are not used yet.
+    /// Credits that are not used yet. They may have been taken back.
     pub(super) fn granted(&self) -> usize {
         self.slot.lane.granted(&self.writer)
     }
 
-    /// Credits ever had.
-    pub(super) fn limit(&self) -> usize {
-        self.writer.limit()
-    }
-
-    pub(super) fn set_limit(&self, limit: usize) {
-        self.writer.set_limit(limit);
-    }
-
-    /// # Safety
-    /// [`Outlet::knows_room`] or [`Outlet::find_room`] said so.
+    /// Rule 6: whether the sender has to take the lock before its next value.
     #[inline(always)]
-    pub(super) unsafe fn push(&self, value: T) {
-        // SAFETY: the writer is the lane's, an outlet is one sender's, and the caller knows of room.
-        unsafe { self.slot.lane.push(&self.writer, value) };
+    pub(super) fn is_revoked(&self) -> bool {
+        self.slot.revoked.load(Ordering::Relaxed)
     }
 
+    /// Counts `credits` as the lane's, which the sender claimed; how many values may be put in now, since the beginning.
+    pub(super) fn add(&self, credits: usize) -> usize {
+        let claimed = self.slot.claimed.load(Ordering::Relaxed) + credits;
+        self.slot.claimed.store(claimed, Ordering::Relaxed);
+        self.writer.limit() + credits
+    }
+
+    /// The same, and puts in no more than that.
+    pub(super) fn grant(&self, credits: usize) {
+        self.writer.set_limit(self.add(credits));
+    }
+
+    /// Without a bound there are no credits.
+    pub(super) fn set_unbounded(&self) {
+        self.writer.set_limit(usize::MAX);
+    }
+
+    /// Rule 6: learns which credits were taken back.
+    pub(super) fn settle(&self, _locked: &Registry<T>) {
+        let claimed = self.slot.claimed.load(Ordering::Relaxed);
+        let taken_back = self.slot.taken_back.load(Ordering::Relaxed);
+        let lane = &self.slot.lane;
+        lane.replace_limit(&self.writer, claimed - taken_back);
+    }
+
+    /// Rule 6: gives up what is not used; how many credits.
+    pub(super) fn give_up(&self, locked: &Registry<T>) -> usize {
+        let unused = self.slot.take_back();
+        self.settle(locked);
+        let is_revoked = locked.is_closed;
+        self.slot.revoked.store(is_revoked, Ordering::Relaxed);
+        unused
+    }
+
+    /// Puts a value in, unless the lane is revoked: then it comes back.
+    ///
+    /// # Safety
+    /// [`Outlet::knows_room`] or [`Outlet::find_room`] said that there is room.
+    #[inline(always)]
+    pub(super) unsafe fn push(&self, value: T) -> Result<(), T> {
+        let lane = &self.slot.lane;
+        // SAFETY: the writer is the lane's, an outlet is one sender's, and the caller knows of room.
+        unsafe { lane.push_unless(&self.writer, value, || self.is_revoked()) }
+    }
+
+    /// Announces `count` values, which [`push_some`](Self::push_some) then puts in; `false`: the lane is revoked.
+    pub(super) fn announce(&self, count: usize) -> bool {
+        let put = self.slot.lane.put();
+        self.slot.announced.store(put + count, Ordering::Relaxed);
+        barrier::light();
+        let is_revoked = self.is_revoked();
+        if is_revoked {
+            self.slot.announced.store(put, Ordering::Relaxed);
+        }
+        !is_revoked
+    }
+
+    /// Puts in `count` values, for which there are credits: announced ones, or under the lock.
     pub(super) fn push_some(&self, count: usize, mut values: impl Iterator<Item = T>) {
         let lane = &self.slot.lane;
         // SAFETY: as in `push`.

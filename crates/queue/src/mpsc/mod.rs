@@ -18,16 +18,23 @@
 //!    at most 256, and at most one for each 4 of the capacity.
 //! 2. The receiver reads a new lane only when it has taken from the common path all that was there when the lane was made:
 //!    so the order of a sender's values holds.
-//! 3. Capacity is the channel's: a sender takes **credits** from `claimed`, a block of capacity / (8 x lanes) at a time, and the receiver
-//!    gives them back by counting `popped`. At any time `values inside <= claimed - popped <= capacity`. Blocks that
-//!    idle senders hold can never be all: capacity / 8 x (1 + 1/2 + .. + 1/256) is 0.77 of it.
+//! 3. Capacity is the channel's, and exact: a sender needs a **credit** for each value. It claims credits by adding to `claimed`, and
+//!    the receiver gives them back by adding to `popped`. At any time `values inside <= claimed - popped <= capacity`. A sender with a
+//!    lane claims a block in advance, capacity / (8 x lanes), but at most half of its share of the room that is left.
 //! 4. The receiver takes at most 64 values from a lane, then goes on to the next that has some. Up to 8 lanes it looks at each;
 //!    with more it follows a **hint**, a bit a lane: a sender sets its bit when it finds it clear, the receiver clears it before it reads
 //!    the lane. The hint may miss a value that was on its way; so before it says that there is nothing, and at every 64th turn, the receiver looks at
 //!    all lanes.
 //! 5. A lane's number is used again only after the receiver saw the lane closed and, after that, empty.
+//! 6. A sender that finds no room **reclaims** what others hold and do not use, before it refuses or blocks: under the lock of the lanes it
+//!    marks each lane as revoked, passes the heavy barrier, and takes back `claimed - put` of each lane. A sender announces a value (by
+//!    its mark in the lane) or a batch (by `announced`), passes the light barrier, and looks at the lane's mark `revoked`. So either it sees
+//!    the mark, or the reclaiming sender sees the announced value. A sender whose lane is revoked takes the lock, learns what it
+//!    has left, puts its value in, gives up the rest, and signals. Where the barriers are not asymmetric, nobody claims in advance.
+//! 7. Closing revokes all lanes for good: a send in a lane asks whether the channel is closed only if its lane is revoked.
 
 mod common;
+mod credits;
 mod lanes;
 mod receiving;
 mod sending;
@@ -36,10 +43,11 @@ pub use self::receiving::Rx;
 pub use self::sending::Tx;
 
 use self::common::Common;
+use self::credits::Credits;
 use self::lanes::Lanes;
 use crate::channel::{self, Core, Options, Unsupported};
 use crate::error::BadCapacity;
-use crate::sync::{Arc, AtomicUsize, Ordering, Padded};
+use crate::sync::{Arc, AtomicUsize, Padded};
 
 /// A sending handle. `Send` and `Clone`, not `Sync`.
 pub type Sender<T> = channel::Sender<Tx<T>>;
@@ -52,8 +60,7 @@ struct Shared<T> {
     capacity: usize,
     common: Common<T>,
     lanes: Lanes<T>,
-    /// Credits ever taken, less those given back unused.
-    claimed: Padded<AtomicUsize>,
+    credits: Padded<Credits>,
     /// Values ever taken out. Stored by the receiver alone.
     popped: Padded<AtomicUsize>,
 }
@@ -86,7 +93,7 @@ fn make<T>(common: Common<T>, capacity: usize, options: Options) -> (Sender<T>, 
         capacity,
         common,
         lanes: Lanes::new(capacity),
-        claimed: Padded(AtomicUsize::new(0)),
+        credits: Padded(Credits::new()),
         popped: Padded(AtomicUsize::new(0)),
     });
     let sender = Tx::new(Arc::clone(&shared));
@@ -98,45 +105,13 @@ impl<T> Shared<T> {
         self.capacity != usize::MAX
     }
 
-    /// Values that fit now, beyond those that senders hold credits for.
-    fn room(&self) -> usize {
-        // The receiver may be ahead of the first look: then there is as much room as can be.
-        let claimed = self.claimed.0.load(Ordering::Relaxed);
-        let popped = self.popped.0.load(Ordering::Acquire);
-        self.capacity - claimed.saturating_sub(popped).min(self.capacity)
-    }
-
-    /// Rule 3: takes up to `wanted` credits, but no more than this sender's share; how many.
-    fn claim(&self, wanted: usize) -> usize {
-        let share = (self.capacity / (8 * self.lanes.count().max(1))).max(1);
-        let mut claimed = self.claimed.0.load(Ordering::Relaxed);
-        loop {
-            let popped = self.popped.0.load(Ordering::Acquire);
-            let room = self.capacity - claimed.saturating_sub(popped).min(self.capacity);
-            let count = room.min(share).min(wanted);
-            if count == 0 {
-                return 0;
-            }
-            match self.claimed.0.compare_exchange_weak(
-                claimed,
-                claimed + count,
-                Ordering::Relaxed,
-                Ordering::Relaxed,
-            ) {
-                Ok(_) => return count,
-                Err(now) => claimed = now,
-            }
-        }
-    }
-
-    fn give_back(&self, credits: usize) {
-        if credits > 0 {
-            self.claimed.0.fetch_sub(credits, Ordering::Relaxed);
-            self.core.room.0.signal(credits);
-        }
-    }
-
     fn len(&self) -> usize {
         (self.common.len() + self.lanes.len()).min(self.capacity)
+    }
+
+    /// Rule 7.
+    fn close(&self) {
+        self.common.close();
+        self.lanes.close();
     }
 }

@@ -309,7 +309,7 @@ impl<T> Pop for Rx<T> {
     }
 
     fn shut(&self) {
-        self.shared.common.close();
+        self.shared.close();
     }
 }
 

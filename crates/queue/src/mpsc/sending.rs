@@ -16,8 +16,6 @@ const BEFORE_A_LANE: u32 = if cfg!(loom) { 2 } else { 64 };
 pub struct Tx<T> {
     shared: Arc<Shared<T>>,
     outlet: OnceCell<Outlet<T>>,
-    /// Credits in hand, until it has a lane, whose limit they are from then on.
-    credits: Cell<usize>,
     /// Values sent on the common path, until it has a lane.
     sent: Cell<u32>,
 }
@@ -27,15 +25,20 @@ impl<T> Tx<T> {
         Self {
             shared,
             outlet: OnceCell::new(),
-            credits: Cell::new(0),
             sent: Cell::new(0),
         }
     }
 
+    /// Whether the sender has credits in hand.
+    fn has_credits(&self) -> bool {
+        let outlet = self.outlet.get();
+        outlet.is_some_and(|outlet| outlet.granted() > 0 && !outlet.is_revoked())
+    }
+
     /// Rule 3: the lane's new limit, where the old one is reached.
-    fn raise(&self, limit: usize) -> usize {
+    fn raise(&self, outlet: &Outlet<T>) -> usize {
         if self.shared.is_bounded() {
-            limit + self.shared.claim(usize::MAX)
+            outlet.add(self.shared.claim(1, true))
         } else {
             usize::MAX
         }
@@ -53,20 +56,11 @@ impl<T> Tx<T> {
         if self.sent.get() + 1 >= BEFORE_A_LANE {
             self.sent.set(0);
             if let Some(outlet) = shared.lanes.make(|| shared.common.pushed()) {
-                outlet.set_limit(self.credits.take());
-                let outlet = self.outlet.get_or_init(|| outlet);
-                return self.push_to(outlet, value);
+                return self.push_to(self.outlet.get_or_init(|| outlet), value);
             }
         }
         if shared.is_bounded() {
-            if self.credits.get() == 0 {
-                self.credits.set(shared.claim(1));
-            }
-            if self.credits.get() == 0 {
-                return Err(value);
-            }
-            shared.common.push(value)?;
-            self.credits.set(self.credits.get() - 1);
+            self.push_with_a_credit(value)?;
         } else {
             shared.common.push(value)?;
         }
@@ -74,32 +68,108 @@ impl<T> Tx<T> {
         Ok(())
     }
 
-    fn push_some_to(&self, outlet: &Outlet<T>, values: &mut Vec<T>) -> usize {
-        loop {
-            let granted = outlet.granted();
-            if granted < values.len() {
-                outlet.set_limit(self.raise(outlet.limit()));
+    /// Rule 3: on the common path a credit is claimed for each value.
+    fn push_with_a_credit(&self, value: T) -> Result<(), T> {
+        let shared = &*self.shared;
+        let mut credits = shared.claim(1, false);
+        if credits == 0 {
+            if shared.is_known_full() {
+                return Err(value);
             }
-            if outlet.granted() == granted || outlet.granted() >= values.len() {
-                break;
+            credits = shared.claim_or_reclaim(1, &shared.lanes.lock(), None);
+            if credits == 0 {
+                return Err(value);
             }
         }
-        let count = outlet.granted().min(values.len());
-        if count > 0 {
-            outlet.push_some(count, values.drain(..count));
-            self.shared.lanes.hint_of(outlet);
-        }
-        count
+        let result = shared.common.push(value);
+        let used = usize::from(result.is_ok());
+        shared.give_back(credits - used);
+        result
     }
 
-    fn push_to(&self, outlet: &Outlet<T>, value: T) -> Result<(), T> {
-        if !outlet.find_room(|limit| self.raise(limit)) {
-            return Err(value);
+    fn push_to(&self, outlet: &Outlet<T>, mut value: T) -> Result<(), T> {
+        if outlet.find_room(|_| self.raise(outlet)) {
+            // SAFETY: there is room.
+            match unsafe { outlet.push(value) } {
+                Ok(()) => {
+                    self.shared.lanes.hint_of(outlet);
+                    return Ok(());
+                }
+                Err(back) => value = back,
+            }
         }
-        // SAFETY: there is room.
-        unsafe { outlet.push(value) };
-        self.shared.lanes.hint_of(outlet);
-        Ok(())
+        let mut value = Some(value);
+        self.push_reclaiming(outlet, 1, |count| {
+            outlet.push_some(count, value.take().into_iter());
+        });
+        value.map_or(Ok(()), Err)
+    }
+
+    fn push_some_to(&self, outlet: &Outlet<T>, values: &mut Vec<T>) -> usize {
+        let mut count = outlet.granted();
+        if count < values.len() {
+            let missing = values.len() - count;
+            if self.shared.is_bounded() {
+                outlet.grant(self.shared.claim(missing, true));
+            } else {
+                outlet.set_unbounded();
+            }
+            count = outlet.granted();
+        }
+        count = count.min(values.len());
+        let mut pushed = 0;
+        if count > 0 && outlet.announce(count) {
+            outlet.push_some(count, values.drain(..count));
+            self.shared.lanes.hint_of(outlet);
+            pushed = count;
+        }
+        if !values.is_empty() {
+            pushed += self.push_reclaiming(outlet, values.len(), |count| {
+                outlet.push_some(count, values.drain(..count));
+            });
+        }
+        pushed
+    }
+
+    /// Rule 6: lets `push` put in up to `wanted` values, as many as there are credits for; how many.
+    #[cold]
+    #[inline(never)]
+    fn push_reclaiming(
+        &self,
+        outlet: &Outlet<T>,
+        wanted: usize,
+        push: impl FnOnce(usize),
+    ) -> usize {
+        let shared = &*self.shared;
+        if !shared.is_bounded() {
+            // Its lane is revoked since the channel is being closed, which is no later than this value.
+            push(wanted);
+            shared.lanes.hint_of(outlet);
+            return wanted;
+        }
+        if !outlet.is_revoked() && shared.is_known_full() {
+            return 0;
+        }
+        let locked = shared.lanes.lock();
+        outlet.settle(&locked);
+        while outlet.granted() < wanted {
+            let missing = wanted - outlet.granted();
+            match shared.claim_or_reclaim(missing, &locked, Some(outlet)) {
+                0 => break,
+                credits => outlet.grant(credits),
+            }
+        }
+        let count = outlet.granted().min(wanted);
+        if count > 0 {
+            push(count);
+        }
+        let unused = outlet.give_up(&locked);
+        drop(locked);
+        if count > 0 {
+            shared.lanes.hint_of(outlet);
+        }
+        shared.give_back(unused);
+        count
     }
 }
 
@@ -116,11 +186,12 @@ impl<T> Push for Tx<T> {
         let Some(outlet) = self.outlet.get() else {
             return Err(value);
         };
-        if !outlet.knows_room() || self.shared.core.is_closed() {
+        if !outlet.knows_room() {
             return Err(value);
         }
+        // Rule 7: that the channel is closed is among what revokes a lane.
         // SAFETY: there is room.
-        unsafe { outlet.push(value) };
+        unsafe { outlet.push(value)? };
         self.shared.lanes.hint_of(outlet);
         self.shared.core.items.0.signal(1);
         Ok(())
@@ -157,15 +228,23 @@ impl<T> Push for Tx<T> {
     }
 
     fn has_room(&self) -> bool {
-        let granted = self.outlet.get().map_or(0, Outlet::granted);
-        if !self.shared.is_bounded() || self.credits.get() + granted > 0 {
+        if !self.shared.is_bounded() {
             return true;
         }
-        if self.shared.lanes.are_possible() {
-            self.shared.room() > 0
-        } else {
-            self.shared.common.has_room()
+        if !self.shared.lanes.are_possible() {
+            return self.shared.common.has_room();
         }
+        self.has_credits() || self.shared.finds_room()
+    }
+
+    fn shows_room(&self) -> bool {
+        if !self.shared.is_bounded() {
+            return true;
+        }
+        if !self.shared.lanes.are_possible() {
+            return self.shared.common.has_room();
+        }
+        self.has_credits() || self.shared.room() > 0
     }
 
     fn moved(&self) -> u64 {
@@ -182,7 +261,7 @@ impl<T> Push for Tx<T> {
     }
 
     fn shut(&self) {
-        self.shared.common.close();
+        self.shared.close();
     }
 }
 
@@ -194,15 +273,16 @@ impl<T> Clone for Tx<T> {
 
 impl<T> Drop for Tx<T> {
     fn drop(&mut self) {
-        let mut unused = self.credits.get();
-        if let Some(outlet) = self.outlet.get() {
-            unused += outlet.granted();
-            outlet.close();
-            self.shared.lanes.hint_of(outlet);
-        }
+        let Some(outlet) = self.outlet.get() else {
+            return;
+        };
+        let mut unused = 0;
         if self.shared.is_bounded() {
-            self.shared.give_back(unused);
+            unused = outlet.give_up(&self.shared.lanes.lock());
         }
+        outlet.close();
+        self.shared.lanes.hint_of(outlet);
+        self.shared.give_back(unused);
     }
 }
 
@@ -210,7 +290,7 @@ impl<T> fmt::Debug for Tx<T> {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         to.debug_struct("mpsc::Tx")
             .field("has_lane", &self.outlet.get().is_some())
-            .field("credits", &self.credits.get())
+            .field("has_credits", &self.has_credits())
             .finish()
     }
 }

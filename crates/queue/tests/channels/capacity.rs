@@ -284,3 +284,82 @@ fn the_errors_say_what_is_wrong() {
     let capacity = one::with::<u8>(0, Default::default()).err();
     assert_eq!(capacity, Some(Unsupported::Capacity(BadCapacity(0))));
 }
+
+/// One thread sends as many values as the channel holds, and then receives: with idle senders that hold lanes and credits,
+/// and from any of the senders.
+#[test]
+fn send_beside_idle_senders_fills_the_channel_exactly() {
+    let _watched = watch();
+    for (capacity, idle) in [(64, 8), (1_024, 256), (4, 1), (37, 5), (1_024, 3)] {
+        let (sender, receiver) = some::channel::<usize>(capacity).unwrap();
+        let idle: Vec<_> = (0..scaled(idle, 3)).map(|_| sender.clone()).collect();
+        for one in &idle {
+            // The 64th value makes a lane.
+            for number in 0..65 {
+                one.try_send(number).unwrap();
+                receiver.recv().unwrap();
+            }
+        }
+        for round in 0..3 {
+            for number in 0..capacity {
+                let sender = idle.get(round).unwrap_or(&sender);
+                assert!(!sender.is_full());
+                assert!(
+                    sender.try_send(number).is_ok(),
+                    "{} idle senders: full at {number} of {capacity}",
+                    idle.len()
+                );
+            }
+            for one in idle.iter().chain([&sender]) {
+                assert!(one.is_full() && one.try_send(0).is_err());
+            }
+            assert!((0..capacity).all(|number| receiver.recv() == Ok(number)));
+        }
+    }
+}
+
+/// Many threads send without a receiver: as many values as the capacity are accepted, whoever sends them.
+#[test]
+fn senders_on_many_threads_fill_the_channel_exactly() {
+    let _watched = watch();
+    for capacity in [16, 64, 500] {
+        for round in 0..scaled(40, 2) {
+            let (sender, receiver) = some::channel::<usize>(capacity).unwrap();
+            let senders: Vec<_> = (0..4).map(|_| sender.clone()).collect();
+            for one in senders.iter().chain([&sender]) {
+                for number in 0..66 {
+                    one.try_send(number).unwrap();
+                    receiver.recv().unwrap();
+                }
+            }
+            let threads = senders.into_iter().enumerate().map(|(name, sender)| {
+                std::thread::spawn(move || {
+                    let mut accepted = 0;
+                    // Some go on to the end, others leave credits behind.
+                    while accepted < capacity / (1 + (name + round) % 4) {
+                        if sender.try_send(accepted).is_err() {
+                            break;
+                        }
+                        accepted += 1;
+                    }
+                    (sender, accepted)
+                })
+            });
+            let threads: Vec<_> = threads.collect();
+            let mut inside = 0;
+            let mut senders = vec![sender];
+            for thread in threads {
+                let (sender, accepted) = thread.join().unwrap();
+                inside += accepted;
+                senders.push(sender);
+            }
+            assert!(inside <= capacity);
+            while senders[round % 5].try_send(0).is_ok() {
+                inside += 1;
+            }
+            assert_eq!(inside, capacity);
+            assert!(senders.iter().all(|sender| sender.is_full()));
+            assert_eq!(receiver.try_iter().count(), capacity);
+        }
+    }
+}
