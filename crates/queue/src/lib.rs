@@ -18,6 +18,7 @@
 //! * [`spin`]: how long it is worth to look again before sleeping.
 //! * [`event_fd`]: a wake-up that an event loop can watch.
 //! * [`quiet`]: where an actor must not be preempted.
+//! * [`random`]: a choice among equals.
 //! * [`clock`]: the one clock.
 
 #[doc(hidden)]
@@ -42,6 +43,7 @@ pub mod mpsc;
 pub mod oneshot;
 pub mod park;
 pub mod quiet;
+pub mod random;
 pub mod ring;
 mod sleeper;
 pub mod spin;

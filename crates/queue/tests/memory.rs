@@ -234,7 +234,7 @@ impl Wake for Nothing {
 fn polling_again_and_again_leaves_the_memory_flat() {
     let _alone = alone();
     // The list of waiters is allocated once.
-    let (mut sender, mut receiver) = mpmc::channel::<u64>(1).unwrap();
+    let (sender, receiver) = mpmc::channel::<u64>(1).unwrap();
     let poll = |future: &mut std::pin::Pin<&mut dyn Future<Output = ()>>| {
         // Each time another waker.
         let waker = Waker::from(Arc::new(Nothing));
@@ -265,11 +265,11 @@ fn polling_again_and_again_leaves_the_memory_flat() {
 #[test]
 fn waits_that_end_without_a_value_leave_the_memory_flat() {
     let _alone = alone();
-    let (mut sender, mut receiver) = mpmc::channel::<u64>(1).unwrap();
+    let (sender, receiver) = mpmc::channel::<u64>(1).unwrap();
     sender.try_send(1).unwrap();
     let (other, empty) = spsc::channel::<u64>(1).unwrap();
     let short = Duration::from_nanos(1);
-    let mut turn = || {
+    let turn = || {
         let mut context = Context::from_waker(Waker::noop());
         assert!(pin!(sender.send_async(2)).poll(&mut context).is_pending());
         assert!(sender.send_timeout(2, short).is_err());

@@ -2,17 +2,17 @@
 //!
 //! 1. Arms are a list that is built from the first to the last, each around those before it: `Also(Also(NoArms, a), b)`. So the list needs one step
 //!    of the macro an arm, and lies in the frame of who waits.
-//! 2. They are polled in their order from one that is chosen by chance to the last, and then from the first. The first that is ready has won, and none is
-//!    polled after it.
+//! 2. They are polled in a random order, each order with the same probability: so each arm that is ready wins with the same probability. (An
+//!    order that only begins at a random arm is not uniform: an arm behind many that are not ready wins more often.) With `biased;` they are
+//!    polled as written. The first that is ready has won, and none is polled after it.
 //! 3. All arms are dropped, still within that poll, before the winner's body runs: what a loser had is where it was, and its operation's operands
 //!    are free.
 
-use std::cell::Cell;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
-use thalweg_queue::clock;
+use thalweg_queue::random;
 
 use crate::block_on::block_on;
 use crate::wait;
@@ -32,7 +32,7 @@ use crate::wait;
 /// anybody's; `docs/select.md` has a table of them. `pattern` must match whatever comes of it.
 /// A body may be anything, `return`, `break`, `?` and another `select!` too; the value of `select!` is that of the body that ran.
 ///
-/// - **Chance.** Where several are ready the first from an arm that is chosen by chance has won, so none is left out for long. With `biased;` it is the first as written.
+/// - **Chance.** Where several are ready each of them wins with the same probability. With `biased;` the first as written wins.
 /// - **Nothing is lost.** Operations that did not win are dropped before the body runs. Those of this crate and its channels lose nothing by it: the
 ///   message, the permit, the wake-up and the lock are there for the next one.
 /// - **Guards.** An arm whose guard is `false` is not there: its operation is not made.
@@ -159,18 +159,18 @@ macro_rules! __select {
 
 /// A list of arms: rule 1.
 pub trait Arms {
-    /// How many.
-    const COUNT: usize;
     /// Which has won, and with what.
     type Won;
 
-    /// Polls those from one to before another, in order.
-    fn poll(
-        self: Pin<&mut Self>,
-        from: usize,
-        to: usize,
-        context: &mut Context<'_>,
-    ) -> Poll<Self::Won>;
+    /// Polls those that there are, as written.
+    fn poll_in_order(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Won>;
+
+    /// Before a random order: no arm has been polled; how many there are.
+    fn begin(self: Pin<&mut Self>) -> usize;
+
+    /// Polls one of those that were not polled since [`begin`](Arms::begin): the one behind `skipped` others.
+    fn poll_one(self: Pin<&mut Self>, skipped: usize, context: &mut Context<'_>)
+    -> Poll<Self::Won>;
 
     /// Whether there is one to wait for.
     fn is_any(&self) -> bool;
@@ -189,6 +189,8 @@ pub enum Never {}
 pub struct Also<A, F> {
     before: A,
     arm: Option<F>,
+    /// It has not been polled in this order yet.
+    is_due: bool,
 }
 
 /// What an arm gave.
@@ -201,11 +203,20 @@ pub enum Won<B, T> {
 }
 
 impl Arms for NoArms {
-    const COUNT: usize = 0;
     type Won = Never;
 
     #[inline]
-    fn poll(self: Pin<&mut Self>, _: usize, _: usize, _: &mut Context<'_>) -> Poll<Never> {
+    fn poll_in_order(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Never> {
+        Poll::Pending
+    }
+
+    #[inline]
+    fn begin(self: Pin<&mut Self>) -> usize {
+        0
+    }
+
+    #[inline]
+    fn poll_one(self: Pin<&mut Self>, _: usize, _: &mut Context<'_>) -> Poll<Never> {
         Poll::Pending
     }
 
@@ -220,41 +231,68 @@ impl<A: Arms, F: Future> Also<A, F> {
     #[inline]
     pub fn new(before: A, arm: Option<impl IntoFuture<IntoFuture = F>>) -> Self {
         let arm = arm.map(IntoFuture::into_future);
-        Self { before, arm }
+        Self {
+            before,
+            arm,
+            is_due: false,
+        }
+    }
+
+    #[inline]
+    fn before(self: Pin<&mut Self>) -> Pin<&mut A> {
+        // SAFETY: the field is pinned as this is: it is not moved, and there is no `Drop` that could.
+        unsafe { self.map_unchecked_mut(|this| &mut this.before) }
+    }
+
+    #[inline]
+    fn poll_this<B>(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Won<B, F::Output>> {
+        // SAFETY: as in `before`.
+        let arm = unsafe { self.map_unchecked_mut(|this| &mut this.arm) };
+        match arm.as_pin_mut() {
+            Some(arm) => arm.poll(context).map(Won::This),
+            None => Poll::Pending,
+        }
+    }
+
+    #[inline]
+    fn is_due(self: Pin<&mut Self>) -> &mut bool {
+        // SAFETY: nothing is moved out, and this field is not pinned.
+        unsafe { &mut self.get_unchecked_mut().is_due }
     }
 }
 
 impl<A: Arms, F: Future> Arms for Also<A, F> {
-    const COUNT: usize = A::COUNT + 1;
     type Won = Won<A::Won, F::Output>;
 
     #[inline]
-    fn poll(
-        self: Pin<&mut Self>,
-        from: usize,
-        to: usize,
+    fn poll_in_order(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Won> {
+        match self.as_mut().before().poll_in_order(context) {
+            Poll::Ready(won) => Poll::Ready(Won::Before(won)),
+            Poll::Pending => self.poll_this(context),
+        }
+    }
+
+    #[inline]
+    fn begin(mut self: Pin<&mut Self>) -> usize {
+        let is_there = self.arm.is_some();
+        *self.as_mut().is_due() = is_there;
+        self.before().begin() + usize::from(is_there)
+    }
+
+    #[inline]
+    fn poll_one(
+        mut self: Pin<&mut Self>,
+        mut skipped: usize,
         context: &mut Context<'_>,
     ) -> Poll<Self::Won> {
-        // SAFETY: both fields are pinned as this is: neither is moved, and there is no `Drop` that could.
-        let (before, arm) = unsafe {
-            let this = self.get_unchecked_mut();
-            (
-                Pin::new_unchecked(&mut this.before),
-                Pin::new_unchecked(&mut this.arm),
-            )
-        };
-        if from < A::COUNT
-            && let Poll::Ready(won) = before.poll(from, to, context)
-        {
-            return Poll::Ready(Won::Before(won));
+        if self.is_due {
+            if skipped == 0 {
+                *self.as_mut().is_due() = false;
+                return self.poll_this(context);
+            }
+            skipped -= 1;
         }
-        if (from..to).contains(&A::COUNT)
-            && let Some(arm) = arm.as_pin_mut()
-            && let Poll::Ready(value) = arm.poll(context)
-        {
-            return Poll::Ready(Won::This(value));
-        }
-        Poll::Pending
+        self.before().poll_one(skipped, context).map(Won::Before)
     }
 
     #[inline]
@@ -274,16 +312,22 @@ impl<A: Arms> Future for Select<A> {
 
     #[inline]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<A::Won> {
-        let first = if self.biased { 0 } else { chance(A::COUNT) };
+        let biased = self.biased;
         // SAFETY: the arms are pinned as this is: they are dropped where they are.
         let mut place = unsafe { self.map_unchecked_mut(|this| &mut this.arms) };
         let Some(mut arms) = place.as_mut().as_pin_mut() else {
             unreachable!("it is not polled after its end");
         };
         // Rule 2.
-        let mut won = arms.as_mut().poll(first, A::COUNT, context);
-        if won.is_pending() && first > 0 {
-            won = arms.poll(0, first, context);
+        let mut won = Poll::Pending;
+        if biased {
+            won = arms.poll_in_order(context);
+        } else {
+            let mut left = arms.as_mut().begin();
+            while left > 0 && won.is_pending() {
+                won = arms.as_mut().poll_one(random::below(left), context);
+                left -= 1;
+            }
         }
         if won.is_ready() {
             // Rule 3.
@@ -314,30 +358,4 @@ pub fn now<A: Arms>(arms: A, biased: bool) -> Option<A::Won> {
         Poll::Ready(won) => Some(won),
         Poll::Pending => None,
     }
-}
-
-thread_local! {
-    static CHANCE: Cell<u64> = const { Cell::new(0) };
-}
-
-/// A number below `count`. They need not be good ones, but two selects that take turns must not each have every other of a sequence that counts:
-/// Marsaglia, "Xorshift RNGs" (2003).
-fn chance(count: usize) -> usize {
-    if count < 2 {
-        return 0;
-    }
-    let next = CHANCE.try_with(|place| {
-        let mut x = place.get();
-        if x == 0 {
-            x = clock::now() ^ (&raw const *place).addr() as u64 | 1;
-        }
-        x ^= x << 13;
-        x ^= x >> 7;
-        x ^= x << 17;
-        place.set(x);
-        x
-    });
-    // A thread whose thread-locals are gone begins with the first.
-    let above = next.unwrap_or(0) >> 32;
-    ((above * count as u64) >> 32) as usize
 }

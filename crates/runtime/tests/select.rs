@@ -85,6 +85,40 @@ fn no_arm_is_left_out_and_biased_takes_the_first() {
     assert!(other.iter().all(|n| *n > 3_300), "{other:?}");
 }
 
+/// Arms that are not ready, or that a guard keeps out, give none of the others an advantage.
+#[test]
+fn select_among_eight_of_which_the_last_two_are_ready_is_uniform() {
+    const TURNS: usize = if cfg!(miri) { 200 } else { 8_000 };
+    let (mut behind_pending, mut behind_guards) = ([0; 2], [0; 2]);
+    let never = std::hint::black_box(false);
+    for _ in 0..TURNS {
+        let n = select! {
+            n = pending() => n, n = pending() => n, n = pending() => n, n = pending() => n,
+            n = pending() => n, n = pending() => n, n = ready(0) => n, n = ready(1) => n,
+        };
+        behind_pending[n] += 1;
+        let n = select! {
+            n = ready(0), if never => n, n = ready(0), if never => n, n = ready(0), if never => n,
+            n = ready(0) => n, n = ready(1) => n,
+        };
+        behind_guards[n] += 1;
+    }
+    // Half of them is expected; a tenth less than half is 8.9 standard deviations away. Of 200 a quarter is 7.1 away.
+    let least = if cfg!(miri) {
+        TURNS / 4
+    } else {
+        TURNS * 45 / 100
+    };
+    assert!(
+        behind_pending.iter().all(|n| *n > least),
+        "{behind_pending:?}"
+    );
+    assert!(
+        behind_guards.iter().all(|n| *n > least),
+        "{behind_guards:?}"
+    );
+}
+
 #[test]
 fn a_guard_that_is_false_keeps_its_operation_from_being_made() {
     let made = Cell::new(0);

@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let paths = sources()?;
     println!("{} tasks ask one blocking thread:\n", paths.len());
     let (questions, asked) = mpsc::channel(CAPACITY)?;
-    let (progress, mut heard) = spsc::channel(CAPACITY)?;
+    let (progress, heard) = spsc::channel(CAPACITY)?;
     let reader = thread::spawn(move || read(&asked, &progress));
 
     let tokio = tokio::runtime::Builder::new_current_thread()
@@ -84,7 +84,7 @@ async fn ask(path: PathBuf, mut questions: mpsc::Sender<Question>) -> io::Result
     let (answer, answered) = oneshot::channel();
     let question = Question { path, answer };
     questions
-        .send_async(question)
+        .send_async_mut(question)
         .await
         .map_err(|_| io::Error::other("the reader is gone"))?;
     answered
@@ -95,7 +95,7 @@ async fn ask(path: PathBuf, mut questions: mpsc::Sender<Question>) -> io::Result
 /// A task: what it heard, until the thread is done.
 async fn listen(mut heard: spsc::Receiver<usize>) -> Vec<usize> {
     let mut reports = Vec::new();
-    while let Ok(done) = heard.recv_async().await {
+    while let Ok(done) = heard.recv_async_mut().await {
         reports.push(done);
     }
     assert_eq!(heard.try_recv(), Err(TryRecvError::Closed));

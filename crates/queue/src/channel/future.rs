@@ -2,9 +2,14 @@
 //!
 //! A future holds at most one place among the waiters. Dropped, it gives the place back, or the wake-up that it had already
 //! to the next: nothing is lost, since a value is taken out only when the future is ready.
+//!
+//! A future borrows its handle. A shared borrow of a handle that is not `Sync` is not `Send`, so such a future stays on its thread; with an
+//! exclusive borrow it may move. Each future waits for itself: those of one handle take turns as those of several handles do.
 
 use std::fmt;
 use std::future::Future;
+use std::marker::PhantomData;
+use std::ops::Deref;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
@@ -62,86 +67,109 @@ fn poll_recv<P: Pop>(
     Poll::Pending
 }
 
-/// [`Receiver::recv_async`].
+/// [`Receiver::recv_async`] and [`Receiver::recv_async_mut`]. `R` is how it borrows the receiver.
 #[must_use = "a future does nothing until it is awaited"]
-pub struct RecvFuture<'a, P: Pop> {
-    receiver: &'a mut Receiver<P>,
+pub struct RecvFuture<'a, P: Pop, R = &'a mut Receiver<P>>
+where
+    R: Deref<Target = Receiver<P>> + Unpin,
+{
+    receiver: R,
     place: Place,
+    borrows: PhantomData<fn() -> &'a P>,
 }
 
-impl<'a, P: Pop> RecvFuture<'a, P> {
-    pub(super) fn new(receiver: &'a mut Receiver<P>) -> Self {
-        let place = Place::default();
-        Self { receiver, place }
-    }
-}
-
-impl<P: Pop> Future for RecvFuture<'_, P> {
-    type Output = Result<P::Item, RecvError>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { receiver, place } = &mut *self;
-        poll_recv(receiver, place, context)
-    }
-}
-
-impl<P: Pop> Drop for RecvFuture<'_, P> {
-    fn drop(&mut self) {
-        self.place.leave(&self.receiver.pop.core().items.0);
-    }
-}
-
-/// [`Receiver::stream`].
-#[must_use = "a stream does nothing until it is polled"]
-pub struct RecvStream<'a, P: Pop> {
-    receiver: &'a mut Receiver<P>,
-    place: Place,
-}
-
-impl<'a, P: Pop> RecvStream<'a, P> {
-    pub(super) fn new(receiver: &'a mut Receiver<P>) -> Self {
-        let place = Place::default();
-        Self { receiver, place }
-    }
-}
-
-impl<P: Pop> futures_core::Stream for RecvStream<'_, P> {
-    type Item = P::Item;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<P::Item>> {
-        let Self { receiver, place } = &mut *self;
-        poll_recv(receiver, place, context).map(Result::ok)
-    }
-}
-
-impl<P: Pop> Drop for RecvStream<'_, P> {
-    fn drop(&mut self) {
-        self.place.leave(&self.receiver.pop.core().items.0);
-    }
-}
-
-/// [`Sender::send_async`].
-#[must_use = "a future does nothing until it is awaited"]
-pub struct SendFuture<'a, P: Push> {
-    sender: &'a mut Sender<P>,
-    value: Option<P::Item>,
-    place: Place,
-}
-
-// The value is moved out by value, never pinned.
-impl<P: Push> Unpin for SendFuture<'_, P> {}
-
-impl<'a, P: Push> SendFuture<'a, P> {
-    pub(super) fn new(sender: &'a mut Sender<P>, value: P::Item) -> Self {
+impl<P: Pop, R: Deref<Target = Receiver<P>> + Unpin> RecvFuture<'_, P, R> {
+    pub(super) fn new(receiver: R) -> Self {
         Self {
-            sender,
-            value: Some(value),
+            receiver,
             place: Place::default(),
+            borrows: PhantomData,
         }
     }
 }
 
-impl<P: Push> Future for SendFuture<'_, P> {
+impl<P: Pop, R: Deref<Target = Receiver<P>> + Unpin> Future for RecvFuture<'_, P, R> {
+    type Output = Result<P::Item, RecvError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Self {
+            receiver, place, ..
+        } = &mut *self;
+        poll_recv(receiver, place, context)
+    }
+}
+
+impl<P: Pop, R: Deref<Target = Receiver<P>> + Unpin> Drop for RecvFuture<'_, P, R> {
+    fn drop(&mut self) {
+        self.place.leave(&self.receiver.pop.core().items.0);
+    }
+}
+
+/// [`Receiver::stream`] and [`Receiver::stream_mut`]. `R` is how it borrows the receiver.
+#[must_use = "a stream does nothing until it is polled"]
+pub struct RecvStream<'a, P: Pop, R = &'a mut Receiver<P>>
+where
+    R: Deref<Target = Receiver<P>> + Unpin,
+{
+    receiver: R,
+    place: Place,
+    borrows: PhantomData<fn() -> &'a P>,
+}
+
+impl<P: Pop, R: Deref<Target = Receiver<P>> + Unpin> RecvStream<'_, P, R> {
+    pub(super) fn new(receiver: R) -> Self {
+        Self {
+            receiver,
+            place: Place::default(),
+            borrows: PhantomData,
+        }
+    }
+}
+
+impl<P: Pop, R: Deref<Target = Receiver<P>> + Unpin> futures_core::Stream for RecvStream<'_, P, R> {
+    type Item = P::Item;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<P::Item>> {
+        let Self {
+            receiver, place, ..
+        } = &mut *self;
+        poll_recv(receiver, place, context).map(Result::ok)
+    }
+}
+
+impl<P: Pop, R: Deref<Target = Receiver<P>> + Unpin> Drop for RecvStream<'_, P, R> {
+    fn drop(&mut self) {
+        self.place.leave(&self.receiver.pop.core().items.0);
+    }
+}
+
+/// [`Sender::send_async`] and [`Sender::send_async_mut`]. `S` is how it borrows the sender.
+#[must_use = "a future does nothing until it is awaited"]
+pub struct SendFuture<'a, P: Push, S = &'a mut Sender<P>>
+where
+    S: Deref<Target = Sender<P>> + Unpin,
+{
+    sender: S,
+    value: Option<P::Item>,
+    place: Place,
+    borrows: PhantomData<fn() -> &'a P>,
+}
+
+// The value is moved out by value, never pinned.
+impl<P: Push, S: Deref<Target = Sender<P>> + Unpin> Unpin for SendFuture<'_, P, S> {}
+
+impl<P: Push, S: Deref<Target = Sender<P>> + Unpin> SendFuture<'_, P, S> {
+    pub(super) fn new(sender: S, value: P::Item) -> Self {
+        Self {
+            sender,
+            value: Some(value),
+            place: Place::default(),
+            borrows: PhantomData,
+        }
+    }
+}
+
+impl<P: Push, S: Deref<Target = Sender<P>> + Unpin> Future for SendFuture<'_, P, S> {
     type Output = Result<(), SendError<P::Item>>;
 
     /// # Panics
@@ -151,6 +179,7 @@ impl<P: Push> Future for SendFuture<'_, P> {
             sender,
             value,
             place,
+            ..
         } = &mut *self;
         let waiters = &sender.push.core().room.0;
         for armed in [false, true] {
@@ -177,15 +206,15 @@ impl<P: Push> Future for SendFuture<'_, P> {
     }
 }
 
-impl<P: Push> Drop for SendFuture<'_, P> {
+impl<P: Push, S: Deref<Target = Sender<P>> + Unpin> Drop for SendFuture<'_, P, S> {
     fn drop(&mut self) {
         self.place.leave(&self.sender.push.core().room.0);
     }
 }
 
 macro_rules! opaque {
-    ($($name:ident: $bound:ident),*) => {$(
-        impl<P: $bound> fmt::Debug for $name<'_, P> {
+    ($($name:ident: $bound:ident of $handle:ident),*) => {$(
+        impl<P: $bound, H: Deref<Target = $handle<P>> + Unpin> fmt::Debug for $name<'_, P, H> {
             fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
                 to.write_str(stringify!($name))
             }
@@ -193,4 +222,4 @@ macro_rules! opaque {
     )*};
 }
 
-opaque!(RecvFuture: Pop, RecvStream: Pop, SendFuture: Push);
+opaque!(RecvFuture: Pop of Receiver, RecvStream: Pop of Receiver, SendFuture: Push of Sender);

@@ -152,14 +152,41 @@ impl<P: Pop> Receiver<P> {
 
     /// The oldest value, when there is one; lets the task wait until then. A future that is dropped took nothing.
     ///
+    /// The receiver of an `spsc` or `mpsc` channel is not `Sync`, so this future is not `Send`: it is for tasks that stay on one
+    /// thread. A task that may move between threads uses [`recv_async_mut`](Self::recv_async_mut).
+    ///
     /// # Errors
     /// The channel is closed and drained.
-    pub fn recv_async(&mut self) -> RecvFuture<'_, P> {
+    ///
+    /// ```
+    /// # use std::{future::Future, pin::pin, task::{Context, Poll, Waker}};
+    /// let (sender, receiver) = thalweg_queue::spsc::channel(4).unwrap();
+    /// let mut context = Context::from_waker(Waker::noop());
+    /// let mut first = pin!(receiver.recv_async());
+    /// assert!(first.as_mut().poll(&mut context).is_pending());
+    /// sender.try_send(7).unwrap();
+    /// assert_eq!(first.poll(&mut context), Poll::Ready(Ok(7)));
+    /// ```
+    pub fn recv_async(&self) -> RecvFuture<'_, P, &Self> {
         RecvFuture::new(self)
     }
 
-    /// The values as they come, until the channel is closed and drained, as a [`Stream`](futures_core::Stream).
-    pub fn stream(&mut self) -> RecvStream<'_, P> {
+    /// As [`recv_async`](Self::recv_async). The future has the receiver alone, so it is `Send` if the values are.
+    ///
+    /// # Errors
+    /// As [`recv_async`](Self::recv_async).
+    pub fn recv_async_mut(&mut self) -> RecvFuture<'_, P> {
+        RecvFuture::new(self)
+    }
+
+    /// The values as they come, until the channel is closed and drained, as a [`Stream`](futures_core::Stream). It is `Send` where
+    /// [`recv_async`](Self::recv_async) is.
+    pub fn stream(&self) -> RecvStream<'_, P, &Self> {
+        RecvStream::new(self)
+    }
+
+    /// As [`stream`](Self::stream). The stream has the receiver alone, so it is `Send` if the values are.
+    pub fn stream_mut(&mut self) -> RecvStream<'_, P> {
         RecvStream::new(self)
     }
 

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::{Pop, Push, Receiver, Sender};
 use crate::clock;
+use crate::random;
 use crate::sleeper::{Sleeper, gave_up};
 use crate::spin::Spin;
 use crate::waiters::{Ticket, Waiters, Who};
@@ -24,8 +25,9 @@ pub struct Operation(usize);
 
 /// Waits until one of several operations would not block.
 ///
-/// Among those that are ready, who is chosen rotates, so that a busy channel does not starve the others. An operation on a closed
-/// channel is ready. Ready is not done: do it by `try_recv` or `try_send`; on an `mpmc` channel another thread may be
+/// A new `Select` chooses among the operations that are ready at random, each with the same probability. A `Select` that is used again
+/// takes turns: it begins behind the operation that was ready last. So a busy channel does not starve the others, whether the `Select` is
+/// built once or in each round. An operation on a closed channel is ready. Ready is not done: do it by `try_recv` or `try_send`; on an `mpmc` channel another thread may be
 /// faster, and then wait again.
 ///
 /// ```
@@ -51,7 +53,8 @@ pub struct Operation(usize);
 #[derive(Default)]
 pub struct Select<'a> {
     arms: Vec<Arm<'a>>,
-    first: usize,
+    /// The operation behind the one that was ready last; `None` before the first.
+    next: Option<usize>,
 }
 
 impl<'a> Select<'a> {
@@ -88,10 +91,20 @@ impl<'a> Select<'a> {
     /// One that is ready now.
     pub fn try_ready(&mut self) -> Option<Operation> {
         let count = self.arms.len();
-        let place = (0..count)
-            .map(|i| (self.first + i) % count)
-            .find(|place| (self.arms[*place].ready)())?;
-        self.first = place + 1;
+        let is_ready = |place: &usize| (self.arms[*place].ready)();
+        let place = match self.next {
+            Some(next) => (0..count).map(|i| (next + i) % count).find(is_ready)?,
+            // Each one that is ready takes the place of those before it, with a probability of one in those seen so far.
+            None => {
+                (0..count)
+                    .filter(is_ready)
+                    .zip(1..)
+                    .filter(|(_, seen)| random::below(*seen) == 0)
+                    .last()?
+                    .0
+            }
+        };
+        self.next = Some(place + 1);
         Some(Operation(place))
     }
 

@@ -215,9 +215,20 @@ impl<P: Push> Sender<P> {
     /// Sends when there is room, and lets the task wait until then, whatever the channel's policy is. A future that
     /// is dropped sent nothing.
     ///
+    /// The sender of an `spsc` or `mpsc` channel is not `Sync`, so this future is not `Send`: it is for tasks that stay on one
+    /// thread. A task that may move between threads uses [`send_async_mut`](Self::send_async_mut).
+    ///
     /// # Errors
     /// The value, if the channel is closed.
-    pub fn send_async(&mut self, value: P::Item) -> SendFuture<'_, P> {
+    pub fn send_async(&self, value: P::Item) -> SendFuture<'_, P, &Self> {
+        SendFuture::new(self, value)
+    }
+
+    /// As [`send_async`](Self::send_async). The future has the sender alone, so it is `Send` if the values are.
+    ///
+    /// # Errors
+    /// As [`send_async`](Self::send_async).
+    pub fn send_async_mut(&mut self, value: P::Item) -> SendFuture<'_, P> {
         SendFuture::new(self, value)
     }
 

@@ -147,7 +147,7 @@ flavours! { each: spsc, mpsc, lane, mpmc, unbounded;
 
     fn futures_that_are_dropped_while_they_wait(chan) {
         let ledger = Ledger::new(6);
-        let (mut sender, mut receiver) = chan::channel::<Entry>(5).unwrap();
+        let (sender, receiver) = chan::channel::<Entry>(5).unwrap();
         assert!(poll_once(&mut receiver.recv_async()).is_pending());
         (0..5).for_each(|i| sender.try_send(ledger.entry(i)).unwrap());
         // Where there is no bound it is sent.

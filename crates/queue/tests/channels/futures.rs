@@ -12,7 +12,7 @@ use crate::threads::{Crew, scaled, watch};
 
 flavours! { each: spsc, mpsc, lane, mpmc;
     fn a_receive_waits_for_a_value_and_a_send_for_room(chan) {
-        let (mut sender, mut receiver) = chan::channel::<u64>(1).unwrap();
+        let (sender, receiver) = chan::channel::<u64>(1).unwrap();
         let task = Task::default();
         let mut receive = receiver.recv_async();
         assert!(task.poll(&mut receive).is_pending());
@@ -32,15 +32,72 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         assert_eq!(receiver.try_recv(), Ok(3));
     }
 
+    fn two_receive_futures_of_one_receiver_lose_nothing(chan) {
+        let (sender, receiver) = chan::channel::<u64>(4).unwrap();
+        let tasks = [Task::default(), Task::default()];
+        let mut first = Box::pin(receiver.recv_async());
+        let mut second = Box::pin(receiver.recv_async());
+        assert!(tasks[0].poll(&mut first).is_pending());
+        assert!(tasks[1].poll(&mut second).is_pending());
+        sender.try_send(1).unwrap();
+        assert_eq!((tasks[0].wakes(), tasks[1].wakes()), (1, 0));
+        // The one that was woken goes: the other has the value.
+        drop(first);
+        assert_eq!(tasks[1].wakes(), 1);
+        assert_eq!(tasks[1].poll(&mut second), Poll::Ready(Ok(1)));
+        let mut futures = [Box::pin(receiver.recv_async()), Box::pin(receiver.recv_async())];
+        for (task, future) in tasks.iter().zip(&mut futures) {
+            assert!(task.poll(future).is_pending());
+        }
+        sender.try_send(2).unwrap();
+        sender.try_send(3).unwrap();
+        for (place, (task, future)) in tasks.iter().zip(&mut futures).enumerate() {
+            assert_eq!(task.poll(future), Poll::Ready(Ok(2 + place as u64)));
+        }
+        // A call that blocks is another one beside them.
+        let mut future = Box::pin(receiver.recv_async());
+        assert!(tasks[0].poll(&mut future).is_pending());
+        sender.try_send(4).unwrap();
+        assert_eq!(receiver.recv(), Ok(4));
+        assert!(tasks[0].poll(&mut future).is_pending());
+        sender.close();
+        assert_eq!(tasks[0].poll(&mut future), Poll::Ready(Err(RecvError)));
+    }
+
+    fn two_send_futures_of_one_sender_lose_nothing(chan) {
+        let (sender, receiver) = chan::channel::<u64>(1).unwrap();
+        let tasks = [Task::default(), Task::default()];
+        sender.try_send(0).unwrap();
+        let mut first = Box::pin(sender.send_async(1));
+        let mut second = Box::pin(sender.send_async(2));
+        assert!(tasks[0].poll(&mut first).is_pending());
+        assert!(tasks[1].poll(&mut second).is_pending());
+        assert_eq!(receiver.recv(), Ok(0));
+        assert_eq!((tasks[0].wakes(), tasks[1].wakes()), (1, 0));
+        drop(first);
+        assert_eq!(tasks[1].wakes(), 1);
+        assert_eq!(tasks[1].poll(&mut second), Poll::Ready(Ok(())));
+        let mut futures = [3, 4].map(|value| Box::pin(sender.send_async(value)));
+        for (task, future) in tasks.iter().zip(&mut futures) {
+            assert!(task.poll(future).is_pending());
+        }
+        assert_eq!(receiver.recv(), Ok(2));
+        assert_eq!(tasks[0].poll(&mut futures[0]), Poll::Ready(Ok(())));
+        assert!(tasks[1].poll(&mut futures[1]).is_pending());
+        assert_eq!(receiver.recv(), Ok(3));
+        assert_eq!(tasks[1].poll(&mut futures[1]), Poll::Ready(Ok(())));
+        assert_eq!(receiver.recv(), Ok(4));
+    }
+
     fn what_can_be_done_at_once_is_done_at_the_first_poll(chan) {
-        let (mut sender, mut receiver) = chan::channel::<u64>(2).unwrap();
+        let (sender, receiver) = chan::channel::<u64>(2).unwrap();
         assert_eq!(poll_once(&mut sender.send_async(1)), Poll::Ready(Ok(())));
         assert_eq!(poll_once(&mut receiver.recv_async()), Poll::Ready(Ok(1)));
         assert_eq!(receiver.stats().receiver_wakes + sender.stats().sender_wakes, 0);
     }
 
     fn a_future_that_was_never_polled_does_nothing(chan) {
-        let (mut sender, mut receiver) = chan::channel::<u64>(2).unwrap();
+        let (sender, receiver) = chan::channel::<u64>(2).unwrap();
         drop(sender.send_async(1));
         assert!(receiver.is_empty());
         sender.try_send(2).unwrap();
@@ -49,7 +106,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
     }
 
     fn a_close_wakes_both_sides(chan) {
-        let (mut sender, mut receiver) = chan::channel::<u64>(1).unwrap();
+        let (sender, receiver) = chan::channel::<u64>(1).unwrap();
         let task = Task::default();
         let mut receive = receiver.recv_async();
         assert!(task.poll(&mut receive).is_pending());
@@ -59,7 +116,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         drop(receive);
         assert_eq!(task.poll(&mut sender.send_async(4)), Poll::Ready(Err(SendError::Closed(4))));
 
-        let (mut sender, receiver) = chan::channel::<u64>(1).unwrap();
+        let (sender, receiver) = chan::channel::<u64>(1).unwrap();
         sender.try_send(1).unwrap();
         let mut send = sender.send_async(5);
         assert!(task.poll(&mut send).is_pending());
@@ -73,7 +130,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         for polls_before in 0..3 {
             for polls_after in 0..2 {
                 for i in 0..scaled(200, 5) as u64 {
-                    let (sender, mut receiver) = chan::channel::<u64>(4).unwrap();
+                    let (sender, receiver) = chan::channel::<u64>(4).unwrap();
                     let task = Task::default();
                     let mut receive = receiver.recv_async();
                     for _ in 0..polls_before {
@@ -97,7 +154,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
     fn send_futures_that_are_dropped_at_every_point_send_nothing(chan) {
         for polls_before in 0..3 {
             for i in 0..scaled(200, 5) as u64 {
-                let (mut sender, receiver) = chan::channel::<u64>(1).unwrap();
+                let (sender, receiver) = chan::channel::<u64>(1).unwrap();
                 sender.try_send(i).unwrap();
                 let task = Task::default();
                 let mut send = sender.send_async(1_000);
@@ -116,7 +173,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
     /// As above, with a sender that runs at the same time.
     fn receive_futures_that_come_and_go_lose_nothing(chan) {
         let count = scaled(10_000, 50) as u64;
-        let (sender, mut receiver) = chan::channel::<u64>(3).unwrap();
+        let (sender, receiver) = chan::channel::<u64>(3).unwrap();
         thread::scope(|scope| {
             scope.spawn(move || (0..count).for_each(|i| sender.send(i).unwrap()));
             let task = Task::default();
@@ -142,7 +199,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         let (sender, receiver) = chan::channel::<u64>(3).unwrap();
         thread::scope(|scope| {
             scope.spawn(move || assert!(receiver.iter().eq(0..count)));
-            let mut sender = sender;
+            let sender = sender;
             let task = Task::default();
             let mut next = 0;
             let mut turn = 0;
@@ -164,7 +221,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
     fn a_task_and_a_thread_on_one_channel(chan) {
         let count = scaled(10_000, 50) as u64;
         for task_sends in [true, false] {
-            let (mut sender, mut receiver) = chan::channel::<u64>(2).unwrap();
+            let (sender, receiver) = chan::channel::<u64>(2).unwrap();
             thread::scope(|scope| {
                 if task_sends {
                     scope.spawn(move || assert!(receiver.iter().eq(0..count)));
@@ -188,7 +245,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
     }
 
     fn a_stream_ends_when_the_channel_is_closed_and_drained(chan) {
-        let (sender, mut receiver) = chan::channel::<u64>(4).unwrap();
+        let (sender, receiver) = chan::channel::<u64>(4).unwrap();
         let task = Task::default();
         let waker = task.waker();
         let context = &mut Context::from_waker(&waker);
@@ -210,7 +267,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
     }
 
     fn another_waker_replaces_the_first(chan) {
-        let (sender, mut receiver) = chan::channel::<u64>(4).unwrap();
+        let (sender, receiver) = chan::channel::<u64>(4).unwrap();
         let (first, second) = (Task::default(), Task::default());
         let mut receive = receiver.recv_async();
         assert!(first.poll(&mut receive).is_pending());
@@ -222,7 +279,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
     fn a_policy_of_the_channel_does_not_keep_a_task_from_waiting(chan) {
         for overflow in [Overflow::Fail, Overflow::DropNewest] {
             let options = Options::new().overflow(overflow);
-            let (mut sender, receiver) = chan::with::<u64>(1, options).unwrap();
+            let (sender, receiver) = chan::with::<u64>(1, options).unwrap();
             sender.try_send(1).unwrap();
             let mut send = sender.send_async(2);
             assert!(poll_once(&mut send).is_pending());
@@ -269,7 +326,7 @@ fn a_woken_future_that_is_dropped_passes_the_wake_up_on() {
 fn a_woken_future_that_is_dropped_wakes_the_thread_behind_it() {
     let _watched = watch();
     let crew = Crew::new();
-    let (sender, mut receiver) = mpmc::channel::<u64>(2).unwrap();
+    let (sender, receiver) = mpmc::channel::<u64>(2).unwrap();
     let behind = receiver.clone();
     let task = Task::default();
     let mut receive = receiver.recv_async();
@@ -310,7 +367,7 @@ fn tasks_that_give_up_now_and_then_leave_no_value_behind() {
     let (sender, receiver) = mpmc::channel::<usize>(3).unwrap();
     let received: usize = thread::scope(|scope| {
         for _ in 0..2 {
-            let mut sender = sender.clone();
+            let sender = sender.clone();
             scope.spawn(move || {
                 block_on(async {
                     for i in 0..each {
@@ -326,7 +383,7 @@ fn tasks_that_give_up_now_and_then_leave_no_value_behind() {
         }
         let threads: Vec<_> = (0..2)
             .map(|_| {
-                let mut receiver = receiver.clone();
+                let receiver = receiver.clone();
                 scope.spawn(move || {
                     let mut count = 0;
                     loop {

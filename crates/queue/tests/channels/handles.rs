@@ -42,6 +42,18 @@ are!(Send:
     SendFuture<'static, spsc::Tx<u8>>, SendFuture<'static, mpsc::Tx<u8>>, SendFuture<'static, mpmc::End<u8>>,
     RecvStream<'static, spsc::Rx<u8>>, RecvStream<'static, mpsc::Rx<u8>>, RecvStream<'static, mpmc::End<u8>>,
 );
+// A future that shares its handle may move to another thread only where the handle may be shared with one.
+are!(Send:
+    RecvFuture<'static, mpmc::End<u8>, &'static mpmc::Receiver<u8>>,
+    SendFuture<'static, mpmc::End<u8>, &'static mpmc::Sender<u8>>,
+);
+are_not!(Send:
+    RecvFuture<'static, spsc::Rx<u8>, &'static spsc::Receiver<u8>>,
+    RecvFuture<'static, mpsc::Rx<u8>, &'static mpsc::Receiver<u8>>,
+    RecvStream<'static, mpsc::Rx<u8>, &'static mpsc::Receiver<u8>>,
+    SendFuture<'static, spsc::Tx<u8>, &'static spsc::Sender<u8>>,
+    SendFuture<'static, mpsc::Tx<u8>, &'static mpsc::Sender<u8>>,
+);
 are!(Sync: mpmc::Sender<u8>, mpmc::Receiver<u8>, mpmc::Sender<std::cell::Cell<u8>>);
 are!(Clone: mpsc::Sender<Vec<u8>>, mpmc::Sender<Vec<u8>>, mpmc::Receiver<Vec<u8>>);
 

@@ -71,7 +71,7 @@ where
 flavours! { each: spsc, mpsc, lane, mpmc, unbounded;
     fn a_channel_is_a_queue(chan) {
         check(operation(), |capacity, sequence| {
-            let (mut sender, mut receiver) = chan::channel::<u32>(capacity).unwrap();
+            let (sender, receiver) = chan::channel::<u32>(capacity).unwrap();
             let capacity = receiver.capacity();
             let mut model = VecDeque::new();
             let mut closed = false;

@@ -22,7 +22,7 @@ type Value = (usize, u32);
 /// Sends by chance until the channel is closed or enough is sent; what was accepted.
 macro_rules! send_by_chance {
     ($sender:expr, $name:expr, $random:expr, $most:expr, $closes:expr) => {{
-        let (mut sender, mut random, name) = ($sender, $random, $name);
+        let (sender, mut random, name) = ($sender, $random, $name);
         let mut accepted: Vec<u32> = Vec::new();
         let mut next = 0;
         while next < $most {
@@ -79,7 +79,7 @@ macro_rules! send_by_chance {
 /// Receives by chance until the channel is closed and drained; what came, and the receiver.
 macro_rules! receive_by_chance {
     ($receiver:expr, $random:expr, $closes:expr) => {{
-        let (mut receiver, mut random) = ($receiver, $random);
+        let (receiver, mut random) = ($receiver, $random);
         let mut got: Vec<Value> = Vec::new();
         let mut turns = 0;
         loop {

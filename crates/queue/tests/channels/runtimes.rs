@@ -29,13 +29,13 @@ flavours! { each: spsc, mpsc, lane, mpmc;
                 runtime.block_on(async {
                     let sends = task::spawn(async move {
                         for i in 0..count {
-                            sender.send_async(i).await.unwrap();
+                            sender.send_async_mut(i).await.unwrap();
                         }
                     });
                     for i in 0..count {
-                        assert_eq!(receiver.recv_async().await, Ok(i));
+                        assert_eq!(receiver.recv_async_mut().await, Ok(i));
                     }
-                    assert_eq!(receiver.recv_async().await, Err(RecvError));
+                    assert_eq!(receiver.recv_async_mut().await, Err(RecvError));
                     sends.await.unwrap();
                 });
             }
@@ -49,7 +49,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
             let thread = std::thread::spawn(move || (0..count).for_each(|i| sender.send(i).unwrap()));
             runtime.block_on(async {
                 for i in 0..count {
-                    assert_eq!(receiver.recv_async().await, Ok(i));
+                    assert_eq!(receiver.recv_async_mut().await, Ok(i));
                 }
             });
             thread.join().unwrap();
@@ -67,11 +67,11 @@ flavours! { each: spsc, mpsc, lane, mpmc;
                     let (mut sent, mut received) = (0, 0);
                     while sent < count || received < count {
                         select! {
-                            result = to_a.send_async(sent), if sent < count => {
+                            result = to_a.send_async_mut(sent), if sent < count => {
                                 result.unwrap();
                                 sent += 1;
                             }
-                            value = from_a.recv_async(), if received < count => {
+                            value = from_a.recv_async_mut(), if received < count => {
                                 assert_eq!(value, Ok(received));
                                 received += 1;
                             }
@@ -82,11 +82,11 @@ flavours! { each: spsc, mpsc, lane, mpmc;
                 let (mut sent, mut received) = (0, 0);
                 while sent < count || received < count {
                     select! {
-                        result = to_b.send_async(sent), if sent < count => {
+                        result = to_b.send_async_mut(sent), if sent < count => {
                             result.unwrap();
                             sent += 1;
                         }
-                        value = from_b.recv_async(), if received < count => {
+                        value = from_b.recv_async_mut(), if received < count => {
                             assert_eq!(value, Ok(received));
                             received += 1;
                         }
@@ -103,13 +103,13 @@ flavours! { each: spsc, mpsc, lane, mpmc;
             let (mut sender, mut receiver) = chan::channel::<u64>(1).unwrap();
             runtime.block_on(async {
                 let short = Duration::from_millis(2);
-                assert!(time::timeout(short, receiver.recv_async()).await.is_err());
-                sender.send_async(1).await.unwrap();
-                assert!(time::timeout(short, sender.send_async(2)).await.is_err());
-                assert_eq!(receiver.recv_async().await, Ok(1));
-                assert!(time::timeout(short, receiver.recv_async()).await.is_err());
+                assert!(time::timeout(short, receiver.recv_async_mut()).await.is_err());
+                sender.send_async_mut(1).await.unwrap();
+                assert!(time::timeout(short, sender.send_async_mut(2)).await.is_err());
+                assert_eq!(receiver.recv_async_mut().await, Ok(1));
+                assert!(time::timeout(short, receiver.recv_async_mut()).await.is_err());
                 drop(receiver);
-                assert_eq!(sender.send_async(3).await, Err(SendError::Closed(3)));
+                assert_eq!(sender.send_async_mut(3).await, Err(SendError::Closed(3)));
             });
         }
     }
@@ -118,11 +118,11 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         for runtime in runtimes() {
             let (mut sender, mut receiver) = chan::channel::<u64>(1).unwrap();
             runtime.block_on(async {
-                let waits = task::spawn(async move { receiver.recv_async().await });
+                let waits = task::spawn(async move { receiver.recv_async_mut().await });
                 task::yield_now().await;
                 waits.abort();
                 assert!(waits.await.unwrap_err().is_cancelled());
-                assert_eq!(sender.send_async(1).await, Err(SendError::Closed(1)));
+                assert_eq!(sender.send_async_mut(1).await, Err(SendError::Closed(1)));
             });
         }
     }
@@ -139,7 +139,7 @@ fn many_tasks_on_one_channel() {
                 let mut sender = sender.clone();
                 task::spawn(async move {
                     for i in 1..=each {
-                        sender.send_async(i).await.unwrap();
+                        sender.send_async_mut(i).await.unwrap();
                     }
                 });
             }
@@ -149,7 +149,7 @@ fn many_tasks_on_one_channel() {
                     let mut receiver = receiver.clone();
                     task::spawn(async move {
                         let mut sum = 0;
-                        while let Ok(value) = receiver.recv_async().await {
+                        while let Ok(value) = receiver.recv_async_mut().await {
                             sum += value;
                         }
                         sum
@@ -173,7 +173,7 @@ fn many_questions_with_a_oneshot_each() {
         let (mut ask, mut questions) = one::channel::<(u64, oneshot::Sender<u64>)>(4).unwrap();
         runtime.block_on(async {
             task::spawn(async move {
-                while let Ok((question, answer)) = questions.recv_async().await {
+                while let Ok((question, answer)) = questions.recv_async_mut().await {
                     // Some get no answer.
                     if question % 10 != 0 {
                         answer.send(question + 1).unwrap();
@@ -182,7 +182,7 @@ fn many_questions_with_a_oneshot_each() {
             });
             for i in 1..scaled(2_000, 5) as u64 {
                 let (answer, receiver) = oneshot::channel();
-                ask.send_async((i, answer)).await.unwrap();
+                ask.send_async_mut((i, answer)).await.unwrap();
                 let expected = if i % 10 == 0 {
                     Err(RecvError)
                 } else {

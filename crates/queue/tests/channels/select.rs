@@ -131,6 +131,29 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         assert_eq!(served, [200; 5]);
     }
 
+    fn select_built_anew_each_round_chooses_uniformly(chan) {
+        let turns = scaled(8_000, 200);
+        // Of eight the last two are ready.
+        let channels: Vec<_> = (0..8).map(|_| chan::channel::<u64>(4).unwrap()).collect();
+        for (sender, receiver) in &channels {
+            sender.try_send(1).unwrap();
+            if !std::ptr::eq(receiver, &channels[6].1) && !std::ptr::eq(receiver, &channels[7].1) {
+                receiver.try_recv().unwrap();
+            }
+        }
+        let mut served = [0; 8];
+        for _ in 0..turns {
+            let mut select = Select::new();
+            let operations: Vec<_> = channels.iter().map(|(_, receiver)| select.recv(receiver)).collect();
+            let ready = select.ready();
+            served[operations.iter().position(|one| *one == ready).unwrap()] += 1;
+        }
+        assert_eq!(served[6] + served[7], turns);
+        // Half of them is expected; a tenth less than half is 8.9 standard deviations away. Of 200 a quarter is 7.1 away.
+        let least = if cfg!(miri) { turns / 4 } else { turns * 45 / 100 };
+        assert!(served[6] > least && served[7] > least, "{served:?}");
+    }
+
     /// What is sent on one of many channels by many threads is received by one thread, all of it and in order.
     fn many_channels_into_one_thread(chan) {
         let each = scaled(3_000, 20) as u64;
@@ -347,7 +370,7 @@ fn a_task_behind_a_select_is_woken_for_what_the_select_leaves() {
         });
         crew.asleep(2);
         let task = Task::default();
-        let mut mine = receiver.clone();
+        let mine = receiver.clone();
         let mut future = mine.recv_async();
         assert!(task.poll(&mut future).is_pending());
         (0..3).for_each(|i| sender.try_send(i).unwrap());

@@ -1,6 +1,7 @@
 //! Many senders: lanes that are made while the receiver looks, credits, the end.
 
 use loom::thread::{self, JoinHandle};
+use thalweg_queue::barrier::model::use_both;
 use thalweg_queue::explore::{explore, model};
 use thalweg_queue::mpsc;
 
@@ -227,26 +228,110 @@ fn one_receive_makes_room_for_one() {
     });
 }
 
-/// What a sender holds and does not use comes back, and wakes who waits for it.
-#[test]
-fn credits_of_a_sender_that_goes_wake_another() {
+/// A channel for 16 values with `values` inside, and two senders of it. The first has a lane, and where the barriers are asymmetric one
+/// credit that it does not use.
+fn beside_an_idle_credit(values: usize) -> (Sender, Sender, mpsc::Receiver<Value>) {
+    let (first, receiver) = mpsc::channel::<Value>(16).unwrap();
+    let second = first.clone();
+    first.try_send((0, 0)).unwrap();
+    first.try_send((0, 1)).unwrap();
+    (0..values - 2).for_each(|number| second.try_send((1, number)).unwrap());
+    assert_eq!(receiver.len(), values);
+    (first, second, receiver)
+}
+
+/// A model with both barriers, in which senders claim credits in advance.
+fn with_blocks_of_credits(model: fn()) {
     let mut builder = loom::model::Builder::new();
     builder.max_branches = 10_000;
-    explore(builder, || {
-        // Two to a block of credits.
-        let (first, receiver) = mpsc::channel::<Value>(16).unwrap();
-        let second = first.clone();
-        // The last one takes a lane, and a block, of which it uses half.
-        first.try_send((0, 0)).unwrap();
-        first.try_send((0, 1)).unwrap();
-        let mut sent = 2;
-        while second.try_send((1, 0)).is_ok() {
-            sent += 1;
-        }
-        assert_eq!(sent, 15);
+    explore(builder, move || use_both(model));
+}
+
+/// What a sender holds and does not use comes back when it goes, and wakes another that waits for it.
+#[test]
+fn credits_of_a_sender_that_goes_wake_another() {
+    with_blocks_of_credits(|| {
+        let (first, second, receiver) = beside_an_idle_credit(15);
         let going = thread::spawn(move || drop(first));
-        second.send((1, 0)).unwrap();
+        second.send((1, 15)).unwrap();
         going.join().unwrap();
+        assert_eq!(receiver.len(), 16);
+    });
+}
+
+/// Rule 6: one sender takes the other's idle credit back while the other is about to use it: one of them has it.
+#[test]
+fn reclaim_beside_a_send_gives_the_credit_to_one_sender() {
+    with_blocks_of_credits(|| {
+        let (first, second, receiver) = beside_an_idle_credit(15);
+        let sending = thread::spawn(move || {
+            let sent = first.try_send((0, 2)).is_ok();
+            (first, sent)
+        });
+        let mine = second.try_send((1, 15)).is_ok();
+        let (first, others) = sending.join().unwrap();
+        assert!(mine != others, "{mine} and {others}");
+        assert!(first.is_full() && second.is_full());
+        assert_eq!(receiver.try_iter().count(), 16);
+    });
+}
+
+/// Rule 6, for a batch.
+#[test]
+fn reclaim_beside_a_batch_keeps_the_capacity() {
+    with_blocks_of_credits(|| {
+        let (first, second, receiver) = beside_an_idle_credit(14);
+        let sending = thread::spawn(move || {
+            let sent = first.try_send_batch(&mut vec![(0, 2), (0, 3)]).unwrap();
+            (first, sent)
+        });
+        let mut inside = 14 + usize::from(second.try_send((1, 14)).is_ok());
+        let (first, others) = sending.join().unwrap();
+        inside += others;
+        assert!(inside <= 16);
+        while first.try_send((0, 4)).is_ok() {
+            inside += 1;
+        }
+        assert_eq!(inside, 16);
+        assert_eq!(receiver.try_iter().count(), 16);
+    });
+}
+
+/// Rule 6: two senders take the credit of a third back at once.
+#[test]
+fn reclaim_by_two_senders_gives_the_credit_to_one() {
+    with_blocks_of_credits(|| {
+        let (first, second, receiver) = beside_an_idle_credit(15);
+        let third = second.clone();
+        let sending = thread::spawn(move || {
+            let sent = second.try_send((1, 15)).is_ok();
+            (second, sent)
+        });
+        let mine = third.try_send((2, 0)).is_ok();
+        let (second, others) = sending.join().unwrap();
+        assert!(mine != others, "{mine} and {others}");
+        assert!(first.try_send((0, 2)).is_err());
+        drop((second, third));
+        assert_eq!(receiver.try_iter().count(), 16);
+    });
+}
+
+/// Rule 6: a sender in its lane claims a block while another goes to sleep: what it does not use wakes the other.
+#[test]
+fn send_that_waits_beside_a_block_of_credits_is_woken() {
+    with_blocks_of_credits(|| {
+        let (first, second, receiver) = beside_an_idle_credit(15);
+        first.try_send((0, 2)).unwrap();
+        assert!(first.is_full() && second.is_full());
+        let waiting = thread::spawn(move || {
+            (0..3).for_each(|number| second.send((1, 13 + number)).unwrap());
+            second
+        });
+        // Room for four: the first takes two of them, and uses one.
+        let mut values = Vec::new();
+        assert_eq!(receiver.try_recv_batch(&mut values, 4), Ok(4));
+        first.send((0, 3)).unwrap();
+        drop(waiting.join().unwrap());
         assert_eq!(receiver.len(), 16);
     });
 }

@@ -77,12 +77,12 @@ impl TaskChannel for Ours {
 
     #[inline]
     async fn send(sender: &mut Self::Sender, message: u64) {
-        sender.send_async(message).await.expect(OPEN);
+        sender.send_async_mut(message).await.expect(OPEN);
     }
 
     #[inline]
     async fn receive(receiver: &mut Self::Receiver) -> u64 {
-        receiver.recv_async().await.expect(OPEN)
+        receiver.recv_async_mut().await.expect(OPEN)
     }
 }
 
