@@ -43,6 +43,7 @@ use crate::ring::Ring;
 use crate::runtime;
 use crate::shim::{AtomicBool, AtomicUsize, Mutex, Ordering, fence, lock};
 use crate::shutdown::{Left, Shutdown, ShutdownError, Unfinished};
+use crate::stack::Depot;
 use crate::stall::{Pulse, Watcher};
 use crate::task::{Header, OnShortage, Task};
 use crate::timers::Timers;
@@ -443,6 +444,8 @@ impl Scheduler {
         self.watcher.stop();
         self.timers.stop();
         self.pool.stop();
+        // All that its workers had, and what other runtimes gave back.
+        Depot::of(self.config.stack_size).release();
         ShutdownError::of(actors)
     }
 

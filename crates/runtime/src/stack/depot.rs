@@ -28,6 +28,8 @@ struct State {
     used: Vec<Slot>,
     /// Hold at most what a trim leaves.
     clean: Vec<Slot>,
+    /// Hold no memory but that of their guards' entries in the page tables. The last to go out.
+    bare: Vec<Slot>,
     slab: Option<Slab>,
     /// Slots in existence.
     carved: usize,
@@ -40,6 +42,18 @@ struct Slab {
     carved: usize,
 }
 
+/// Slots that a trim takes out of a depot.
+pub(super) struct Taken {
+    pub(super) slots: Vec<Slot>,
+    /// There are more.
+    pub(super) more: bool,
+    /// Their tops keep their memory.
+    pub(super) keeps_top: bool,
+}
+
+/// Trimmed slots whose tops keep their memory: 16 MiB where all were used to 16 KiB. What a burst used beyond that goes back to the system as a whole, since
+/// nobody knows whether there will be another.
+const MOST_CLEAN: usize = 1024;
 /// Slots of the first slab. Later ones, like each carving, double what there is, so that a first runtime starts with little ..
 const FIRST_SLAB: usize = 16;
 /// .. up to so many: at 64 KiB a slab of 64 MiB, at 1 MiB one of 1 GiB, of which nothing is used until it is touched.
@@ -85,15 +99,18 @@ impl Depot {
         let mut state = self.state();
         let used = state.used.len().min(most);
         let clean = state.clean.len().min(most - used);
-        if used + clean == 0 {
+        let bare = state.bare.len().min(most - used - clean);
+        if used + clean + bare == 0 {
             let carving = state.carved.clamp(1, most);
             return self.carve(&mut state, into, carving);
         }
+        let from = state.bare.len() - bare;
+        into.extend(state.bare.drain(from..));
         let from = state.clean.len() - clean;
         into.extend(state.clean.drain(from..));
         let from = state.used.len() - used;
         into.extend(state.used.drain(from..));
-        Ok(clean)
+        Ok(bare + clean)
     }
 
     /// 1 to `most` new ones.
@@ -118,8 +135,8 @@ impl Depot {
             Some(slab) if slab.carved < slab.reservation.slots => slab,
             _ => {
                 let slots = state.carved.clamp(FIRST_SLAB, LARGEST_SLAB);
-                // Both lists get room for every slot, so that giving one back never needs memory.
-                for list in [&mut state.used, &mut state.clean] {
+                // Each list gets room for every slot, so that giving one back never needs memory.
+                for list in [&mut state.used, &mut state.clean, &mut state.bare] {
                     let more = state.carved + slots - list.len();
                     list.try_reserve(more)
                         .map_err(|_| StackError::out_of_memory(more * size_of::<Slot>()))?;
@@ -150,20 +167,62 @@ impl Depot {
         }
     }
 
-    /// Some that may have much memory, for their trim, and whether there are more.
-    pub(super) fn take_used(&self) -> (Vec<Slot>, bool) {
+    /// Some that may have much memory, for their trim, and how that goes on.
+    pub(super) fn take_used(&self) -> Taken {
         if self.epoch != epoch() {
-            return (Vec::new(), false);
+            return Taken {
+                slots: Vec::new(),
+                more: false,
+                keeps_top: true,
+            };
         }
         let mut state = self.state();
         let from = state.used.len().saturating_sub(AT_ONCE);
-        (state.used.split_off(from), from > 0)
+        Taken {
+            slots: state.used.split_off(from),
+            more: from > 0,
+            keeps_top: state.clean.len() < MOST_CLEAN,
+        }
     }
 
     /// After their trim.
-    pub(super) fn take_back_clean(&self, slots: &[Slot]) {
+    pub(super) fn take_back_trimmed(&self, taken: &Taken) {
+        if !taken.slots.is_empty() {
+            let mut state = self.state();
+            let list = if taken.keeps_top {
+                &mut state.clean
+            } else {
+                &mut state.bare
+            };
+            list.extend_from_slice(&taken.slots);
+        }
+    }
+
+    /// All that nobody holds and that may have memory, but for `left`; for [`release`](Self::release). None, if there is no memory for the list.
+    pub(super) fn take_all_but(&self, left: usize) -> Vec<Slot> {
+        let mut slots = Vec::new();
+        if self.epoch != epoch() {
+            return slots;
+        }
+        let mut state = self.state();
+        let all = state.used.len() + state.clean.len();
+        if slots.try_reserve_exact(all.saturating_sub(left)).is_err() {
+            return slots;
+        }
+        let mut left = left;
+        let state = &mut *state;
+        for list in [&mut state.used, &mut state.clean] {
+            let stays = list.len().min(left);
+            left -= stays;
+            slots.extend(list.drain(stays..));
+        }
+        slots
+    }
+
+    /// After all of their memory was given back.
+    pub(super) fn take_back_bare(&self, slots: &[Slot]) {
         if !slots.is_empty() {
-            self.state().clean.extend_from_slice(slots);
+            self.state().bare.extend_from_slice(slots);
         }
     }
 
@@ -175,13 +234,13 @@ impl Depot {
     #[cfg(test)]
     pub(super) fn spare(&self) -> usize {
         let state = self.state();
-        state.used.len() + state.clean.len()
+        state.used.len() + state.clean.len() + state.bare.len()
     }
 
     #[cfg(test)]
     pub(super) fn has_spare(&self, base: std::num::NonZeroUsize) -> bool {
         let state = self.state();
-        let mut all = state.used.iter().chain(&state.clean);
+        let mut all = state.used.iter().chain(&state.clean).chain(&state.bare);
         all.any(|slot| slot.base == base)
     }
 

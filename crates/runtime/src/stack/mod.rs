@@ -1,4 +1,4 @@
-//! Memory for actors' stacks: reserved in slabs, guarded, kept warm by each worker, given back when a worker sleeps.
+//! Memory for actors' stacks: reserved in slabs, guarded, kept warm by each worker, given back when a worker sleeps and when a runtime ends.
 //!
 //! ```text
 //!   worker      Magazine    up to 64 slots, no atomics

@@ -32,6 +32,8 @@ impl Depot {
     pub(crate) fn of(_: usize) -> &'static Self {
         &Self
     }
+
+    pub(crate) fn release(&self) {}
 }
 
 #[derive(Debug)]

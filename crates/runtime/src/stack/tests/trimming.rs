@@ -86,3 +86,76 @@ fn a_guard_still_faults_after_a_trim() {
     assert_eq!(ended.signal, Some(libc::SIGSEGV), "{ended:?}");
     assert!(ended.stdout.contains("used again"), "{ended:?}");
 }
+
+#[test]
+fn stacks_in_the_depot_hold_no_memory_after_a_release() {
+    for guards in [Guards::probed(), Guards::Heavy] {
+        let depot = apart(guards);
+        let mut magazine = Magazine::new(depot);
+        let mut stacks = deep(&mut magazine, 200);
+        // With holes: neither all of one slab nor in order.
+        let held: Vec<_> = (0..20).map(|nth| stacks.swap_remove(nth * 7)).collect();
+        drop(stacks);
+        drop(magazine);
+        let spare = depot.spare();
+        depot.release();
+        assert_eq!(depot.spare(), spare);
+        let again = deep_or_bare(&mut Magazine::new(depot), spare);
+        assert!(again.deep <= 64, "{again:?}");
+        assert!(again.bare >= 180 - 64, "{again:?}");
+        // Those that are in use are untouched.
+        assert!(held.iter().all(|stack| resident(stack) >= 20));
+    }
+}
+
+#[derive(Debug)]
+struct Found {
+    deep: usize,
+    bare: usize,
+}
+
+fn deep_or_bare(magazine: &mut Magazine, count: usize) -> Found {
+    let stacks: Vec<_> = (0..count)
+        .map(|_| magazine.take().expect("a stack"))
+        .collect();
+    let those =
+        |is_it: fn(usize) -> bool| stacks.iter().filter(|stack| is_it(resident(stack))).count();
+    Found {
+        deep: those(|pages| pages > 0),
+        bare: those(|pages| pages == 0),
+    }
+}
+
+#[test]
+fn guards_still_fault_after_a_release() {
+    let name = "trimming::guards_still_fault_after_a_release";
+    let ended = super::child::in_child(name, || {
+        let depot = apart(Guards::probed());
+        drop(deep(&mut Magazine::new(depot), 200));
+        depot.release();
+        let mut magazine = Magazine::new(depot);
+        let stacks: Vec<_> = (0..200)
+            .map(|_| magazine.take().expect("a stack"))
+            .collect();
+        let usable = SIZE - depot.shape().guard;
+        let bare = stacks.iter().find(|stack| resident(stack) == 0);
+        let bare = bare.expect("most were released");
+        touch(bare, [usable - 2048]);
+        println!("used again");
+        touch(bare, [usable + 1]);
+    });
+    assert_eq!(ended.signal, Some(libc::SIGSEGV), "{ended:?}");
+    assert!(ended.stdout.contains("used again"), "{ended:?}");
+}
+
+#[test]
+fn what_a_burst_left_in_the_depot_keeps_no_tops() {
+    let depot = Depot::apart(SIZE, Guards::probed(), 10_000);
+    let mut magazine = Magazine::new(depot);
+    drop(deep(&mut magazine, 1_500));
+    while magazine.trim() {}
+    let spare = depot.spare();
+    let again = deep_or_bare(&mut Magazine::new(depot), spare);
+    assert!(again.bare >= 1_500 - 1_024 - 64, "{again:?}");
+    assert!(again.deep >= 1_000, "{again:?}");
+}
