@@ -326,11 +326,11 @@ impl Scheduler {
         }
     }
 
-    /// Rule 7. Cancelled where the runtime stops.
+    /// Rule 7. Cancelled where the runtime stops, or a signal is to end it.
     pub(crate) fn wait_for_stack(self: &Arc<Self>, task: Task) {
         let list = self.without_stack(task.header().is_turn);
-        if let Err(task) = list.push(task, || self.refuses(task)) {
-            return cancel(task);
+        if let Err(task) = list.push(task, || self.refuses(task) || task.must_exit()) {
+            return cancel_for_signal(task);
         }
         self.shortages.fetch_add(1, Ordering::Release);
         fence(Ordering::SeqCst);
@@ -364,6 +364,15 @@ impl Scheduler {
             self.moved.note(task);
         }
         Some(task)
+    }
+
+    /// Ends the actors that wait for a stack and got an exit signal: they need none for that. Who
+    /// sends the signal calls it after; the list's lock orders it with who is about to wait.
+    pub(crate) fn end_signalled(&self) {
+        self.actors_without_stack
+            .extract(|task| task.must_exit())
+            .into_iter()
+            .for_each(cancel_for_signal);
     }
 
     /// Turns that wait for a stack and can be refused: they are the caller's, to cancel.
@@ -476,6 +485,17 @@ impl Drop for Scheduler {
         for seat in &self.seats {
             seat.desk.give_back();
         }
+    }
+}
+
+/// The same for one that a signal may have ended.
+fn cancel_for_signal(task: Task) {
+    if task.must_exit() {
+        let why = JoinError::Exit(task.exit_reason());
+        // SAFETY: as for `cancel`.
+        unsafe { task.cancel(why) };
+    } else {
+        cancel(task);
     }
 }
 

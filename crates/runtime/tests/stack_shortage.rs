@@ -6,7 +6,7 @@ mod kit;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use thalweg_runtime::supervisor::{ChildSpec, Restart, Strategy, Supervisor};
+use thalweg_runtime::supervisor::{ChildSpec, Restart, Shutdown, Strategy, Supervisor};
 use thalweg_runtime::{
     Actor, ActorRef, Builder, Config, Context, ExitReason, Handler, JoinError, JoinHandle,
     Receiver, Runtime, Sender, Signal, StackError, channel, init, spawn, spawn_under, start,
@@ -330,4 +330,29 @@ fn stop_while_turns_and_jobs_wait_for_a_stack_ends_them() {
     // Those that had a stack handled their message, and rest.
     let ended = actors.iter().filter(|actor| !actor.is_alive()).count();
     assert_eq!(ended, 3);
+}
+
+/// Its jobs end from right to left, and the last ones have no stack.
+#[test]
+fn supervisor_with_more_jobs_than_stacks_shuts_down() {
+    on_one_worker(6, || {
+        let begun = Arc::new(AtomicUsize::new(0));
+        let mut supervisor = Supervisor::new(Strategy::OneForOne);
+        for n in 0..10 {
+            let begins = Arc::clone(&begun);
+            let job = ChildSpec::job(n.to_string(), move || {
+                begins.fetch_add(1, Ordering::SeqCst);
+                thalweg_runtime::sleep(LONG);
+            });
+            supervisor = supervisor.child(job.shutdown(Shutdown::Forever));
+        }
+        let supervisor = supervisor.start().unwrap();
+        until(|| begun.load(Ordering::SeqCst) == 5);
+        let children = supervisor.which_children().unwrap();
+        let last = children[9].pid.clone().unwrap().monitor();
+        let end = supervisor.pid().monitor();
+        supervisor.stop();
+        assert!(end.wait().reason.is_orderly());
+        assert!(matches!(last.wait().reason, ExitReason::Shutdown));
+    });
 }

@@ -1,8 +1,16 @@
-//! Random trees with panics, kills, stops, slow starts and floods: no accepted message is lost, no two incarnations of a child live at once, nothing
-//! stays behind, and nothing hangs. `THALWEG_TREES` says how many (ten thousand by default, a million in `make prove`), `THALWEG_TEST_SEED` from which
-//! seed; a failure names its own.
+//! Random trees with panics, kills, stops, slow starts, floods, and shortage of stacks and of
+//! memory for them: no accepted message is lost, no two incarnations of a child live at once,
+//! nothing stays behind, and nothing hangs. `THALWEG_TREES` sets how many trees there are (ten
+//! thousand by default, a million in `make prove`), `THALWEG_TEST_SEED` the first seed; a failure
+//! names its own.
+//!
+//! In half of the runtimes `max_stacks` is small, and other actors (`trees::shortage`) hold all
+//! stacks now and then, also those that are reserved for turns. There the system also refuses most
+//! new stacks for a while.
 
 mod kit;
+#[path = "trees/shortage.rs"]
+mod shortage;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -12,10 +20,11 @@ use thalweg_runtime::supervisor::{
     Backoff, ChildSpec, Restart, Shutdown, Strategy, Supervisor, SupervisorRef,
 };
 use thalweg_runtime::{
-    Actor, ActorRef, Config, Context, Handler, Pid, init, sleep, spawn, yield_now,
+    Actor, ActorRef, Config, Context, Handler, JoinError, Pid, init, sleep, spawn, yield_now,
 };
 
-use kit::{Random, one_seed, setting};
+use kit::{LONG, Random, one_seed, setting};
+use shortage::Shortage;
 
 /// What one tree does, all in all.
 #[derive(Default)]
@@ -29,6 +38,8 @@ struct World {
     dropped: AtomicU64,
     tired: AtomicBool,
     random: Mutex<Option<Random>>,
+    /// Where stacks are short.
+    shortage: Option<Arc<Shortage>>,
 }
 
 impl World {
@@ -61,10 +72,12 @@ impl Drop for Parcel {
 struct Life {
     world: Arc<World>,
     mine: Arc<AtomicBool>,
+    /// Its end may take a while. Not that of a job, which a kill could interrupt there.
+    may_yield: bool,
 }
 
 impl Life {
-    fn begin(world: &Arc<World>, mine: &Arc<AtomicBool>) -> Self {
+    fn begin(world: &Arc<World>, mine: &Arc<AtomicBool>, may_yield: bool) -> Self {
         if mine.swap(true, Ordering::SeqCst) {
             world.overlaps.fetch_add(1, Ordering::Relaxed);
         }
@@ -72,13 +85,14 @@ impl Life {
         Self {
             world: Arc::clone(world),
             mine: Arc::clone(mine),
+            may_yield,
         }
     }
 }
 
 impl Drop for Life {
     fn drop(&mut self) {
-        if self.world.is_unlucky(4) {
+        if self.may_yield && self.world.is_unlucky(4) {
             yield_now();
         }
         self.mine.store(false, Ordering::SeqCst);
@@ -126,6 +140,19 @@ impl Handler<Parcel> for Leaf {
     }
 }
 
+/// A child with a stack of its own.
+fn job(world: &Arc<World>, mine: &Arc<AtomicBool>) {
+    let _life = Life::begin(world, mine, false);
+    while !world.tired.load(Ordering::Relaxed) {
+        sleep(Duration::from_micros(20));
+        if world.is_unlucky(20) {
+            assert!(world.below(2) == 0, "bad luck");
+            return;
+        }
+    }
+    sleep(LONG);
+}
+
 struct Tree {
     world: Arc<World>,
     leaves: Vec<ActorRef<Leaf>>,
@@ -153,12 +180,15 @@ impl Tree {
                 let (spec, branch) = ChildSpec::supervisor(id, move || below.clone());
                 self.branches.push(branch);
                 spec
+            } else if random.one_in(6) {
+                let (world, mine) = (Arc::clone(&self.world), Arc::default());
+                ChildSpec::job(id, move || job(&world, &mine))
             } else {
                 let (world, mine) = (Arc::clone(&self.world), Arc::default());
                 let (spec, leaf) = ChildSpec::actor(id, move || {
                     assert!(!world.is_unlucky(12), "in its start");
                     Leaf {
-                        life: Life::begin(&world, &mine),
+                        life: Life::begin(&world, &mine, true),
                     }
                 });
                 self.leaves.push(leaf);
@@ -192,6 +222,11 @@ impl Tree {
 /// Sends, kills and stops at random.
 fn trouble(random: Random, world: &Arc<World>, leaves: &[ActorRef<Leaf>], pids: &[Pid]) {
     for _ in 0..random.below(60) {
+        if let Some(shortage) = &world.shortage
+            && random.one_in(30)
+        {
+            shortage.begin(&random);
+        }
         let leaf = &leaves[random.below(leaves.len() as u64) as usize];
         match random.below(12) {
             0 => {
@@ -219,9 +254,12 @@ fn trouble(random: Random, world: &Arc<World>, leaves: &[ActorRef<Leaf>], pids: 
     }
 }
 
-fn one_tree(seed: u64) {
+fn one_tree(seed: u64, shortage: Option<&Arc<Shortage>>) {
     let random = Random::new(seed);
-    let world = Arc::new(World::default());
+    let world = Arc::new(World {
+        shortage: shortage.cloned(),
+        ..World::default()
+    });
     *world.random.lock().unwrap() = Some(Random::new(seed ^ 0x5555));
     let mut tree = Tree {
         world: Arc::clone(&world),
@@ -231,6 +269,11 @@ fn one_tree(seed: u64) {
     let supervisor = tree.grow(&random, 2);
     if tree.leaves.is_empty() {
         return;
+    }
+    if let Some(shortage) = shortage
+        && random.one_in(4)
+    {
+        shortage.begin(&random);
     }
     if let Ok(root) = supervisor.start() {
         let pids: Vec<_> = tree.branches.iter().map(SupervisorRef::pid).collect();
@@ -246,7 +289,12 @@ fn one_tree(seed: u64) {
             let _ = root.pid().kill();
         }
         for trouble in troubles {
-            trouble.join().expect("it only sends");
+            match trouble.join() {
+                Ok(()) => {}
+                // It found no stack, so there is less trouble.
+                Err(JoinError::NoStack(_)) if shortage.is_some() => {}
+                Err(error) => panic!("it only sends: {error}"),
+            }
         }
         world.tired.store(true, Ordering::Relaxed);
         let end = root.pid().monitor();
@@ -280,7 +328,7 @@ fn one_tree(seed: u64) {
 fn random_trees_lose_nothing_and_leave_nothing() {
     // Where actors are threads each tree takes its time.
     let default = if cfg!(miri) {
-        3
+        4
     } else if cfg!(thalweg_threads) {
         500
     } else {
@@ -288,13 +336,42 @@ fn random_trees_lose_nothing_and_leave_nothing() {
     };
     let trees: u64 = setting("THALWEG_TREES", default);
     let seed: u64 = setting("THALWEG_TEST_SEED", 1);
-    for (workers, share) in [(1, trees / 2), (2, trees - trees / 2)] {
-        init(Config::exact(workers)).unwrap().run(move || {
-            // They panic a lot, as they should.
-            std::panic::set_hook(Box::new(|_| {}));
-            for n in 0..share {
-                one_seed(seed.wrapping_add(n * 2 + workers as u64 - 1), one_tree);
-            }
-        });
+    // They panic a lot, as they should.
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let expected = |text: &&str| ["bad luck", "in its stop", "in its start"].contains(text);
+        if !panic.payload_as_str().as_ref().is_some_and(expected) {
+            report(panic);
+        }
+    }));
+    let runtimes = (trees / TREES_IN_A_RUNTIME).clamp(4, MOST_RUNTIMES);
+    for nth in 0..runtimes {
+        let seeds = seed + trees * nth / runtimes..seed + trees * (nth + 1) / runtimes;
+        let workers = 1 + nth as usize % 2;
+        let config = Config::exact(workers).note_panics(false);
+        if nth % 4 < 2 {
+            init(config).unwrap().run(move || {
+                seeds.for_each(|seed| one_seed(seed, |seed| one_tree(seed, None)));
+            });
+        } else {
+            // Each of them carves stacks of its own, so that the system is asked for new ones.
+            let config = config
+                .max_stacks(SPAWNED * workers)
+                .stack_size((64 << 10) + (nth as usize / 4) * (4 << 10));
+            init(config).unwrap().run(move || {
+                let shortage = Shortage::new(workers);
+                seeds.for_each(|seed| one_seed(seed, |seed| one_tree(seed, Some(&shortage))));
+                if !cfg!(miri) {
+                    shortage.check();
+                }
+            });
+        }
     }
 }
+
+const TREES_IN_A_RUNTIME: u64 = 500;
+/// As many sizes of stacks as this are left in memory, a few pages for each stack.
+const MOST_RUNTIMES: u64 = 1000;
+/// Actors with a stack of their own on one worker, where stacks are short: the test's own four and
+/// a few jobs.
+const SPAWNED: usize = 6;

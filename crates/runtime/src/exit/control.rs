@@ -22,6 +22,7 @@ use crate::id::ActorId;
 use crate::inspect::Seen;
 use crate::shim::{Locked, Mutex, lock};
 use crate::task::Task;
+use crate::worker;
 
 #[derive(Debug)]
 pub(crate) struct Control {
@@ -111,6 +112,8 @@ pub(crate) enum Kind {
 /// What is to be done for a signal when the lock is left.
 enum Then {
     Nothing,
+    /// It has not begun, and will not: it may wait for a stack.
+    Unbegun,
     Wake(Waker),
     Hear(Arc<dyn Reached>, Marked),
     Trapped(Arc<dyn Reached>, Exit),
@@ -250,6 +253,12 @@ impl Control {
         };
         match then {
             Then::Nothing => {}
+            // Elsewhere it ends when it gets one.
+            Then::Unbegun => {
+                if let Some(worker) = worker::current() {
+                    worker.scheduler.end_signalled();
+                }
+            }
             Then::Wake(waker) => waker.wake(),
             Then::Hear(body, marked) => body.hear(marked),
             Then::Trapped(body, exit) => body.trapped(self.id, exit),
@@ -320,7 +329,7 @@ impl State {
             self.exit = Some(exit.reason);
         }
         match &self.reach {
-            Reach::Job(task) => task.must_end().map_or(Then::Nothing, Then::Wake),
+            Reach::Job(task) => task.must_end().map_or(Then::Unbegun, Then::Wake),
             Reach::Body(_) => match self.body() {
                 Some(body) => {
                     let marked = if in_order {
