@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use thalweg_wire::{Decode, Encode, Handle, Malformed, message};
+use thalweg_wire::{Decode, Encode, Handle, Malformed, Rule, message};
 
 use crate::call::{Call, CallCore};
 use crate::code::{Code, Failure};
@@ -24,6 +24,9 @@ pub struct Refusal(pub(crate) Failure);
 
 impl From<Malformed> for Refusal {
     fn from(malformed: Malformed) -> Self {
+        if malformed.rule == Rule::Memory {
+            return Self(Code::Overloaded.because("there is no memory for the arguments"));
+        }
         Self(Code::Argument.because(format!("the arguments are malformed: {malformed}")))
     }
 }

@@ -11,7 +11,9 @@ use std::time::Duration;
 use thalweg_queue::quiet::lock;
 use thalweg_queue::{Gate, Spin};
 use thalweg_runtime::{Woke, wait};
-use thalweg_wire::{Bytes, Checker, Decode, Encode, Encoder, Handle, Malformed, Shape, message};
+use thalweg_wire::{
+    Bytes, Checker, Decode, Encode, Encoder, Handle, Malformed, Rule, Shape, message,
+};
 
 use crate::batch::Batch;
 use crate::call::CallRef;
@@ -84,7 +86,7 @@ impl Slot {
 }
 
 const NO_HANDLE: Malformed = Malformed {
-    rule: thalweg_wire::Rule::Handles,
+    rule: Rule::Handles,
     at: message::HEADER,
 };
 
@@ -206,7 +208,7 @@ impl Decode for NoError {
 
     fn check(_: &mut Checker<'_>, at: u32) -> Result<(), Malformed> {
         Err(Malformed {
-            rule: thalweg_wire::Rule::Layout,
+            rule: Rule::Layout,
             at,
         })
     }
@@ -232,7 +234,13 @@ pub(crate) fn read<T, E: Decode>(
     read: fn(&mut Reply) -> Result<T, Malformed>,
 ) -> Result<T, CallError<E>> {
     let malformed = |error: Malformed| {
-        CallError::Ended(Code::Version.because(format!("the answer is malformed: {error}")))
+        let mut failure = match error.rule {
+            // The service has done its work.
+            Rule::Memory => Code::GuestLost.because("there is no memory for the result"),
+            _ => Code::Version.because(format!("the answer is malformed: {error}")),
+        };
+        failure.is_idempotent = method.options.is_idempotent;
+        CallError::Ended(failure)
     };
     match completed.code {
         Code::Ok => {

@@ -47,6 +47,7 @@ mod handle;
 mod layout;
 mod list;
 mod malformed;
+mod memory;
 pub mod message;
 mod option;
 mod result;
@@ -187,7 +188,9 @@ pub trait Decode: Encode<As = Self> + Sized + 'static {
 
     /// Returns all values of a list as owned values. Scalars are copied with one `memcpy`.
     fn owned_items(list: ListView<'_, Self>) -> Vec<Self> {
-        list.iter().map(Self::owned).collect()
+        let mut items = memory::with_room(list.len());
+        items.extend(list.iter().map(Self::owned));
+        items
     }
 }
 

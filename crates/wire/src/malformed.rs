@@ -43,6 +43,8 @@ pub enum Rule {
     Discriminant,
     /// An undefined flag bit is set.
     Flags,
+    /// Not the message's fault: there is no memory for the owned value.
+    Memory,
 }
 
 impl fmt::Display for Malformed {
@@ -62,6 +64,7 @@ impl fmt::Display for Malformed {
             Rule::Char => "a char is not a Unicode scalar value",
             Rule::Discriminant => "a discriminant is out of range",
             Rule::Flags => "a bit is set that stands for no flag",
+            Rule::Memory => return f.write_str("there is no memory for the message's value"),
         };
         write!(f, "malformed message: {what} (byte {})", self.at)
     }

@@ -9,7 +9,13 @@
 //!   ..  root, then tails
 //! ```
 
-use crate::{Bytes, Checker, Decode, Encode, Encoder, Handle, MAX_SIZE, Malformed, NoRoom, Rule};
+use crate::{
+    Bytes, Checker, Decode, Encode, Encoder, Handle, MAX_SIZE, Malformed, NoRoom, Rule, memory,
+};
+
+/// The value of a message of at most so many bytes is made without a way back: one page, as what the standard library allocates
+/// anyway.
+const SMALL: usize = 4096;
 
 /// Bytes of the header.
 pub const HEADER: u32 = 16;
@@ -129,9 +135,17 @@ impl<'a> Message<'a> {
     /// Checks the whole message and returns the root as an owned value.
     ///
     /// # Errors
-    /// The first rule that the message breaks.
+    /// The first rule that the message breaks; [`Rule::Memory`] where there is no memory for the value of a message of more than
+    /// 4 KiB.
     pub fn owned<T: Decode>(self) -> Result<T, Malformed> {
-        self.view::<T>().map(T::owned)
+        let view = self.view::<T>()?;
+        if self.bytes.len() <= SMALL {
+            return Ok(T::owned(view));
+        }
+        memory::fallibly(|| T::owned(view)).ok_or(Malformed {
+            rule: Rule::Memory,
+            at: root(self.handles),
+        })
     }
 
     /// The handles, for code that closes them without knowing the type.

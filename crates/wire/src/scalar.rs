@@ -1,6 +1,6 @@
 //! Numbers, `bool`, `char`.
 
-use crate::{Bytes, Checker, Decode, Encode, Encoder, ListView, Malformed, Rule, Shape};
+use crate::{Bytes, Checker, Decode, Encode, Encoder, ListView, Malformed, Rule, Shape, memory};
 
 /// Numbers: every bit pattern is valid, and a list is copied with one `memcpy`.
 macro_rules! number {
@@ -70,13 +70,16 @@ macro_rules! number {
             }
 
             fn owned_items(list: ListView<'_, $type>) -> Vec<$type> {
+                let mut items = memory::with_room(list.len());
                 let Some(bytes) = list.encoded() else {
-                    return list.iter().collect();
+                    items.extend(list);
+                    return items;
                 };
                 let words = bytes.chunks_exact($size);
-                words
-                    .map(|word| <$type>::from_le_bytes(word.try_into().expect("a chunk is a word")))
-                    .collect()
+                items.extend(words.map(|word| {
+                    <$type>::from_le_bytes(word.try_into().expect("a chunk is a word"))
+                }));
+                items
             }
         }
     };
@@ -153,7 +156,9 @@ impl Decode for u8 {
     }
 
     fn owned_items(list: ListView<'_, u8>) -> Vec<u8> {
-        list.as_bytes().to_vec()
+        let mut items = memory::with_room(list.len());
+        items.extend_from_slice(list.as_bytes());
+        items
     }
 }
 

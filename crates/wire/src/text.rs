@@ -1,6 +1,6 @@
 //! Strings.
 
-use crate::{Bytes, Checker, Decode, Encode, Encoder, Malformed, Rule, Shape};
+use crate::{Bytes, Checker, Decode, Encode, Encoder, Malformed, Rule, Shape, memory};
 
 impl Encode for str {
     type As = String;
@@ -47,7 +47,7 @@ impl Decode for String {
 
     #[inline]
     fn owned(view: &str) -> String {
-        view.to_owned()
+        memory::text(view)
     }
 
     #[inline]
