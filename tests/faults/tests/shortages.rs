@@ -375,7 +375,8 @@ fn operation_with_a_small_nth_resource_refused_ends_as_documented() {
     // The first of its kind, and the process's first.
     try_all(
         &cases(|case| case.mode == "cold" && case.shape == Shape::Once),
-        2,
+        4,
+        true,
     );
 }
 
