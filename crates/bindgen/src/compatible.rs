@@ -2,12 +2,12 @@
 //! decide when they open it.
 
 use thalweg_wire::describe::Type;
-use thalweg_wire::evolve::fits;
+use thalweg_wire::evolve::{Comparison, compare};
 
 use crate::hash::Texts;
 use crate::model::{Function, Package, Position};
 
-/// The first thing for which a program of one package refuses a library of another.
+/// A place where two packages differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// In which file it is seen.
@@ -23,20 +23,21 @@ impl std::fmt::Display for Difference {
     }
 }
 
-/// How many functions `library` has besides those that `program` knows.
-///
-/// # Errors
-/// It does not have all that `program` knows as it knows it, or asks its host for something else.
+/// What separates two packages: see [`compatible`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Findings {
+    /// All for which a program of the one refuses a library of the other. Empty: it opens it.
+    pub differences: Vec<Difference>,
+    /// What one side has beyond the other. It keeps no program from opening the library.
+    pub additions: Vec<Difference>,
+}
+
+/// Compares the package that programs were generated from with the one that a library is built from.
 ///
 /// # Panics
 /// Either package has no function; a parsed one has.
-pub fn compatible(program: &Package, library: &Package) -> Result<usize, Difference> {
-    let differ = |position: &Position, what: String| {
-        Err(Difference {
-            position: position.clone(),
-            what,
-        })
-    };
+pub fn compatible(program: &Package, library: &Package) -> Findings {
+    let mut found = Findings::default();
     let first = &library.functions[0].position;
     let id = |package: &Package| {
         let Package {
@@ -49,24 +50,30 @@ pub fn compatible(program: &Package, library: &Package) -> Result<usize, Differe
     };
     let ((ours, our_version), (theirs, their_version)) = (id(program), id(library));
     if ours != theirs {
-        return differ(first, format!("it is {theirs}, not {ours}"));
+        found.differ(first, format!("it is {theirs}, not {ours}"));
+        return found;
     }
     if our_version != their_version
         && line(&our_version).is_none_or(|ours| line(&their_version) != Some(ours))
     {
-        return differ(
-            first,
-            format!("versions {our_version} and {their_version} are not of one line"),
-        );
+        let what = format!("versions {our_version} and {their_version} are not of one line");
+        found.differ(first, what);
     }
+    let ours = described(program, &program.functions);
     let theirs = described(library, &library.functions);
-    for (ours, known) in described(program, &program.functions) {
-        match named(&theirs, ours) {
-            Some(theirs) => check((ours, &known), theirs, false)?,
+    for (our, known) in &ours {
+        match named(&theirs, our) {
+            Some(theirs) => found.check((our, known), theirs, false),
             None => {
-                let what = format!("`{}` is not there any more", ours.full_name);
-                return differ(&ours.position, what);
+                let what = format!("`{}` is not there any more", our.full_name);
+                found.differ(&our.position, what);
             }
+        }
+    }
+    for (their, _) in &theirs {
+        if named(&ours, their).is_none() {
+            let what = format!("`{}` is only in the library", their.full_name);
+            found.add(&their.position, what);
         }
     }
     let asks = |package: &Package| {
@@ -78,71 +85,96 @@ pub fn compatible(program: &Package, library: &Package) -> Result<usize, Differe
     let (ours, theirs) = (asks(program), asks(library));
     if let (Some(first), true) = (ours.first(), theirs.is_empty()) {
         let what = "it does not ask its host for anything any more";
-        return differ(&first.position, what.to_owned());
+        found.differ(&first.position, what.to_owned());
     }
     let ours = described(program, &ours);
     for (theirs, there) in described(library, &theirs) {
         match named(&ours, theirs) {
-            Some(ours) => check(ours, (theirs, &there), true)?,
+            Some(ours) => found.check(ours, (theirs, &there), true),
             None => {
                 let name = &theirs.full_name;
                 let what = format!("it asks its host for `{name}`, which hosts do not have");
-                return differ(&theirs.position, what);
+                found.differ(&theirs.position, what);
             }
         }
     }
-    Ok(library.functions.len() - program.functions.len())
+    found
 }
 
-/// A function of each side with the texts of its types: what a program knows, and what the library has. `is_import`: the library calls it.
-fn check(
-    (ours, known): (&Function, &str),
-    (theirs, there): (&Function, &str),
-    is_import: bool,
-) -> Result<(), Difference> {
-    let differ = |what: String| {
-        Err(Difference {
-            position: theirs.position.clone(),
-            what,
-        })
-    };
-    for (was, is, what) in [
-        (
-            ours.options.is_inline,
-            theirs.options.is_inline,
-            "is not inline",
-        ),
-        (
-            ours.options.notice_ns > 0,
-            theirs.options.notice_ns > 0,
-            "has no notices",
-        ),
-    ] {
-        if was && !is {
-            return differ(format!("`{}` {what} any more", ours.full_name));
+impl Findings {
+    fn differ(&mut self, position: &Position, what: String) {
+        let position = position.clone();
+        self.differences.push(Difference { position, what });
+    }
+
+    fn add(&mut self, position: &Position, what: String) {
+        let position = position.clone();
+        self.additions.push(Difference { position, what });
+    }
+
+    /// A function of each side with the texts of its types: what a program knows, and what the library has. `is_import`: the library calls it.
+    fn check(
+        &mut self,
+        (ours, known): (&Function, &str),
+        (theirs, there): (&Function, &str),
+        is_import: bool,
+    ) {
+        for (was, is, what) in [
+            (
+                ours.options.is_inline,
+                theirs.options.is_inline,
+                "is not inline",
+            ),
+            (
+                ours.options.notice_ns > 0,
+                theirs.options.notice_ns > 0,
+                "has no notices",
+            ),
+        ] {
+            if was && !is {
+                let what = format!("`{}` {what} any more", ours.full_name);
+                self.differ(&theirs.position, what);
+            }
+        }
+        let texts = known.split('\n').zip(there.split('\n'));
+        for (part, (known, there)) in PARTS.into_iter().zip(texts) {
+            if known == there {
+                continue;
+            }
+            // Whose value it is: the program writes the parameters, but of what it is asked the results.
+            let is_written_there = (part == "parameters") == is_import;
+            let (reader, writer) = match is_written_there {
+                true => (known, there),
+                false => (there, known),
+            };
+            let name = &ours.full_name;
+            let (Ok(reader), Ok(writer)) = (Type::parse(reader), Type::parse(writer)) else {
+                let what = format!("the {part} of `{name}` differ");
+                self.differ(&theirs.position, what);
+                continue;
+            };
+            let Comparison {
+                differences,
+                additions,
+            } = compare(&reader, &writer);
+            for difference in differences {
+                let what = format!("the {part} of `{name}` differ: {difference}");
+                self.differ(&theirs.position, what);
+            }
+            for addition in additions {
+                // The reader of what is written there is the program.
+                let side = match addition.is_reader == is_written_there {
+                    true => "program",
+                    false => "library",
+                };
+                let what = format!(
+                    "the {part} of `{name}`: `{}` is only in the {side}",
+                    addition.path
+                );
+                self.add(&theirs.position, what);
+            }
         }
     }
-    let texts = known.split('\n').zip(there.split('\n'));
-    for (part, (known, there)) in PARTS.into_iter().zip(texts) {
-        if known == there {
-            continue;
-        }
-        // Whose value it is: the program writes the parameters, but of what it is asked the results.
-        let is_written_there = (part == "parameters") == is_import;
-        let (reader, writer) = match is_written_there {
-            true => (known, there),
-            false => (there, known),
-        };
-        let why = match (Type::parse(reader), Type::parse(writer)) {
-            (Ok(reader), Ok(writer)) => match fits(&reader, &writer) {
-                Ok(()) => continue,
-                Err(difference) => format!(": {difference}"),
-            },
-            _ => String::new(),
-        };
-        return differ(format!("the {part} of `{}` differ{why}", ours.full_name));
-    }
-    Ok(())
 }
 
 /// The function that has the same name among these.
@@ -155,7 +187,8 @@ fn named<'a>(
     found.map(|(function, text)| (*function, text.as_str()))
 }
 
-const PARTS: [&str; 4] = ["parameters", "result", "error", "element"];
+/// The first texts of a description. The last one, the element's, is in the result's.
+const PARTS: [&str; 3] = ["parameters", "result", "error"];
 
 /// Functions of a package with the texts of their types.
 fn described<'a>(package: &Package, functions: &'a [Function]) -> Vec<(&'a Function, String)> {

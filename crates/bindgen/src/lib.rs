@@ -4,6 +4,7 @@ pub mod c;
 pub mod cddl;
 mod compatible;
 mod from_code;
+mod growth;
 pub mod hash;
 pub mod json_schema;
 pub mod model;
@@ -12,8 +13,9 @@ pub mod python;
 pub mod rust;
 mod schema;
 
-pub use compatible::{Difference, compatible};
+pub use compatible::{Difference, Findings, compatible};
 pub use from_code::{FromCode, code_of, from_code};
+pub use growth::without_unknown;
 pub use parse::parse;
 
 use std::fmt;
@@ -91,8 +93,7 @@ struct Printable<'a>(&'a str);
 
 impl fmt::Display for Printable<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let reorders =
-            |c| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        let reorders = |c| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
         self.0.chars().try_for_each(|c| {
             if c.is_control() || reorders(c) {
                 write!(f, "{}", c.escape_unicode())

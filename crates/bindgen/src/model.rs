@@ -39,6 +39,8 @@ pub struct Package {
     pub host: Option<Host>,
     /// From the `.thalweg.toml`.
     pub bounds: Bounds,
+    /// Enums and variants that never get another case, from the `.thalweg.toml`.
+    pub closed: Vec<TypeId>,
     /// FNV-1a over all functions' names and hashes, those of the host behind the others: `tw_table.layout`.
     pub layout: u64,
 }

@@ -17,6 +17,7 @@ mod types;
 use crate::Refused;
 use crate::hash;
 use crate::model::Package;
+use policy::Policies;
 use sources::Sources;
 use std::path::Path;
 use types::Types;
@@ -69,7 +70,11 @@ fn package_of(mut sources: Sources) -> Result<Package, Refused> {
         mut resources,
         ..
     } = types;
-    let (bounds, destructors) = policy::apply(
+    let Policies {
+        bounds,
+        closed,
+        destructors,
+    } = policy::apply(
         &sources,
         &package.name.name,
         &interface_name,
@@ -96,6 +101,7 @@ fn package_of(mut sources: Sources) -> Result<Package, Refused> {
         ),
         host,
         bounds,
+        closed,
         types: defs,
         resources,
         functions,

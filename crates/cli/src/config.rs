@@ -1,5 +1,6 @@
 //! `thalweg config`: what a runtime that is started here would have, and where each setting came from.
 
+use crate::output::Output;
 use std::fmt::Write;
 
 use thalweg::runtime::{Config, Description, Machine, Profile, Setting, StartError, Value};
@@ -26,18 +27,16 @@ fn profile(name: &str) -> Result<Profile, String> {
     })
 }
 
-/// Prints it.
+/// The settings, as text.
 ///
 /// # Errors
 /// A variable of the environment is no good.
-pub fn run(arguments: &Arguments) -> Result<(), StartError> {
+pub fn run(arguments: &Arguments) -> Result<Output, StartError> {
     let description = Config::profile(arguments.profile.unwrap_or_default()).describe()?;
-    if arguments.json {
-        print!("{}", json(&description));
-    } else {
-        print!("{}", table(&description));
-    }
-    Ok(())
+    Ok(Output::done(match arguments.json {
+        true => json(&description),
+        false => table(&description),
+    }))
 }
 
 /// A line of text for each, in columns.

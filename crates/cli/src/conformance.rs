@@ -4,6 +4,7 @@
 //! not run, and that is as bad as a failure.
 
 use crate::files::{self, State};
+use crate::output::Output;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -44,11 +45,11 @@ type Groups = Vec<(String, Vec<String>)>;
 /// What one language reports: the verdict of each scenario.
 type Report = BTreeMap<String, String>;
 
-/// Runs, judges, writes. Returns what is not as it should be; nothing where all is well.
+/// Runs, judges, writes. Status 1: something is not as it should be.
 ///
 /// # Errors
 /// A file cannot be read or written, or says what nobody understands; a runner does not start.
-pub fn run(arguments: &Arguments) -> Result<Vec<String>, String> {
+pub fn run(arguments: &Arguments) -> Result<Output, String> {
     let runners = runners(&arguments.folder.join("languages.toml"))?;
     let groups = scenarios(&arguments.folder.join("scenarios.json"))?;
     let reports = arguments.reports.clone().unwrap_or_else(|| {
@@ -72,10 +73,10 @@ pub fn run(arguments: &Arguments) -> Result<Vec<String>, String> {
         }
         languages.push(language.as_str());
     }
-    if wrong.is_empty() {
-        keep(arguments, &page(&groups, &languages), &mut wrong)?;
+    if !wrong.is_empty() {
+        return Ok(outdated(&wrong));
     }
-    Ok(wrong)
+    keep(arguments, &page(&groups, &languages))
 }
 
 /// The report of a language: `python-asyncio.json` for `Python asyncio`.
@@ -211,19 +212,28 @@ fn page(groups: &Groups, languages: &[&str]) -> String {
     page
 }
 
-fn keep(arguments: &Arguments, page: &str, wrong: &mut Vec<String>) -> Result<(), String> {
+fn outdated(wrong: &[String]) -> Output {
+    Output {
+        stderr: wrong.join("\n") + "\n",
+        status: 1,
+        ..Output::default()
+    }
+}
+
+fn keep(arguments: &Arguments, page: &str) -> Result<Output, String> {
     let path = &arguments.page;
     let failed = |error: std::io::Error| format!("{}: {error}", path.display());
     match files::compare(path, page).map_err(failed)? {
-        State::Same => {}
-        _ if arguments.check => wrong.push(format!(
+        State::Same => Ok(Output::default()),
+        _ if arguments.check => Ok(outdated(&[format!(
             "{} is not up to date: run `thalweg conformance`",
             path.display()
-        )),
+        )])),
         _ => {
-            files::write(path, page).map_err(failed)?;
-            println!("wrote {}", path.display());
+            let failed =
+                |(path, error): (PathBuf, std::io::Error)| format!("{}: {error}", path.display());
+            files::write(&[(path, page)]).map_err(failed)?;
+            Ok(Output::done(format!("wrote {}\n", path.display())))
         }
     }
-    Ok(())
 }

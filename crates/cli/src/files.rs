@@ -1,7 +1,7 @@
 //! Files on disk: compared, written whole or not at all.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, DirEntry, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -28,18 +28,109 @@ pub fn compare(path: &Path, contents: &str) -> io::Result<State> {
     }
 }
 
-/// Writes a file so that a reader sees the old one or the new one, never a part: beside it first, then in its place.
-pub fn write(path: &Path, contents: &str) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new(""));
-    fs::create_dir_all(folder)?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let beside = folder.join(format!(".{name}.{}", std::process::id()));
-    let written = fs::write(&beside, contents).and_then(|()| fs::rename(&beside, path));
-    if written.is_err() {
-        // The first error is the one to tell.
-        let _ = fs::remove_file(&beside);
+/// Replaces files, each as a whole. All of them are written into staging folders first, one beside each file's place, and then moved: when
+/// one cannot be written, for example because the disk is full, the old files are as they were.
+///
+/// # Errors
+/// The file that cannot be written, and why. A file that is read-only is not replaced.
+pub fn write(files: &[(&Path, &str)]) -> Result<(), (PathBuf, io::Error)> {
+    let mut staging = Vec::<Staging>::new();
+    let mut moves = Vec::new();
+    for (path, contents) in files {
+        let failed = |error| ((*path).to_owned(), error);
+        if fs::metadata(path).is_ok_and(|old| old.permissions().readonly()) {
+            let reason = io::Error::new(io::ErrorKind::PermissionDenied, "it is read-only");
+            return Err(failed(reason));
+        }
+        let folder = path.parent().unwrap_or(Path::new(""));
+        if !staging.iter().any(|staging| staging.folder == folder) {
+            staging.push(Staging::new(folder).map_err(failed)?);
+        }
+        let from = stage(folder).join(path.file_name().unwrap_or_default());
+        fs::write(&from, contents).map_err(failed)?;
+        moves.push((from, *path));
     }
-    written
+    for (from, path) in moves {
+        fs::rename(from, path).map_err(|error| (path.to_owned(), error))?;
+    }
+    Ok(())
+}
+
+/// What the name of a staging folder begins with. The number of its process follows.
+const STAGING: &str = ".thalweg-gen.";
+
+/// The staging folder of this process for files in `folder`.
+fn stage(folder: &Path) -> PathBuf {
+    folder.join(format!("{STAGING}{}", std::process::id()))
+}
+
+/// A staging folder, which is gone when this is dropped. Its process holds a lock on it, so that a later run knows one whose process was
+/// killed, and removes it.
+struct Staging {
+    folder: PathBuf,
+    /// Folders that had to be made for it, the outermost first.
+    made: Vec<PathBuf>,
+    /// Locked, where the file system has locks. Where it has none, a folder of a killed process stays.
+    _lock: Option<File>,
+}
+
+impl Staging {
+    fn new(folder: &Path) -> io::Result<Self> {
+        let mut new = Self {
+            folder: folder.to_owned(),
+            made: Vec::new(),
+            _lock: None,
+        };
+        let above = folder
+            .ancestors()
+            .take_while(|above| *above != Path::new("") && !above.exists());
+        let missing: Vec<_> = above.map(Path::to_owned).collect();
+        for folder in missing.into_iter().rev() {
+            fs::create_dir(&folder)?;
+            new.made.push(folder);
+        }
+        remove_leftovers(folder)?;
+        let stage = stage(folder);
+        fs::create_dir(&stage)?;
+        let lock = File::open(&stage)?;
+        new._lock = lock.lock().is_ok().then_some(lock);
+        Ok(new)
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        // What cannot be removed now is removed by the next run.
+        let _ = fs::remove_dir_all(stage(&self.folder));
+        // Those that got a file stay.
+        for folder in self.made.iter().rev() {
+            let _ = fs::remove_dir(folder);
+        }
+    }
+}
+
+/// Removes the staging folders of processes that ended before they could.
+fn remove_leftovers(folder: &Path) -> io::Result<()> {
+    let here = match folder.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => folder,
+    };
+    for entry in fs::read_dir(here)? {
+        let entry = entry?;
+        if !is_staging(&entry) {
+            continue;
+        }
+        let path = entry.path();
+        if File::open(&path).is_ok_and(|folder| folder.try_lock().is_ok()) {
+            fs::remove_dir_all(path)?;
+        }
+    }
+    Ok(())
+}
+
+fn is_staging(entry: &DirEntry) -> bool {
+    let name = entry.file_name();
+    name.to_string_lossy().starts_with(STAGING) && entry.file_type().is_ok_and(|ty| ty.is_dir())
 }
 
 /// Generated files below `folder` that are not in `known`, sorted.
@@ -56,6 +147,9 @@ fn collect(folder: &Path, known: &BTreeSet<PathBuf>, found: &mut Vec<PathBuf>) -
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let path = entry.path();
+        if is_staging(&entry) {
+            continue;
+        }
         if entry.file_type()?.is_dir() {
             collect(&path, known, found)?;
         } else if !known.contains(&path) && is_generated(&path)? {

@@ -2,12 +2,16 @@
 
 use crate::files::{self, State};
 use crate::find;
+use crate::output::Output;
 use clap::builder::PossibleValuesParser;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use thalweg_bindgen::{FromCode, LANGUAGES, Refused, code_of, from_code as from_code_in, parse};
+use thalweg_bindgen::model::{Position, TypeDef};
+use thalweg_bindgen::{
+    FromCode, LANGUAGES, Refused, code_of, from_code as from_code_in, parse, without_unknown,
+};
 
 /// What `thalweg gen` is told.
 #[derive(Debug, clap::Args)]
@@ -34,14 +38,6 @@ pub struct Arguments {
     /// Write nothing; name what differs, is missing, or belongs to no package any more
     #[arg(long)]
     check: bool,
-}
-
-/// How it went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    Done,
-    /// With `--check`: not everything is up to date.
-    Outdated,
 }
 
 /// Why nothing could be said or written.
@@ -99,8 +95,12 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Writes or checks. Nothing is written before all packages were read and emitted without an error.
-pub fn run(arguments: &Arguments) -> Result<Outcome, Error> {
+/// Writes or checks. Nothing is written before all packages were read and emitted without an error. Status 1: with `--check`, not everything
+/// is up to date.
+///
+/// # Errors
+/// A package cannot be generated; a file cannot be read or written.
+pub fn run(arguments: &Arguments) -> Result<Output, Error> {
     let mut paths = arguments.paths.clone();
     if paths.is_empty() && arguments.from_code.is_none() {
         paths = find::packages(Path::new(".")).map_err(at(Path::new(".")))?;
@@ -111,6 +111,7 @@ pub fn run(arguments: &Arguments) -> Result<Outcome, Error> {
     let named = &arguments.languages;
     let wanted = |name: &str| named.is_empty() || named.iter().any(|named| named == name);
 
+    let mut warnings = String::new();
     let mut files = BTreeMap::new();
     let mut folders = BTreeSet::new();
     let from_code = arguments.from_code.iter();
@@ -136,6 +137,9 @@ pub fn run(arguments: &Arguments) -> Result<Outcome, Error> {
                 (package, wit, Some(glue))
             }
         };
+        for def in without_unknown(&package) {
+            warnings += &warning(def);
+        }
         let out = arguments.out.clone().unwrap_or_else(|| find::output(&wit));
         for language in LANGUAGES.iter().filter(|language| wanted(language.name)) {
             let folder = out.join(language.name);
@@ -149,28 +153,47 @@ pub fn run(arguments: &Arguments) -> Result<Outcome, Error> {
             folders.insert(folder);
         }
     }
-    if arguments.check {
+    let output = if arguments.check {
         check(&files, &folders)
     } else {
         write(&files)
-    }
+    };
+    output.map(|output| Output {
+        stderr: warnings,
+        ..output
+    })
 }
 
-fn write(files: &BTreeMap<PathBuf, String>) -> Result<Outcome, Error> {
+/// Of an enum or a variant without the case `unknown`.
+fn warning(def: &TypeDef) -> String {
+    let TypeDef { name, position, .. } = def;
+    let Position { file, line, column } = position;
+    format!(
+        "{}:{line}:{column}: warning: `{name}` has no case `unknown`: a program cannot read a case that a later version adds. Add \
+         the case, or name the type in the interface's option `closed` if it never gets another\n",
+        file.display()
+    )
+}
+
+fn write(files: &BTreeMap<PathBuf, String>) -> Result<Output, Error> {
+    let mut changed = Vec::new();
     for (path, contents) in files {
         if files::compare(path, contents).map_err(at(path))? != State::Same {
-            files::write(path, contents).map_err(at(path))?;
-            println!("wrote {}", path.display());
+            changed.push((path.as_path(), contents.as_str()));
         }
     }
-    Ok(Outcome::Done)
+    files::write(&changed).map_err(|(path, error)| Error::File(path, error))?;
+    let wrote = changed
+        .iter()
+        .map(|(path, _)| format!("wrote {}\n", path.display()));
+    Ok(Output::done(wrote.collect()))
 }
 
-fn check(files: &BTreeMap<PathBuf, String>, folders: &BTreeSet<PathBuf>) -> Result<Outcome, Error> {
-    let mut outcome = Outcome::Done;
+fn check(files: &BTreeMap<PathBuf, String>, folders: &BTreeSet<PathBuf>) -> Result<Output, Error> {
+    let mut output = Output::default();
     let mut complain = |path: &Path, what: &str| {
-        println!("{}: {what}", path.display());
-        outcome = Outcome::Outdated;
+        output.stdout += &format!("{}: {what}\n", path.display());
+        output.status = 1;
     };
     for (path, contents) in files {
         match files::compare(path, contents).map_err(at(path))? {
@@ -188,5 +211,5 @@ fn check(files: &BTreeMap<PathBuf, String>, folders: &BTreeSet<PathBuf>) -> Resu
             );
         }
     }
-    Ok(outcome)
+    Ok(output)
 }

@@ -13,8 +13,10 @@ mod conformance;
 mod files;
 mod find;
 mod generate;
+mod output;
 
 use clap::{Parser, Subcommand};
+use output::Output;
 use std::process::ExitCode;
 
 /// Typed calls and streams between languages, in one process.
@@ -29,11 +31,12 @@ struct Arguments {
 enum Command {
     /// Write typed code from WIT.
     ///
-    /// Exit status: 0 done, or up to date; 1 with --check, something is not up to date; 2 an error.
+    /// Nothing is written before all of it is generated, and each file is replaced as a whole. Exit status: 0 done, or up to date; 1 with
+    /// --check, something is not up to date; 2 an error.
     Gen(generate::Arguments),
     /// Say whether programs that were generated from one WIT open a library of another.
     ///
-    /// Exit status: 0 they do; 1 they do not, and the first place says why; 2 an error.
+    /// Lists every place where they differ, and what one of them adds to the other. Exit status: 0 they do; 1 they do not; 2 an error.
     Compatible(compatible::Arguments),
     /// Print the runtime's settings, where each came from, and what the machine offers.
     ///
@@ -48,43 +51,19 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    match Arguments::parse().command {
-        Command::Gen(arguments) => match generate::run(&arguments) {
-            Ok(generate::Outcome::Done) => ExitCode::SUCCESS,
-            Ok(generate::Outcome::Outdated) => ExitCode::from(1),
-            Err(error) => failed(&error.to_string()),
-        },
-        Command::Compatible(arguments) => match compatible::run(&arguments) {
-            Ok(Ok(said)) => {
-                println!("{said}");
-                ExitCode::SUCCESS
-            }
-            Ok(Err(difference)) => {
-                eprintln!("{difference}");
-                ExitCode::from(1)
-            }
-            Err(error) => failed(&error.to_string()),
-        },
-        Command::Config(arguments) => match config::run(&arguments) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => failed(&error.to_string()),
-        },
-        Command::Conformance(arguments) => match conformance::run(&arguments) {
-            Ok(wrong) if wrong.is_empty() => ExitCode::SUCCESS,
-            Ok(wrong) => {
-                eprintln!("{}", wrong.join("\n"));
-                ExitCode::from(1)
-            }
-            Err(error) => failed(&error),
-        },
+    let output = match Arguments::parse().command {
+        Command::Gen(arguments) => generate::run(&arguments).unwrap_or_else(Output::failed),
+        Command::Compatible(arguments) => {
+            compatible::run(&arguments).unwrap_or_else(Output::failed)
+        }
+        Command::Config(arguments) => config::run(&arguments).unwrap_or_else(Output::failed),
+        Command::Conformance(arguments) => {
+            conformance::run(&arguments).unwrap_or_else(Output::failed)
+        }
         Command::Bench(arguments) => match bench::run(&arguments) {
             Ok(never) => match never {},
-            Err(error) => failed(&error),
+            Err(error) => Output::failed(error),
         },
-    }
-}
-
-fn failed(error: &str) -> ExitCode {
-    eprintln!("{error}");
-    ExitCode::from(2)
+    };
+    output.print()
 }

@@ -60,36 +60,97 @@ fn functions_are_added_in_a_version_of_the_same_line() {
             ("@0.1.0", "@0.1.4"),
             ("-> stream<each>;\n", "-> stream<each>;\n    h: func();\n"),
         ]),
-        serves("b 0.1.4 serves programs of 0.1.0: a function more")
+        serves(
+            "b 0.1.4 serves programs of 0.1.0: a function more\nnew/b.wit:9:5: `i.h` is only in the library"
+        )
     );
     assert_eq!(
         run(&[(
             "-> stream<each>;\n",
             "-> stream<each>;\n    h: func();\n    k: func();\n"
         )]),
-        serves("b 0.1.0 serves programs of 0.1.0: 2 functions more")
+        serves(
+            "b 0.1.0 serves programs of 0.1.0: 2 functions more\nnew/b.wit:9:5: `i.h` is only in the library\n\
+             new/b.wit:10:5: `i.k` is only in the library"
+        )
     );
     // Each side numbers its own: they are known by their names.
     assert_eq!(
         run(&[("    f: func", "    e: func();\n    f: func")]),
-        serves("b 0.1.0 serves programs of 0.1.0: a function more")
+        serves(
+            "b 0.1.0 serves programs of 0.1.0: a function more\nnew/b.wit:5:5: `i.e` is only in the library"
+        )
     );
 }
 
 #[test]
-fn types_grow_at_the_end() {
-    let serves = (
-        Some(0),
-        "b 0.1.0 serves programs of 0.1.0: no function more".to_owned(),
-    );
-    for (from, to) in [
-        ("record r { a: u32 }", "record r { a: u32, b: string }"),
-        ("f: func(a: r)", "f: func(a: r, b: u8)"),
-        ("record each { x: u8 }", "record each { x: u8, y: u8 }"),
-        ("ask: func(key: u32)", "ask: func(key: u32, more: u32)"),
+fn types_grow_at_the_end_and_each_addition_is_named() {
+    for (from, to, added) in [
+        (
+            "record r { a: u32 }",
+            "record r { a: u32, b: string, c: u8 }",
+            &[
+                "new/b.wit:5:5: the parameters of `i.f`: `a.b` is only in the library",
+                "new/b.wit:5:5: the parameters of `i.f`: `a.c` is only in the library",
+            ][..],
+        ),
+        (
+            "f: func(a: r)",
+            "f: func(a: r, b: u8)",
+            &["new/b.wit:5:5: the parameters of `i.f`: `b` is only in the library"],
+        ),
+        (
+            "record each { x: u8 }",
+            "record each { x: u8, y: u8 }",
+            &[
+                "new/b.wit:8:5: the parameters of `i.s`: `up.y` is only in the library",
+                "new/b.wit:8:5: the result of `i.s`: `y` is only in the library",
+            ],
+        ),
+        (
+            "ask: func(key: u32)",
+            "ask: func(key: u32, more: u32)",
+            &["new/b.wit:2:18: the parameters of `host.ask`: `more` is only in the library"],
+        ),
     ] {
-        assert_eq!(run(&[(from, to)]), serves, "{to}");
+        let first = "b 0.1.0 serves programs of 0.1.0: no function more";
+        let wanted = [&[first], added].concat().join("\n");
+        assert_eq!(run(&[(from, to)]), (Some(0), wanted), "{to}");
     }
+}
+
+#[test]
+fn addition_of_the_program_is_named_as_its_own() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    write(
+        folder.path(),
+        "old",
+        &OLD.replace("record r { a: u32 }", "record r { a: u32, b: string }"),
+    );
+    write(folder.path(), "new", OLD);
+    let wanted = "b 0.1.0 serves programs of 0.1.0: no function more\n\
+                  new/b.wit:5:5: the parameters of `i.f`: `a.b` is only in the program";
+    assert_eq!(said(&command(folder.path())), (Some(0), wanted.to_owned()));
+}
+
+#[test]
+fn every_difference_is_reported_and_what_was_added_beside_them() {
+    let wanted = "new/b.wit:5:5: the parameters of `i.f`: `a.c` is only in the library\n\
+                  new/b.wit:5:5: the parameters of `i.f` differ: `a.a` is `u64` on one side, `u32` on the other\n\
+                  new/b.wit:5:5: the result of `i.f` differ: it is `u32` on one side, `u8` on the other\n\
+                  new/b.wit:6:5: the result of `i.g` differ: it is `u8` on one side, `u16` on the other\n\
+                  old/b.wit:8:5: `i.s` is not there any more\n\
+                  new/b.wit:2:18: the result of `host.ask` differ: it is `u8` on one side, `string` on the other";
+    assert_eq!(
+        run(&[
+            ("record r { a: u32 }", "record r { a: u64, c: u8 }"),
+            ("(a: r) -> u32", "(a: r) -> u8"),
+            ("stream<u8>", "stream<u16>"),
+            ("    s: func(up: stream<each>) -> stream<each>;\n", ""),
+            ("-> string;", "-> u8;"),
+        ]),
+        (Some(1), wanted.to_owned())
+    );
 }
 
 #[test]

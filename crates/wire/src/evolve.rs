@@ -35,7 +35,7 @@ use std::fmt;
 use crate::describe::{Kind, Type};
 use crate::{Bytes, Encoder, Handle, Malformed, NoRoom, message};
 
-pub use fit::{Difference, fits};
+pub use fit::{Addition, Comparison, Difference, compare, fits};
 
 /// A conversion from one version of a type to another.
 #[derive(Clone, Debug)]

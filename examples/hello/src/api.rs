@@ -73,7 +73,7 @@ impl Guests {
 }
 
 /// Greets people, and counts whom it greeted.
-#[thalweg::service(package = "thalweg:hello@0.1.0")]
+#[thalweg::service(package = "thalweg:hello@0.1.0", closed = "tone, hello-error")]
 pub trait Hello {
     /// A greeting.
     fn greet(&self, person: Person, tone: Tone) -> Result<String, HelloError>;

@@ -30,6 +30,7 @@ impl Builder {
             functions: Vec::new(),
             host: None,
             bounds: Bounds::default(),
+            closed: Vec::new(),
             layout: 7,
         })
     }

@@ -284,11 +284,13 @@ impl Source<'_> {
         for (key, value) in self.options(mark)? {
             match key.as_str() {
                 "package" => package = Some(value.trim_matches('"').to_owned()),
-                "calls" | "bytes" | "overload" => bounds.push((key, value)),
+                "calls" | "bytes" | "closed" | "overload" => bounds.push((key, value)),
                 _ => {
                     return refuse(
                         mark.span(),
-                        &format!("`{key}` is no option; there are package, calls, bytes, overload"),
+                        &format!(
+                            "`{key}` is no option; there are package, calls, bytes, closed, overload"
+                        ),
                     );
                 }
             }

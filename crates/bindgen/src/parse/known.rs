@@ -41,6 +41,7 @@ const OPTIONS: &[(&str, Of, Value)] = &[
         Of::Interface,
         Value::OneOf(&["refuse", "block"]),
     ),
+    ("closed", Of::Interface, Value::Text),
     ("constructor", Of::Resource, Value::OneOf(&["async"])),
     ("destructor", Of::Resource, Value::OneOf(&["async"])),
     ("deadline", Of::Function, Value::Duration),

@@ -1,8 +1,8 @@
 //! What the options of a function mean, once their place and their value were checked.
 
 use crate::model::{
-    Bounds, Function, Type, TypeDef, TypeDefKind, TypeKind, holds, is_sent_up, seen_through,
-    streamed,
+    Bounds, Function, Type, TypeDef, TypeDefKind, TypeId, TypeKind, holds, is_sent_up,
+    seen_through, streamed,
 };
 use toml_edit::Item;
 
@@ -101,6 +101,23 @@ pub fn bound(bounds: &mut Bounds, name: &str, item: &Item) -> Result<(), String>
         _ => unreachable!("`{name}` is no option of an interface that is built"),
     }
     Ok(())
+}
+
+/// The enums and variants that `text` names, with commas between them.
+///
+/// # Errors
+/// A name is that of no enum and no variant.
+pub fn closed(types: &[TypeDef], text: &str) -> Result<Vec<TypeId>, String> {
+    let id = |name: &str| {
+        let can_grow =
+            |kind: &TypeDefKind| matches!(kind, TypeDefKind::Enum(_) | TypeDefKind::Variant { .. });
+        let mut types = types.iter();
+        let place = types.position(|def| def.name == name && can_grow(&def.kind));
+        place
+            .map(TypeId)
+            .ok_or_else(|| format!("there is no enum or variant `{name}`"))
+    };
+    text.split(',').map(|name| id(name.trim())).collect()
 }
 
 /// The place of a field by which records are conflated.

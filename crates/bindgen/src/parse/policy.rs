@@ -9,7 +9,7 @@ use super::options;
 use super::sources::{Sources, one_line, position_of};
 use crate::Refused;
 use crate::model::{
-    Bounds, Function, FunctionKind, Policy, Resource, ResourceId, StreamOptions, TypeDef,
+    Bounds, Function, FunctionKind, Policy, Resource, ResourceId, StreamOptions, TypeDef, TypeId,
 };
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -18,8 +18,17 @@ use toml_edit::{Document, Item, TableLike};
 /// Records in flight that may be asked for, as [`StreamOptions`](crate::model::StreamOptions) promises.
 const CAPACITY: std::ops::RangeInclusive<i64> = 64..=1_048_576;
 
-/// Reads the package's policy file, if there is one, and writes what it says into `functions`. What it says of the interface comes back, and
-/// the resources that are to have an async destructor.
+/// What a policy file sets beside the options of functions.
+#[derive(Default)]
+pub struct Policies {
+    pub bounds: Bounds,
+    /// Enums and variants that never get another case.
+    pub closed: Vec<TypeId>,
+    /// The resources that are to have an async destructor.
+    pub destructors: Vec<ResourceId>,
+}
+
+/// Reads the package's policy file, if there is one, and writes the options of functions into `functions`. Returns the others.
 pub fn apply(
     sources: &Sources,
     package: &str,
@@ -27,9 +36,9 @@ pub fn apply(
     resources: &[Resource],
     types: &[TypeDef],
     functions: &mut [Function],
-) -> Result<(Bounds, Vec<ResourceId>), Refused> {
+) -> Result<Policies, Refused> {
     let Some((path, text)) = sources.policy(package)? else {
-        return Ok((Bounds::default(), Vec::new()));
+        return Ok(Policies::default());
     };
     let document = match Document::parse(text.as_str()) {
         Ok(document) => document,
@@ -49,11 +58,10 @@ pub fn apply(
         resources,
         types,
         functions,
-        bounds: Bounds::default(),
-        destructors: Vec::new(),
+        policies: Policies::default(),
     };
     file.table(&[], document.as_table())?;
-    Ok((file.bounds, file.destructors))
+    Ok(file.policies)
 }
 
 struct PolicyFile<'a> {
@@ -63,8 +71,7 @@ struct PolicyFile<'a> {
     resources: &'a [Resource],
     types: &'a [TypeDef],
     functions: &'a mut [Function],
-    bounds: Bounds,
-    destructors: Vec<ResourceId>,
+    policies: Policies,
 }
 
 impl PolicyFile<'_> {
@@ -124,7 +131,11 @@ impl PolicyFile<'_> {
     /// What `name = item` says of the interface, or of the resource in it.
     fn option(&mut self, above: &[&str], name: &str, item: &Item) -> Result<(), String> {
         let [_, resource] = above else {
-            return options::bound(&mut self.bounds, name, item);
+            if name == "closed" {
+                self.policies.closed = options::closed(self.types, item.as_str().unwrap_or(""))?;
+                return Ok(());
+            }
+            return options::bound(&mut self.policies.bounds, name, item);
         };
         let place = self.resources.iter().position(|r| r.name == *resource);
         let id = ResourceId(place.ok_or_else(|| "there is no such resource".to_owned())?);
@@ -139,7 +150,7 @@ impl PolicyFile<'_> {
                     "it has a method `{DESTROY}`, as the destructor is called"
                 ));
             }
-            self.destructors.push(id);
+            self.policies.destructors.push(id);
         }
         Ok(())
     }

@@ -77,6 +77,7 @@ fn package(types: Vec<TypeDef>, functions: Vec<Function>) -> Package {
         functions,
         host: None,
         bounds: Bounds::default(),
+        closed: Vec::new(),
         layout: 0xabc,
     }
 }

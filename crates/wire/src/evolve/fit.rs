@@ -25,19 +25,60 @@ impl fmt::Display for Difference {
 
 impl std::error::Error for Difference {}
 
+/// A part that one of two versions of a type adds to the other: a field of a record, a case, a flag.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Addition {
+    /// The place, as in [`Difference::path`].
+    pub path: String,
+    /// The reader has it. Otherwise the writer has it.
+    pub is_reader: bool,
+}
+
+/// How two types compare: see [`compare`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Comparison {
+    /// Every incompatible place, in the order of the types. If empty, the reader can read what the
+    /// writer writes.
+    pub differences: Vec<Difference>,
+    /// The parts that one type adds to the other.
+    pub additions: Vec<Addition>,
+}
+
 /// Checks that a value written as `writer` can be read as `reader`.
 ///
 /// # Errors
-/// The first place where the types are incompatible.
+/// The first place where the types are incompatible. [`compare`] finds all of them.
 pub fn fits(reader: &Type<'_>, writer: &Type<'_>) -> Result<(), Difference> {
-    Fit { path: Vec::new() }.value(reader, writer)
+    let first = compare(reader, writer).differences.into_iter().next();
+    first.map_or(Ok(()), Err)
 }
 
-struct Fit<'a> {
+/// Compares the type of a reader with the type of a writer.
+///
+/// ```
+/// use thalweg_wire::{describe::Type, evolve::compare};
+///
+/// let older = Type::parse("record{id:u32,kind:u8}")?;
+/// let newer = Type::parse("record{id:u64,kind:u16,name:string}")?;
+/// let found = compare(&newer, &older);
+/// let paths: Vec<_> = found.differences.iter().map(|it| it.path.as_str()).collect();
+/// assert_eq!(paths, ["id", "kind"]);
+/// assert_eq!(found.additions[0].path, "name");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn compare(reader: &Type<'_>, writer: &Type<'_>) -> Comparison {
+    let mut walk = Walk::default();
+    walk.value(reader, writer);
+    walk.found
+}
+
+#[derive(Default)]
+struct Walk<'a> {
     path: Vec<&'a str>,
+    found: Comparison,
 }
 
-impl<'a> Fit<'a> {
+impl<'a> Walk<'a> {
     fn path_to(&self, name: &str) -> String {
         let mut names: Vec<_> = self.path.clone();
         names.push(name);
@@ -45,28 +86,29 @@ impl<'a> Fit<'a> {
         names.join(".")
     }
 
-    fn differ<T>(&self, name: &str, what: impl Into<String>) -> Result<T, Difference> {
-        Err(Difference {
+    fn differ(&mut self, name: &str, what: impl Into<String>) {
+        self.found.differences.push(Difference {
             path: self.path_to(name),
             what: what.into(),
-        })
+        });
     }
 
-    fn part(
-        &mut self,
-        name: &'a str,
-        reader: &Type<'a>,
-        writer: &Type<'a>,
-    ) -> Result<(), Difference> {
+    fn add(&mut self, name: &str, is_reader: bool) {
+        self.found.additions.push(Addition {
+            path: self.path_to(name),
+            is_reader,
+        });
+    }
+
+    fn part(&mut self, name: &'a str, reader: &Type<'a>, writer: &Type<'a>) {
         self.path.push(name);
-        self.value(reader, writer)?;
+        self.value(reader, writer);
         self.path.pop();
-        Ok(())
     }
 
-    fn value(&mut self, reader: &Type<'a>, writer: &Type<'a>) -> Result<(), Difference> {
+    fn value(&mut self, reader: &Type<'a>, writer: &Type<'a>) {
         if reader.text() == writer.text() {
-            return Ok(());
+            return;
         }
         match (&reader.kind, &writer.kind) {
             (Kind::List(to), Kind::List(from)) => {
@@ -75,7 +117,7 @@ impl<'a> Fit<'a> {
                 if (to.size == 0) != (from.size == 0) {
                     return self.differ("", "is a list of what has no bytes on one side only");
                 }
-                self.value(to, from)
+                self.value(to, from);
             }
             (
                 Kind::Array { item: to, count },
@@ -85,87 +127,117 @@ impl<'a> Fit<'a> {
                 },
             ) if count == other => self.value(to, from),
             (Kind::Option { value: to, .. }, Kind::Option { value: from, .. }) => {
-                self.value(to, from)
+                self.value(to, from);
             }
             (Kind::Tuple(to), Kind::Tuple(from)) if to.len() == from.len() => {
                 for (place, (to, from)) in to.iter().zip(from).enumerate() {
-                    self.part(PLACES.get(place).unwrap_or(&"?"), &to.ty, &from.ty)?;
+                    self.part(PLACES.get(place).unwrap_or(&"?"), &to.ty, &from.ty);
                 }
-                Ok(())
             }
             (Kind::Record { fields: to, .. }, Kind::Record { fields: from, .. }) => {
-                self.record(to, from)
+                self.record(to, from);
             }
             (Kind::Variant { cases: to, .. }, Kind::Variant { cases: from, .. })
                 if reader.is_result() == writer.is_result() =>
             {
-                self.variant(to, from)
+                self.variant(to, from);
             }
             (Kind::Enum(to), Kind::Enum(from)) => self.labels(to, from, to.contains(&UNKNOWN)),
             (Kind::Flags(to), Kind::Flags(from)) => self.labels(to, from, true),
             (Kind::Handle, Kind::Handle) => match elements(reader, writer) {
-                Some((to, from)) => self.value(&to, &from),
+                Some((to, from)) => self.elements(&to, &from),
                 None => self.other(reader, writer),
             },
             _ => self.other(reader, writer),
         }
     }
 
-    fn other(&self, reader: &Type<'a>, writer: &Type<'a>) -> Result<(), Difference> {
+    fn other(&mut self, reader: &Type<'a>, writer: &Type<'a>) {
         let [to, from] = [reader, writer].map(|ty| short(ty.text()));
-        self.differ("", format!("is {to} on one side, {from} on the other"))
+        self.differ("", format!("is {to} on one side, {from} on the other"));
     }
 
-    fn record(&mut self, to: &[Field<'a>], from: &[Field<'a>]) -> Result<(), Difference> {
-        for (to, from) in to.iter().zip(from) {
-            if to.name != from.name {
-                let other = self.path_to(to.name);
-                return self.differ(from.name, format!("is `{other}` on the other side"));
+    /// The elements' own texts end with this call: what is found in them goes by paths alone.
+    fn elements(&mut self, to: &Type<'_>, from: &Type<'_>) {
+        let Comparison {
+            differences,
+            additions,
+        } = compare(to, from);
+        for Difference { path, what } in differences {
+            self.differ(&path, what);
+        }
+        for Addition { path, is_reader } in additions {
+            self.add(&path, is_reader);
+        }
+    }
+
+    fn record(&mut self, to: &[Field<'a>], from: &[Field<'a>]) {
+        let mut pairs = to.iter().zip(from);
+        if let Some((moved, other)) = pairs.find(|(to, from)| to.name != from.name) {
+            let there = self.path_to(moved.name);
+            self.differ(other.name, format!("is `{there}` on the other side"));
+            // What their common fields are is seen by their names.
+            for to in to {
+                if let Some(from) = from.iter().find(|from| from.name == to.name) {
+                    self.part(to.name, &to.ty, &from.ty);
+                }
             }
-            self.part(to.name, &to.ty, &from.ty)?;
+            return;
         }
-        match to
-            .get(from.len()..)
-            .unwrap_or_default()
-            .iter()
-            .find(|field| !has_zero(&field.ty))
-        {
-            Some(field) => self.differ(
-                field.name,
-                "is on the reader's side only, and has a handle, which has no value to begin with",
-            ),
-            None => Ok(()),
+        for (to, from) in to.iter().zip(from) {
+            self.part(to.name, &to.ty, &from.ty);
+        }
+        for field in to.get(from.len()..).unwrap_or_default() {
+            if has_zero(&field.ty) {
+                self.add(field.name, true);
+            } else {
+                self.differ(
+                    field.name,
+                    "is on the reader's side only, and has a handle, which has no value to begin with",
+                );
+            }
+        }
+        for field in from.get(to.len()..).unwrap_or_default() {
+            self.add(field.name, false);
         }
     }
 
-    fn variant(&mut self, to: &[Case<'a>], from: &[Case<'a>]) -> Result<(), Difference> {
+    fn variant(&mut self, to: &[Case<'a>], from: &[Case<'a>]) {
         let names = |cases: &[Case<'a>]| cases.iter().map(|case| case.name).collect::<Vec<_>>();
         let has_unknown = to
             .iter()
             .any(|case| case.name == UNKNOWN && case.payload.is_none());
-        self.labels(&names(to), &names(from), has_unknown)?;
-        for (to, from) in to.iter().zip(from) {
+        self.labels(&names(to), &names(from), has_unknown);
+        for to in to {
+            let Some(from) = from.iter().find(|from| from.name == to.name) else {
+                continue;
+            };
             match (&to.payload, &from.payload) {
-                (Some(ours), Some(theirs)) => self.part(to.name, ours, theirs)?,
+                (Some(ours), Some(theirs)) => self.part(to.name, ours, theirs),
                 (None, None) => {}
-                _ => return self.differ(to.name, "has a payload on one side only"),
+                _ => self.differ(to.name, "has a payload on one side only"),
             }
         }
-        Ok(())
     }
 
     /// One list of cases extends the other. The writer may have more only if `may_be_more` is true.
-    fn labels(&self, to: &[&str], from: &[&str], may_be_more: bool) -> Result<(), Difference> {
+    fn labels(&mut self, to: &[&'a str], from: &[&'a str], may_be_more: bool) {
         if let Some((to, from)) = to.iter().zip(from).find(|(to, from)| to != from) {
             let other = self.path_to(to);
             return self.differ(from, format!("is `{other}` on the other side"));
         }
-        match from.get(to.len()) {
-            Some(more) if !may_be_more => self.differ(
-                more,
-                "is not known to the reader, whose type has no case `unknown`",
-            ),
-            _ => Ok(()),
+        for more in to.get(from.len()..).unwrap_or_default() {
+            self.add(more, true);
+        }
+        for more in from.get(to.len()..).unwrap_or_default() {
+            if may_be_more {
+                self.add(more, false);
+            } else {
+                self.differ(
+                    more,
+                    "is not known to the reader, whose type has no case `unknown`",
+                );
+            }
         }
     }
 }
