@@ -29,7 +29,7 @@ extern "C" {
  * Thalweg's own domain is 0, so these are the whole code. Numbers never change. */
 enum tw_code {
   TW_OK = 0,             /* done */
-  TW_ERROR = 1,          /* the service's own typed error: its payload is the data */
+  TW_ERROR = 1,          /* the service's own typed error: its payload is the data, or stream_error */
   TW_CANCELLED = 2,      /* cancelled by the caller, or its port closed */
   TW_TIMED_OUT = 3,      /* the deadline passed */
   TW_GUEST_LOST = 4,     /* the service could not be (re)started, or dropped the call */
@@ -231,7 +231,9 @@ typedef struct tw_table {
 
   /* Streams: one reader at a time, one open batch at a time.
    * acquire: TW_OK with count >= 1; TW_WOULD_PARK (deadline 0), TW_TIMED_OUT, TW_INTERRUPTED; with
-   * TW_BATCH_ENDED in batch->flags: TW_CLOSED at the regular end, else how the stream ended. */
+   * TW_BATCH_ENDED in batch->flags how the stream ended, after all records: TW_CLOSED where it is complete,
+   * TW_ERROR with the service's own error (stream_error), TW_GUEST_LOST where a writer was dropped before it
+   * had finished (the message says why), or how the call ended that the stream belongs to. */
   uint32_t (*stream_acquire)(tw_handle stream, uint32_t max, uint64_t deadline_ns, tw_batch *out,
                              tw_error *error);
   /* Gives back the first `count` records of the open batch; all of them close it. */
@@ -326,6 +328,12 @@ typedef struct tw_table {
    * `client` 0: nothing is remembered, only looked at. */
   uint32_t (*client_layouts)(tw_handle client, const tw_method *methods, uint32_t method_count,
                              const tw_method *imports, uint32_t import_count, tw_error *error);
+
+  /* The service's own error at the end of a stream that ended as TW_ERROR: a message with the layout of
+   * the error payload of the method that returned the stream, at a multiple of 8. Valid until stream_close
+   * of this reader; nothing else releases it. May be called in the stream's callback. TW_ARGUMENT: the
+   * stream did not end so. */
+  uint32_t (*stream_error)(tw_handle stream, const uint8_t **data, uint64_t *size, tw_error *error);
 } tw_table;
 
 /* The one symbol of a library. Never NULL; `abi` is what the caller was built with. */

@@ -597,6 +597,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 8192,
                 linger_ns: 512_000,
+                largest_record: 67_108_864,
             }),
             description: "record{first:u64,count:u64}\nstream<u64>\n\nu64",
         },
@@ -612,6 +613,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 256,
                 linger_ns: 512_000,
+                largest_record: 67_108_864,
             }),
             description: concat!(
                 "record{count:u64}\nstream<record{number:u64,name:string,",
@@ -633,6 +635,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Latest,
                 capacity: 64,
                 linger_ns: 512_000,
+                largest_record: 67_108_864,
             }),
             description: "record{count:u64}\nstream<u64>\n\nu64",
         },
@@ -648,6 +651,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 8192,
                 linger_ns: 512_000,
+                largest_record: 67_108_864,
             }),
             description: "record{after:u64}\nstream<u64>\n\nu64",
         },
@@ -663,6 +667,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 64,
                 linger_ns: 512_000,
+                largest_record: 67_108_864,
             }),
             description: "record{}\nstream<u64>\n\nu64",
         },
@@ -824,6 +829,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 1_048_576,
                 linger_ns: 512_000,
+                largest_record: 67_108_864,
             }),
             description: "record{self:borrow<counter>,count:u32}\nstream<u64>\n\nu64",
         },
@@ -1048,6 +1054,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 8192,
                 linger_ns: 512_000,
+                largest_record: 67_108_864,
             }),
             description: concat!(
                 "record{count:u32}\nstream<record{number:u32,at:record{x:s32,",
@@ -1078,6 +1085,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 8192,
                 linger_ns: 512_000,
+                largest_record: 67_108_864,
             }),
             description: concat!(
                 "record{count:u32}\nstream<variant{circle(f64),",
@@ -1216,6 +1224,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 8192,
                 linger_ns: 512_000,
+                largest_record: 67_108_864,
             }),
             description: "record{}\nstream<u64>\n\nu64",
         },
@@ -1264,6 +1273,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::DropNewest,
                 capacity: 64,
                 linger_ns: 512_000,
+                largest_record: 67_108_864,
             }),
             description: "record{count:u64}\nstream<u64>\n\nu64",
         },
@@ -1279,6 +1289,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::DropOldest,
                 capacity: 64,
                 linger_ns: 512_000,
+                largest_record: 67_108_864,
             }),
             description: "record{count:u64}\nstream<u64>\n\nu64",
         },
@@ -1294,6 +1305,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Fail,
                 capacity: 64,
                 linger_ns: 512_000,
+                largest_record: 67_108_864,
             }),
             description: "record{count:u64}\nstream<u64>\n\nu64",
         },
@@ -1320,6 +1332,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 8192,
                 linger_ns: 512_000,
+                largest_record: 67_108_864,
             }),
             description: "record{count:u64}\nstream<string>\n\nstring",
         },
@@ -1468,6 +1481,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 8192,
                 linger_ns: 512_000,
+                largest_record: 67_108_864,
             }),
             description: "record{count:u64}\nstream<_>\n\n_",
         },
@@ -1530,6 +1544,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 8192,
                 linger_ns: 512_000,
+                largest_record: 67_108_864,
             }),
             description: "record{count:u32}\nstream<bool>\n\nbool",
         },
@@ -1545,6 +1560,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 8192,
                 linger_ns: 512_000,
+                largest_record: 67_108_864,
             }),
             description: "record{count:u32}\nstream<char>\n\nchar",
         },
@@ -1560,6 +1576,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 8192,
                 linger_ns: 512_000,
+                largest_record: 67_108_864,
             }),
             description: "record{count:u32}\nstream<option<string>>\n\noption<string>",
         },
@@ -1575,6 +1592,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 8192,
                 linger_ns: 512_000,
+                largest_record: 67_108_864,
             }),
             description: "record{count:u32}\nstream<tuple<u8,string>>\n\ntuple<u8,string>",
         },
@@ -1590,6 +1608,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 8192,
                 linger_ns: 512_000,
+                largest_record: 67_108_864,
             }),
             description: "record{count:u32}\nstream<list<u16>>\n\nlist<u16>",
         },
@@ -1605,6 +1624,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 8192,
                 linger_ns: 512_000,
+                largest_record: 67_108_864,
             }),
             description: "record{count:u32}\nstream<result<u32,string>>\n\nresult<u32,string>",
         },
@@ -1622,6 +1642,7 @@ pub const PACKAGE: port::Package = port::Package {
                 })),
                 capacity: 64,
                 linger_ns: 512_000,
+                largest_record: 67_108_864,
             }),
             description: concat!(
                 "record{names:u32,count:u64}\nstream<record{number:u64,",
@@ -1642,6 +1663,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 64,
                 linger_ns: 512_000,
+                largest_record: 67_108_864,
             }),
             description: concat!(
                 "record{count:u32}\nlist<record{name:string,numbers:stream<u64>,",
@@ -1660,6 +1682,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 8192,
                 linger_ns: 512_000,
+                largest_record: 67_108_864,
             }),
             description: concat!(
                 "record{}\nrecord{name:string,numbers:stream<u64>,",
@@ -1678,6 +1701,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 8192,
                 linger_ns: 512_000,
+                largest_record: 67_108_864,
             }),
             description: concat!(
                 "record{count:u32}\ntuple<stream<_>,future<record{x:s32,",
@@ -4947,7 +4971,7 @@ pub trait Conformance: Sized + Send + 'static {
         &mut self,
         call: &port::Call,
         count: u64,
-    ) -> port::Task<Result<port::StreamReader<Item>, Failure>>;
+    ) -> port::Task<Result<port::StreamReader<Item, Failure>, Failure>>;
 
     /// `count` numbers from 0 on, as fast as it goes; a slow reader gets the newest.
     ///
@@ -5105,7 +5129,7 @@ pub trait Conformance: Sized + Send + 'static {
         &mut self,
         call: &port::Call,
         message: Option<String>,
-    ) -> port::Task<Result<port::FutureReader<Point>, Failure>>;
+    ) -> port::Task<Result<port::FutureReader<Point, Failure>, Failure>>;
 
     /// Multiplies by `by`.
     fn scale(&mut self, call: &port::Call, by: u64) -> Self::Scale;
@@ -7216,38 +7240,35 @@ impl ConformanceClient {
         count: u64,
     ) -> port::Pending<port::StreamReader<u64>, port::NoError> {
         self.client
-            .call(43, &(first, count), |reply| reply.stream::<u64>())
+            .call(43, &(first, count), |reply| reply.stream())
     }
 
     /// `count` items: number i, name `item i`, i % 3 tags, a blob where i is even.
     ///
     /// Where its reader is slow, the writer waits; it holds 256 records.
-    pub fn items(&self, count: u64) -> port::Pending<port::StreamReader<Item>, Failure> {
-        self.client
-            .call(44, &(count,), |reply| reply.stream::<Item>())
+    pub fn items(&self, count: u64) -> port::Pending<port::StreamReader<Item, Failure>, Failure> {
+        self.client.call(44, &(count,), |reply| reply.stream())
     }
 
     /// `count` numbers from 0 on, as fast as it goes; a slow reader gets the newest.
     ///
     /// Where its reader is slow, a newer record replaces the one that waits, which is counted.
     pub fn latest(&self, count: u64) -> port::Pending<port::StreamReader<u64>, port::NoError> {
-        self.client
-            .call(45, &(count,), |reply| reply.stream::<u64>())
+        self.client.call(45, &(count,), |reply| reply.stream())
     }
 
     /// `after` numbers from 0 on, then the service panics in the middle of the stream.
     ///
     /// Where its reader is slow, the writer waits; it holds 8192 records.
     pub fn breaks(&self, after: u64) -> port::Pending<port::StreamReader<u64>, port::NoError> {
-        self.client
-            .call(46, &(after,), |reply| reply.stream::<u64>())
+        self.client.call(46, &(after,), |reply| reply.stream())
     }
 
     /// Numbers without an end, until the stream is closed or the call's client goes.
     ///
     /// Where its reader is slow, the writer waits; it holds 64 records.
     pub fn endless(&self) -> port::Pending<port::StreamReader<u64>, port::NoError> {
-        self.client.call(47, &(), |reply| reply.stream::<u64>())
+        self.client.call(47, &(), |reply| reply.stream())
     }
 
     /// How many of the streams of `endless` still run.
@@ -7459,16 +7480,14 @@ impl ConformanceClient {
     ///
     /// Where its reader is slow, the writer waits; it holds 8192 records.
     pub fn samples(&self, count: u32) -> port::Pending<port::StreamReader<Sample>, port::NoError> {
-        self.client
-            .call(77, &(count,), |reply| reply.stream::<Sample>())
+        self.client.call(77, &(count,), |reply| reply.stream())
     }
 
     /// `count` shapes: a variant as an element.
     ///
     /// Where its reader is slow, the writer waits; it holds 8192 records.
     pub fn shapes(&self, count: u32) -> port::Pending<port::StreamReader<Shape>, port::NoError> {
-        self.client
-            .call(78, &(count,), |reply| reply.stream::<Shape>())
+        self.client.call(78, &(count,), |reply| reply.stream())
     }
 
     /// `count` counters, the first begins at `start`, each other one further.
@@ -7521,7 +7540,7 @@ impl ConformanceClient {
         text: &str,
     ) -> port::Pending<port::FutureReader<String>, port::NoError> {
         self.client.call(84, &(milliseconds, text), |reply| {
-            reply.stream::<String>().map(port::FutureReader::from)
+            reply.stream().map(port::FutureReader::from)
         })
     }
 
@@ -7529,9 +7548,9 @@ impl ConformanceClient {
     pub fn never_comes(
         &self,
         message: &dyn wire::Encode<As = Option<String>>,
-    ) -> port::Pending<port::FutureReader<Point>, Failure> {
+    ) -> port::Pending<port::FutureReader<Point, Failure>, Failure> {
         self.client.call(85, &(message,), |reply| {
-            reply.stream::<Point>().map(port::FutureReader::from)
+            reply.stream().map(port::FutureReader::from)
         })
     }
 
@@ -7545,7 +7564,7 @@ impl ConformanceClient {
     ///
     /// Where its reader is slow, the writer waits; it holds 8192 records.
     pub fn ticks(&self) -> port::Pending<port::StreamReader<u64>, port::NoError> {
-        self.client.call(88, &(), |reply| reply.stream::<u64>())
+        self.client.call(88, &(), |reply| reply.stream())
     }
 
     /// Sends each stream of `ticks` its next `count` numbers, which begin at 0, and says how many streams read.
@@ -7572,8 +7591,7 @@ impl ConformanceClient {
         &self,
         count: u64,
     ) -> port::Pending<port::StreamReader<u64>, port::NoError> {
-        self.client
-            .call(92, &(count,), |reply| reply.stream::<u64>())
+        self.client.call(92, &(count,), |reply| reply.stream())
     }
 
     /// The same; a full stream drops its oldest.
@@ -7583,16 +7601,14 @@ impl ConformanceClient {
         &self,
         count: u64,
     ) -> port::Pending<port::StreamReader<u64>, port::NoError> {
-        self.client
-            .call(93, &(count,), |reply| reply.stream::<u64>())
+        self.client.call(93, &(count,), |reply| reply.stream())
     }
 
     /// The same; a full stream refuses, and the service throws away what was refused and says so.
     ///
     /// Where its reader is slow, the writer is refused; it holds 64 records.
     pub fn refuses(&self, count: u64) -> port::Pending<port::StreamReader<u64>, port::NoError> {
-        self.client
-            .call(94, &(count,), |reply| reply.stream::<u64>())
+        self.client.call(94, &(count,), |reply| reply.stream())
     }
 
     /// How many calls of `never`, of `held-up` and of `limited` are under way.
@@ -7607,8 +7623,7 @@ impl ConformanceClient {
         &self,
         count: u64,
     ) -> port::Pending<port::StreamReader<String>, port::NoError> {
-        self.client
-            .call(96, &(count,), |reply| reply.stream::<String>())
+        self.client.call(96, &(count,), |reply| reply.stream())
     }
 
     /// Is there after `ms` milliseconds; fails where that is odd. Its end takes as long.
@@ -7690,8 +7705,7 @@ impl ConformanceClient {
     ///
     /// Where its reader is slow, the writer waits; it holds 8192 records.
     pub fn beats(&self, count: u64) -> port::Pending<port::StreamReader<()>, port::NoError> {
-        self.client
-            .call(108, &(count,), |reply| reply.stream::<()>())
+        self.client.call(108, &(count,), |reply| reply.stream())
     }
 
     /// Nothing, later: after so many milliseconds; with 0, at once.
@@ -7700,7 +7714,7 @@ impl ConformanceClient {
         milliseconds: u32,
     ) -> port::Pending<port::FutureReader<()>, port::NoError> {
         self.client.call(109, &(milliseconds,), |reply| {
-            reply.stream::<()>().map(port::FutureReader::from)
+            reply.stream().map(port::FutureReader::from)
         })
     }
 
@@ -7728,16 +7742,14 @@ impl ConformanceClient {
     ///
     /// Where its reader is slow, the writer waits; it holds 8192 records.
     pub fn bits(&self, count: u32) -> port::Pending<port::StreamReader<bool>, port::NoError> {
-        self.client
-            .call(113, &(count,), |reply| reply.stream::<bool>())
+        self.client.call(113, &(count,), |reply| reply.stream())
     }
 
     /// `a`, `ß`, `☃` and `𐍈`, again and again.
     ///
     /// Where its reader is slow, the writer waits; it holds 8192 records.
     pub fn letters(&self, count: u32) -> port::Pending<port::StreamReader<char>, port::NoError> {
-        self.client
-            .call(114, &(count,), |reply| reply.stream::<char>())
+        self.client.call(114, &(count,), |reply| reply.stream())
     }
 
     /// The even ones of the numbers from 0 on as texts, and of the odd ones nothing.
@@ -7747,8 +7759,7 @@ impl ConformanceClient {
         &self,
         count: u32,
     ) -> port::Pending<port::StreamReader<Option<String>>, port::NoError> {
-        self.client
-            .call(115, &(count,), |reply| reply.stream::<Option<String>>())
+        self.client.call(115, &(count,), |reply| reply.stream())
     }
 
     /// The numbers from 0 on, the low byte and as text.
@@ -7758,16 +7769,14 @@ impl ConformanceClient {
         &self,
         count: u32,
     ) -> port::Pending<port::StreamReader<(u8, String)>, port::NoError> {
-        self.client
-            .call(116, &(count,), |reply| reply.stream::<(u8, String)>())
+        self.client.call(116, &(count,), |reply| reply.stream())
     }
 
     /// So many of the numbers from 0 on: none, one, two and three, again and again.
     ///
     /// Where its reader is slow, the writer waits; it holds 8192 records.
     pub fn rows(&self, count: u32) -> port::Pending<port::StreamReader<Vec<u16>>, port::NoError> {
-        self.client
-            .call(117, &(count,), |reply| reply.stream::<Vec<u16>>())
+        self.client.call(117, &(count,), |reply| reply.stream())
     }
 
     /// The even ones of the numbers from 0 on, and `no` and the number for the odd ones.
@@ -7777,9 +7786,7 @@ impl ConformanceClient {
         &self,
         count: u32,
     ) -> port::Pending<port::StreamReader<Result<u32, String>>, port::NoError> {
-        self.client.call(118, &(count,), |reply| {
-            reply.stream::<Result<u32, String>>()
-        })
+        self.client.call(118, &(count,), |reply| reply.stream())
     }
 
     /// Items from 0 on, `count` of them, all written before anybody reads. They have `names` names in turn, and a newer one
@@ -7792,7 +7799,7 @@ impl ConformanceClient {
         count: u64,
     ) -> port::Pending<port::StreamReader<Item>, port::NoError> {
         self.client
-            .call(119, &(names, count), |reply| reply.stream::<Item>())
+            .call(119, &(names, count), |reply| reply.stream())
     }
 
     /// So many feeds, each named by its place. Its numbers are those below that; those at odd places have a last word, which is the name.
@@ -7909,9 +7916,7 @@ impl CounterClient {
     /// Where its reader is slow, the writer waits; it holds 1048576 records.
     pub fn steps(&self, count: u32) -> port::Pending<port::StreamReader<u64>, port::NoError> {
         self.client()
-            .call(60, &(self.own.handle(), count), |reply| {
-                reply.stream::<u64>()
-            })
+            .call(60, &(self.own.handle(), count), |reply| reply.stream())
     }
 }
 

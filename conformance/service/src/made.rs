@@ -4,28 +4,26 @@ use crate::conformance::{Color, Days, Point, Sample, Scalars};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
-use thalweg::port::FutureReader;
+use thalweg::port::{FutureReader, StreamError};
 use thalweg::queue::clock;
 use thalweg::runtime::wait;
 use thalweg::wire::{Decode, Encode};
-use thalweg::{Call, StreamReader, StreamWriter, Task};
+use thalweg::{Call, StreamReader, Task};
 
 /// How often what waits looks whether it was cancelled. Only a service of tests may wait so.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// A stream of `records` that ends with them, or when nobody reads it.
-pub(crate) fn stream_of<T: Encode<As = T> + Decode>(
+pub(crate) fn stream_of<T, E>(
     call: &Call,
     records: impl Iterator<Item = T> + Send + 'static,
-) -> StreamReader<T> {
+) -> StreamReader<T, E>
+where
+    T: Encode<As = T> + Decode,
+    E: StreamError,
+{
     let (writer, reader) = call.stream();
-    call.spawn(move |_| {
-        for record in records {
-            if writer.send(&record).is_err() {
-                return;
-            }
-        }
-    });
+    call.spawn(move |_| drop(writer.send_all(records)));
     reader
 }
 
@@ -49,22 +47,15 @@ pub(crate) fn pause(call: &Call, milliseconds: u32) {
     wait_until(call, clock::deadline(time));
 }
 
-/// Nobody can have closed it yet.
-pub(crate) fn send_all<T: Encode<As = T> + Decode>(
-    writer: &StreamWriter<T>,
-    mut records: impl Iterator<Item = T>,
-) {
-    let sent = records.try_for_each(|record| writer.send(&record).map(drop));
-    sent.expect("a stream that nobody closed");
-}
-
-/// A stream into which `write` writes before anybody can read.
+/// A stream of `records` that are written before anybody can read or close it.
 pub(crate) fn written<T: Encode<As = T> + Decode>(
     call: &Call,
-    write: impl FnOnce(&StreamWriter<T>),
+    records: impl Iterator<Item = T>,
 ) -> StreamReader<T> {
     let (writer, reader) = call.stream();
-    write(&writer);
+    writer
+        .send_all(records)
+        .expect("a stream that nobody closed");
     reader
 }
 

@@ -60,6 +60,7 @@ impl Counter for KeptNumber {
                     return;
                 }
             }
+            let _ = writer.finish();
         });
         reader
     }

@@ -6,7 +6,7 @@ use crate::conformance::{
     Shape, Spot, Wide,
 };
 use crate::feeds::{Mixed, feed, feed_at, mixed};
-use crate::made::{Running, later, pause, sample, send_all, stream_of, wait_until, waits, written};
+use crate::made::{Running, later, pause, sample, stream_of, wait_until, waits, written};
 use crate::{EvenNumber, Factor, KeptNumber, Leases, TimedLease, elements, upstreams};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -157,27 +157,21 @@ impl Conformance for Echo {
         stream_of(call, first..first.saturating_add(count))
     }
 
-    fn items(&mut self, _: &Call, count: u64) -> Task<Result<StreamReader<Item>, Failure>> {
+    fn items(
+        &mut self,
+        _: &Call,
+        count: u64,
+    ) -> Task<Result<StreamReader<Item, Failure>, Failure>> {
         Task::new(move |call| {
-            let (writer, reader) = call.stream();
-            call.spawn(move |_| {
-                for number in 0..count {
-                    let tags = (0..number % 3).map(|tag| format!("tag {tag}")).collect();
-                    let blob = number
-                        .is_multiple_of(2)
-                        .then(|| vec![number as u8; (number % 7) as usize]);
-                    let item = Item {
-                        number,
-                        name: format!("item {number}"),
-                        tags,
-                        blob,
-                    };
-                    if writer.send(&item).is_err() {
-                        return;
-                    }
-                }
-            });
-            Ok(reader)
+            let item = |number: u64| Item {
+                number,
+                name: format!("item {number}"),
+                tags: (0..number % 3).map(|tag| format!("tag {tag}")).collect(),
+                blob: number
+                    .is_multiple_of(2)
+                    .then(|| vec![number as u8; (number % 7) as usize]),
+            };
+            Ok(stream_of(call, (0..count).map(item)))
         })
     }
 
@@ -351,7 +345,7 @@ impl Conformance for Echo {
         &mut self,
         _: &Call,
         message: Option<String>,
-    ) -> Task<Result<FutureReader<Point>, Failure>> {
+    ) -> Task<Result<FutureReader<Point, Failure>, Failure>> {
         Task::new(move |call| {
             let (writer, reader) = call.future();
             call.spawn(move |call| {
@@ -397,25 +391,28 @@ impl Conformance for Echo {
     }
 
     fn end_ticks(&mut self, _: &Call) {
-        self.ticking.clear();
+        for Ticking(writer, _) in self.ticking.drain(..) {
+            let _ = writer.finish();
+        }
     }
 
     fn drops_newest(&mut self, call: &Call, count: u64) -> StreamReader<u64> {
-        written(call, |writer| send_all(writer, 0..count))
+        written(call, 0..count)
     }
 
     fn drops_oldest(&mut self, call: &Call, count: u64) -> StreamReader<u64> {
-        written(call, |writer| send_all(writer, 0..count))
+        written(call, 0..count)
     }
 
     fn refuses(&mut self, call: &Call, count: u64) -> StreamReader<u64> {
-        written(call, |writer| {
-            for number in 0..count {
-                if writer.send(&number).is_err() {
-                    writer.lost(1);
-                }
+        let (writer, reader) = call.stream();
+        for number in 0..count {
+            if writer.send(&number).is_err() {
+                writer.lost(1);
             }
-        })
+        }
+        let _ = writer.finish();
+        reader
     }
 
     fn waiting(&mut self, _: &Call) -> u32 {
@@ -432,6 +429,7 @@ impl Conformance for Echo {
                     return;
                 }
             }
+            let _ = writer.finish();
         });
         reader
     }
@@ -559,12 +557,10 @@ impl Conformance for Echo {
     }
 
     fn by_name(&mut self, call: &Call, names: u32, count: u64) -> StreamReader<Item> {
-        written(call, |writer| {
-            send_all(
-                writer,
-                (0..count).map(|number| elements::named(number, names)),
-            );
-        })
+        written(
+            call,
+            (0..count).map(|number| elements::named(number, names)),
+        )
     }
 
     fn feeds(&mut self, call: &Call, count: u32) -> Vec<Feed> {

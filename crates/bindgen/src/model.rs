@@ -303,6 +303,8 @@ pub struct StreamOptions {
     pub capacity: u32,
     /// Nanoseconds that a reader which was given something waits for more before the next record wakes it, at most; 512,000 where nothing is said.
     pub linger_ns: u64,
+    /// Bytes that one record may have, 65,536 to 536,870,912; 67,108,864 by default.
+    pub largest_record: u32,
 }
 
 /// What happens when the reader is slow.

@@ -177,9 +177,10 @@ fn method(texts: crate::hash::Texts<'_>, function: &Function) -> String {
                 Policy::Conflate { key } => conflate(texts.types, function, key),
             };
             format!(
-                "Some(port::StreamOptions {{ policy: port::Policy::{policy}, capacity: {}, linger_ns: {} }})",
+                "Some(port::StreamOptions {{ policy: port::Policy::{policy}, capacity: {}, linger_ns: {}, largest_record: {} }})",
                 number(u64::from(options.capacity)),
-                number(options.linger_ns)
+                number(options.linger_ns),
+                number(u64::from(options.largest_record))
             )
         }
     };

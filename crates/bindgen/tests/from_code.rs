@@ -500,7 +500,7 @@ fn functions_without_a_form_are_refused_with_what_to_write() {
         ),
         (
             "#[thalweg::method(other)] fn f(&self);",
-            "4:1: function `f`: `other` is no option; there are capacity, deadline, idempotent, inline, key, linger, notice, policy",
+            "4:1: function `f`: `other` is no option; there are capacity, deadline, idempotent, inline, key, largest_record, linger, notice, policy",
         ),
         ("type T;", "4:1: service `I`: a service has functions alone"),
     ] {

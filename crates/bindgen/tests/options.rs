@@ -233,6 +233,7 @@ world w { export i; }
             policy,
             capacity,
             linger_ns: 512_000,
+            largest_record: 64 << 20,
         })
     };
     let wanted = [
@@ -277,4 +278,38 @@ world w { export i; }
     assert_eq!(parsed(said), Ok(vec![1_000_000_000, 512_000]));
     let too_long = parsed("[i.s]\nlinger = \"2s\"\n").unwrap_err();
     assert!(too_long.ends_with("it must be 1s at most"), "{too_long}");
+}
+
+#[test]
+fn largest_record_is_an_option_of_a_stream() {
+    let wit = "package a:b@0.1.0;
+interface i {
+  s: func() -> stream<u8>;
+  f: func() -> u8;
+}
+world w { export i; }
+";
+    let parsed = |toml: &str| {
+        let folder = Folder::with(&[("b.wit", wit), ("b.thalweg.toml", toml)]);
+        let package = parse(&folder.path("b.wit")).map_err(|refused| refused.to_string())?;
+        Ok::<_, String>(
+            package.functions[0]
+                .stream
+                .map(|options| options.largest_record),
+        )
+    };
+    assert_eq!(parsed(""), Ok(Some(64 << 20)));
+    for (said, bytes) in [("64KiB", 64 << 10), ("512MiB", 512 << 20)] {
+        let said = format!("[i.s]\nlargest_record = \"{said}\"\n");
+        assert_eq!(parsed(&said), Ok(Some(bytes)));
+    }
+    for refused in ["63KiB", "513MiB", "4GiB"] {
+        let why = parsed(&format!("[i.s]\nlargest_record = \"{refused}\"\n")).unwrap_err();
+        assert!(why.ends_with("it must be \"64KiB\" to \"512MiB\""), "{why}");
+    }
+    let why = parsed("[i.f]\nlargest_record = \"64MiB\"\n").unwrap_err();
+    assert!(
+        why.ends_with("it is an option of a function that returns a stream"),
+        "{why}"
+    );
 }

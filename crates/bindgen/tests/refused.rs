@@ -499,7 +499,7 @@ fn unknown_option() {
     assert_eq!(
         policy_refusal("[i.s]\npolicy = \"block\"\nretries = 3\n"),
         "b.thalweg.toml:3:1: key `i.s.retries`: unknown; known: `deadline`, `notice`, `idempotent`, `format`, `inline`, `key`, `linger`, \
-         `policy`, `capacity`"
+         `largest_record`, `policy`, `capacity`"
     );
     assert_eq!(
         policy_refusal("i.s = 3\n"),

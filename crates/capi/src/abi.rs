@@ -279,6 +279,7 @@ pub struct TwTable {
         u32,
         *mut TwError,
     ) -> u32,
+    pub stream_error: unsafe extern "C" fn(TwHandle, *mut *const u8, *mut u64, *mut TwError) -> u32,
 }
 
 // SAFETY: a table is constant for the life of the process and its strings with it; all functions may be called
@@ -303,7 +304,7 @@ const _: () = {
     assert!(size_of::<TwBatch>() == 56);
     assert!(size_of::<TwStats>() == 51 * 8);
     assert!(size_of::<TwMethod>() == 56);
-    assert!(size_of::<TwTable>() == 56 + 35 * 8);
+    assert!(size_of::<TwTable>() == 56 + 36 * 8);
     assert!(core::mem::offset_of!(TwCompletion, owner) == 56);
     assert!(core::mem::offset_of!(TwSubmission, deadline_ns) == 40);
     assert!(core::mem::offset_of!(TwBatch, size) == 48);
@@ -312,4 +313,5 @@ const _: () = {
     assert!(core::mem::offset_of!(TwTable, kept_drop) == 56 + 29 * 8);
     assert!(core::mem::offset_of!(TwTable, imports) == 56 + 33 * 8);
     assert!(core::mem::offset_of!(TwTable, client_layouts) == 56 + 34 * 8);
+    assert!(core::mem::offset_of!(TwTable, stream_error) == 56 + 35 * 8);
 };

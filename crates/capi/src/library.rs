@@ -149,6 +149,7 @@ impl Library {
                 stream_end: upstreams::end,
                 imports: imports(self.package),
                 client_layouts: self.client_layouts,
+                stream_error: streams::error,
             }
         })
     }

@@ -164,9 +164,9 @@ impl Subscriber {
     fn call(&mut self, delivered: &Delivered<'_>) -> ControlFlow<()> {
         let (batch, ending) = match delivered {
             Delivered::Records(open) => (describe(open), None),
-            Delivered::Ended { why, lost, reason } => {
-                (ended(*lost, *reason), Some(describe_failure(why)))
-            }
+            Delivered::Ended {
+                why, lost, reason, ..
+            } => (ended(*lost, *reason), Some(describe_failure(why))),
         };
         let ending = ending.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
         // An actor's stack is too small for code of other languages.
@@ -268,6 +268,26 @@ fn table_of(stats: &Stats) -> TwStats {
         waits: stats.waits,
         faults: stats.faults,
         age: stats.age,
+    }
+}
+
+pub(crate) unsafe extern "C" fn error(
+    stream: TwHandle,
+    data: *mut *const u8,
+    size: *mut u64,
+    error: *mut TwError,
+) -> u32 {
+    // SAFETY: see `acquire`.
+    unsafe {
+        enter(error, || {
+            let (data, size) = (out(data, "data")?, out(size, "size")?);
+            // The stream keeps it for as long as it is there itself.
+            let message = find_stream(stream)?
+                .error()
+                .ok_or_else(|| argument("the stream did not end with an error of the service's"))?;
+            (*data, *size) = (message.as_ptr(), message.len() as u64);
+            Ok(())
+        })
     }
 }
 

@@ -315,7 +315,10 @@ fn writer_dropped_by_a_panic_that_the_service_catches_ends_the_stream() {
 #[test]
 fn future_fails_with_the_typed_error() {
     let future = FutureReader::from(open::<String>(FUTURE_FAILS));
-    assert_eq!(future.wait(), Err(CallError::Service("no value".to_owned())));
+    assert_eq!(
+        future.wait(),
+        Err(CallError::Service("no value".to_owned()))
+    );
 }
 
 #[test]
@@ -325,7 +328,10 @@ fn future_dropped_without_a_value_says_so() {
         panic!("there is no value");
     };
     assert_eq!(why.code, Code::GuestLost);
-    assert_eq!(why.message, "the service dropped the future without a value");
+    assert_eq!(
+        why.message,
+        "the service dropped the future without a value"
+    );
 }
 
 #[test]

@@ -21,17 +21,9 @@ impl Opera {
     fn evening(call: &Call, minutes: u32) -> Result<Evening, Failure> {
         // Not everybody reads them.
         let (sound, loud) = call.stream();
-        call.spawn(move |_| {
-            for minute in 0..minutes {
-                let _ = sound.send(&minute);
-            }
-        });
+        call.spawn(move |_| drop(sound.send_all(0..minutes)));
         let (curtain, falls) = call.stream();
-        call.spawn(move |_| {
-            for _ in 0..2 {
-                let _ = curtain.send(&());
-            }
-        });
+        call.spawn(move |_| drop(curtain.send_all([(), ()])));
         let (notice, said) = call.future();
         call.spawn(move |_| drop(notice.set(&format!("{minutes} minutes"))));
         let said = (minutes > 1).then_some(said);

@@ -64,6 +64,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 8192,
                 linger_ns: 512_000,
+                largest_record: 67_108_864,
             }),
             description: concat!(
                 "record{count:u64}\nstream<record{path:string,line:u64,column:u64,",
@@ -85,6 +86,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 8192,
                 linger_ns: 512_000,
+                largest_record: 67_108_864,
             }),
             description: concat!(
                 "record{count:u64,batch:u32}\nstream<record{words:list<u64,56>,",
@@ -105,6 +107,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 8192,
                 linger_ns: 512_000,
+                largest_record: 67_108_864,
             }),
             description: concat!(
                 "record{count:u64,batch:u32}\nstream<record{number:u64,at:u64,",
@@ -125,6 +128,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 8192,
                 linger_ns: 512_000,
+                largest_record: 67_108_864,
             }),
             description: concat!(
                 "record{count:u64,period-us:u64}\nstream<record{number:u64,at:u64,",
@@ -145,6 +149,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 8192,
                 linger_ns: 512_000,
+                largest_record: 67_108_864,
             }),
             description: concat!(
                 "record{count:u64,batch:u32}\nstream<record{number:u64,",
@@ -163,6 +168,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 8192,
                 linger_ns: 512_000,
+                largest_record: 67_108_864,
             }),
             description: concat!(
                 "record{count:u64,batch:u32,writers:u32,tails:u32,",
@@ -184,6 +190,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 8192,
                 linger_ns: 1000,
+                largest_record: 67_108_864,
             }),
             description: concat!(
                 "record{count:u64,batch:u32,writers:u32,tails:u32,",
@@ -205,6 +212,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 256,
                 linger_ns: 512_000,
+                largest_record: 67_108_864,
             }),
             description: concat!(
                 "record{count:u64,batch:u32}\nstream<record{words:list<u64,56>,",
@@ -225,6 +233,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 1024,
                 linger_ns: 512_000,
+                largest_record: 67_108_864,
             }),
             description: concat!(
                 "record{count:u64,batch:u32}\nstream<record{words:list<u64,56>,",
@@ -267,6 +276,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 8192,
                 linger_ns: 512_000,
+                largest_record: 67_108_864,
             }),
             description: concat!(
                 "record{count:u64}\nstream<record{a:s64,b:s64,",
@@ -285,6 +295,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 8192,
                 linger_ns: 512_000,
+                largest_record: 67_108_864,
             }),
             description: concat!(
                 "record{count:u64,",
@@ -1744,8 +1755,7 @@ impl LabClient {
     ///
     /// Where its reader is slow, the writer waits; it holds 8192 records.
     pub fn generate(&self, count: u64) -> port::Pending<port::StreamReader<Match>, port::NoError> {
-        self.client
-            .call(2, &(count,), |reply| reply.stream::<Match>())
+        self.client.call(2, &(count,), |reply| reply.stream())
     }
 
     /// Events number 0 to `count - 1`, written `batch` at a time.
@@ -1756,8 +1766,7 @@ impl LabClient {
         count: u64,
         batch: u32,
     ) -> port::Pending<port::StreamReader<Event>, port::NoError> {
-        self.client
-            .call(3, &(count, batch), |reply| reply.stream::<Event>())
+        self.client.call(3, &(count, batch), |reply| reply.stream())
     }
 
     /// Ticks number 0 to `count - 1`, written `batch` at a time.
@@ -1768,8 +1777,7 @@ impl LabClient {
         count: u64,
         batch: u32,
     ) -> port::Pending<port::StreamReader<Tick>, port::NoError> {
-        self.client
-            .call(4, &(count, batch), |reply| reply.stream::<Tick>())
+        self.client.call(4, &(count, batch), |reply| reply.stream())
     }
 
     /// A tick each `period-us` microseconds, `count` of them, with the time of each.
@@ -1781,7 +1789,7 @@ impl LabClient {
         period_us: u64,
     ) -> port::Pending<port::StreamReader<Tick>, port::NoError> {
         self.client
-            .call(5, &(count, period_us), |reply| reply.stream::<Tick>())
+            .call(5, &(count, period_us), |reply| reply.stream())
     }
 
     /// Pulses number 0 to `count - 1`, written `batch` at a time.
@@ -1792,8 +1800,7 @@ impl LabClient {
         count: u64,
         batch: u32,
     ) -> port::Pending<port::StreamReader<Pulse>, port::NoError> {
-        self.client
-            .call(6, &(count, batch), |reply| reply.stream::<Pulse>())
+        self.client.call(6, &(count, batch), |reply| reply.stream())
     }
 
     /// Events number 0 to `count - 1` by so many `writers`, of which each writes its share in order, `batch` at a time. Both tails together have `tails` bytes.
@@ -1810,7 +1817,7 @@ impl LabClient {
     ) -> port::Pending<port::StreamReader<Event>, port::NoError> {
         self.client
             .call(7, &(count, batch, writers, tails, per_s), |reply| {
-                reply.stream::<Event>()
+                reply.stream()
             })
     }
 
@@ -1827,7 +1834,7 @@ impl LabClient {
     ) -> port::Pending<port::StreamReader<Event>, port::NoError> {
         self.client
             .call(8, &(count, batch, writers, tails, per_s), |reply| {
-                reply.stream::<Event>()
+                reply.stream()
             })
     }
 
@@ -1839,8 +1846,7 @@ impl LabClient {
         count: u64,
         batch: u32,
     ) -> port::Pending<port::StreamReader<Event>, port::NoError> {
-        self.client
-            .call(9, &(count, batch), |reply| reply.stream::<Event>())
+        self.client.call(9, &(count, batch), |reply| reply.stream())
     }
 
     /// As `events`, through 1,024 places.
@@ -1852,7 +1858,7 @@ impl LabClient {
         batch: u32,
     ) -> port::Pending<port::StreamReader<Event>, port::NoError> {
         self.client
-            .call(10, &(count, batch), |reply| reply.stream::<Event>())
+            .call(10, &(count, batch), |reply| reply.stream())
     }
 
     /// Whether `a + b + x` is even.
@@ -1874,8 +1880,7 @@ impl LabClient {
         &self,
         count: u64,
     ) -> port::Pending<port::StreamReader<Scalars>, port::NoError> {
-        self.client
-            .call(13, &(count,), |reply| reply.stream::<Scalars>())
+        self.client.call(13, &(count,), |reply| reply.stream())
     }
 
     /// What `payload` is asked for, of `size` bytes each, number 0 to `count - 1`.
@@ -1886,7 +1891,6 @@ impl LabClient {
         count: u64,
         size: u32,
     ) -> port::Pending<port::StreamReader<BytesPayload>, port::NoError> {
-        self.client
-            .call(14, &(count, size), |reply| reply.stream::<BytesPayload>())
+        self.client.call(14, &(count, size), |reply| reply.stream())
     }
 }

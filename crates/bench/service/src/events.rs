@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use thalweg::port::StreamWriter;
+use thalweg::port::{Failure, StreamWriter};
 use thalweg::queue::clock;
 use thalweg::runtime;
 
@@ -101,8 +101,8 @@ pub(crate) struct Feed {
     pub(crate) per_s: u64,
 }
 
-/// Writes the events of writer number `own`: every one whose number leaves `own` as the rest.
-pub(crate) fn feed(writer: &StreamWriter<Event>, asked: Feed, own: u32) {
+/// Writes the events of writer number `own`: every one whose number leaves `own` as the rest. Until the reader is gone.
+pub(crate) fn feed(writer: StreamWriter<Event>, asked: Feed, own: u32) -> Result<(), Failure> {
     let (detail, payload) = tails(asked.tails);
     let mut pace = Pace::new(asked.per_s);
     let mut batch = writer.batch(asked.batch);
@@ -118,19 +118,19 @@ pub(crate) fn feed(writer: &StreamWriter<Event>, asked: Feed, own: u32) {
             payload: (&payload).into(),
             ..event(n)
         };
-        if batch.send(&whole).is_err() {
-            return;
-        }
+        batch.send(&whole)?;
         n += u64::from(asked.writers);
     }
+    drop(batch);
+    writer.finish()
 }
 
 /// Writes until the reader has enough or is gone.
-pub(crate) fn write(writer: &StreamWriter<Event>, count: u64, batch: u32) {
+pub(crate) fn write(writer: StreamWriter<Event>, count: u64, batch: u32) -> Result<(), Failure> {
     let mut batch = writer.batch(batch);
     for n in 0..count {
-        if batch.send(&event(n)).is_err() {
-            return;
-        }
+        batch.send(&event(n))?;
     }
+    drop(batch);
+    writer.finish()
 }

@@ -1,6 +1,6 @@
 //! What a call with contents is asked, and what is true of it: every reply can be checked by who asked.
 
-use thalweg::port::StreamWriter;
+use thalweg::port::{Failure, StreamWriter};
 
 use crate::lab::{BytesPayload, BytesPayloadView, Scalars};
 
@@ -39,23 +39,25 @@ pub fn payload(data: &[u8]) -> bool {
     matches!(data, [first, .., last] if first == last && first % 2 == 0)
 }
 
-pub(crate) fn write_scalars(writer: &StreamWriter<Scalars>, count: u64) {
+pub(crate) fn write_scalars(writer: StreamWriter<Scalars>, count: u64) -> Result<(), Failure> {
     for n in 0..count {
-        if writer.send(&scalars(n)).is_err() {
-            return;
-        }
+        writer.send(&scalars(n))?;
     }
+    writer.finish()
 }
 
-pub(crate) fn write_payloads(writer: &StreamWriter<BytesPayload>, count: u64, size: u32) {
+pub(crate) fn write_payloads(
+    writer: StreamWriter<BytesPayload>,
+    count: u64,
+    size: u32,
+) -> Result<(), Failure> {
     let mut data = vec![0; size as usize];
     for n in 0..count {
         fill(&mut data, n);
         let data = (&data).into();
-        if writer.send(&BytesPayloadView { data }).is_err() {
-            return;
-        }
+        writer.send(&BytesPayloadView { data })?;
     }
+    writer.finish()
 }
 
 #[cfg(test)]

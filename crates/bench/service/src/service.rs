@@ -1,6 +1,6 @@
 //! The service: as little as there can be.
 
-use thalweg::port::{Call, StreamReader, StreamWriter, Task};
+use thalweg::port::{Call, Failure, StreamReader, StreamWriter, Task};
 
 use std::time::Duration;
 
@@ -22,32 +22,32 @@ impl Lab for LabService {
 
     fn generate(&mut self, call: &Call, count: u64) -> StreamReader<Match> {
         let (writer, reader) = call.stream();
-        call.spawn(move |_| write(&writer, count));
+        call.spawn(move |_| drop(write(writer, count)));
         reader
     }
 
     fn events(&mut self, call: &Call, count: u64, batch: u32) -> StreamReader<Event> {
         let (writer, reader) = call.stream();
-        call.spawn(move |_| events::write(&writer, count, batch));
+        call.spawn(move |_| drop(events::write(writer, count, batch)));
         reader
     }
 
     fn ticks(&mut self, call: &Call, count: u64, batch: u32) -> StreamReader<Tick> {
         let (writer, reader) = call.stream();
-        call.spawn(move |_| ticks::write(&writer, count, batch));
+        call.spawn(move |_| drop(ticks::write(writer, count, batch)));
         reader
     }
 
     fn heartbeat(&mut self, call: &Call, count: u64, period_us: u64) -> StreamReader<Tick> {
         let (writer, reader) = call.stream();
         let period = Duration::from_micros(period_us);
-        call.spawn(move |_| ticks::beat(&writer, count, period));
+        call.spawn(move |_| drop(ticks::beat(writer, count, period)));
         reader
     }
 
     fn pulses(&mut self, call: &Call, count: u64, batch: u32) -> StreamReader<Pulse> {
         let (writer, reader) = call.stream();
-        call.spawn(move |_| ticks::write_pulses(&writer, count, batch));
+        call.spawn(move |_| drop(ticks::write_pulses(writer, count, batch)));
         reader
     }
 
@@ -70,8 +70,9 @@ impl Lab for LabService {
         };
         for own in 0..writers {
             let writer = writer.clone();
-            call.spawn(move |_| events::feed(&writer, asked, own));
+            call.spawn(move |_| drop(events::feed(writer, asked, own)));
         }
+        let _ = writer.finish();
         reader
     }
 
@@ -105,19 +106,19 @@ impl Lab for LabService {
 
     fn parities(&mut self, call: &Call, count: u64) -> StreamReader<Scalars> {
         let (writer, reader) = call.stream();
-        call.spawn(move |_| predicates::write_scalars(&writer, count));
+        call.spawn(move |_| drop(predicates::write_scalars(writer, count)));
         reader
     }
 
     fn payloads(&mut self, call: &Call, count: u64, size: u32) -> StreamReader<BytesPayload> {
         let (writer, reader) = call.stream();
-        call.spawn(move |_| predicates::write_payloads(&writer, count, size));
+        call.spawn(move |_| drop(predicates::write_payloads(writer, count, size)));
         reader
     }
 }
 
 /// Writes until the reader has enough or is gone.
-fn write(writer: &StreamWriter<Match>, count: u64) {
+fn write(writer: StreamWriter<Match>, count: u64) -> Result<(), Failure> {
     let contents = Contents::new();
     for n in 0..count {
         let Content {
@@ -136,10 +137,9 @@ fn write(writer: &StreamWriter<Match>, count: u64) {
             text_bytes: None,
             cut,
         };
-        if writer.send(&found).is_err() {
-            return;
-        }
+        writer.send(&found)?;
     }
+    writer.finish()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use thalweg::port::StreamWriter;
+use thalweg::port::{Failure, StreamWriter};
 use thalweg::queue::clock;
 use thalweg::runtime;
 
@@ -49,36 +49,43 @@ pub fn pulse(n: u64) -> Pulse {
 }
 
 /// Writes ticks until the reader has enough or is gone.
-pub(crate) fn write(writer: &StreamWriter<Tick>, count: u64, batch: u32) {
+pub(crate) fn write(writer: StreamWriter<Tick>, count: u64, batch: u32) -> Result<(), Failure> {
     let mut batch = writer.batch(batch);
     for n in 0..count {
-        if batch.send(&tick(n)).is_err() {
-            return;
-        }
+        batch.send(&tick(n))?;
     }
+    drop(batch);
+    writer.finish()
 }
 
 /// Writes pulses until the reader has enough or is gone.
-pub(crate) fn write_pulses(writer: &StreamWriter<Pulse>, count: u64, batch: u32) {
+pub(crate) fn write_pulses(
+    writer: StreamWriter<Pulse>,
+    count: u64,
+    batch: u32,
+) -> Result<(), Failure> {
     let mut batch = writer.batch(batch);
     for n in 0..count {
-        if batch.send(&pulse(n)).is_err() {
-            return;
-        }
+        batch.send(&pulse(n))?;
     }
+    drop(batch);
+    writer.finish()
 }
 
 /// Writes a tick each period, with its time, until the reader has enough or is gone. What comes late is followed sooner.
-pub(crate) fn beat(writer: &StreamWriter<Tick>, count: u64, period: Duration) {
+pub(crate) fn beat(
+    writer: StreamWriter<Tick>,
+    count: u64,
+    period: Duration,
+) -> Result<(), Failure> {
     let mut due = std::time::Instant::now();
     for n in 0..count {
         due += period;
         runtime::sleep_until(due);
         let at = clock::now();
-        if writer.send(&Tick { at, ..tick(n) }).is_err() {
-            return;
-        }
+        writer.send(&Tick { at, ..tick(n) })?;
     }
+    writer.finish()
 }
 
 #[cfg(test)]

@@ -147,19 +147,17 @@ pub fn glue(api: &Api, package: &Package, module: &str) -> Result<Output, Refuse
     if gives(|ok| matches!(ok, Out::Stream(_))) {
         out.push_str(
             "
-            /// Sends what comes until nobody listens any more.
-            fn stream<T: wire::Decode + wire::Encode<As = T> + Send + 'static>(
+            /// Sends what comes until nobody listens any more. Where a record is refused the reader gets the reason.
+            fn stream<T, E>(
                 call: &port::Call,
                 items: impl Iterator<Item = T> + Send + 'static,
-            ) -> port::StreamReader<T> {
+            ) -> port::StreamReader<T, E>
+            where
+                T: wire::Decode + wire::Encode<As = T> + Send + 'static,
+                E: port::StreamError,
+            {
                 let (writer, reader) = call.stream();
-                call.spawn(move |_| {
-                    for item in items {
-                        if writer.send(&item).is_err() {
-                            return;
-                        }
-                    }
-                });
+                call.spawn(move |_| drop(writer.send_all(items)));
                 reader
             }
             ",
@@ -169,10 +167,14 @@ pub fn glue(api: &Api, package: &Package, module: &str) -> Result<Output, Refuse
         out.push_str(
             "
             /// Says the value when it is there.
-            fn future<T: wire::Decode + wire::Encode<As = T> + Send + 'static>(
+            fn future<T, E>(
                 call: &port::Call,
                 value: impl std::future::Future<Output = T> + Send + 'static,
-            ) -> port::FutureReader<T> {
+            ) -> port::FutureReader<T, E>
+            where
+                T: wire::Decode + wire::Encode<As = T> + Send + 'static,
+                E: port::StreamError,
+            {
                 let (writer, reader) = call.future();
                 call.spawn(move |_| {
                     // Where nobody waits for it any more, nobody has to know.

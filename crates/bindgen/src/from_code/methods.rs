@@ -15,6 +15,7 @@ const OPTIONS: &[&str] = &[
     "idempotent",
     "inline",
     "key",
+    "largest_record",
     "linger",
     "notice",
     "policy",

@@ -13,6 +13,7 @@ const UNSAID: StreamOptions = StreamOptions {
     policy: Policy::Block,
     capacity: 8_192,
     linger_ns: 512_000,
+    largest_record: 64 << 20,
 };
 
 /// Converts one function of the interface.

@@ -51,6 +51,7 @@ const OPTIONS: &[(&str, Of, Value)] = &[
     ("inline", Of::Func, Value::Switch),
     ("key", Of::Stream, Value::Text),
     ("linger", Of::Stream, Value::Duration),
+    ("largest_record", Of::Stream, Value::Bytes),
 ];
 
 /// Whether the option `name` may say that there, or why not; `None` where there is none of that name.

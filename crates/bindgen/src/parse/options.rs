@@ -4,6 +4,7 @@ use crate::model::{
     Bounds, Function, Type, TypeDef, TypeDefKind, TypeId, TypeKind, holds, is_sent_up,
     seen_through, streamed,
 };
+use std::ops::RangeInclusive;
 use toml_edit::Item;
 
 /// Most calls that may wait for one instance.
@@ -12,6 +13,10 @@ const MOST_CALLS: u32 = 1_048_576;
 const LEAST_NOTICE_NS: u64 = 1_000_000;
 /// Longer waits are no reader's wish.
 const MOST_LINGER_NS: u64 = 1_000_000_000;
+
+/// What `largest_record` may be. A smaller one would leave a segment of a stream with little to hold; two of the largest fit
+/// into the 2 GiB of a message, and so does each behind another one.
+const LARGEST_RECORD: RangeInclusive<u64> = 64 << 10..=512 << 20;
 
 /// Writes down what `name = item` says of `function`.
 ///
@@ -61,6 +66,15 @@ pub fn apply(
             }
             if let Some(stream) = &mut function.stream {
                 stream.linger_ns = linger_ns;
+            }
+        }
+        "largest_record" => {
+            let largest = item.as_str().map_or(0, bytes);
+            if !LARGEST_RECORD.contains(&largest) {
+                return Err("it must be \"64KiB\" to \"512MiB\"".to_owned());
+            }
+            if let Some(stream) = &mut function.stream {
+                stream.largest_record = largest as u32;
             }
         }
         other => unreachable!("`{other}` is no option of a function that is built"),

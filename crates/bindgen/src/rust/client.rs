@@ -190,17 +190,16 @@ pub(super) fn method(
         }
         Some(
             ty @ Type {
-                kind: TypeKind::Stream(element) | TypeKind::Future(element),
+                kind: TypeKind::Stream(_) | TypeKind::Future(_),
                 ..
             },
         ) => {
-            let element = types::element(package, element);
             let future = match ty.kind {
                 TypeKind::Future(_) => ".map(port::FutureReader::from)",
                 _ => "",
             };
-            let read = format!("reply.stream::<{element}>(){future}");
-            (types::result(package, ty), read)
+            let read = format!("reply.stream(){future}");
+            (types::result(package, function, ty), read)
         }
         Some(ty) => {
             let ty = owned(package, ty);
@@ -208,11 +207,7 @@ pub(super) fn method(
             (ty, read)
         }
     };
-    let error = match &function.error {
-        None => "port::NoError".to_owned(),
-        Some(None) => "()".to_owned(),
-        Some(Some(ty)) => owned(package, ty),
-    };
+    let error = types::error(package, function).unwrap_or("port::NoError".to_owned());
     docs(
         out,
         &function.docs,

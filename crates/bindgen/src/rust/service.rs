@@ -192,16 +192,11 @@ pub(super) fn result(package: &Package, function: &Function) -> String {
             kind: TypeKind::Own(id),
             ..
         }) => resource(package, function, *id),
-        Some(ty) => types::result(package, ty),
+        Some(ty) => types::result(package, function, ty),
     };
-    let all = match &function.error {
+    let all = match types::error(package, function) {
         None => ok,
-        Some(error) => format!(
-            "Result<{ok}, {}>",
-            error
-                .as_ref()
-                .map_or("()".to_owned(), |ty| owned(package, ty))
-        ),
+        Some(error) => format!("Result<{ok}, {error}>"),
     };
     if function.is_async {
         format!("port::Task<{all}>")

@@ -1,7 +1,7 @@
 //! Types as Rust writes them: owned, in place, as a parameter.
 
 use super::names::camel;
-use crate::model::{Package, ResourceId, Type, TypeDefKind, TypeKind, has, is_sent_up};
+use crate::model::{Function, Package, ResourceId, Type, TypeDefKind, TypeKind, has, is_sent_up};
 
 /// The owned form.
 pub fn owned(package: &Package, ty: &Type) -> String {
@@ -36,22 +36,42 @@ pub fn owned(package: &Package, ty: &Type) -> String {
     }
 }
 
-/// What a function gives: a stream or a future that is the whole of it as its reader.
-pub fn result(package: &Package, ty: &Type) -> String {
-    match is_sent_up(ty) {
-        true => named_by_handle(package, ty),
-        false => owned(package, ty),
+/// The ok side of a function. A stream or a future that is the whole of it is its reader, which may end with the function's error.
+pub fn result(package: &Package, function: &Function, ty: &Type) -> String {
+    match (is_sent_up(ty), error(package, function)) {
+        (true, Some(error)) => reader(package, ty, &format!(", {error}")),
+        (true, None) => reader(package, ty, ""),
+        (false, _) => owned(package, ty),
     }
+}
+
+/// A function's error; `None`: it has none.
+pub fn error(package: &Package, function: &Function) -> Option<String> {
+    let error = function.error.as_ref()?;
+    Some(
+        error
+            .as_ref()
+            .map_or("()".to_owned(), |ty| owned(package, ty)),
+    )
 }
 
 /// What stands for the type of a handle in a value.
 fn named_by_handle(package: &Package, ty: &Type) -> String {
     match &ty.kind {
         TypeKind::Own(id) => client(package, *id),
-        TypeKind::Stream(item) => format!("port::StreamReader<{}>", element(package, item)),
-        TypeKind::Future(item) => format!("port::FutureReader<{}>", element(package, item)),
+        TypeKind::Stream(_) | TypeKind::Future(_) => reader(package, ty, ""),
         _ => unreachable!("it has no handle"),
     }
+}
+
+/// What reads a stream or a future. `error` follows the element's type.
+fn reader(package: &Package, ty: &Type, error: &str) -> String {
+    let (reader, item) = match &ty.kind {
+        TypeKind::Stream(item) => ("StreamReader", item),
+        TypeKind::Future(item) => ("FutureReader", item),
+        _ => unreachable!("it has no reader"),
+    };
+    format!("port::{reader}<{}{error}>", element(package, item))
 }
 
 /// A stream or a future that is a parameter, on both sides; `None`: it is neither.

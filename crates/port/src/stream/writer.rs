@@ -109,6 +109,18 @@ impl<T: Decode, E: Decode> StreamWriter<T, E> {
     }
 }
 
+impl<T, E> StreamWriter<T, E> {
+    /// Nothing more comes from this writer. When every clone has finished, the stream is complete.
+    ///
+    /// # Errors
+    /// How the stream ended before: `closed` where the reader is gone.
+    pub fn finish(mut self) -> Result<(), Failure> {
+        let ended = self.core.check_open();
+        self.own.get_mut().is_finished = true;
+        ended
+    }
+}
+
 impl<T: Decode, E> StreamWriter<T, E> {
     pub(crate) fn new(core: Arc<StreamCore>) -> Self {
         Self {
@@ -122,16 +134,6 @@ impl<T: Decode, E> StreamWriter<T, E> {
     pub(super) fn unfinished(mut self, why: &'static str) -> Self {
         self.own.get_mut().unfinished = why;
         self
-    }
-
-    /// Nothing more comes from this writer. When every clone has finished, the stream is complete.
-    ///
-    /// # Errors
-    /// How the stream ended before: `closed` where the reader is gone.
-    pub fn finish(mut self) -> Result<(), Failure> {
-        let ended = self.core.check_open();
-        self.own.get_mut().is_finished = true;
-        ended
     }
 
     /// Ends the stream as `guest_lost`, for this reason. The reader gets it after the records that were written. For a function that has no

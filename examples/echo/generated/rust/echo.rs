@@ -88,6 +88,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 64,
                 linger_ns: 512_000,
+                largest_record: 67_108_864,
             }),
             description: concat!(
                 "record{self:borrow<timer>,every-ms:u32,",
@@ -800,7 +801,7 @@ pub trait Timer: Sized + Send + Sync + 'static {
         call: &port::Call,
         every_ms: u32,
         times: u32,
-    ) -> Result<port::StreamReader<Tick>, TimerError>;
+    ) -> Result<port::StreamReader<Tick, TimerError>, TimerError>;
 }
 
 /// Serves what implements [`Echo`]: what a library exports and a client starts.
@@ -1031,10 +1032,10 @@ impl TimerClient {
         &self,
         every_ms: u32,
         times: u32,
-    ) -> port::Pending<port::StreamReader<Tick>, TimerError> {
+    ) -> port::Pending<port::StreamReader<Tick, TimerError>, TimerError> {
         self.client()
             .call(3, &(self.own.handle(), every_ms, times), |reply| {
-                reply.stream::<Tick>()
+                reply.stream()
             })
     }
 }

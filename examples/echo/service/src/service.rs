@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use thalweg::port::{Call, StreamReader, StreamWriter, Task};
+use thalweg::port::{Call, Failure, StreamReader, StreamWriter, Task};
 use thalweg::runtime::sleep_until;
 
 use crate::echo::{
@@ -89,32 +89,29 @@ impl Timer for NamedTimer {
         call: &Call,
         every_ms: u32,
         times: u32,
-    ) -> Result<StreamReader<Tick>, TimerError> {
+    ) -> Result<StreamReader<Tick, TimerError>, TimerError> {
         let every = duration(every_ms)?;
         if every.is_zero() {
             return Err(TimerError::TooShort);
         }
         let (ticks, reader) = call.stream();
-        call.spawn(move |_| fire(&ticks, every, times));
+        call.spawn(move |_| drop(fire(ticks, every, times)));
         Ok(reader)
     }
 }
 
 /// Until it has fired so often, or nobody listens. It is set by the time at which it began, so lateness does not add up.
-fn fire(ticks: &StreamWriter<Tick>, every: Duration, times: u32) {
+fn fire(ticks: StreamWriter<Tick, TimerError>, every: Duration, times: u32) -> Result<(), Failure> {
     let mut due = Instant::now();
     for number in 1..=if times == 0 { u32::MAX } else { times } {
         due += every;
         while due.saturating_duration_since(Instant::now()) > LOOK {
             sleep_until(Instant::now() + LOOK);
-            if ticks.check().is_err() {
-                return;
-            }
+            ticks.check()?;
         }
         sleep_until(due);
         let late_ns = due.elapsed().as_nanos() as u64;
-        if ticks.send(&Tick { number, late_ns }).is_err() {
-            return;
-        }
+        ticks.send(&Tick { number, late_ns })?;
     }
+    ticks.finish()
 }

@@ -42,6 +42,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 4096,
                 linger_ns: 512_000,
+                largest_record: 67_108_864,
             }),
             description: concat!(
                 "record{count:u64}\nstream<record{number:u64,at-ns:u64,symbol:u32,",
@@ -65,6 +66,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::DropOldest,
                 capacity: 1024,
                 linger_ns: 512_000,
+                largest_record: 67_108_864,
             }),
             description: concat!(
                 "record{count:u64}\nstream<record{number:u64,at-ns:u64,symbol:u32,",
@@ -88,6 +90,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Latest,
                 capacity: 64,
                 linger_ns: 512_000,
+                largest_record: 67_108_864,
             }),
             description: concat!(
                 "record{count:u64}\nstream<record{number:u64,at-ns:u64,symbol:u32,",
@@ -543,8 +546,7 @@ impl FeedClient {
     ///
     /// Where its reader is slow, the writer waits; it holds 4096 records.
     pub fn all(&self, count: u64) -> port::Pending<port::StreamReader<Event>, port::NoError> {
-        self.client
-            .call(0, &(count,), |reply| reply.stream::<Event>())
+        self.client.call(0, &(count,), |reply| reply.stream())
     }
 
     /// The same, all of them written before anybody reads: of a full stream the oldest are dropped, and the reader is told. Every thousandth event is a halt on the control lane, which nothing drops. For a
@@ -552,15 +554,13 @@ impl FeedClient {
     ///
     /// Where its reader is slow, the oldest records are dropped and counted; it holds 1024.
     pub fn recent(&self, count: u64) -> port::Pending<port::StreamReader<Event>, port::NoError> {
-        self.client
-            .call(1, &(count,), |reply| reply.stream::<Event>())
+        self.client.call(1, &(count,), |reply| reply.stream())
     }
 
     /// The newest event alone, all of them written before anybody reads. For who asks now and then.
     ///
     /// Where its reader is slow, a newer record replaces the one that waits, which is counted.
     pub fn newest(&self, count: u64) -> port::Pending<port::StreamReader<Event>, port::NoError> {
-        self.client
-            .call(2, &(count,), |reply| reply.stream::<Event>())
+        self.client.call(2, &(count,), |reply| reply.stream())
     }
 }

@@ -1,6 +1,6 @@
 //! The service: a market whose events follow from their numbers, so that every host counts the same.
 
-use thalweg::port::{Call, StreamReader, StreamWriter};
+use thalweg::port::{Call, Failure, StreamReader, StreamWriter};
 
 use crate::feed::{Event, Feed, Kind, Level};
 
@@ -46,36 +46,35 @@ fn ordinary(number: u64) -> Event {
     event(number, if is_trade { Kind::Trade } else { Kind::Quote })
 }
 
-/// Until all are written, or nobody reads.
-fn write(writer: &StreamWriter<Event>, count: u64, halts: bool) {
+/// Writes all events and finishes. Where a send fails the writer is dropped, and the reader gets the reason.
+fn write(writer: StreamWriter<Event>, count: u64, halts: bool) -> Result<(), Failure> {
     for number in 0..count {
-        let halted = halts && number > 0 && number.is_multiple_of(HALT_EVERY);
-        if halted && writer.control(&event(number, Kind::Halt)).is_err() {
-            return;
+        if halts && number > 0 && number.is_multiple_of(HALT_EVERY) {
+            writer.control(&event(number, Kind::Halt))?;
         }
-        if writer.send(&ordinary(number)).is_err() {
-            return;
-        }
+        writer.send(&ordinary(number))?;
     }
+    writer.finish()
 }
 
 impl Feed for Market {
     fn all(&mut self, call: &Call, count: u64) -> StreamReader<Event> {
         let (writer, reader) = call.stream();
         // An actor of its own: it waits where the reader is behind, and the market is not kept.
-        call.spawn(move |_| write(&writer, count, false));
+        call.spawn(move |_| drop(write(writer, count, false)));
         reader
     }
 
     fn recent(&mut self, call: &Call, count: u64) -> StreamReader<Event> {
         let (writer, reader) = call.stream();
-        write(&writer, count, true);
+        // Nobody can have closed it yet.
+        let _ = write(writer, count, true);
         reader
     }
 
     fn newest(&mut self, call: &Call, count: u64) -> StreamReader<Event> {
         let (writer, reader) = call.stream();
-        write(&writer, count, false);
+        let _ = write(writer, count, false);
         reader
     }
 }

@@ -67,6 +67,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 64,
                 linger_ns: 512_000,
+                largest_record: 67_108_864,
             }),
             description: concat!(
                 "record{self:borrow<guests>}\nstream<record{name:string,",
@@ -672,7 +673,7 @@ impl GuestsClient {
     /// Where its reader is slow, the writer waits; it holds 64 records.
     pub fn arrive(&self) -> port::Pending<port::StreamReader<Person>, port::NoError> {
         self.client()
-            .call(2, &(self.own.handle(),), |reply| reply.stream::<Person>())
+            .call(2, &(self.own.handle(),), |reply| reply.stream())
     }
 }
 

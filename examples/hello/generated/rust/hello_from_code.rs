@@ -135,18 +135,16 @@ impl Guests for code::Guests {
     }
 }
 
-/// Sends what comes until nobody listens any more.
-fn stream<T: wire::Decode + wire::Encode<As = T> + Send + 'static>(
+/// Sends what comes until nobody listens any more. Where a record is refused the reader gets the reason.
+fn stream<T, E>(
     call: &port::Call,
     items: impl Iterator<Item = T> + Send + 'static,
-) -> port::StreamReader<T> {
+) -> port::StreamReader<T, E>
+where
+    T: wire::Decode + wire::Encode<As = T> + Send + 'static,
+    E: port::StreamError,
+{
     let (writer, reader) = call.stream();
-    call.spawn(move |_| {
-        for item in items {
-            if writer.send(&item).is_err() {
-                return;
-            }
-        }
-    });
+    call.spawn(move |_| drop(writer.send_all(items)));
     reader
 }

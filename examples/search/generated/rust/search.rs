@@ -61,6 +61,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Latest,
                 capacity: 8192,
                 linger_ns: 512_000,
+                largest_record: 67_108_864,
             }),
             description: concat!(
                 "record{self:borrow<query>}\nstream<record{files:u64,bytes:u64,",
@@ -95,6 +96,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 8192,
                 linger_ns: 512_000,
+                largest_record: 67_108_864,
             }),
             description: concat!(
                 "record{query:borrow<query>}\nstream<record{path:string,line:u64,",
@@ -788,7 +790,7 @@ pub trait Search: Sized + Send + 'static {
         &mut self,
         call: &port::Call,
         query: std::sync::Arc<Self::Query>,
-    ) -> port::Task<Result<port::StreamReader<Match>, SearchError>>;
+    ) -> port::Task<Result<port::StreamReader<Match, SearchError>, SearchError>>;
 
     /// A regular expression that matches just this text.
     fn escape(&mut self, call: &port::Call, text: String) -> String;
@@ -965,9 +967,9 @@ impl SearchClient {
     pub fn matches(
         &self,
         query: &QueryClient,
-    ) -> port::Pending<port::StreamReader<Match>, SearchError> {
+    ) -> port::Pending<port::StreamReader<Match, SearchError>, SearchError> {
         self.client
-            .call(3, &(query.own.handle(),), |reply| reply.stream::<Match>())
+            .call(3, &(query.own.handle(),), |reply| reply.stream())
     }
 
     /// A regular expression that matches just this text.
@@ -1028,7 +1030,7 @@ impl QueryClient {
     /// Where its reader is slow, a newer record replaces the one that waits, which is counted.
     pub fn progress(&self) -> port::Pending<port::StreamReader<Progress>, port::NoError> {
         self.client()
-            .call(1, &(self.own.handle(),), |reply| reply.stream::<Progress>())
+            .call(1, &(self.own.handle(),), |reply| reply.stream())
     }
 }
 

@@ -4,6 +4,7 @@
 //! that makes it; everything that reads files runs in actors of the call, on all workers.
 
 mod crew;
+mod finishing;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,6 +18,7 @@ use crate::search::{
 };
 use crate::walk::{self, CountOnly, Hit, Outcome, Plan, Refused, Settings, Sink, Stop};
 use crew::{CallCrew, ReaderCrew};
+use finishing::Finishing;
 
 /// The service. See the interface for what it does.
 #[derive(Clone, Copy, Debug, Default)]
@@ -83,15 +85,17 @@ impl Search for SearchService {
         &mut self,
         _: &Call,
         query: Arc<CompiledQuery>,
-    ) -> Task<Result<StreamReader<Match>, SearchError>> {
+    ) -> Task<Result<StreamReader<Match, SearchError>, SearchError>> {
         Task::new(move |call| {
             query.plan.check_root()?;
             let (lines, reader) = call.stream();
+            let lines = Finishing::new(lines);
             let crew = ReaderCrew::new(call, &lines);
             walk::start(
                 query.plan.clone(),
                 &crew,
-                move || Lines(lines.clone()),
+                // Nothing but a send fails it, and it sends nothing.
+                move || Lines(lines.writer().expect("no send failed").clone()),
                 |_| (),
             );
             Ok(reader)
@@ -105,7 +109,8 @@ impl Search for SearchService {
 
 impl Query for CompiledQuery {
     fn progress(&self, call: &Call) -> StreamReader<Progress> {
-        let (writer, reader) = call.stream::<Progress>();
+        let (writer, reader) = call.stream();
+        let mut states = Finishing::new(writer);
         self.plan.progress.subscribe(move |counts, problem| {
             let walk::Counts {
                 files,
@@ -113,15 +118,14 @@ impl Query for CompiledQuery {
                 matches,
                 unreadable,
             } = *counts;
-            writer
-                .send(&ProgressView {
-                    files,
-                    bytes,
-                    matches,
-                    unreadable,
-                    problem,
-                })
-                .is_ok()
+            let state = ProgressView {
+                files,
+                bytes,
+                matches,
+                unreadable,
+                problem,
+            };
+            states.send(&state)
         });
         reader
     }
@@ -164,7 +168,7 @@ fn count(call: &Call, plan: Arc<Plan>) -> u64 {
 }
 
 /// The sink of a stream: a writer for each searcher, in which order is kept.
-struct Lines(StreamWriter<Match>);
+struct Lines(StreamWriter<Match, SearchError>);
 
 impl Sink for Lines {
     fn hit(&mut self, hit: &Hit<'_>) -> Result<(), Stop> {
@@ -186,7 +190,12 @@ impl Sink for Lines {
             text_bytes: text_bytes.map(ListView::from),
             cut,
         };
-        // Waits for a slow reader. Why it failed is the stream's ending already.
+        // Waits for a slow reader. Where it fails the search stops, and this writer is dropped with the reason.
         self.0.send(&record).map(drop).map_err(|_| Stop)
+    }
+
+    fn finish(self) {
+        // The reader may be gone.
+        let _ = self.0.finish();
     }
 }

@@ -115,6 +115,7 @@ pub const PACKAGE: port::Package = port::Package {
                 })),
                 capacity: 8192,
                 linger_ns: 512_000,
+                largest_record: 67_108_864,
             }),
             description: concat!(
                 "record{}\nstream<record{row:u32,cents:u32}>\n\nrecord{row:u32,",
@@ -133,6 +134,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 8192,
                 linger_ns: 512_000,
+                largest_record: 67_108_864,
             }),
             description: concat!(
                 "record{minutes:u32}\nrecord{title:string,sound:stream<u32>,",
@@ -828,7 +830,7 @@ impl HallClient {
     ///
     /// Where its reader is slow, a newer record replaces the one that waits and has the same `row`, which is counted; it holds 8192, each with another one.
     pub fn prices(&self) -> port::Pending<port::StreamReader<Price>, port::NoError> {
-        self.client.call(5, &(), |reply| reply.stream::<Price>())
+        self.client.call(5, &(), |reply| reply.stream())
     }
 
     /// Tonight, if anything is played.

@@ -180,6 +180,7 @@ pub const PACKAGE: port::Package = port::Package {
                 policy: port::Policy::Block,
                 capacity: 8192,
                 linger_ns: 512_000,
+                largest_record: 67_108_864,
             }),
             description: "record{count:u32}\nstream<_>\n\n_",
         },
@@ -482,7 +483,7 @@ pub trait Press: Sized + Send + 'static {
         &mut self,
         call: &port::Call,
         text: String,
-    ) -> Result<port::FutureReader<u32>, Style>;
+    ) -> Result<port::FutureReader<u32, Style>, Style>;
 
     /// So many ticks.
     ///
@@ -805,14 +806,14 @@ impl PressClient {
         piece: &dyn wire::Encode<As = Piece>,
     ) -> port::Pending<port::FutureReader<Piece>, port::NoError> {
         self.client.call(8, &(piece,), |reply| {
-            reply.stream::<Piece>().map(port::FutureReader::from)
+            reply.stream().map(port::FutureReader::from)
         })
     }
 
     /// The same, of what can be set at all.
-    pub fn proof_of(&self, text: &str) -> port::Pending<port::FutureReader<u32>, Style> {
+    pub fn proof_of(&self, text: &str) -> port::Pending<port::FutureReader<u32, Style>, Style> {
         self.client.call(9, &(text,), |reply| {
-            reply.stream::<u32>().map(port::FutureReader::from)
+            reply.stream().map(port::FutureReader::from)
         })
     }
 
@@ -820,8 +821,7 @@ impl PressClient {
     ///
     /// Where its reader is slow, the writer waits; it holds 8192 records.
     pub fn ticks(&self, count: u32) -> port::Pending<port::StreamReader<()>, port::NoError> {
-        self.client
-            .call(10, &(count,), |reply| reply.stream::<()>())
+        self.client.call(10, &(count,), |reply| reply.stream())
     }
 }
 

@@ -1,8 +1,9 @@
 //! The workers of the runtime, as the actors of a call.
 
-use thalweg::port::{Call, StreamWriter};
+use thalweg::port::Call;
 
-use crate::search::Match;
+use super::finishing::Finishing;
+use crate::search::{Match, SearchError};
 use crate::walk::{Crew, Stop};
 
 /// For a search whose end the call itself waits for.
@@ -37,11 +38,11 @@ impl Crew for CallCrew {
 #[derive(Clone)]
 pub(super) struct ReaderCrew {
     call: Call,
-    lines: StreamWriter<Match>,
+    lines: Finishing<Match, SearchError>,
 }
 
 impl ReaderCrew {
-    pub(super) fn new(call: &Call, lines: &StreamWriter<Match>) -> ReaderCrew {
+    pub(super) fn new(call: &Call, lines: &Finishing<Match, SearchError>) -> ReaderCrew {
         ReaderCrew {
             call: call.clone(),
             lines: lines.clone(),

@@ -46,6 +46,13 @@ pub trait Sink: Send + 'static {
     /// # Errors
     /// [`Stop`] when nobody wants more.
     fn hit(&mut self, hit: &Hit<'_>) -> Result<(), Stop>;
+
+    /// Nothing more comes, and nothing is missing. Not called where the search was stopped.
+    fn finish(self)
+    where
+        Self: Sized,
+    {
+    }
 }
 
 impl<F> Sink for F

@@ -10,7 +10,7 @@
 //!    searcher, and if so gives half of what is left away: ten large files in one directory keep ten workers
 //!    busy, a thousand small ones cost no more than they need.
 //! 5. A kit (sink, buffer, matcher) goes from a searcher that leaves to the next that begins.
-//! 6. The last one out ends the search: it publishes the progress, calls `finish`, and drops the sinks. That
+//! 6. The last one out ends the search: it publishes the progress, calls `finish`, and finishes or drops the sinks. That
 //!    is also what happens when searchers panic or a job is dropped unrun.
 //! 7. Nothing here waits for anything but the lock, which is never held while foreign code runs (a crew's
 //!    `check` and `spawn`, a sink's `hit`), because that may switch to another actor on the same thread.

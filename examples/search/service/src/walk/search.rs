@@ -51,7 +51,7 @@ struct State<S> {
 
 /// Begins a search of `plan` on `crew` and returns at once. `make` makes the sink of each searcher; it is called
 /// under the search's lock and must not wait. `finish` is called by the last searcher, exactly once,
-/// before the sinks are dropped.
+/// before the sinks are finished or, where the search was stopped, dropped.
 ///
 /// ```
 /// use std::sync::{Arc, mpsc};
@@ -390,8 +390,12 @@ impl<S: Sink> Ending<S> {
         }) = ending
         {
             search.plan.progress.ended();
+            let stopped = outcome.stopped;
             finish(outcome);
-            drop((kits, make));
+            drop(make);
+            if !stopped {
+                kits.into_iter().for_each(|kit| kit.sink.finish());
+            }
         }
     }
 }
