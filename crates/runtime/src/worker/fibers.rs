@@ -10,6 +10,9 @@
 //!    refuses, and the worker decides who gets the fiber.
 
 use std::ptr::NonNull;
+use std::sync::Mutex;
+
+use thalweg_queue::quiet::lock;
 
 use crate::fiber::Fiber;
 use crate::stack::{Depot, Magazine, StackError};
@@ -26,6 +29,9 @@ pub(super) struct Fibers {
     kept: usize,
     pub(super) stacks: Magazine,
 }
+
+/// The addresses of those that were forgotten, for debuggers and for tools that look for leaks.
+static FORGOTTEN: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
 /// Fibers that a worker keeps for the next jobs, as their stacks: what a burst of short actors uses again.
 const FIBERS_KEPT: usize = 32;
@@ -157,7 +163,8 @@ impl Fibers {
 
     /// What runs on the one in this place never goes on: the fiber and its stack stay in memory, and are no longer among these.
     pub(super) fn forget(&mut self, place: usize) {
-        self.take_out(place);
+        let fiber = self.take_out(place);
+        lock(&FORGOTTEN).push(fiber.as_ptr().expose_provenance());
     }
 
     #[cold]
