@@ -206,7 +206,9 @@ typedef struct tw_table {
   uint32_t (*port_fd)(tw_handle port, int *fd, tw_error *error);
   /* *ready = 1: there is something to reap, nothing was armed. 0: the fd becomes readable. */
   uint32_t (*port_arm)(tw_handle port, uint32_t *ready, tw_error *error);
-  /* Waits until there is something to reap. TW_OK, TW_TIMED_OUT, TW_INTERRUPTED, TW_CLOSED. */
+  /* Waits until there is something to reap. TW_OK, TW_TIMED_OUT, TW_INTERRUPTED, TW_CLOSED.
+   * pthread_cancel of the thread in it may abort the process, and does so where its cancellation is
+   * asynchronous: close the port instead, or disable cancellation around the call. */
   uint32_t (*port_wait)(tw_handle port, uint64_t deadline_ns, tw_error *error);
   /* TW_ARGUMENT where another thread is reaping the port just now. */
   uint32_t (*port_reap)(tw_handle port, tw_completion *out, uint32_t max, uint32_t *count,
@@ -257,7 +259,8 @@ typedef struct tw_table {
 
   /* From now on the stream's records go to `callback` and to no reader. They come on the threads that write them, and a
    * writer goes on when the callback has returned; what lay there before, and the ending, come on another thread of the
-   * service. The callback may call any function of the table that does not wait. TW_OK: `drop_ctx`, which may be NULL, is
+   * service. The callback may call any function of the table that does not wait. pthread_exit in it aborts the
+   * process; an exception or a longjmp out of it is undefined behaviour. TW_OK: `drop_ctx`, which may be NULL, is
    * called once, whatever happens; a callback that was there before is given up, and no call of it begins any more.
    * Else neither is ever called. TW_ARGUMENT: `callback` is NULL, a batch is open, `flags` is not 0. */
   uint32_t (*stream_subscribe)(tw_handle stream, tw_stream_callback callback, void *ctx,

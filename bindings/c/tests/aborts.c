@@ -1,4 +1,5 @@
-/* What ends the whole process, as docs/c-abi.md says: a thread that is ended inside the library. Each in a child. */
+/* What ends the whole process, as docs/c-abi.md says: a thread that is ended inside the library.
+ * Each in a child. */
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -7,12 +8,22 @@
 
 #include "host.h"
 
-/* A child that is aborted has not freed anything, and no sanitizer needs to say so; nor that it was aborted. */
+/* A child that is aborted has not freed anything, and no sanitizer needs to say so; nor that it was
+ * aborted. */
 const char *__asan_default_options(void);
 
 const char *__asan_default_options(void) {
   return "detect_leaks=0:handle_abort=0";
 }
+
+/* What the rest of a child stands on. */
+#define REQUIRE(condition)                                                                         \
+  do {                                                                                             \
+    if (!(condition)) {                                                                            \
+      fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);                      \
+      exit(1);                                                                                     \
+    }                                                                                              \
+  } while (0)
 
 static const char *path = NULL;
 
@@ -22,9 +33,10 @@ typedef struct ended {
   char text[4096];
 } ended;
 
-/* The child opens the library by itself: threads do not survive a fork. A child that hangs is ended by SIGALRM. */
+/* The child opens the library by itself: the parent has none. SIGALRM ends a child that hangs. */
 static ended in_child(void (*work)(void)) {
   ended result;
+  tw_error error;
   int ends[2];
   size_t size = 0;
   ssize_t got;
@@ -38,6 +50,7 @@ static ended in_child(void (*work)(void)) {
     (void)dup2(ends[1], STDERR_FILENO);
     (void)close(ends[0]);
     (void)close(ends[1]);
+    REQUIRE_OK(conformance_open(path, &library, &error), error);
     work();
     exit(0);
   }
@@ -78,66 +91,83 @@ static void pthread_exit_in_a_callback_aborts_the_process(void) {
   check_aborted(exits_in_a_callback);
 }
 
-/* What the thread that is to be cancelled does; the pipe says that it has begun. */
+/* The thread that is to be cancelled. Its folder in /proc comes through the pipe once it runs. */
 typedef struct waiter {
   conformance_client client;
-  int type;
+  bool async;
   int begun;
 } waiter;
 
 static void *waits(void *of) {
   const waiter *mine = (const waiter *)of;
-  const char byte = 0;
-  (void)pthread_setcanceltype(mine->type, NULL);
-  (void)write(mine->begun, &byte, 1);
-  (void)mine->client.tw.table->port_wait(mine->client.tw.port, TW_FOREVER, NULL);
-  /* A thread whose cancellation is deferred comes here when its port is closed, and ends in this call. */
+  char folder[256] = "/proc/";
+  uint32_t code;
+  CHECK(readlink("/proc/thread-self", folder + 6, sizeof(folder) - 7) > 0);
+  if (mine->async) {
+    (void)pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+  } else {
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+  }
+  CHECK(write(mine->begun, folder, sizeof(folder)) == (ssize_t)sizeof(folder));
+  code = mine->client.tw.table->port_wait(mine->client.tw.port, TW_FOREVER, NULL);
+  CHECK_CODE(code, TW_CLOSED);
+  (void)pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
   pthread_testcancel();
   return NULL;
 }
 
-/* Is there a thread of this process that sleeps in the system call that the thread makes? By then it is in port_wait: nothing else of
- * it sleeps. */
-static void let_it_sleep(void) {
-  sleep_ms(300);
+/* Until the thread of this folder sleeps, which it does in port_wait alone. The child's alarm ends
+ * what takes too long. */
+static void let_it_sleep(const char *folder) {
+  char file[300];
+  char state = 0;
+  (void)snprintf(file, sizeof(file), "%s/stat", folder);
+  while (state != 'S') {
+    FILE *stat = fopen(file, "r");
+    REQUIRE(stat != NULL);
+    REQUIRE(fscanf(stat, "%*d (%*[^)]) %c", &state) == 1);
+    (void)fclose(stat);
+  }
 }
 
-static void *cancelled_in_port_wait(int type) {
+/* What the thread returned, which was cancelled while it slept in port_wait. */
+static void *cancelled_in_port_wait(bool async) {
   waiter mine;
   pthread_t thread;
   void *result = NULL;
   tw_error error;
-  char byte;
+  char folder[256];
   int ends[2];
-  CHECK(pipe(ends) == 0);
+  REQUIRE(pipe(ends) == 0);
   mine.client = open_client(4);
-  mine.type = type;
+  mine.async = async;
   mine.begun = ends[1];
-  CHECK(pthread_create(&thread, NULL, waits, &mine) == 0);
-  CHECK(read(ends[0], &byte, 1) == 1);
-  let_it_sleep();
+  REQUIRE(pthread_create(&thread, NULL, waits, &mine) == 0);
+  REQUIRE(read(ends[0], folder, sizeof(folder)) == (ssize_t)sizeof(folder));
+  let_it_sleep(folder);
   CHECK(pthread_cancel(thread) == 0);
-  if (type == PTHREAD_CANCEL_DEFERRED) {
+  if (!async) {
     REQUIRE_OK(conformance_client_close(&mine.client, &error), error);
   }
   CHECK(pthread_join(thread, &result) == 0);
   return result;
 }
 
-static void cancels_at_once(void) {
-  (void)cancelled_in_port_wait(PTHREAD_CANCEL_ASYNCHRONOUS);
+static void cancels_asynchronously(void) {
+  (void)cancelled_in_port_wait(true);
 }
 
 static void asynchronous_cancel_in_port_wait_aborts_the_process(void) {
-  check_aborted(cancels_at_once);
+  check_aborted(cancels_asynchronously);
 }
 
-static void cancels_later(void) {
-  exit(cancelled_in_port_wait(PTHREAD_CANCEL_DEFERRED) == PTHREAD_CANCELED ? 0 : 3);
+static void cancels_where_that_is_disabled(void) {
+  const bool cancelled = cancelled_in_port_wait(false) == PTHREAD_CANCELED;
+  exit(cancelled && checks_failed == 0 ? 0 : 3);
 }
 
-static void deferred_cancel_waits_until_port_wait_has_returned(void) {
-  const ended result = in_child(cancels_later);
+static void cancel_that_is_disabled_around_port_wait_comes_after_it(void) {
+  const ended result = in_child(cancels_where_that_is_disabled);
   CHECK(WIFEXITED(result.status) && WEXITSTATUS(result.status) == 0);
   if (result.status != 0) {
     fprintf(stderr, "status %d: %s\n", result.status, result.text);
@@ -145,11 +175,13 @@ static void deferred_cancel_waits_until_port_wait_has_returned(void) {
 }
 
 int main(int argc, char **argv) {
-  open_library(argc, argv);
-  path = argv[1];
-  (void)path;
+  path = argv[argc - 1];
+  if (argc != 2) {
+    fprintf(stderr, "usage: %s LIBRARY\n", argv[0]);
+    return 2;
+  }
   RUN(pthread_exit_in_a_callback_aborts_the_process);
   RUN(asynchronous_cancel_in_port_wait_aborts_the_process);
-  RUN(deferred_cancel_waits_until_port_wait_has_returned);
+  RUN(cancel_that_is_disabled_around_port_wait_comes_after_it);
   return done("aborts");
 }
