@@ -5,10 +5,12 @@ mod kit;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
+use thalweg_runtime::patterns::PipelineBuilder;
 use thalweg_runtime::supervisor::{ChildSpec, Restart, Shutdown, Strategy, Supervisor};
 use thalweg_runtime::{
-    Actor, ActorRef, Builder, Config, Context, ExitReason, Handler, JoinError, JoinHandle,
+    Actor, ActorRef, Builder, CallError, Config, Context, ExitReason, Handler, JoinError, JoinHandle,
     Receiver, Runtime, Sender, Signal, StackError, channel, init, spawn, spawn_under, start,
 };
 
@@ -255,6 +257,26 @@ fn queued_actor_while_no_stack_is_free_waits_for_one() {
     });
 }
 
+/// Otherwise no one would close the pipeline, and its reader waits for ever.
+#[test]
+fn feeder_of_a_pipeline_while_no_stack_is_free_feeds_it_later() {
+    on_one_worker(3, || {
+        let pipeline = PipelineBuilder::new()
+            .stage("double", 1, 4, |n: u64| n * 2)
+            .start()
+            .unwrap();
+        let holders = Holders::new();
+        let feeder = pipeline.feed(0..3);
+        for _ in 0..100 {
+            let_others();
+        }
+        assert!(!feeder.is_finished());
+        holders.release();
+        assert_eq!(pipeline.iter().collect::<Vec<_>>(), [0, 2, 4]);
+        assert_eq!(feeder.join().unwrap(), 3);
+    });
+}
+
 #[test]
 fn spawned_actor_while_no_stack_is_free_ends_with_a_failure_of_its_own() {
     on_one_worker(3, || {
@@ -354,5 +376,78 @@ fn supervisor_with_more_jobs_than_stacks_shuts_down() {
         supervisor.stop();
         assert!(end.wait().reason.is_orderly());
         assert!(matches!(last.wait().reason, ExitReason::Shutdown));
+    });
+}
+
+/// In a child process, since the limit is the process's.
+#[test]
+#[cfg(all(
+    target_os = "linux",
+    not(any(miri, thalweg_threads, feature = "sanitizer"))
+))]
+fn turns_under_an_address_space_limit_run_or_wait_until_it_is_raised() {
+    const NAME: &str = "turns_under_an_address_space_limit_run_or_wait_until_it_is_raised";
+    const IN_CHILD: &str = "THALWEG_ADDRESS_SPACE_TEST";
+    if std::env::var_os(IN_CHILD).is_some() {
+        return run_under_a_limit();
+    }
+    let this = std::env::current_exe().unwrap();
+    let child = std::process::Command::new(this)
+        .args(["--exact", "--nocapture", NAME])
+        .env(IN_CHILD, "1")
+        .output()
+        .unwrap();
+    assert!(
+        child.status.success(),
+        "{}{}",
+        String::from_utf8_lossy(&child.stdout),
+        String::from_utf8_lossy(&child.stderr)
+    );
+}
+
+#[cfg(all(
+    target_os = "linux",
+    not(any(miri, thalweg_threads, feature = "sanitizer"))
+))]
+fn run_under_a_limit() {
+    /// Until the process may have so many bytes more than it has.
+    fn limit(more: u64) {
+        let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+        let pages: u64 = pages.split(' ').next().unwrap().parse().unwrap();
+        let limit = libc::rlimit {
+            rlim_cur: (pages * 4096).saturating_add(more),
+            rlim_max: libc::RLIM_INFINITY,
+        };
+        // SAFETY: a valid pointer to a local.
+        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
+    }
+    // Larger than what an arena of malloc's takes at a time.
+    const STACK: usize = 128 << 20;
+    let config = Config::exact(1).stack_size(STACK).stall(None);
+    init(config).unwrap().run(|| {
+        let entered: Arc<AtomicUsize> = Arc::default();
+        let new = || {
+            start(Counter {
+                entered: Arc::clone(&entered),
+                ..Counter::default()
+            })
+        };
+        let (one, other) = (new(), new());
+        assert_eq!(one.call(Add(1)), Ok(1));
+        limit(STACK as u64 / 2);
+        let holders = Holders::new();
+        // The worker has kept a stack for turns.
+        assert_eq!(one.call(Add(1)), Ok(2));
+        let (sender, receiver) = channel();
+        other.cast(Hold(receiver)).unwrap();
+        until(|| entered.load(Ordering::SeqCst) == 1);
+        // No stack is left, and none comes back: the message waits.
+        let late = one.call_timeout(Add(1), Duration::from_millis(50));
+        assert_eq!(late, Err(CallError::TimedOut));
+        // Nobody tells the worker that there is memory again.
+        limit(u64::MAX);
+        assert_eq!(one.call(Add(1)), Ok(4));
+        drop(sender);
+        holders.release();
     });
 }

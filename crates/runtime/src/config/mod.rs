@@ -45,9 +45,12 @@ pub struct Config {
     /// Bytes of address space for one stack, 64 KiB at least; memory is used as it is touched. Default: 1 MiB, which a
     /// regular expression's parser needs at its nesting limit in a debug build.
     pub stack_size: usize,
-    /// Actors that may hold a stack at a time, each worker its share of them; one more ends with
-    /// [`JoinError::NoStack`](crate::JoinError::NoStack). Default: 1,048,576. Before Linux 6.13 each is two mappings, and there is an end
-    /// at half of `vm.max_map_count`, which is 16,382 stacks where nobody changed it.
+    /// Actors that may hold a stack at a time, each worker its share of them. One more that is
+    /// spawned ends with [`JoinError::NoStack`](crate::JoinError::NoStack). A child of a supervisor
+    /// and what [`Handle::spawn_queued`](crate::Handle::spawn_queued) spawns wait until a stack is
+    /// returned. So do turns of behaviour actors, supervisors and services, for which each worker
+    /// has 16 stacks more. Default: 1,048,576. Before Linux 6.13 each is two mappings, and there is
+    /// an end at half of `vm.max_map_count`, which is 16,382 stacks where nobody changed it.
     pub max_stacks: usize,
     /// Whether an actor that overflows its stack is named on standard error before the process ends. It takes the handlers of SIGSEGV and
     /// SIGBUS, and hands on what is not its own. Default: `true`; [`Runtime::global`](crate::Runtime::global), which may live in

@@ -14,6 +14,7 @@ mod owner;
 mod placement;
 mod poller;
 mod ring;
+mod shortage;
 mod sync;
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

@@ -20,7 +20,7 @@ use self::stages::{Inlet, Stage, Stop};
 use super::PoolStats;
 use crate::exit::ExitReason;
 use crate::join::JoinHandle;
-use crate::runtime::{Builder, Handle};
+use crate::runtime::Handle;
 use crate::sync::Ended;
 
 /// What becomes of a [`Pipeline`] in which a stage fails over an item.
@@ -193,7 +193,7 @@ impl<I: Send + 'static, O: Send + 'static> Pipeline<I, O> {
         S: IntoIterator<Item = I> + Send + 'static,
     {
         let inner = Arc::clone(&self.owner.inner);
-        Builder::new().spawn_on(&self.inner().runtime, move || {
+        self.inner().runtime.spawn_queued(move || {
             let mut accepted = 0;
             for item in source {
                 if inner.send_until(item, u64::MAX).is_err() {

@@ -1,0 +1,157 @@
+//! `scheduler`'s rule 7: a job that finds no stack begins with a worker that has one, also where
+//! that one is about to sleep; or is cancelled where the runtime stops or a signal ends it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize as Figure, Ordering::Relaxed};
+
+use loom::thread;
+use thalweg_queue::explore::model;
+
+use super::{Counted, counted, job};
+use crate::config::Config;
+use crate::join::{JoinError, JoinHandle};
+use crate::scheduler::{Scheduler, cancel};
+use crate::task::Task;
+
+/// Two workers: the first has no stack, the second has one.
+struct Model {
+    scheduler: Arc<Scheduler>,
+    begun: Figure,
+}
+
+impl Model {
+    fn new() -> Arc<Self> {
+        let scheduler = Arc::new(Scheduler::new(Config::exact(2)));
+        // So that nobody starts them.
+        while scheduler.next_worker().is_some() {}
+        Arc::new(Self {
+            scheduler,
+            begun: Figure::new(0),
+        })
+    }
+
+    /// `Worker::serve_waiting`, where there is a stack for one.
+    fn serve(&self, seen: &mut usize) -> bool {
+        *seen = self.scheduler.shortages();
+        if !self.scheduler.has_waiting_for_stack() {
+            return false;
+        }
+        let Some(task) = self.scheduler.take_waiting_for_stack(false) else {
+            return false;
+        };
+        self.begun.fetch_add(1, Relaxed);
+        // SAFETY: it came from the list, and is nobody else's.
+        unsafe { task.run() };
+        true
+    }
+
+    /// `Worker::idle` of the second worker, until a job began there or the runtime stops.
+    fn work(&self) {
+        let (scheduler, mut seen) = (&self.scheduler, 0);
+        while !self.serve(&mut seen) && !scheduler.is_stopping() {
+            let finds = || scheduler.is_stopping() || scheduler.shortages() != seen;
+            scheduler.begin_search();
+            scheduler.lie_down(1, false);
+            if !finds() {
+                scheduler.seats[1].desk.parker.park(None);
+            }
+            scheduler.get_up(1);
+        }
+    }
+}
+
+fn watched_job() -> (Task, JoinHandle<()>, Arc<Figure>) {
+    let (captured, dropped): (Counted, _) = counted();
+    let (task, handle) = job(move || drop(captured));
+    (task, handle, dropped)
+}
+
+/// A wake-up that is lost is a deadlock.
+#[test]
+fn job_that_waits_for_a_stack_begins_with_a_worker_that_lies_down() {
+    model(|| {
+        let model = Model::new();
+        let worker = thread::spawn({
+            let model = model.clone();
+            move || model.work()
+        });
+        let (task, handle) = job(|| ());
+        model.scheduler.wait_for_stack(task);
+        handle.join().unwrap();
+        worker.join().unwrap();
+    });
+}
+
+#[test]
+fn job_that_waits_for_a_stack_beside_a_stop_begins_or_is_cancelled() {
+    model(|| {
+        let model = Model::new();
+        let (task, handle, dropped) = watched_job();
+        let worker = thread::spawn({
+            let model = model.clone();
+            move || model.work()
+        });
+        let stopper = thread::spawn({
+            let model = model.clone();
+            move || model.scheduler.halt()
+        });
+        model.scheduler.wait_for_stack(task);
+        stopper.join().unwrap();
+        worker.join().unwrap();
+        assert_eq!(dropped.load(Relaxed), 1);
+        let how = handle.join();
+        assert_eq!(how.is_ok(), model.begun.load(Relaxed) == 1);
+        assert!(matches!(how, Ok(()) | Err(JoinError::Stopped)));
+    });
+}
+
+/// No worker has a stack: what was killed ends all the same.
+#[test]
+fn job_that_waits_for_a_stack_beside_a_kill_ends() {
+    model(|| {
+        let model = Model::new();
+        let (task, handle, dropped) = watched_job();
+        let pid = handle.pid();
+        let killer = thread::spawn({
+            let model = model.clone();
+            move || {
+                let _ = pid.kill();
+                model.scheduler.end_signalled();
+            }
+        });
+        model.scheduler.wait_for_stack(task);
+        killer.join().unwrap();
+        assert!(matches!(handle.join(), Err(JoinError::Exit(_))));
+        assert_eq!(dropped.load(Relaxed), 1);
+    });
+}
+
+/// A turn that can be refused is either served or refused, once.
+#[test]
+fn turn_that_is_refused_beside_a_worker_with_a_stack_is_taken_once() {
+    model(|| {
+        let model = Model::new();
+        let (captured, dropped) = counted();
+        let task = Task::detached(
+            crate::id::ActorId::next(),
+            crate::task::OnShortage::Refuse,
+            None,
+            move || drop(captured),
+        );
+        model.scheduler.wait_for_stack(task);
+        let refuser = thread::spawn({
+            let model = model.clone();
+            move || {
+                let taken = model.scheduler.take_refusable();
+                let count = taken.len();
+                taken.into_iter().for_each(cancel);
+                count
+            }
+        });
+        let taken = model.scheduler.take_waiting_for_stack(true);
+        let served = usize::from(taken.is_some());
+        taken.into_iter().for_each(cancel);
+        assert_eq!(refuser.join().unwrap() + served, 1);
+        assert_eq!(dropped.load(Relaxed), 1);
+    });
+}
