@@ -16,7 +16,7 @@ pub struct Encoder<'a> {
     tails: Tails<'a>,
     /// Offset of the tail area's first byte, at or after the end of the slots.
     tails_at: u32,
-    /// Offset of the next free byte; past the end once something found no room.
+    /// Offset of the next free byte; past the end once something found no room, with [`NO_MEMORY`] once the message could not grow.
     next: u64,
     /// Offsets end here.
     limit: u64,
@@ -57,7 +57,7 @@ impl std::error::Error for NoRoom {}
 
 impl<'a> Encoder<'a> {
     /// A message that grows: header, room for `handles` handles, a root of `root_size` zero bytes. `buffer` is emptied and its memory used.
-    /// Where it cannot grow, for want of memory, what follows is only counted.
+    /// Where tails make it grow and there is no memory, it cannot be finished.
     ///
     /// The root stands at [`message::root`](crate::message::root)`(handles)`.
     #[inline(always)]
@@ -65,21 +65,17 @@ impl<'a> Encoder<'a> {
         let root = crate::message::root(handles);
         let next = u64::from(root) + u64::from(root_size);
         buffer.clear();
-        let mut limit = 0;
-        if has_room(buffer, next as usize) {
-            buffer.resize(next as usize, 0);
-            buffer[4..8].copy_from_slice(&(layout as u32).to_le_bytes());
-            buffer[8..12].copy_from_slice(&handles.to_le_bytes());
-            buffer[12..16].copy_from_slice(&root.to_le_bytes());
-            limit = u64::from(MAX_SIZE);
-        }
+        buffer.resize(next as usize, 0);
+        buffer[4..8].copy_from_slice(&(layout as u32).to_le_bytes());
+        buffer[8..12].copy_from_slice(&handles.to_le_bytes());
+        buffer[12..16].copy_from_slice(&root.to_le_bytes());
         Encoder {
             slots: &mut [],
             slots_at: 0,
             tails: Tails::Grows(buffer),
             tails_at: 0,
             next,
-            limit,
+            limit: u64::from(MAX_SIZE),
             handles,
             handles_used: 0,
             impossible: false,
@@ -235,7 +231,7 @@ impl<'a> Encoder<'a> {
                 return;
             }
             if !extend(tails, (offset - u64::from(self.tails_at)) as usize, bytes) {
-                self.limit = 0;
+                self.next |= NO_MEMORY;
                 return;
             }
         } else {
@@ -245,11 +241,12 @@ impl<'a> Encoder<'a> {
             }
             match &mut self.tails {
                 Tails::Grows(tails) => {
-                    if !has_room(tails, bytes.len()) {
-                        self.limit = 0;
+                    if tails.capacity() - tails.len() >= bytes.len() {
+                        tails.extend_from_slice(bytes);
+                    } else if !extend_anew(tails, bytes) {
+                        self.next |= NO_MEMORY;
                         return;
                     }
-                    tails.extend_from_slice(bytes);
                 }
                 Tails::Fixed(tails) => {
                     let start = offset as usize - self.tails_at as usize;
@@ -294,11 +291,12 @@ impl<'a> Encoder<'a> {
             );
             match &mut self.tails {
                 Tails::Grows(tails) => {
-                    if !has_room(tails, to - tails.len()) {
-                        self.limit = 0;
+                    if tails.capacity() >= to {
+                        tails.resize(to, 0);
+                    } else if !resize_anew(tails, to) {
+                        self.next |= NO_MEMORY;
                         return None;
                     }
-                    tails.resize(to, 0);
                 }
                 Tails::Fixed(tails) => tails[from..to].fill(0),
             }
@@ -326,6 +324,9 @@ impl<'a> Encoder<'a> {
     }
 }
 
+/// Past every limit, and more than all tails together.
+const NO_MEMORY: u64 = 1 << 62;
+
 /// More is a long copy.
 ///
 /// A C library's `memcpy` leaves those to the processor (`rep movsb`). Some processors take 20 times as long where the target lies up to 31 bytes after the
@@ -348,23 +349,39 @@ fn copy(to: &mut [u8], from: &[u8]) {
     }
 }
 
-/// Whether there is room for so many bytes more: there is, or memory for it.
-#[inline(always)]
-fn has_room(buffer: &mut Vec<u8>, more: usize) -> bool {
-    buffer.capacity() - buffer.len() >= more || grow(buffer, more)
-}
-
+/// Appends `bytes` where the buffer must grow for it. Whether there is memory.
 #[cold]
 #[inline(never)]
-fn grow(buffer: &mut Vec<u8>, more: usize) -> bool {
-    buffer.try_reserve(more).is_ok()
+fn extend_anew(buffer: &mut Vec<u8>, bytes: &[u8]) -> bool {
+    if buffer.try_reserve(bytes.len()).is_err() {
+        return false;
+    }
+    buffer.extend_from_slice(bytes);
+    true
+}
+
+/// Appends zeros up to `size` where the buffer must grow for it. Whether there is memory.
+#[cold]
+#[inline(never)]
+fn resize_anew(buffer: &mut Vec<u8>, size: usize) -> bool {
+    if buffer
+        .try_reserve(size.saturating_sub(buffer.len()))
+        .is_err()
+    {
+        return false;
+    }
+    buffer.resize(size, 0);
+    true
 }
 
 /// From `start` on, behind zeros. Whether there is memory for it.
 #[cold]
 #[inline(never)]
 fn extend(to: &mut Vec<u8>, start: usize, from: &[u8]) -> bool {
-    if to.try_reserve(start - to.len() + from.len()).is_err() {
+    if to
+        .try_reserve(start.saturating_sub(to.len()) + from.len())
+        .is_err()
+    {
         return false;
     }
     to.resize(start, 0);
@@ -388,6 +405,12 @@ fn is_slow(to: *const u8, from: &[u8]) -> bool {
 /// It takes values: a reference to the encoder would keep all of it in memory.
 #[cold]
 fn no_room(impossible: bool, next: u64, needed: u64) -> NoRoom {
+    if next >= NO_MEMORY {
+        let needed = u32::try_from(needed & !NO_MEMORY);
+        return NoRoom {
+            needed: Some(needed.unwrap_or(MAX_SIZE)),
+        };
+    }
     let possible = !impossible && next <= u64::from(MAX_SIZE);
     NoRoom {
         needed: possible.then(|| u32::try_from(needed).ok()).flatten(),

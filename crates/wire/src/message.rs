@@ -42,6 +42,14 @@ pub fn encode_into<T: Encode + ?Sized>(
         true => value.handles(false),
         false => 0,
     };
+    if <T::As as Decode>::HOLDS {
+        let fixed = root(handles) + <T::As as Decode>::SIZE;
+        buffer.clear();
+        let reserved = buffer.try_reserve(fixed as usize);
+        reserved.map_err(|_| NoRoom {
+            needed: Some(fixed),
+        })?;
+    }
     let mut encoder = Encoder::message(layout, handles, <T::As as Decode>::SIZE, buffer);
     value.encode(&mut encoder, root(handles));
     encoder.finish_message()
