@@ -334,6 +334,43 @@ static void a_result_that_is_released_untaken_closes_its_handle(void) {
   CHECK(after.ok == before.ok);
 }
 
+static void release_of_a_copy_after_the_release_changes_nothing(void) {
+  const tw_table *table = client.tw.table;
+  conformance_counters_result before;
+  conformance_counters_result after;
+  tw_completion first;
+  tw_completion copy;
+  tw_completion next;
+  tw_handle counter = 0;
+  tw_error error;
+  int i;
+  REQUIRE_OK(conformance_counters(&client, TW_FOREVER, &before, &error), error);
+  REQUIRE_OK(conformance_counter_new_submit(&client, 1, TW_FOREVER, 0, NULL, &error), error);
+  first = next_completion(&client);
+  copy = first;
+  table->release(&first);
+  CHECK_CODE(table->take_handle(&copy, 0, &counter, &error), TW_STALE);
+  /* The next call has the memory of the one before: its completion is not the copy's to release. */
+  REQUIRE_OK(conformance_counter_new_submit(&client, 2, TW_FOREVER, 0, NULL, &error), error);
+  next = next_completion(&client);
+  CHECK_CODE(next.code, TW_OK);
+  for (i = 0; i < 2; i++) {
+    tw_completion again = copy;
+    CHECK_CODE(table->take_handle(&again, 0, &counter, &error), TW_STALE);
+    table->release(&again);
+    CHECK(again.data == NULL);
+  }
+  REQUIRE_OK(table->take_handle(&next, 0, &counter, &error), error);
+  copy = next;
+  /* A handle is taken once, also by way of a copy. */
+  CHECK_CODE(table->take_handle(&copy, 0, &first.call, &error), TW_ARGUMENT);
+  table->release(&next);
+  table->release(&copy);
+  REQUIRE_OK(table->resource_drop(counter, &error), error);
+  REQUIRE_OK(conformance_counters(&client, TW_FOREVER, &after, &error), error);
+  CHECK(after.ok == before.ok);
+}
+
 /* FNV-1a 64 of the next line, which `at` is behind afterwards; 0 of an empty one. */
 static uint64_t hash_of_line(const uint8_t **at, const uint8_t *end) {
   uint64_t hash = UINT64_C(0xcbf29ce484222325);
@@ -572,6 +609,7 @@ int main(int argc, char **argv) {
   RUN(a_handle_of_something_else_is_refused);
   RUN(a_resource_from_before_a_panic_is_stale);
   RUN(a_result_that_is_released_untaken_closes_its_handle);
+  RUN(release_of_a_copy_after_the_release_changes_nothing);
   RUN(another_try_follows_the_method);
   RUN(an_inline_call_gives_its_result_here_and_needs_no_port);
   RUN(an_inline_call_past_its_deadline_is_not_begun);

@@ -205,6 +205,51 @@ static void a_process_ends_with_much_under_way(void) {
   }
 }
 
+#if !defined(__SANITIZE_ADDRESS__)
+/* In a child: the address space ends a little above where it ends now. A port that finds no memory is refused, and not
+ * fatal, also where a panic would print a backtrace. */
+static void opens_ports_until_there_is_no_memory(const conformance_client *parents) {
+  enum { MOST = 256 };
+  const tw_table *table = parents->tw.table;
+  static tw_handle ports[MOST];
+  struct rlimit all;
+  struct rlimit few;
+  unsigned long pages = 0;
+  uint32_t code = TW_OK;
+  int count = 0;
+  tw_error error;
+  FILE *sizes = fopen("/proc/self/statm", "r");
+  CHECK(sizes != NULL && fscanf(sizes, "%lu", &pages) == 1);
+  (void)fclose(sizes);
+  CHECK(getrlimit(RLIMIT_AS, &all) == 0);
+  few = all;
+  few.rlim_cur = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + (1u << 20);
+  CHECK(setrlimit(RLIMIT_AS, &few) == 0);
+  while (count < MOST && code == TW_OK) {
+    code = table->port_open(65536, &ports[count], &error);
+    count += code == TW_OK;
+  }
+  CHECK(setrlimit(RLIMIT_AS, &all) == 0);
+  CHECK_CODE(code, TW_OVERLOADED);
+  CHECK(error.retryable == 1);
+  REQUIRE_OK(table->port_open(65536, &ports[count], &error), error);
+  for (; count >= 0; count--) {
+    REQUIRE_OK(table->port_close(ports[count], &error), error);
+  }
+}
+#endif
+
+static void port_without_memory_is_overloaded(void) {
+  conformance_client client = open_client(4);
+  /* A sanitizer's own memory is beyond such a limit. */
+#if !defined(__SANITIZE_ADDRESS__)
+  CHECK(setenv("RUST_BACKTRACE", "1", 1) == 0);
+  CHECK(in_child(opens_ports_until_there_is_no_memory, &client) == 0);
+  CHECK(setenv("RUST_BACKTRACE", "0", 1) == 0);
+#endif
+  close_client(&client);
+}
+
 int main(int argc, char **argv) {
   note_signals(before);
   open_library(argc, argv);
@@ -214,6 +259,7 @@ int main(int argc, char **argv) {
   RUN(dlclose_unloads_nothing);
   RUN(a_fork_with_a_call_and_a_stream_under_way_disturbs_nobody);
   RUN(a_thread_that_ends_with_a_port_open_takes_nothing_along);
+  RUN(port_without_memory_is_overloaded);
   RUN(a_process_ends_with_much_under_way);
   return done("process");
 }
