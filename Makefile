@@ -155,7 +155,7 @@ lint: setup ## Run formatters, linters, documentation, and the check of generate
 
 .PHONY: prove
 prove: setup-prove ##prove Run all proofs
-	@SETUP_DONE=yes scripts/steps.sh prove prove-loom prove-miri prove-tsan prove-asan prove-million prove-aarch64 prove-trees prove-random prove-fuzz prove-soak
+	@SETUP_DONE=yes scripts/steps.sh prove prove-loom prove-miri prove-tsan prove-asan prove-million prove-aarch64 prove-faults prove-trees prove-random prove-fuzz prove-soak
 
 # --- Lint -----------------------------------------------------------------------------------------
 
@@ -317,6 +317,13 @@ prove-soak: setup ##prove A million rounds of opening and closing, in C and Pyth
 prove-trees: setup ##prove A million random supervision trees
 	RUST_BACKTRACE=0 THALWEG_TREES=1000000 THALWEG_TEST_SEED=$$(date +%s) \
 	  cargo test --locked --release -p thalweg-runtime --test trees_at_random
+
+# FAULTS= chooses by words: OPERATION RESOURCE SHAPE NTH MODE (tests/faults/README.md).
+FAULTS ?=
+export FAULTS
+.PHONY: prove-faults
+prove-faults: setup ##prove Refuse every Nth resource of every operation
+	THALWEG_FAULTS="$$FAULTS" cargo test --locked -p thalweg-faults --test shortages -- --ignored --nocapture
 
 # One minute for each flavour of channel. A failure prints its seed.
 .PHONY: prove-random

@@ -57,3 +57,8 @@ struct SelectPage;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/observability.md")]
 struct ObservabilityPage;
+
+/// Guarantees and limits.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/reliability.md")]
+struct ReliabilityPage;

@@ -24,6 +24,7 @@ const ALLOWED: &[(&[Resource], &str, bool)] = &[
     (&STACK, "join.no_stack", false),
     (&STACK, "exit.no_stack", false),
     (&[Resource::Allocation], "channel.refused", false),
+    (&[Resource::Allocation], "encode", false),
     (&[Resource::Epoll], "io.28", false),
     (&[Resource::Eventfd], "io.24", false),
 ];
@@ -391,4 +392,21 @@ fn operation_with_every_nth_resource_refused_ends_as_documented() {
         words.iter().all(|word| text.contains(word))
     };
     try_all(&cases(is_chosen), u64::MAX, words.is_empty());
+}
+
+#[test]
+fn aborts_are_those_of_the_page() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reliability.md");
+    let page = std::fs::read_to_string(page).expect("the page is there");
+    let names = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split_once("` |"));
+    let names: Vec<_> = names.map(|(name, _)| name).collect();
+    for abort in ABORTS {
+        assert!(
+            names.contains(&abort.name),
+            "{} is not on the page: {names:?}",
+            abort.name
+        );
+    }
 }

@@ -285,7 +285,12 @@ fn bytes(size: usize) -> Vec<u8> {
 }
 
 fn encoded<P: Encode>(params: &P) -> Vec<u8> {
-    message::encode(params, <P::As as Decode>::HASH, Vec::new()).expect("it is small enough")
+    encode(params).expect("nothing is refused yet")
+}
+
+fn encode<P: Encode>(params: &P) -> Result<Vec<u8>, Problem> {
+    let encoded = message::encode(params, <P::As as Decode>::HASH, Vec::new());
+    encoded.map_err(|why| Problem::new("encode", why))
 }
 
 /// The runtime of the process, which the table's instances use.
@@ -467,7 +472,7 @@ pub(super) fn upstream() -> Step {
                 })?;
             }
             let (writer, mut reader) = (Stream(writer), Some(Stream(reader)));
-            let args = encoded(&(Handle(reader.as_ref().map_or(0, |r| r.0)),));
+            let args = encode(&(Handle(reader.as_ref().map_or(0, |r| r.0)),))?;
             host.submit(COUNT, &args, TW_FOREVER)?;
             // It is the service's.
             if let Some(reader) = reader.take() {
