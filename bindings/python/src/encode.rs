@@ -9,6 +9,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyList, PyString, PyTuple};
 
+use crate::errors;
 use crate::kind::{Field, Kind, Labels, Record, Shape};
 use crate::message;
 use crate::resource::Resource;
@@ -44,7 +45,7 @@ impl Unfit {
             }
             place.push_str(part);
         }
-        let text = format!("{call}: {place}: {}", self.error.value(py));
+        let text = format!("{call}: {place}: {}", errors::shown(self.error.value(py)));
         if self.error.is_instance_of::<PyOverflowError>(py) {
             PyOverflowError::new_err(text)
         } else if self.error.is_instance_of::<PyValueError>(py) {
@@ -419,6 +420,7 @@ impl<'py> Encoder<'_, 'py> {
         let failed = number == u64::MAX && PyErr::take(self.py).is_some();
         let bits = kind.size * 8;
         if failed || (bits < 64 && number >> bits != 0) {
+            let value = errors::shown(value);
             return Err(PyOverflowError::new_err(format!("{value} does not fit u{bits}")).into());
         }
         self.put(at, &number.to_le_bytes()[..kind.size as usize]);
@@ -434,6 +436,7 @@ impl<'py> Encoder<'_, 'py> {
         let bits = kind.size * 8;
         let unused = 64 - bits;
         if overflow != 0 || (number << unused) >> unused != number {
+            let value = errors::shown(value);
             return Err(PyOverflowError::new_err(format!("{value} does not fit s{bits}")).into());
         }
         self.put(at, &number.to_le_bytes()[..kind.size as usize]);

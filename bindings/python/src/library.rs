@@ -138,6 +138,18 @@ pub fn open(py: Python<'_>, path: &Path, expected: &Expected<'_>) -> PyResult<&'
     Ok(library)
 }
 
+/// Why a library is not loaded, as the system's loader says it.
+fn not_loaded(path: &Path, error: &libloading::Error) -> PyErr {
+    // The error's own text is without the loader's.
+    let why = match std::error::Error::source(error) {
+        Some(source) => source.to_string(),
+        None => error.to_string(),
+    };
+    let path = path.display().to_string();
+    let why = why.strip_prefix(&format!("{path}: ")).unwrap_or(&why);
+    PyOSError::new_err(format!("cannot load {path}: {why}"))
+}
+
 /// The table of the library at `path`, of this side's shape.
 fn load(py: Python<'_>, path: &Path) -> PyResult<&'static TwTable> {
     use libloading::os::unix::{Library as Loaded, RTLD_LOCAL, RTLD_NOW};
@@ -146,7 +158,7 @@ fn load(py: Python<'_>, path: &Path) -> PyResult<&'static TwTable> {
     // caller's choice of file can make it sound.
     let loaded = py
         .detach(|| unsafe { Loaded::open(Some(&name), RTLD_NOW | RTLD_LOCAL) })
-        .map_err(|error| PyOSError::new_err(format!("cannot load {}: {error}", path.display())))?;
+        .map_err(|error| not_loaded(path, &error))?;
     let loaded = std::mem::ManuallyDrop::new(loaded);
     // SAFETY: the symbol has this type in every Thalweg library: the name is ours.
     let function = unsafe { loaded.get::<TwLibraryFunction>(TW_LIBRARY_SYMBOL.to_bytes_with_nul()) }.map_err(|_| {

@@ -55,6 +55,23 @@ def test_a_call_that_takes_too_long(service: Conformance) -> None:
     assert caught.value.code == 3
 
 
+def test_timeout_that_is_no_number_is_named(service: Conformance) -> None:
+    for wrong in ("x", "1", [], b"2"):
+        with pytest.raises(TypeError, match="timeout"):
+            service.never(timeout=wrong)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="timeout"):
+        service.later(1, "x").result(timeout="x")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="timeout"):
+        service.endless().batches(timeout="x")  # type: ignore[arg-type]
+
+
+def test_error_without_a_message_has_its_class_as_text() -> None:
+    assert str(thalweg.TimedOut()) == "timed out"
+    assert str(thalweg.ServiceError()) == "service error"
+    assert str(thalweg.Cancelled("by hand")) == "by hand"
+    assert str(thalweg.ServiceError(0)) == "0"
+
+
 def test_a_timeout_that_is_over(service: Conformance) -> None:
     for timeout in (0, -1.0):
         with pytest.raises(TimeoutError):

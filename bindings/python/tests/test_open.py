@@ -60,6 +60,22 @@ def test_a_library_that_is_none(make_fake: Make) -> None:
     assert "tw_library" in text
 
 
+def test_library_that_cannot_be_loaded_raises_with_the_loader_s_reason(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "text.so").write_text("no library" * 100)
+    (tmp_path / "folder.so").mkdir()
+    for name, reason in [
+        ("missing.so", "cannot open shared object file: No such file or directory"),
+        ("text.so", "invalid ELF header"),
+        ("folder.so", "cannot read file data: Is a directory"),
+    ]:
+        path = tmp_path / name
+        with pytest.raises(OSError) as caught:
+            Search.open(path)
+        assert str(caught.value) == f"cannot load {path}: {reason}"
+
+
 def test_a_file_that_is_missing_or_no_library(tmp_path: Path) -> None:
     with pytest.raises(OSError, match=r"missing\.so"):
         Search.open(tmp_path / "missing.so")

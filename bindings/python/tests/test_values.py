@@ -207,3 +207,46 @@ def test_a_list_of_a_fixed_length_has_that_length(service: Conformance) -> None:
         service.echo_three("123")  # type: ignore[arg-type]
     with pytest.raises(OverflowError, match=r"value\[2\]: 9223372036854775808"):
         service.echo_three([0, 0, 2**63])
+
+
+@pytest.mark.parametrize("huge", [10**5000, -(10**5000)])
+def test_int_beyond_the_digits_that_python_converts_raises_with_its_size(
+    service: Conformance, huge: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for call, kind in [(service.echo_u32, "u32"), (service.echo_s64, "s64")]:
+        with pytest.raises(OverflowError, match=f"an int of 16610 bits does not fit {kind}"):
+            call(huge)
+    assert capfd.readouterr().err == ""
+
+
+def test_int_of_many_digits_is_cut_in_the_error(service: Conformance) -> None:
+    with pytest.raises(OverflowError) as caught:
+        service.echo_u32(10**4000)
+    assert str(caught.value).endswith("00.. does not fit u32")
+    assert len(str(caught.value)) < 300
+
+
+class Unspeakable(ValueError):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+class Failing(int):
+    def __float__(self) -> float:
+        raise Unspeakable
+
+
+def test_error_without_a_text_is_shown_by_its_class(
+    service: Conformance, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(ValueError, match="an? Unspeakable"):
+        service.echo_f64(Failing(1))
+    assert capfd.readouterr().err == ""
+
+
+def test_optional_parameters_and_fields_at_the_end_default_to_none(
+    service: Conformance,
+) -> None:
+    assert service.echo_option() is None
+    assert service.fail() == 7
+    assert service.several(7, "m", [1]) == (7, "m", [1], None)

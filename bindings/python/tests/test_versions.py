@@ -129,6 +129,23 @@ def keywords(package: Any, **more: int) -> Any:
     return package.types.Keywords(**{**values, "class_": "text", "nullptr": -8, **more})
 
 
+def test_caller_of_an_older_version_runs_with_the_code_of_a_newer_one(
+    generate: Generate, conformance_library: str
+) -> None:
+    """Options that were added at the end default to `None`, of a record as of a function."""
+    changes = [
+        (BLOB, BLOB + "        more: option<string>,\n        rest: option<u32>,\n"),
+        (BOOL, ", %bool: option<point>, more: option<string>) -> tuple<u8"),
+    ]
+    package = generate("grown", changes)
+    with package.Conformance.open(conformance_library) as client:
+        fields = [field.name for field in dataclasses.fields(package.types.Item)]
+        assert fields[-2:] == ["more", "rest"]
+        item = package.types.Item(1, "one", [])
+        assert (item.blob, item.more, item.rest) == (None, None, None)
+        assert client.several(7, "match", [3, 5]) == (7, "match", [3, 5], None)
+
+
 def test_an_older_program_sees_what_it_knows(
     older: Any, conformance_library: str
 ) -> None:

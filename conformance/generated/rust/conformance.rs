@@ -1778,7 +1778,7 @@ pub const PACKAGE: port::Package = port::Package {
 };
 
 /// Two numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Point {
     /// To the right.
     pub x: i32,
@@ -1861,7 +1861,7 @@ impl wire::cbor::Cbor for Point {
 }
 
 /// One field of each scalar, in an order that needs padding.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Scalars {
     /// WIT's `a-bool`.
     pub a_bool: bool,
@@ -2042,7 +2042,7 @@ impl wire::cbor::Cbor for Scalars {
 }
 
 /// Names that are keywords somewhere.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Keywords {
     /// WIT's `type`.
     pub r#type: u8,
@@ -2573,6 +2573,12 @@ impl wire::Decode for Shape {
     }
 }
 
+impl std::default::Default for Shape {
+    fn default() -> Self {
+        Self::Circle(std::default::Default::default())
+    }
+}
+
 // What the generators for the other languages know this type by.
 const _: () = assert!(<Shape as wire::Decode>::HASH == 0x418e_0a15_219a_a3ec);
 
@@ -2625,10 +2631,11 @@ impl wire::cbor::Cbor for Shape {
 }
 
 /// Three of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Color {
     /// WIT's `red`.
+    #[default]
     Red,
     /// WIT's `green`.
     Green,
@@ -3286,7 +3293,7 @@ impl wire::cbor::Cbor for Wide {
 pub type Names = Vec<String>;
 
 /// Lists and options in one another.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Nested {
     /// WIT's `text`.
     pub text: String,
@@ -3547,9 +3554,10 @@ impl wire::cbor::Cbor for Nested {
 pub type Spot = Point;
 
 /// A typed error.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Failure {
     /// Nothing is known.
+    #[default]
     Unknown,
     /// A number.
     Code(u32),
@@ -3690,7 +3698,7 @@ impl std::fmt::Display for Failure {
 impl std::error::Error for Failure {}
 
 /// An element of a stream with tails of its own.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Item {
     /// WIT's `number`.
     pub number: u64,
@@ -3825,7 +3833,7 @@ impl wire::cbor::Cbor for Item {
 }
 
 /// Lists of a fixed length, in place.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fixed {
     /// WIT's `flag`.
     pub flag: bool,
@@ -4021,7 +4029,7 @@ impl wire::cbor::Cbor for Fixed {
 }
 
 /// An element of a stream with numbers at several depths, and with what is no number.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sample {
     /// WIT's `number`.
     pub number: u32,

@@ -5,6 +5,7 @@
 
 mod client;
 mod codec;
+mod defaults;
 pub(crate) mod format;
 mod host;
 pub(crate) mod inline;

@@ -1,5 +1,6 @@
 """How a call or a stream can end other than well."""
 
+import re
 from typing import Any, ClassVar
 
 
@@ -16,6 +17,11 @@ class Error(Exception):
         super().__init__(message)
         self.retryable = retryable
         """The same call may succeed later."""
+
+    def __str__(self) -> str:
+        """The message. Without one, the name of the class in words."""
+        name = type(self).__name__
+        return super().__str__() or re.sub("(?<=[a-z0-9])(?=[A-Z])", " ", name).lower()
 
 
 class ServiceError(Error):

@@ -274,7 +274,7 @@ class AsyncConformance(thalweg.AsyncClient):
 
     async def echo_option(
         self,
-        value: str | None,
+        value: str | None = None,
         *,
         timeout: float | None = None,
     ) -> str | None:
@@ -283,7 +283,7 @@ class AsyncConformance(thalweg.AsyncClient):
 
     async def echo_option_twice(
         self,
-        value: thalweg.Some[int | None] | None,
+        value: thalweg.Some[int | None] | None = None,
         *,
         timeout: float | None = None,
     ) -> thalweg.Some[int | None] | None:
@@ -436,7 +436,7 @@ class AsyncConformance(thalweg.AsyncClient):
         type_: int,
         match_: str,
         list: Sequence[int],
-        bool: Point | None,
+        bool: Point | None = None,
         *,
         timeout: float | None = None,
     ) -> tuple[int, str, list[int], Point | None]:
@@ -513,7 +513,12 @@ class AsyncConformance(thalweg.AsyncClient):
         """How many of the streams of `endless` still run."""
         return await _methods.RUNNING.start(self, timeout)
 
-    async def fail(self, how: Failure | None, *, timeout: float | None = None) -> int:
+    async def fail(
+        self,
+        how: Failure | None = None,
+        *,
+        timeout: float | None = None,
+    ) -> int:
         """Fails as it is told to; succeeds with 7 where it is told nothing.
 
         Raises `Failure`.
@@ -522,7 +527,7 @@ class AsyncConformance(thalweg.AsyncClient):
 
     async def fail_later(
         self,
-        how: Failure | None,
+        how: Failure | None = None,
         *,
         timeout: float | None = None,
     ) -> int:
@@ -685,7 +690,7 @@ class AsyncConformance(thalweg.AsyncClient):
 
     async def fail_here(
         self,
-        how: Failure | None,
+        how: Failure | None = None,
         *,
         timeout: float | None = None,
     ) -> int:
@@ -716,7 +721,7 @@ class AsyncConformance(thalweg.AsyncClient):
     async def tell(
         self,
         words: Sequence[str],
-        at: int | None,
+        at: int | None = None,
         *,
         timeout: float | None = None,
     ) -> int:
@@ -771,7 +776,7 @@ class AsyncConformance(thalweg.AsyncClient):
 
     async def first_of(
         self,
-        counter: thalweg.Held | None,
+        counter: thalweg.Held | None = None,
         *,
         timeout: float | None = None,
     ) -> int | None:
@@ -811,7 +816,7 @@ class AsyncConformance(thalweg.AsyncClient):
 
     async def never_comes(
         self,
-        message: str | None,
+        message: str | None = None,
         *,
         timeout: float | None = None,
     ) -> thalweg.AsyncFuture[Point]:

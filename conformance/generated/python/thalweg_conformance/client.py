@@ -258,7 +258,7 @@ class Conformance(thalweg.Client):
 
     def echo_option(
         self,
-        value: str | None,
+        value: str | None = None,
         *,
         timeout: float | None = None,
     ) -> str | None:
@@ -267,7 +267,7 @@ class Conformance(thalweg.Client):
 
     def echo_option_twice(
         self,
-        value: thalweg.Some[int | None] | None,
+        value: thalweg.Some[int | None] | None = None,
         *,
         timeout: float | None = None,
     ) -> thalweg.Some[int | None] | None:
@@ -400,7 +400,7 @@ class Conformance(thalweg.Client):
         type_: int,
         match_: str,
         list: Sequence[int],
-        bool: Point | None,
+        bool: Point | None = None,
         *,
         timeout: float | None = None,
     ) -> tuple[int, str, list[int], Point | None]:
@@ -473,14 +473,19 @@ class Conformance(thalweg.Client):
         """How many of the streams of `endless` still run."""
         return _methods.RUNNING.call(self, timeout)
 
-    def fail(self, how: Failure | None, *, timeout: float | None = None) -> int:
+    def fail(self, how: Failure | None = None, *, timeout: float | None = None) -> int:
         """Fails as it is told to; succeeds with 7 where it is told nothing.
 
         Raises `Failure`.
         """
         return _methods.FAIL.call(self, timeout, how)
 
-    def fail_later(self, how: Failure | None, *, timeout: float | None = None) -> int:
+    def fail_later(
+        self,
+        how: Failure | None = None,
+        *,
+        timeout: float | None = None,
+    ) -> int:
         """The same as an `async func`.
 
         Raises `Failure`.
@@ -622,7 +627,12 @@ class Conformance(thalweg.Client):
         """Twice the number, on the caller's thread."""
         return _methods.TWICE.call(self, timeout, value)
 
-    def fail_here(self, how: Failure | None, *, timeout: float | None = None) -> int:
+    def fail_here(
+        self,
+        how: Failure | None = None,
+        *,
+        timeout: float | None = None,
+    ) -> int:
         """As `fail`, on the caller's thread.
 
         Raises `Failure`.
@@ -650,7 +660,7 @@ class Conformance(thalweg.Client):
     def tell(
         self,
         words: Sequence[str],
-        at: int | None,
+        at: int | None = None,
         *,
         timeout: float | None = None,
     ) -> int:
@@ -705,7 +715,7 @@ class Conformance(thalweg.Client):
 
     def first_of(
         self,
-        counter: thalweg.Held | None,
+        counter: thalweg.Held | None = None,
         *,
         timeout: float | None = None,
     ) -> int | None:
@@ -738,7 +748,7 @@ class Conformance(thalweg.Client):
 
     def never_comes(
         self,
-        message: str | None,
+        message: str | None = None,
         *,
         timeout: float | None = None,
     ) -> thalweg.Future[Point]:

@@ -236,7 +236,7 @@ class Item:
     number: int
     name: str
     tags: list[str]
-    blob: bytes | None
+    blob: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +274,7 @@ class Pair:
 
     name: str
     left: thalweg.Held
-    right: thalweg.Held | None
+    right: thalweg.Held | None = None
 
 
 class MaybeCounter(thalweg.ServiceError):
@@ -305,7 +305,7 @@ class Feed:
 
     name: str
     numbers: thalweg.HeldStream[int, int]
-    last: thalweg.HeldFuture[str] | None
+    last: thalweg.HeldFuture[str] | None = None
     """Comes where there is one."""
 
 

@@ -309,7 +309,7 @@ pub const PACKAGE: port::Package = port::Package {
 
 /// One line that matched: the same record as in `thalweg:search`, so that what is measured
 /// here is what a search delivers.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Match {
     /// Path of the file.
     pub path: String,
@@ -602,6 +602,19 @@ impl wire::Decode for Event {
     }
 }
 
+impl std::default::Default for Event {
+    fn default() -> Self {
+        Self {
+            words: std::array::from_fn(|_| std::default::Default::default()),
+            rest0: std::default::Default::default(),
+            rest1: std::default::Default::default(),
+            rest2: std::default::Default::default(),
+            detail: std::default::Default::default(),
+            payload: std::default::Default::default(),
+        }
+    }
+}
+
 // What the generators for the other languages know this type by.
 const _: () = assert!(<Event as wire::Decode>::HASH == 0xafea_62f7_5d7a_5ce6);
 
@@ -653,7 +666,7 @@ impl wire::cbor::Cbor for Event {
 }
 
 /// A market's state: 64 bytes, all of them numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Tick {
     /// WIT's `number`.
     pub number: u64,
@@ -793,7 +806,7 @@ impl wire::cbor::Cbor for Tick {
 }
 
 /// The least of an event: 16 bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Pulse {
     /// WIT's `number`.
     pub number: u64,
@@ -876,7 +889,7 @@ impl wire::cbor::Cbor for Pulse {
 }
 
 /// What `parity` takes.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Scalars {
     /// WIT's `a`.
     pub a: i64,
@@ -968,7 +981,7 @@ impl wire::cbor::Cbor for Scalars {
 }
 
 /// A text and a number: what comes back is asked for by it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct EchoRequest {
     /// WIT's `message`.
     pub message: String,
@@ -1072,7 +1085,7 @@ impl wire::cbor::Cbor for EchoRequest {
 }
 
 /// Two texts.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct EchoResponse {
     /// WIT's `echoed`.
     pub echoed: String,
@@ -1177,7 +1190,7 @@ impl wire::cbor::Cbor for EchoResponse {
 }
 
 /// A bit of everything.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ComplexRequest {
     /// WIT's `messages`.
     pub messages: Vec<EchoRequest>,
@@ -1314,7 +1327,7 @@ impl wire::cbor::Cbor for ComplexRequest {
 }
 
 /// Bytes.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct BytesPayload {
     /// WIT's `data`.
     pub data: Vec<u8>,

@@ -156,6 +156,16 @@ pub(super) fn is_byte(plan: &Plan<'_>, ty: &Type) -> bool {
     plan.resolve(ty).kind == TypeKind::U8
 }
 
+/// Which of `types` have `None` as their default: the options behind the last one that is none.
+pub(super) fn defaults<'t>(
+    plan: &Plan<'_>,
+    types: impl DoubleEndedIterator<Item = &'t Type> + ExactSizeIterator,
+) -> Vec<bool> {
+    let count = types.len();
+    let options = types.rev().take_while(|ty| can_be_none(plan, ty)).count();
+    (0..count).map(|place| place >= count - options).collect()
+}
+
 /// Its value can be `None`, so an option of it needs a wrapper.
 pub(super) fn can_be_none(plan: &Plan<'_>, ty: &Type) -> bool {
     matches!(plan.resolve(ty).kind, TypeKind::Option(_))

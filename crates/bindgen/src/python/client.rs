@@ -213,11 +213,13 @@ fn method(
         arguments.push("self".into());
     }
     let mut taken = Names::default();
-    for param in params {
+    let defaults = annotation::defaults(plan, params.iter().map(|param| &param.ty));
+    for (param, has_default) in params.iter().zip(defaults) {
         let name = taken.claim(names::parameter(&param.name));
         let annotation = annotation::parameter(plan, &param.ty, face);
         let annotation = names::within(&annotation, own);
-        signature.push(format!("{name}: {annotation}").into());
+        let default = if has_default { " = None" } else { "" };
+        signature.push(format!("{name}: {annotation}{default}").into());
         arguments.push(name.into());
     }
     let timeout = names::within("timeout: float | None = None", own);

@@ -87,11 +87,13 @@ fn record(plan: &Plan<'_>, def: &TypeDef, planned: &Planned, fields: &[Field], o
         .iter()
         .map(|field| names::field(&field.name))
         .collect();
-    for field in fields {
+    let defaults = annotation::defaults(plan, fields.iter().map(|field| &field.ty));
+    for (field, has_default) in fields.iter().zip(defaults) {
         let name = names::field(&field.name);
         let annotation = annotation::of(plan, &field.ty, Place::Value);
         let annotation = names::within(&annotation, &own);
-        out.line(1, &format!("{name}: {annotation}"));
+        let default = if has_default { " = None" } else { "" };
+        out.line(1, &format!("{name}: {annotation}{default}"));
         out.docstring(1, &field.docs);
     }
 }

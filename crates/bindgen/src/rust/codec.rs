@@ -6,6 +6,7 @@ mod labels;
 mod shapes;
 mod words;
 
+use super::defaults::{self, Default};
 use super::names::camel;
 use super::types::{self, owned};
 use super::{docs, has_view, hex, line};
@@ -34,6 +35,7 @@ pub fn definition(out: &mut String, package: &Package, id: usize, def: &TypeDef)
             return;
         }
     }
+    defaults::implement(out, package, id);
     let name = camel(&def.name);
     line(
         out,
@@ -93,9 +95,13 @@ fn holds(package: &Package, id: usize) -> bool {
 /// The derives of an owned type.
 fn derives(package: &Package, id: usize) -> String {
     let ty = named(id);
+    let default = match defaults::of_definition(package, id) {
+        Default::Derived => ", Default",
+        _ => "",
+    };
     // Who has it has the resources in it, and nobody else.
     if types::owns(package, &ty) {
-        return "#[derive(Debug)]".to_owned();
+        return format!("#[derive(Debug{default})]");
     }
     let copy = if types::plain_definition(package, id) {
         "Copy, "
@@ -107,7 +113,7 @@ fn derives(package: &Package, id: usize) -> String {
     } else {
         ", Eq, Hash"
     };
-    format!("#[derive(Clone, {copy}Debug, PartialEq{eq})]")
+    format!("#[derive(Clone, {copy}Debug{default}, PartialEq{eq})]")
 }
 
 /// `at + 8`, or `at`.

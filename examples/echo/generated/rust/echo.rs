@@ -114,7 +114,7 @@ pub const PACKAGE: port::Package = port::Package {
 };
 
 /// What is said, and how long the answer takes.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Request {
     /// WIT's `message`.
     pub message: String,
@@ -218,7 +218,7 @@ impl wire::cbor::Cbor for Request {
 }
 
 /// What came back, and from whom.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Response {
     /// WIT's `message`.
     pub message: String,
@@ -323,7 +323,7 @@ impl wire::cbor::Cbor for Response {
 }
 
 /// A list of records, a list of texts, and what may be missing.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ComplexRequest {
     /// WIT's `messages`.
     pub messages: Vec<Request>,
@@ -460,7 +460,7 @@ impl wire::cbor::Cbor for ComplexRequest {
 }
 
 /// What of it arrived.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ComplexResponse {
     /// WIT's `summary`.
     pub summary: String,
@@ -579,7 +579,7 @@ impl wire::cbor::Cbor for ComplexResponse {
 }
 
 /// The timer has fired.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Tick {
     /// From 1.
     pub number: u32,
@@ -662,9 +662,10 @@ impl wire::cbor::Cbor for Tick {
 }
 
 /// Why a timer does not do as it is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum TimerError {
     /// A timer needs a name.
+    #[default]
     NoName,
     /// Longer than an hour: how long, in ms.
     TooLong(u32),

@@ -108,10 +108,11 @@ pub const PACKAGE: port::Package = port::Package {
 };
 
 /// What an event is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
     /// The book has changed.
+    #[default]
     Quote,
     /// Something was bought.
     Trade,
@@ -187,7 +188,7 @@ impl wire::cbor::Cbor for Kind {
 }
 
 /// One price of the book.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Level {
     /// In hundredths.
     pub price: i64,
@@ -270,7 +271,7 @@ impl wire::cbor::Cbor for Level {
 }
 
 /// An event with the book after it: 488 bytes, no text, in place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Event {
     /// From 0.
     pub number: u64,

@@ -117,10 +117,11 @@ pub const PACKAGE: port::Package = port::Package {
 };
 
 /// How somebody is greeted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Tone {
     /// With the first name.
+    #[default]
     Friendly,
     /// With more than that.
     Formal,
@@ -191,7 +192,7 @@ impl wire::cbor::Cbor for Tone {
 }
 
 /// Somebody.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Person {
     /// What they are called.
     pub name: String,
@@ -296,9 +297,10 @@ impl wire::cbor::Cbor for Person {
 }
 
 /// Why nobody was greeted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum HelloError {
     /// The name is empty.
+    #[default]
     NoName,
     /// Longer than that many bytes.
     TooLong(u32),

@@ -124,7 +124,7 @@ pub const PACKAGE: port::Package = port::Package {
 };
 
 /// What a query looks for and where it looks.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Options {
     /// The pattern is plain text, not a regular expression.
     pub fixed: bool,
@@ -274,7 +274,7 @@ impl wire::cbor::Cbor for Options {
 }
 
 /// One line that matched.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Match {
     /// Path of the file, below the directory that was searched and beginning with it.
     pub path: String,
@@ -454,7 +454,7 @@ impl wire::cbor::Cbor for Match {
 }
 
 /// How far the searches of a query have come.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Progress {
     /// Files searched.
     pub files: u64,
@@ -703,6 +703,12 @@ impl wire::Decode for SearchError {
             SearchError::Glob(value) => SearchErrorView::Glob(value.as_view()),
             SearchError::Directory(value) => SearchErrorView::Directory(value.as_view()),
         }
+    }
+}
+
+impl std::default::Default for SearchError {
+    fn default() -> Self {
+        Self::Pattern(std::default::Default::default())
     }
 }
 

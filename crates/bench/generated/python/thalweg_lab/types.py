@@ -98,8 +98,8 @@ class ComplexRequest:
 
     messages: list[EchoRequest]
     tags: list[str]
-    note: str | None
-    retries: int | None
+    note: str | None = None
+    retries: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

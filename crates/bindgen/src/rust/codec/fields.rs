@@ -1,5 +1,6 @@
 //! Records and variants: values made of values.
 
+use super::super::defaults;
 use super::super::names::{camel, snake};
 use super::super::types::{self, owned, view};
 use super::super::{docs, has_view, line};
@@ -154,7 +155,9 @@ pub fn variant(
         out,
         &format!("{}\npub enum {name} {{", derives(package, id)),
     );
-    declare_cases(out, cases, &|ty| owned(package, ty));
+    let default = defaults::first_case(cases);
+    let default = Some(default).filter(|place| cases[*place].payload.is_none());
+    declare_cases(out, cases, default, &|ty| owned(package, ty));
     if viewed {
         line(
             out,
@@ -164,7 +167,7 @@ pub fn variant(
             out,
             &format!("#[derive(Clone, Copy, Debug, PartialEq)]\npub enum {view_name}<'a> {{"),
         );
-        declare_cases(out, cases, &|ty| view(package, ty));
+        declare_cases(out, cases, None, &|ty| view(package, ty));
     }
 
     let arms = |arm: &dyn Fn(usize, &Case, &str) -> String| -> String {
@@ -318,9 +321,18 @@ fn pattern(numbers: &[usize]) -> String {
     patterns.join(" | ")
 }
 
-fn declare_cases(out: &mut String, cases: &[Case], ty: &dyn Fn(&Type) -> String) {
-    for case in cases {
+/// `default`: the case that is derived as the default.
+fn declare_cases(
+    out: &mut String,
+    cases: &[Case],
+    default: Option<usize>,
+    ty: &dyn Fn(&Type) -> String,
+) {
+    for (place, case) in cases.iter().enumerate() {
         docs(out, &case.docs, &format!("WIT's `{}`.", case.name));
+        if default == Some(place) {
+            line(out, "#[default]");
+        }
         let payload = case
             .payload
             .as_ref()

@@ -1,5 +1,6 @@
 //! Enums and flags: numbers with names.
 
+use super::super::defaults;
 use super::super::names::{camel, shouted};
 use super::super::{docs, line};
 use super::{Layout, derives};
@@ -35,8 +36,11 @@ pub fn enumeration(out: &mut String, package: &Package, def: &TypeDef, cases: &[
             derives(package, id)
         ),
     );
-    for case in cases {
+    for (place, case) in cases.iter().enumerate() {
         docs(out, &case.docs, &format!("WIT's `{}`.", case.name));
+        if place == defaults::first_label(cases) {
+            line(out, "#[default]");
+        }
         line(out, &format!("{},", camel(&case.name)));
     }
     line(out, "}");

@@ -32,8 +32,8 @@ class ComplexRequest:
 
     messages: list[Request]
     tags: list[str]
-    note: str | None
-    retries: int | None
+    note: str | None = None
+    retries: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ class Person:
 
     name: str
     """What they are called."""
-    age: int | None
+    age: int | None = None
     """Years, where they are known."""
 
 

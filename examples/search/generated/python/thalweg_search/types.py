@@ -56,7 +56,7 @@ class Progress:
     """Lines that matched."""
     unreadable: int
     """Files and directories that could not be read."""
-    problem: str | None
+    problem: str | None = None
     """The last of them, and why."""
 
 

@@ -1,0 +1,116 @@
+//! Defaults of generated types: the value that a reader of an older message finds in a field that the message does not have. With
+//! `..Default::default()` a program builds a record to which a later version adds a field.
+
+use super::line;
+use super::names::{camel, snake};
+use crate::model::{Case, Label, Package, Type, TypeDefKind, TypeKind};
+
+/// What most types have.
+const STANDARD: &str = "std::default::Default::default()";
+/// Longest array and tuple for which the standard library has a default.
+const MAX_ARRAY: u32 = 32;
+const MAX_TUPLE: usize = 12;
+
+/// How a named type gets its default.
+pub enum Default {
+    /// `#[derive(Default)]`.
+    Derived,
+    /// An expression of it.
+    Written(String),
+    /// It has none: a handle is in it.
+    Missing,
+}
+
+/// The default of the named type `id`.
+pub fn of_definition(package: &Package, id: usize) -> Default {
+    match &package.types[id].kind {
+        TypeDefKind::Record(fields) => {
+            let values = fields.iter().map(|field| of_type(package, &field.ty));
+            let Some(values) = values.collect::<Option<Vec<_>>>() else {
+                return Default::Missing;
+            };
+            if values.iter().all(|value| value == STANDARD) {
+                return Default::Derived;
+            }
+            let each = fields.iter().zip(values);
+            let each = each.map(|(field, value)| format!("{}: {value},\n", snake(&field.name)));
+            Default::Written(format!("Self {{ {} }}", each.collect::<String>()))
+        }
+        TypeDefKind::Variant { cases, .. } => {
+            let Case { name, payload, .. } = &cases[first_case(cases)];
+            match payload.as_ref().map(|ty| of_type(package, ty)) {
+                None => Default::Derived,
+                Some(Some(value)) => Default::Written(format!("Self::{}({value})", camel(name))),
+                Some(None) => Default::Missing,
+            }
+        }
+        TypeDefKind::Enum(_) | TypeDefKind::Flags(_) => Default::Derived,
+        TypeDefKind::Alias(ty) => match of_type(package, ty) {
+            Some(value) if value == STANDARD => Default::Derived,
+            Some(value) => Default::Written(value),
+            None => Default::Missing,
+        },
+    }
+}
+
+/// The expression of a type's default; `None`: it has none.
+fn of_type(package: &Package, ty: &Type) -> Option<String> {
+    Some(match &ty.kind {
+        TypeKind::Own(_) | TypeKind::Borrow(_) | TypeKind::Stream(_) | TypeKind::Future(_) => {
+            return None;
+        }
+        TypeKind::Array(item, count) => match of_type(package, item)? {
+            item if item == STANDARD && *count <= MAX_ARRAY => item,
+            item => format!("std::array::from_fn(|_| {item})"),
+        },
+        TypeKind::Result { ok, .. } => match ok {
+            None => "Ok(())".to_owned(),
+            Some(ok) => format!("Ok({})", of_type(package, ok)?),
+        },
+        TypeKind::Tuple(items) => {
+            let values = items.iter().map(|item| of_type(package, item));
+            let values = values.collect::<Option<Vec<_>>>()?;
+            match values.iter().all(|value| value == STANDARD) && items.len() <= MAX_TUPLE {
+                true => STANDARD.to_owned(),
+                false => super::types::tuple(values.into_iter()),
+            }
+        }
+        TypeKind::Named(id) => match (of_definition(package, id.0), &package.types[id.0].kind) {
+            (Default::Missing, _) => return None,
+            // An alias has no implementations of its own.
+            (Default::Written(value), TypeDefKind::Alias(_)) => value,
+            _ => STANDARD.to_owned(),
+        },
+        _ => STANDARD.to_owned(),
+    })
+}
+
+/// Writes the default of a named type that does not derive it.
+pub fn implement(out: &mut String, package: &Package, id: usize) {
+    if let Default::Written(value) = of_definition(package, id) {
+        let name = camel(&package.types[id].name);
+        line(
+            out,
+            &format!(
+                "
+                impl std::default::Default for {name} {{
+                    fn default() -> Self {{
+                        {value}
+                    }}
+                }}"
+            ),
+        );
+    }
+}
+
+/// The case of a variant that is its default.
+pub fn first_case(cases: &[Case]) -> usize {
+    let is_unknown = |case: &Case| case.name == "unknown" && case.payload.is_none();
+    cases.iter().position(is_unknown).unwrap_or(0)
+}
+
+/// The case of an enum that is its default.
+pub fn first_label(labels: &[Label]) -> usize {
+    let is_unknown = |label: &Label| label.name == "unknown";
+    labels.iter().position(is_unknown).unwrap_or(0)
+}
