@@ -19,6 +19,7 @@ typedef struct seen {
   uint32_t code; /* how it ended; 0: not yet */
   bool other;    /* an element is another one */
   bool last_is;
+  bool error_is; /* the service's own error is the one that is wanted, or none is */
   char message[sizeof(((tw_error *)NULL)->message)];
 } seen;
 
@@ -116,7 +117,7 @@ static inline bool agrees(const seen *seen) {
   const json_t *wanted = seen->wanted;
   const json_t *elements = json_object_get(wanted, "elements");
   const json_t *controls = json_object_get(wanted, "controls");
-  return !seen->other && (seen->last_is || !json_object_get(wanted, "last")) &&
+  return !seen->other && seen->error_is && (seen->last_is || !json_object_get(wanted, "last")) &&
          (!elements || seen->count == json_array_size(elements)) &&
          (!controls || seen->controls == json_array_size(controls)) &&
          seen->count == number(wanted, "count", seen->count) &&
@@ -124,10 +125,23 @@ static inline bool agrees(const seen *seen) {
          seen->gap == number(wanted, "gap", seen->gap);
 }
 
+/* Looks at the error that a stream ended with, where the step says which. */
+static inline bool error_is(const tw_client *reader, const seen *seen, const tw_stream *stream) {
+  expected expected = {NULL, json_object_get(seen->wanted, "error"), true, 0};
+  tw_completion completion;
+  tw_error error = {0, 0, ""};
+  if (!expected.error) {
+    return true;
+  }
+  return seen->code == TW_ERROR && tw_stream_error(stream, &completion, &error) == TW_OK &&
+         seen->method->read(reader, &completion, &expected, &error) == TW_ERROR && expected.agrees;
+}
+
 /* Reads what a stream gives, as the step says. */
 static inline seen read_stream(const tw_client *reader, const json_t *wanted, const method *method,
                                tw_stream stream) {
-  seen seen = {method, wanted, number(wanted, "take", UINT64_MAX), 0, 0, 0, 0, 0, false, false, ""};
+  seen seen = {method, wanted, number(wanted, "take", UINT64_MAX), 0, 0, 0, 0, 0, false, false,
+               true,   ""};
   tw_error error = {0, 0, ""};
   tw_batch batch;
   while (seen.count < seen.most) {
@@ -138,6 +152,7 @@ static inline seen read_stream(const tw_client *reader, const json_t *wanted, co
     if (seen.code != TW_OK) {
       saw_loss(&seen, &batch);
       memcpy(seen.message, error.message, sizeof(seen.message));
+      seen.error_is = error_is(reader, &seen, &stream);
       break;
     }
     saw_batch(&seen, &batch);
@@ -180,8 +195,9 @@ static inline uint32_t subscribe(kept_stream *kept, const json_t *step, tw_error
 
 /* The same of one with a callback, once that is over. */
 static inline seen read_subscribed(const json_t *wanted, const kept_stream *kept) {
-  seen seen = {kept->method, wanted, number(wanted, "take", UINT64_MAX), 0, 0, 0, 0, 0, false,
-               false,        ""};
+  seen seen = {
+      kept->method, wanted, number(wanted, "take", UINT64_MAX), 0, 0, 0, 0, 0, false, false,
+      true,         ""};
   size_t i;
   seen.code = tw_stream_join(&kept->stream, TW_FOREVER, NULL);
   for (i = 0; i < kept->batch_count; i++) {

@@ -28,11 +28,11 @@ extern "C" {
 /* How a call can end and what a function can return. A code is {domain u8, number u24};
  * Thalweg's own domain is 0, so these are the whole code. Numbers never change. */
 enum tw_code {
-  TW_OK = 0,             /* done */
-  TW_ERROR = 1,          /* the service's own typed error: its payload is the data, or stream_error */
-  TW_CANCELLED = 2,      /* cancelled by the caller, or its port closed */
-  TW_TIMED_OUT = 3,      /* the deadline passed */
-  TW_GUEST_LOST = 4,     /* the service could not be (re)started, or dropped the call */
+  TW_OK = 0,         /* done */
+  TW_ERROR = 1,      /* the service's own typed error: its payload is the data, or stream_error */
+  TW_CANCELLED = 2,  /* cancelled by the caller, or its port closed */
+  TW_TIMED_OUT = 3,  /* the deadline passed */
+  TW_GUEST_LOST = 4, /* the service could not be (re)started, or dropped the call */
   TW_GUEST_PANICKED = 5, /* the service panicked in this call; the message says how */
   TW_OVERLOADED = 6,     /* no room: try again later */
   TW_SHUT_DOWN = 7,      /* the runtime is shutting down */

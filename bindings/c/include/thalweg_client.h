@@ -452,6 +452,18 @@ static inline uint32_t tw_stream_release(const tw_stream *stream, uint32_t count
   return stream->table->stream_release(stream->handle, count, error);
 }
 
+/* The service's own error of a stream that ended as TW_ERROR, as a completion for the X_read of the function
+ * that returned the stream; X_stream_error does both. Valid until the stream is closed. See stream_error in
+ * thalweg.h. */
+static inline uint32_t tw_stream_error(const tw_stream *stream, tw_completion *completion,
+                                       tw_error *error) {
+  memset(completion, 0, sizeof(*completion));
+  completion->kind = TW_CALL_ENDED;
+  completion->code = TW_ERROR;
+  return stream->table->stream_error(stream->handle, &completion->data, &completion->data_size,
+                                     error);
+}
+
 /* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait; where
  * it would not now, `*ready` is 1 and none comes. */
 static inline uint32_t tw_stream_arm(const tw_stream *stream, const tw_client *client,

@@ -103,7 +103,14 @@ impl HeldStream {
         let number = self.handle.take().unwrap_or_default();
         let owned = Owned::new(self.handle.library, number, "the stream");
         let element = Arc::clone(&self.element);
-        Ok(Reader::new(owned, &self.name, element, None, self.serves))
+        Ok(Reader::new(
+            owned,
+            &self.name,
+            element,
+            None,
+            None,
+            self.serves,
+        ))
     }
 }
 

@@ -20,7 +20,7 @@ use crate::library::Library;
 use crate::message;
 use crate::pending_call::{self, PendingCall};
 use crate::raw_type;
-use crate::reader::Reader;
+use crate::reader::{Reader, StreamError};
 use crate::resource::Resource;
 use crate::stream::Stream;
 use crate::submission::Submission;
@@ -318,7 +318,8 @@ impl Method {
                 let owned = Owned::new(library, stream, "the stream");
                 let (element, view) = (Arc::clone(element), view.clone());
                 let serves = client.get().host(py).is_some();
-                let reader = Reader::new(owned, &self.name, element, view, serves);
+                let error = self.stream_error(py);
+                let reader = Reader::new(owned, &self.name, element, view, error, serves);
                 Ok(match face {
                     Face::Sync => Bound::new(py, Stream::new(reader))?.into_any(),
                     Face::Async => Bound::new(py, AsyncStream::new(reader))?.into_any(),
@@ -331,6 +332,17 @@ impl Method {
                 Seed::grow(class.unwrap_or(&plain), owned, Some(client))
             }
         }
+    }
+
+    /// What its stream may fail with.
+    fn stream_error(&self, py: Python<'_>) -> Option<Arc<StreamError>> {
+        (self.hashes.error != 0).then(|| {
+            Arc::new(StreamError {
+                kind: self.error.clone(),
+                class: self.error_class.as_ref().map(|class| class.clone_ref(py)),
+                hash: self.hashes.error,
+            })
+        })
     }
 
     fn take_handle(&self, py: Python<'_>, completion: &mut Completion) -> PyResult<u64> {

@@ -12,14 +12,16 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 use thalweg_capi::abi::{
-    TW_BATCH_ENDED, TW_CLOSED, TW_INTERRUPTED, TW_OK, TW_TIMED_OUT, TW_WOULD_PARK, TwBatch,
-    TwError, TwHandle, TwTable,
+    TW_BATCH_ENDED, TW_CLOSED, TW_ERROR, TW_INTERRUPTED, TW_OK, TW_TIMED_OUT, TW_WOULD_PARK,
+    TwBatch, TwError, TwHandle, TwTable,
 };
 
+use crate::decode::{Decoder, Undecodable};
 use crate::errors;
 use crate::gil::GilCell;
 use crate::handle::Owned;
 use crate::kind::Kind;
+use crate::message::{self, Region};
 use crate::thread_port::ThreadPort;
 
 /// A stream's reader.
@@ -32,6 +34,8 @@ pub struct Reader {
     pub element: Arc<Kind>,
     /// The class of views of a record; `None`: batches give values.
     pub view: Option<Arc<Py<PyType>>>,
+    /// What it may fail with; `None`: it has no error of the service's own.
+    error: Option<Arc<StreamError>>,
     /// Its client has a host: who waits for it answers what the service asks.
     serves: bool,
     /// The open batch; 0: there is none.
@@ -47,6 +51,16 @@ pub struct Reader {
     lost: GilCell<u64>,
     /// Why the last of them were.
     gap_reason: GilCell<u32>,
+}
+
+/// The error type of the function that returned a stream.
+pub struct StreamError {
+    /// `None`: an error without a payload.
+    pub kind: Option<Arc<Kind>>,
+    /// Of exceptions, where the payload is none itself.
+    pub class: Option<Py<PyType>>,
+    /// The layout of the error's message.
+    pub hash: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -73,15 +87,18 @@ pub struct Pin<'a, 'py> {
 }
 
 impl Reader {
-    /// A reader of `handle`, a stream of `element` that `name` returned; `serves`: its client has a host.
+    /// A reader of `handle`, a stream of `element` that `name` returned, and that may fail with `error`; `serves`: its client has a
+    /// host.
     pub fn new(
         handle: Owned,
         name: &str,
         element: Arc<Kind>,
         view: Option<Arc<Py<PyType>>>,
+        error: Option<Arc<StreamError>>,
         serves: bool,
     ) -> Self {
         Self {
+            error,
             serves,
             handle,
             name: name.to_owned(),
@@ -114,7 +131,15 @@ impl Reader {
         }
         let owned = Owned::new(library, reader, "the stream");
         let (element, view) = (Arc::clone(&self.element), self.view.clone());
-        Ok(Self::new(owned, &self.name, element, view, self.serves))
+        let error = self.error.clone();
+        Ok(Self::new(
+            owned,
+            &self.name,
+            element,
+            view,
+            error,
+            self.serves,
+        ))
     }
 
     /// Is `serial` the open batch?
@@ -212,14 +237,51 @@ impl Reader {
                 _ if self.handle.is_closed() => Ok(Acquired::End),
                 _ => {
                     self.count_lost(py, &batch);
+                    let ended = match code {
+                        TW_CLOSED => Ok(Acquired::End),
+                        TW_ERROR => Err(self.service_error(py, stream, &error)),
+                        _ => Err(errors::from_table(py, code, &error)),
+                    };
                     self.close(py);
-                    if code == TW_CLOSED {
-                        Ok(Acquired::End)
-                    } else {
-                        Err(errors::from_table(py, code, &error))
-                    }
+                    ended
                 }
             };
+        }
+    }
+
+    /// The exception of a stream that ended with the service's own error: the one that the call would have raised. `ended` is how the
+    /// table tells of it.
+    fn service_error(&self, py: Python<'_>, stream: TwHandle, ended: &TwError) -> PyErr {
+        let (mut data, mut size, mut error) = (std::ptr::null(), 0, errors::blank());
+        let table = self.handle.library.table;
+        // SAFETY: the pointers are ours.
+        let code =
+            unsafe { (table.stream_error)(stream, &raw mut data, &raw mut size, &raw mut error) };
+        let Some(of) = &self.error else {
+            return errors::from_table(py, TW_ERROR, ended);
+        };
+        if code != TW_OK {
+            return errors::from_table(py, code, &error);
+        }
+        // A copy, since decoding can run other code, and that can close the stream (rule 3).
+        // SAFETY: the message is the stream's, and closing it takes the GIL, which is held here.
+        let message = unsafe { std::slice::from_raw_parts(data, size as usize) }.to_vec();
+        // SAFETY: the copy outlives the region.
+        let region = unsafe { Region::new(message.as_ptr(), message.len()) };
+        let payload = match &of.kind {
+            None => Ok(py.None().into_bound(py)),
+            Some(kind) => message::root(region, of.hash, kind.size)
+                .map_err(Undecodable::from)
+                .and_then(|root| {
+                    let tails_from = root.saturating_add(kind.size);
+                    Decoder::whole(py, region, tails_from, None).value(kind, root)
+                })
+                .map_err(|undecodable| undecodable.raise(py, &self.name)),
+        };
+        let class = of.class.as_ref().map(|class| class.bind(py));
+        match payload {
+            Ok(payload) => errors::service(py, payload, class, false),
+            Err(raised) => raised,
         }
     }
 

@@ -10,7 +10,7 @@
 
 #define CONFORMANCE_PACKAGE "thalweg:conformance"
 #define CONFORMANCE_VERSION "0.1.0"
-#define CONFORMANCE_LAYOUT UINT64_C(0x1ee2e84a6a40121a)
+#define CONFORMANCE_LAYOUT UINT64_C(0x9575a3accbf63bce)
 
 /* Methods by number: tw_submission.method. */
 enum {
@@ -138,7 +138,10 @@ enum {
   CONFORMANCE_METHOD_ENDLESS_FEED = 121,
   CONFORMANCE_METHOD_MIXED = 122,
   CONFORMANCE_METHOD_LIMITED = 123,
-  CONFORMANCE_METHOD_LEASE_DESTROY = 124
+  CONFORMANCE_METHOD_STOPS = 124,
+  CONFORMANCE_METHOD_ROWS_OF = 125,
+  CONFORMANCE_METHOD_FAILS_TO_COME = 126,
+  CONFORMANCE_METHOD_LEASE_DESTROY = 127
 };
 
 /* ---- Types ----------------------------------------------------------------------------------- */
@@ -2856,6 +2859,30 @@ static inline const tw_expected *conformance_expected(void) {
         "_\n"
         "\n"
         ""},
+      {"conformance.stops",
+       UINT64_C(0x189a2648b797862b), UINT64_C(0x9a7c28153b5d3c3a),
+       UINT64_C(0x60eca79926502947), UINT64_C(0x4d35d3193e8d66f2),
+       TW_METHOD_WAITS, 109,
+       (const uint8_t *)"record{count:u64,how:string}\n"
+        "stream<u64>\n"
+        "variant{unknown,code(u32),at(tuple<string,record{x:s32,y:s32}>)}\n"
+        "u64"},
+      {"conformance.rows-of",
+       UINT64_C(0x4040f125d3ed981c), UINT64_C(0x99487982526f8a40),
+       UINT64_C(0x0000000000000000), UINT64_C(0x704be0d8faaffc58),
+       TW_METHOD_WAITS, 49,
+       (const uint8_t *)"record{count:u32,size:u32}\n"
+        "stream<string>\n"
+        "\n"
+        "string"},
+      {"conformance.fails-to-come",
+       UINT64_C(0x487f0f18608cb30f), UINT64_C(0x04793eb5ef2b0c28),
+       UINT64_C(0x60eca79926502947), UINT64_C(0x88909ce00e869dbf),
+       TW_METHOD_WAITS, 129,
+       (const uint8_t *)"record{code:u32}\n"
+        "future<record{x:s32,y:s32}>\n"
+        "variant{unknown,code(u32),at(tuple<string,record{x:s32,y:s32}>)}\n"
+        "record{x:s32,y:s32}"},
       {"conformance.[destructor]lease",
        UINT64_C(0xc28dd0875886542e), UINT64_C(0xaf64124c8602484e),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
@@ -2892,7 +2919,7 @@ static inline const tw_expected *conformance_expected(void) {
         ""},
   };
   static const tw_expected expected = {CONFORMANCE_PACKAGE, CONFORMANCE_VERSION, CONFORMANCE_LAYOUT,
-                                       methods, 125, UINT64_C(0xe8ff089c15f19119), asks, 3};
+                                       methods, 128, UINT64_C(0xe8ff089c15f19119), asks, 3};
   return &expected;
 }
 
@@ -9231,6 +9258,19 @@ static inline uint32_t conformance_items(const conformance_client *client, uint6
   return code == TW_OK ? conformance_items_read(client, &completion, result, error) : code;
 }
 
+
+/* Reads the error with which a stream of this function ended as TW_ERROR. Returns TW_ERROR and sets
+ * result->error, which is valid until the stream is closed; or why there is none. */
+static inline uint32_t conformance_items_stream_error(const conformance_client *client,
+                                                      const conformance_item_stream *stream,
+                                                      conformance_items_result *result,
+                                                      tw_error *error) {
+  tw_completion completion;
+  uint32_t code = tw_stream_error(&stream->tw, &completion, error);
+  memset(result, 0, sizeof(*result));
+  return code == TW_OK ? conformance_items_read(client, &completion, result, error) : code;
+}
+
 /* ---- conformance.latest ---------------------------------------------------------------------- */
 
 /* latest: func(count: u64) -> stream<u64>
@@ -12810,6 +12850,19 @@ static inline uint32_t conformance_never_comes(const conformance_client *client,
   return code == TW_OK ? conformance_never_comes_read(client, &completion, result, error) : code;
 }
 
+
+/* Reads the error with which a stream of this function ended as TW_ERROR. Returns TW_ERROR and sets
+ * result->error, which is valid until the stream is closed; or why there is none. */
+static inline uint32_t conformance_never_comes_stream_error(const conformance_client *client,
+                                                            const conformance_point_future *stream,
+                                                            conformance_never_comes_result *result,
+                                                            tw_error *error) {
+  tw_completion completion;
+  uint32_t code = tw_stream_error(&stream->tw, &completion, error);
+  memset(result, 0, sizeof(*result));
+  return code == TW_OK ? conformance_never_comes_read(client, &completion, result, error) : code;
+}
+
 /* ---- conformance.[constructor]scale ---------------------------------------------------------- */
 
 /* constructor(by: u64) -> scale
@@ -16075,6 +16128,303 @@ static inline uint32_t conformance_limited(const conformance_client *client, uin
   }
   tw_writer_free(&writer);
   return code == TW_OK ? conformance_limited_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.stops ----------------------------------------------------------------------- */
+
+/* stops: func(count: u64, how: string) -> result<stream<u64>, failure>
+ *
+ * `count` numbers from 0 on. There are two writers, and `how` is what becomes of them: `finish`, both finish; `one`, one of them
+ * finishes and the other is dropped; `drop`, both are dropped; `fail`, the stream fails with `code(count)`.
+ *
+ * Where its reader is slow, the writer waits; it holds 8192 records. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_stops_result {
+  tw_reply reply;
+  conformance_u64_stream ok; /* where TW_OK; yours to close */
+  const conformance_failure *error; /* where TW_ERROR */
+} conformance_stops_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_stops_prepare(const conformance_client *client, uint64_t count,
+                                                 tw_text how, tw_writer *writer,
+                                                 tw_submission *submission, tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x189a2648b797862b), 0, 16);
+  tw_put(writer, root, &count, sizeof(count));
+  tw_put_text(writer, root + 8, how);
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_STOPS, "conformance_stops", submission,
+                    error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_stops_submit(const conformance_client *client, uint64_t count,
+                                                tw_text how, uint64_t deadline_ns, uint64_t token,
+                                                tw_handle *call, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_stops_prepare(client, count, how, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_stops_read(const conformance_client *client,
+                                              tw_completion *completion,
+                                              conformance_stops_result *result, tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x9a7c28153b5d3c3a), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_stops", error);
+    }
+    result->ok.tw.table = client->tw.table;
+    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+  }
+  if (result->reply.completion.code == TW_ERROR) {
+    const conformance_failure *root = (const conformance_failure *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x60eca79926502947), 20);
+    if (!root || !(conformance_failure_check(reader, root))) {
+      return tw_reply_malformed(&result->reply, "conformance_stops", error);
+    }
+    result->error = root;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_stops(const conformance_client *client, uint64_t count,
+                                         tw_text how, uint64_t deadline_ns,
+                                         conformance_stops_result *result, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_stops_prepare(client, count, how, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_stops_read(client, &completion, result, error) : code;
+}
+
+
+/* Reads the error with which a stream of this function ended as TW_ERROR. Returns TW_ERROR and sets
+ * result->error, which is valid until the stream is closed; or why there is none. */
+static inline uint32_t conformance_stops_stream_error(const conformance_client *client,
+                                                      const conformance_u64_stream *stream,
+                                                      conformance_stops_result *result,
+                                                      tw_error *error) {
+  tw_completion completion;
+  uint32_t code = tw_stream_error(&stream->tw, &completion, error);
+  memset(result, 0, sizeof(*result));
+  return code == TW_OK ? conformance_stops_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.rows-of --------------------------------------------------------------------- */
+
+/* rows-of: func(count: u32, size: u32) -> stream<string>
+ *
+ * `count` texts of one letter, then one of `size` letters, then another of one letter. A record has 64 KiB at most, says the policy file;
+ * where one is refused the writer is dropped.
+ *
+ * Where its reader is slow, the writer waits; it holds 8192 records. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_rows_of_result {
+  tw_reply reply;
+  conformance_string_stream ok; /* where TW_OK; yours to close */
+} conformance_rows_of_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_rows_of_prepare(const conformance_client *client,
+                                                   uint32_t count, uint32_t size,
+                                                   tw_writer *writer, tw_submission *submission,
+                                                   tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x4040f125d3ed981c), 0, 8);
+  tw_put(writer, root, &count, sizeof(count));
+  tw_put(writer, root + 4, &size, sizeof(size));
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_ROWS_OF, "conformance_rows_of",
+                    submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_rows_of_submit(const conformance_client *client, uint32_t count,
+                                                  uint32_t size, uint64_t deadline_ns,
+                                                  uint64_t token, tw_handle *call,
+                                                  tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_rows_of_prepare(client, count, size, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_rows_of_read(const conformance_client *client,
+                                                tw_completion *completion,
+                                                conformance_rows_of_result *result,
+                                                tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x99487982526f8a40), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_rows_of", error);
+    }
+    result->ok.tw.table = client->tw.table;
+    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_rows_of(const conformance_client *client, uint32_t count,
+                                           uint32_t size, uint64_t deadline_ns,
+                                           conformance_rows_of_result *result, tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_rows_of_prepare(client, count, size, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_rows_of_read(client, &completion, result, error) : code;
+}
+
+/* ---- conformance.fails-to-come --------------------------------------------------------------- */
+
+/* fails-to-come: func(code: u32) -> result<future<point>, failure>
+ *
+ * A point that does not come: the future fails with `code(code)`. */
+
+/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+typedef struct conformance_fails_to_come_result {
+  tw_reply reply;
+  conformance_point_future ok; /* where TW_OK; yours to close */
+  const conformance_failure *error; /* where TW_ERROR */
+} conformance_fails_to_come_result;
+
+/* Writes the call's message and fills `*submission` but for token and deadline. Then
+ * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
+static inline uint32_t conformance_fails_to_come_prepare(const conformance_client *client,
+                                                         uint32_t code_, tw_writer *writer,
+                                                         tw_submission *submission,
+                                                         tw_error *error) {
+  uint32_t root = tw_writer_begin(writer, UINT64_C(0x487f0f18608cb30f), 0, 4);
+  tw_put(writer, root, &code_, sizeof(code_));
+  return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_FAILS_TO_COME,
+                    "conformance_fails_to_come", submission, error);
+}
+
+/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
+ * and may be NULL. */
+static inline uint32_t conformance_fails_to_come_submit(const conformance_client *client,
+                                                        uint32_t code_, uint64_t deadline_ns,
+                                                        uint64_t token, tw_handle *call,
+                                                        tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  uint32_t code = conformance_fails_to_come_prepare(client, code_, &writer, &submission, error);
+  if (code == TW_OK) {
+    submission.token = token;
+    submission.deadline_ns = deadline_ns;
+    code = tw_submit(&client->tw, &submission, error);
+    if (call) {
+      *call = submission.call;
+    }
+  }
+  tw_writer_free(&writer);
+  return code;
+}
+
+/* Reads how it ended, and takes the completion over. Returns the ending. */
+static inline uint32_t conformance_fails_to_come_read(const conformance_client *client,
+                                                      tw_completion *completion,
+                                                      conformance_fails_to_come_result *result,
+                                                      tw_error *error) {
+  tw_reader state;
+  tw_reader *reader = &state;
+  memset(result, 0, sizeof(*result));
+  tw_reply_take(&result->reply, client->tw.table, completion);
+  if (result->reply.completion.code == TW_OK) {
+    const uint32_t *root = (const uint32_t *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x04793eb5ef2b0c28), 4);
+    if (!root) {
+      return tw_reply_malformed(&result->reply, "conformance_fails_to_come", error);
+    }
+    result->ok.tw.table = client->tw.table;
+    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+  }
+  if (result->reply.completion.code == TW_ERROR) {
+    const conformance_failure *root = (const conformance_failure *)tw_reply_root(
+        &result->reply, reader, UINT64_C(0x60eca79926502947), 20);
+    if (!root || !(conformance_failure_check(reader, root))) {
+      return tw_reply_malformed(&result->reply, "conformance_fails_to_come", error);
+    }
+    result->error = root;
+  }
+  return tw_reply_failure(&result->reply, error);
+}
+
+/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
+static inline uint32_t conformance_fails_to_come(const conformance_client *client, uint32_t code_,
+                                                 uint64_t deadline_ns,
+                                                 conformance_fails_to_come_result *result,
+                                                 tw_error *error) {
+  tw_writer writer;
+  tw_submission submission;
+  tw_completion completion;
+  uint32_t code = conformance_fails_to_come_prepare(client, code_, &writer, &submission, error);
+  memset(result, 0, sizeof(*result));
+  if (code == TW_OK) {
+    submission.deadline_ns = deadline_ns;
+    code = tw_call(&client->tw, &submission, &completion, error);
+  }
+  tw_writer_free(&writer);
+  return code == TW_OK ? conformance_fails_to_come_read(client, &completion, result, error) : code;
+}
+
+
+/* Reads the error with which a stream of this function ended as TW_ERROR. Returns TW_ERROR and sets
+ * result->error, which is valid until the stream is closed; or why there is none. */
+static inline uint32_t conformance_fails_to_come_stream_error(const conformance_client *client,
+                                                              const conformance_point_future *stream, conformance_fails_to_come_result *result, tw_error *error) {
+  tw_completion completion;
+  uint32_t code = tw_stream_error(&stream->tw, &completion, error);
+  memset(result, 0, sizeof(*result));
+  return code == TW_OK ? conformance_fails_to_come_read(client, &completion, result, error) : code;
 }
 
 /* ---- conformance.[destructor]lease ----------------------------------------------------------- */

@@ -29,7 +29,7 @@ use thalweg::wire::{self, Decode as _};
 pub const PACKAGE: port::Package = port::Package {
     name: "thalweg:conformance",
     version: "0.1.0",
-    layout: 0x1ee2_e84a_6a40_121a,
+    layout: 0x9575_a3ac_cbf6_3bce,
     methods: &[
         port::Method {
             name: "conformance.echo-bool",
@@ -1722,6 +1722,56 @@ pub const PACKAGE: port::Package = port::Package {
             },
             stream: None,
             description: "record{}\n_\n\n",
+        },
+        port::Method {
+            name: "conformance.stops",
+            params: 0x189a_2648_b797_862b,
+            ok: 0x9a7c_2815_3b5d_3c3a,
+            error: 0x60ec_a799_2650_2947,
+            element: 0x4d35_d319_3e8d_66f2,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: Some(port::StreamOptions {
+                policy: port::Policy::Block,
+                capacity: 8192,
+                linger_ns: 512_000,
+                largest_record: 67_108_864,
+            }),
+            description: concat!(
+                "record{count:u64,how:string}\nstream<u64>\nvariant{unknown,",
+                "code(u32),at(tuple<string,record{x:s32,y:s32}>)}\nu64"
+            ),
+        },
+        port::Method {
+            name: "conformance.rows-of",
+            params: 0x4040_f125_d3ed_981c,
+            ok: 0x9948_7982_526f_8a40,
+            error: 0,
+            element: 0x704b_e0d8_faaf_fc58,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: Some(port::StreamOptions {
+                policy: port::Policy::Block,
+                capacity: 8192,
+                linger_ns: 512_000,
+                largest_record: 65_536,
+            }),
+            description: "record{count:u32,size:u32}\nstream<string>\n\nstring",
+        },
+        port::Method {
+            name: "conformance.fails-to-come",
+            params: 0x487f_0f18_608c_b30f,
+            ok: 0x0479_3eb5_ef2b_0c28,
+            error: 0x60ec_a799_2650_2947,
+            element: 0x8890_9ce0_0e86_9dbf,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: None,
+            description: concat!(
+                "record{code:u32}\nfuture<record{x:s32,y:s32}>\nvariant{unknown,",
+                "code(u32),at(tuple<string,record{x:s32,y:s32}>)}\nrecord{x:s32,",
+                "y:s32}"
+            ),
         },
         port::Method {
             name: "conformance.[destructor]lease",
@@ -5328,6 +5378,30 @@ pub trait Conformance: Sized + Send + 'static {
     ///
     /// A call has 20ms at most, whatever deadline its caller gives.
     fn limited(&mut self, call: &port::Call) -> port::Task<()>;
+
+    /// `count` numbers from 0 on. There are two writers, and `how` is what becomes of them: `finish`, both finish; `one`, one of them
+    /// finishes and the other is dropped; `drop`, both are dropped; `fail`, the stream fails with `code(count)`.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
+    fn stops(
+        &mut self,
+        call: &port::Call,
+        count: u64,
+        how: String,
+    ) -> Result<port::StreamReader<u64, Failure>, Failure>;
+
+    /// `count` texts of one letter, then one of `size` letters, then another of one letter. A record has 64 KiB at most, says the policy file;
+    /// where one is refused the writer is dropped.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
+    fn rows_of(&mut self, call: &port::Call, count: u32, size: u32) -> port::StreamReader<String>;
+
+    /// A point that does not come: the future fails with `code(code)`.
+    fn fails_to_come(
+        &mut self,
+        call: &port::Call,
+        code: u32,
+    ) -> Result<port::FutureReader<Point, Failure>, Failure>;
 }
 
 /// A number that is kept.
@@ -5508,14 +5582,17 @@ impl<S: Conformance> port::Service for ConformanceServer<S> {
             121 => self.serve_endless_feed(incoming),
             122 => self.serve_mixed(incoming),
             123 => self.serve_limited(incoming),
-            124 => self.serve_lease_method_destroy(incoming),
+            124 => self.serve_stops(incoming),
+            125 => self.serve_rows_of(incoming),
+            126 => self.serve_fails_to_come(incoming),
+            127 => self.serve_lease_method_destroy(incoming),
             other => unreachable!("the core passes on methods of the package alone, not {other}"),
         }
     }
 
     fn destructor(value: &(dyn std::any::Any + Send + Sync)) -> Option<u32> {
         if value.is::<S::Lease>() {
-            return Some(124);
+            return Some(127);
         }
         None
     }
@@ -6788,6 +6865,39 @@ impl<S: Conformance> ConformanceServer<S> {
         incoming.run(task, |incoming, result| incoming.reply(&result));
     }
 
+    fn serve_stops(&mut self, incoming: port::Incoming) {
+        let (count, how) = match incoming.params::<(u64, String)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.stops(incoming.call(), count, how);
+        match result {
+            Ok(value) => incoming.reply_stream(value),
+            Err(error) => incoming.reply_error(&error),
+        }
+    }
+
+    fn serve_rows_of(&mut self, incoming: port::Incoming) {
+        let (count, size) = match incoming.params::<(u32, u32)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.rows_of(incoming.call(), count, size);
+        incoming.reply_stream(result)
+    }
+
+    fn serve_fails_to_come(&mut self, incoming: port::Incoming) {
+        let (code,) = match incoming.params::<(u32,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.fails_to_come(incoming.call(), code);
+        match result {
+            Ok(value) => incoming.reply_stream(value.into_stream()),
+            Err(error) => incoming.reply_error(&error),
+        }
+    }
+
     fn serve_lease_method_destroy(&self, incoming: port::Incoming) {
         let (self_,) = match incoming.params::<(wire::Handle,)>() {
             Ok(params) => params,
@@ -7852,6 +7962,41 @@ impl ConformanceClient {
     pub fn limited(&self) -> port::Pending<(), port::NoError> {
         self.client.call(123, &(), |reply| reply.value::<()>())
     }
+
+    /// `count` numbers from 0 on. There are two writers, and `how` is what becomes of them: `finish`, both finish; `one`, one of them
+    /// finishes and the other is dropped; `drop`, both are dropped; `fail`, the stream fails with `code(count)`.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
+    pub fn stops(
+        &self,
+        count: u64,
+        how: &str,
+    ) -> port::Pending<port::StreamReader<u64, Failure>, Failure> {
+        self.client.call(124, &(count, how), |reply| reply.stream())
+    }
+
+    /// `count` texts of one letter, then one of `size` letters, then another of one letter. A record has 64 KiB at most, says the policy file;
+    /// where one is refused the writer is dropped.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
+    pub fn rows_of(
+        &self,
+        count: u32,
+        size: u32,
+    ) -> port::Pending<port::StreamReader<String>, port::NoError> {
+        self.client
+            .call(125, &(count, size), |reply| reply.stream())
+    }
+
+    /// A point that does not come: the future fails with `code(code)`.
+    pub fn fails_to_come(
+        &self,
+        code: u32,
+    ) -> port::Pending<port::FutureReader<Point, Failure>, Failure> {
+        self.client.call(126, &(code,), |reply| {
+            reply.stream().map(port::FutureReader::from)
+        })
+    }
 }
 
 /// A number that is kept.
@@ -8118,7 +8263,7 @@ impl LeaseClient {
     /// Ends the `lease`, and waits until it has ended. It ends by itself where its handle is closed, and nobody waits then.
     pub fn destroy(self) -> port::Pending<(), port::NoError> {
         self.client()
-            .call(124, &(self.own.into_handle(),), |reply| reply.value::<()>())
+            .call(127, &(self.own.into_handle(),), |reply| reply.value::<()>())
     }
 }
 

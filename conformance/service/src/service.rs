@@ -33,6 +33,27 @@ pub struct Echo {
 #[derive(Debug)]
 struct Ticking(StreamWriter<u64>, u64);
 
+/// Writes the numbers below `count`, and ends the stream as `stops` says.
+fn stopped(
+    writer: StreamWriter<u64, Failure>,
+    count: u64,
+    how: &str,
+) -> Result<(), thalweg::Failure> {
+    for number in 0..count {
+        writer.send(&number)?;
+    }
+    let other = writer.clone();
+    match how {
+        "finish" => {
+            other.finish()?;
+            writer.finish()
+        }
+        "one" => writer.finish(),
+        "fail" => writer.fail(&Failure::Code(count as u32)),
+        _ => Ok(()),
+    }
+}
+
 fn failing(how: Option<Failure>) -> Result<u64, Failure> {
     how.map_or(Ok(7), Err)
 }
@@ -574,5 +595,32 @@ impl Conformance for Echo {
 
     fn mixed(&mut self, _: &Call, count: u32) -> Task<Result<Mixed, Feed>> {
         Task::new(move |call| mixed(call, count))
+    }
+
+    fn stops(
+        &mut self,
+        call: &Call,
+        count: u64,
+        how: String,
+    ) -> Result<StreamReader<u64, Failure>, Failure> {
+        let (writer, reader) = call.stream();
+        stopped(writer, count, &how).expect("a stream that nobody closed");
+        Ok(reader)
+    }
+
+    fn rows_of(&mut self, call: &Call, count: u32, size: u32) -> StreamReader<String> {
+        let last = ["x".repeat(size as usize), "x".to_owned()];
+        stream_of(call, (0..count).map(|_| "x".to_owned()).chain(last))
+    }
+
+    fn fails_to_come(
+        &mut self,
+        call: &Call,
+        code: u32,
+    ) -> Result<FutureReader<Point, Failure>, Failure> {
+        let (writer, reader) = call.future();
+        let failed = writer.fail(&Failure::Code(code));
+        failed.expect("a future that nobody closed");
+        Ok(reader)
     }
 }

@@ -11,7 +11,7 @@ from .views import ItemView, SampleView
 PACKAGE = layout.Package(
     "thalweg:conformance",
     "0.1.0",
-    0x1EE2E84A6A40121A,
+    0x9575A3ACCBF63BCE,
     0xE8FF089C15F19119,
 )
 
@@ -1168,6 +1168,42 @@ LIMITED = PACKAGE.method(
     ("record{}", "_", "", ""),
     (0, ()),
     None,
+)
+
+STOPS = PACKAGE.stream_method(
+    "conformance.stops",
+    (
+        "record{count:u64,how:string}",
+        "stream<u64>",
+        "variant{unknown,code(u32),at(tuple<string,record{x:s32,y:s32}>)}",
+        "u64",
+    ),
+    (16, (("count", 0, layout.U64), ("how", 8, layout.STRING))),
+    layout.U64,
+    None,
+    _layout.FAILURE,
+)
+
+ROWS_OF = PACKAGE.stream_method(
+    "conformance.rows-of",
+    ("record{count:u32,size:u32}", "stream<string>", "", "string"),
+    (8, (("count", 0, layout.U32), ("size", 4, layout.U32))),
+    layout.STRING,
+    None,
+)
+
+FAILS_TO_COME = PACKAGE.stream_method(
+    "conformance.fails-to-come",
+    (
+        "record{code:u32}",
+        "future<record{x:s32,y:s32}>",
+        "variant{unknown,code(u32),at(tuple<string,record{x:s32,y:s32}>)}",
+        "record{x:s32,y:s32}",
+    ),
+    (4, (("code", 0, layout.U32),)),
+    _layout.POINT,
+    None,
+    _layout.FAILURE,
 )
 
 LEASE_DESTROY = PACKAGE.method(

@@ -1212,3 +1212,47 @@ class AsyncConformance(thalweg.AsyncClient):
         A call has 20ms at most, whatever deadline its caller gives.
         """
         return await _methods.LIMITED.start(self, timeout)
+
+    async def stops(
+        self,
+        count: int,
+        how: str,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.AsyncStream[int, int]:
+        """`count` numbers from 0 on. There are two writers, and `how` is what becomes of them: `finish`, both finish; `one`, one of them
+        finishes and the other is dropped; `drop`, both are dropped; `fail`, the stream fails with `code(count)`.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+
+        Raises `Failure`.
+        """
+        return await _methods.STOPS.start(self, timeout, count, how)
+
+    async def rows_of(
+        self,
+        count: int,
+        size: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.AsyncStream[str, str]:
+        """`count` texts of one letter, then one of `size` letters, then another of one letter. A record has 64 KiB at most, says the policy file;
+        where one is refused the writer is dropped.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
+        return await _methods.ROWS_OF.start(self, timeout, count, size)
+
+    async def fails_to_come(
+        self,
+        code: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.AsyncFuture[Point]:
+        """A point that does not come: the future fails with `code(code)`.
+
+        Raises `Failure`.
+        """
+        return thalweg.AsyncFuture(
+            await _methods.FAILS_TO_COME.start(self, timeout, code),
+        )

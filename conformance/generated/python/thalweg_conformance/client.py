@@ -1121,3 +1121,45 @@ class Conformance(thalweg.Client):
         A call has 20ms at most, whatever deadline its caller gives.
         """
         return _methods.LIMITED.call(self, timeout)
+
+    def stops(
+        self,
+        count: int,
+        how: str,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.Stream[int, int]:
+        """`count` numbers from 0 on. There are two writers, and `how` is what becomes of them: `finish`, both finish; `one`, one of them
+        finishes and the other is dropped; `drop`, both are dropped; `fail`, the stream fails with `code(count)`.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+
+        Raises `Failure`.
+        """
+        return _methods.STOPS.call(self, timeout, count, how)
+
+    def rows_of(
+        self,
+        count: int,
+        size: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.Stream[str, str]:
+        """`count` texts of one letter, then one of `size` letters, then another of one letter. A record has 64 KiB at most, says the policy file;
+        where one is refused the writer is dropped.
+
+        Where its reader is slow, the writer waits; it holds 8192 records.
+        """
+        return _methods.ROWS_OF.call(self, timeout, count, size)
+
+    def fails_to_come(
+        self,
+        code: int,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.Future[Point]:
+        """A point that does not come: the future fails with `code(code)`.
+
+        Raises `Failure`.
+        """
+        return thalweg.Future(_methods.FAILS_TO_COME.call(self, timeout, code))

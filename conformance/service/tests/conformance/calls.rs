@@ -199,6 +199,25 @@ impl Runner {
             "items" => finish(step, method, c.items(number(0)), move |_, stream| {
                 read(step, stream)
             }),
+            "stops" => {
+                let how = String::read(&step["params"][1]);
+                finish(step, method, c.stops(number(0), &how), move |_, stream| {
+                    read(step, stream)
+                })
+            }
+            "rows-of" => {
+                let size = u32::read(&step["params"][1]);
+                let count = u32::read(&step["params"][0]);
+                finish(step, method, c.rows_of(count, size), move |_, stream| {
+                    read(step, stream)
+                })
+            }
+            "fails-to-come" => {
+                let code = u32::read(&step["params"][0]);
+                finish(step, method, c.fails_to_come(code), move |_, future| {
+                    read(step, future.into_stream())
+                })
+            }
             "latest" => finish(step, method, c.latest(number(0)), move |runner, stream| {
                 runner.take(step, stream)
             }),

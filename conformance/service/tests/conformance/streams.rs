@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::ops::ControlFlow::{Break, Continue};
 use std::sync::{Arc, Mutex};
 use thalweg::port::stream::{Event, Subscription};
-use thalweg::port::{Failure, Reason, StreamReader};
+use thalweg::port::{CallError, Code, Failure, Reason, StreamError, StreamReader};
 use thalweg::wire::Decode;
 
 /// What came out of a stream.
@@ -17,7 +17,69 @@ pub(crate) struct Seen<T> {
     lost: u64,
     /// Why the last of them were.
     gap: Option<Reason>,
-    ending: Option<Failure>,
+    ending: Option<Ending>,
+}
+
+/// How a stream ended that did not end regularly.
+#[derive(Debug)]
+struct Ending {
+    code: Code,
+    message: String,
+    /// The service's own.
+    error: Option<Value>,
+}
+
+/// The same as a reader's types have it. `read` makes a value of the file comparable.
+pub(crate) trait Ended {
+    fn failure(&self) -> Option<&Failure>;
+    fn error(&self) -> Option<Value>;
+    fn read(written: &Value) -> Value;
+}
+
+impl Ended for Failure {
+    fn failure(&self) -> Option<&Failure> {
+        Some(self)
+    }
+
+    fn error(&self) -> Option<Value> {
+        None
+    }
+
+    fn read(written: &Value) -> Value {
+        written.clone()
+    }
+}
+
+impl<E: Json> Ended for CallError<E> {
+    fn failure(&self) -> Option<&Failure> {
+        match self {
+            CallError::Service(_) => None,
+            CallError::Ended(failure) => Some(failure),
+        }
+    }
+
+    fn error(&self) -> Option<Value> {
+        match self {
+            CallError::Service(error) => Some(error.show()),
+            CallError::Ended(_) => None,
+        }
+    }
+
+    fn read(written: &Value) -> Value {
+        E::read(written).show()
+    }
+}
+
+impl Ending {
+    fn of(ended: &impl Ended) -> Self {
+        Ending {
+            code: ended.failure().map_or(Code::Error, |failure| failure.code),
+            message: ended
+                .failure()
+                .map_or_else(String::new, |failure| failure.message.clone()),
+            error: ended.error(),
+        }
+    }
 }
 
 /// A stream of numbers that is kept under a name: those that others have are read at once.
@@ -42,11 +104,14 @@ impl<T: Json + Decode> Seen<T> {
         self.gap = why.or(self.gap);
     }
 
-    fn check(&self, expected: &Value) -> Verdict {
+    fn check<E: Ended>(&self, expected: &Value) -> Verdict {
         let ending = &self.ending;
-        let ended = ending.as_ref().map_or("ok", |failure| failure.code.name());
+        let ended = ending.as_ref().map_or("ok", |ending| ending.code.name());
         expect("stream ended", ending, ends(expected, ended))?;
-        let message = ending.as_ref().map_or("", |failure| &failure.message);
+        let error = ending.as_ref().and_then(|ending| ending.error.clone());
+        let right = |wanted: &Value| error.as_ref() == Some(&E::read(wanted));
+        expect("error", &error, expected.get("error").is_none_or(right))?;
+        let message = ending.as_ref().map_or("", |ending| &ending.message);
         let part = expected["message"].as_str().unwrap_or_default();
         expect("message", message, message.contains(part))?;
         let (count, lost) = (self.all.len() as u64, self.lost);
@@ -72,7 +137,11 @@ fn most(expected: &Value) -> usize {
 }
 
 /// Reads a stream as the step says.
-pub(crate) fn read<T: Json + Decode>(step: &Value, mut reader: StreamReader<T>) -> Verdict {
+pub(crate) fn read<T, E>(step: &Value, mut reader: StreamReader<T, E>) -> Verdict
+where
+    T: Json + Decode,
+    E: StreamError<Ended: Ended>,
+{
     let expected = &step["stream"];
     let (most, mut seen) = (most(expected), Seen::new());
     while seen.all.len() < most {
@@ -89,14 +158,14 @@ pub(crate) fn read<T: Json + Decode>(step: &Value, mut reader: StreamReader<T>) 
                 continue;
             }
             Ok(None) => {}
-            Err(failure) => seen.ending = Some(failure),
+            Err(ended) => seen.ending = Some(Ending::of(&ended)),
         }
         let (lost, why) = reader.lost_at_end();
         seen.lose(lost, why);
         break;
     }
     drop(reader);
-    seen.check(expected)
+    seen.check::<E::Ended>(expected)
 }
 
 /// Gives what comes from now on to a callback, which takes at most so many records.
@@ -117,7 +186,7 @@ fn subscribe(reader: StreamReader<u64>, most: usize) -> Result<Kept, Failure> {
             }
             Event::Ended { how, lost, why } => {
                 seen.lose(lost, why);
-                seen.ending = how.err().cloned();
+                seen.ending = how.err().map(|ended| Ending::of(&ended));
             }
         }
         Continue(())
@@ -161,7 +230,7 @@ impl Runner {
             Kept::Subscribed(subscription, seen) => {
                 subscription.join(u64::MAX).map_err(failed)?;
                 let seen = seen.lock().expect("no test panicked");
-                seen.check(&step["stream"])
+                seen.check::<Failure>(&step["stream"])
             }
         }
     }

@@ -104,7 +104,7 @@ fn called(stream: StreamReader<Tick>) -> Result<Reading, Problem> {
                 // Whoever waits for it is there: it is below.
                 let _ = told.send(
                     how.map(|()| (records, checksum))
-                        .map_err(ToString::to_string),
+                        .map_err(|why| why.to_string()),
                 );
             }
         }

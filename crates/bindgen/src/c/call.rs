@@ -17,6 +17,7 @@ pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {
         submit(plan, call, out);
         read(plan, call, out);
         blocking(plan, call, out);
+        stream_error(plan, call, out);
     }
 }
 
@@ -454,5 +455,33 @@ fn blocking(plan: &Plan<'_>, call: &Call<'_>, out: &mut Source) {
             ("given", &given(call)),
             ("read", &call.read),
         ],
+    );
+}
+
+/// Reads what a stream of the function ended with, as if the call had ended so.
+fn stream_error(plan: &Plan<'_>, call: &Call<'_>, out: &mut Source) {
+    let Outcome::Stream(index) = call.ok else {
+        return;
+    };
+    if call.stream_error.is_empty() {
+        return;
+    }
+    out.blank();
+    out.docs(
+        "",
+        "Reads the error with which a stream of this function ended as TW_ERROR. Returns TW_ERROR and sets\n\
+         result->error, which is valid until the stream is closed; or why there is none.",
+    );
+    out.line(&format!(
+        "static inline uint32_t {}(const {} *client, const {} *stream, {} *result, tw_error *error) {{",
+        call.stream_error, plan.fixed.client, plan.streams[index].name, call.result
+    ));
+    out.template(
+        "  tw_completion completion;
+  uint32_t code = tw_stream_error(&stream->tw, &completion, error);
+  memset(result, 0, sizeof(*result));
+  return code == TW_OK ? @read@(client, &completion, result, error) : code;
+}",
+        &[("read", &call.read)],
     );
 }

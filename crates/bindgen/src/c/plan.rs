@@ -50,6 +50,8 @@ pub(super) struct Call<'a> {
     pub(super) prepare: String,
     pub(super) submit: String,
     pub(super) read: String,
+    /// Reads the function's error at the end of its stream; empty: it has no stream or no error.
+    pub(super) stream_error: String,
     pub(super) result: String,
     pub(super) parameters: Vec<Parameter>,
     pub(super) ok: Outcome,
@@ -406,6 +408,9 @@ fn name_call(package: &Package, call: &mut Call<'_>, names: &mut Names) {
     call.prepare = names.claim(&format!("{stem}_prepare"));
     call.submit = names.claim(&format!("{stem}_submit"));
     call.read = names.claim(&format!("{stem}_read"));
+    if matches!(call.ok, Outcome::Stream(_)) && call.error.is_some() {
+        call.stream_error = names.claim(&format!("{stem}_stream_error"));
+    }
     call.result = names.claim(&format!("{stem}_result"));
     for (parameter, field) in call.parameters.iter_mut().zip(&function.params) {
         if let Passed::Upstream { open, .. } = &mut parameter.passed {
@@ -473,6 +478,7 @@ fn call<'a>(
         prepare: String::new(),
         submit: String::new(),
         read: String::new(),
+        stream_error: String::new(),
         result: String::new(),
         parameters,
         ok,

@@ -770,6 +770,19 @@ static inline uint32_t echo_timer_schedule(const echo_client *client, echo_timer
   return code == TW_OK ? echo_timer_schedule_read(client, &completion, result, error) : code;
 }
 
+
+/* Reads the error with which a stream of this function ended as TW_ERROR. Returns TW_ERROR and sets
+ * result->error, which is valid until the stream is closed; or why there is none. */
+static inline uint32_t echo_timer_schedule_stream_error(const echo_client *client,
+                                                        const echo_tick_stream *stream,
+                                                        echo_timer_schedule_result *result,
+                                                        tw_error *error) {
+  tw_completion completion;
+  uint32_t code = tw_stream_error(&stream->tw, &completion, error);
+  memset(result, 0, sizeof(*result));
+  return code == TW_OK ? echo_timer_schedule_read(client, &completion, result, error) : code;
+}
+
 /* ---- echo.version ---------------------------------------------------------------------------- */
 
 /* version: func() -> string

@@ -904,6 +904,18 @@ static inline uint32_t search_matches(const search_client *client, search_query 
   return code == TW_OK ? search_matches_read(client, &completion, result, error) : code;
 }
 
+
+/* Reads the error with which a stream of this function ended as TW_ERROR. Returns TW_ERROR and sets
+ * result->error, which is valid until the stream is closed; or why there is none. */
+static inline uint32_t search_matches_stream_error(const search_client *client,
+                                                   const search_match_stream *stream,
+                                                   search_matches_result *result, tw_error *error) {
+  tw_completion completion;
+  uint32_t code = tw_stream_error(&stream->tw, &completion, error);
+  memset(result, 0, sizeof(*result));
+  return code == TW_OK ? search_matches_read(client, &completion, result, error) : code;
+}
+
 /* ---- search.escape --------------------------------------------------------------------------- */
 
 /* escape: func(text: string) -> string

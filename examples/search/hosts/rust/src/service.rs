@@ -31,7 +31,7 @@ fn search(
     client: &SearchClient,
     pattern: &str,
     dir: &str,
-) -> Result<StreamReader<Match>, CallError<SearchError>> {
+) -> Result<StreamReader<Match, SearchError>, CallError<SearchError>> {
     let options = Options {
         fixed: true,
         ignore_case: false,
@@ -45,15 +45,15 @@ fn search(
 
 /// Hands every record to `each`, in place.
 fn read(
-    mut stream: StreamReader<Match>,
+    mut stream: StreamReader<Match, SearchError>,
     mut each: impl FnMut(MatchView<'_>) -> Result<(), Failed>,
 ) -> Result<(), Failed> {
     loop {
         match stream.next_batch(BATCH, u64::MAX) {
             Ok(Some(batch)) => batch.iter().try_for_each(&mut each)?,
             Ok(None) => return Ok(()),
-            Err(failure) if failure.code == Code::Interrupted => {}
-            Err(failure) => return Err(Failed::Search(failure.to_string())),
+            Err(CallError::Ended(why)) if why.code == Code::Interrupted => {}
+            Err(why) => return Err(why.into()),
         }
     }
 }
