@@ -47,6 +47,26 @@ fn who_destroys_one_waits_until_it_has_ended() {
 }
 
 #[test]
+fn resource_client_with_a_timeout_leaves_the_other_client_usable() {
+    let client = open();
+    let lease = made(&client, 1);
+    let hurried = lease.with_timeout(Duration::from_secs(60));
+    drop(hurried.detached());
+    assert_eq!(client.leases().wait().unwrap(), (1, 0));
+    drop(lease);
+    assert_eq!(client.leases().wait().unwrap(), (1, 0));
+    // The last one closes it.
+    drop(hurried);
+    wait_for(&client, (0, 1));
+
+    let lease = made(&client, 1);
+    let hurried = lease.with_timeout(Duration::from_secs(60));
+    hurried.destroy().wait().unwrap();
+    assert_eq!(code(lease.destroy().wait()), Code::Stale);
+    assert_eq!(client.leases().wait().unwrap(), (0, 2));
+}
+
+#[test]
 fn each_ends_once_whether_it_is_destroyed_or_let_go_of() {
     let client = open();
     let leases: Vec<_> = (0..200).map(|_| made(&client, 2)).collect();

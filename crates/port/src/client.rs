@@ -1,6 +1,7 @@
 //! A client in Rust: an instance of its own, in the same process.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use thalweg_queue::clock;
@@ -188,28 +189,32 @@ impl Client {
     }
 }
 
-/// A resource that the caller owns: closed when dropped.
+/// A resource that the caller owns. Clones refer to the same resource, which is closed when the last
+/// clone is dropped.
+#[derive(Clone, Debug)]
+pub struct Own(Arc<Owned>);
+
 #[derive(Debug)]
-pub struct Own {
+struct Owned {
     handle: u64,
     /// The service has it.
-    given: bool,
+    given: AtomicBool,
     opened: Arc<Opened>,
 }
 
 impl Own {
     pub(crate) fn new(handle: u64, opened: Arc<Opened>) -> Self {
-        Self {
+        Self(Arc::new(Owned {
             handle,
-            given: false,
+            given: AtomicBool::new(false),
             opened,
-        }
+        }))
     }
 
     /// A client of the instance that it lives in, without a timeout.
     pub fn client(&self) -> Client {
         Client {
-            opened: Arc::clone(&self.opened),
+            opened: Arc::clone(&self.0.opened),
             timeout: None,
             detached: false,
             batch: None,
@@ -218,25 +223,31 @@ impl Own {
 
     /// For a parameter `borrow`.
     pub fn handle(&self) -> Handle {
-        Handle(self.handle)
+        Handle(self.0.handle)
     }
 
     /// For who closes it in another way.
-    pub(crate) fn into_parts(mut self) -> (u64, Arc<Opened>) {
-        self.given = true;
-        (self.handle, Arc::clone(&self.opened))
+    pub(crate) fn into_parts(self) -> (u64, Arc<Opened>) {
+        (self.give(), Arc::clone(&self.0.opened))
     }
 
-    /// For a parameter `own`: the service closes it.
-    pub fn into_handle(mut self) -> Handle {
-        self.given = true;
-        Handle(self.handle)
+    /// For a parameter `own`: the service closes it. A call by another clone then ends as `stale`.
+    pub fn into_handle(self) -> Handle {
+        Handle(self.give())
+    }
+
+    /// The handle, once; 0, which is no handle, if a clone gave it away before.
+    fn give(&self) -> u64 {
+        match self.0.given.swap(true, Ordering::Relaxed) {
+            false => self.0.handle,
+            true => 0,
+        }
     }
 }
 
-impl Drop for Own {
+impl Drop for Owned {
     fn drop(&mut self) {
-        if !self.given {
+        if !*self.given.get_mut() {
             // Stale where the client is closed: nothing to do then.
             let _ = handles::close_handle(self.handle);
         }

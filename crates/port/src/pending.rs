@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use thalweg_queue::quiet::lock;
-use thalweg_queue::{Gate, Spin};
+use thalweg_queue::{Gate, Spin, clock};
 use thalweg_runtime::{Woke, wait};
 use thalweg_wire::{
     Bytes, Checker, Decode, Encode, Encoder, Handle, Malformed, Rule, Shape, message,
@@ -355,29 +355,56 @@ impl<T, E: Decode> Pending<T, E> {
     /// The service's error, or how else the call ended; `would_park` where an actor must not wait, as in
     /// [`native`](thalweg_runtime::native): the call is cancelled.
     pub fn wait(mut self) -> Result<T, CallError<E>> {
-        let call = match std::mem::replace(&mut self.state, State::Done) {
-            State::Sent(call) => call,
-            State::Kept(call, batch) => {
-                batch.go();
-                call
+        loop {
+            if let Some(result) = self.wait_until(None) {
+                return result;
             }
-            State::Refused(failure) => return Err(failure.into()),
-            State::Done => return Err(taken()),
+        }
+    }
+
+    /// Waits for the ending, as [`wait`](Self::wait), but no longer than `timeout`. `None`: the call has not ended. It goes on, and you can
+    /// wait again, await it, [`cancel`](Self::cancel) it, or drop it, which cancels it. With a timeout of zero this looks and does not wait.
+    ///
+    /// This bounds the wait, not the call: a client's `with_timeout` bounds the call.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait), but where an actor must not wait the call goes on. After a result was returned: `argument`.
+    pub fn wait_timeout(&mut self, timeout: Duration) -> Option<Result<T, CallError<E>>> {
+        self.wait_until(Some(clock::deadline(timeout)))
+    }
+
+    /// `None`: the deadline passed.
+    fn wait_until(&mut self, deadline: Option<u64>) -> Option<Result<T, CallError<E>>> {
+        if let State::Kept(call, batch) = &self.state {
+            batch.go();
+            self.state = State::Sent(call.clone());
+        }
+        let call = match &self.state {
+            State::Sent(call) | State::Kept(call, _) => call,
+            State::Refused(failure) => {
+                let failure = failure.clone();
+                self.state = State::Done;
+                return Some(Err(failure.into()));
+            }
+            State::Done => return Some(Err(taken())),
         };
         let slot = &call.slot;
         let completed = loop {
             if let Some(completed) = slot.take() {
                 break completed;
             }
+            if deadline.is_some_and(|deadline| clock::now() >= deadline) {
+                slot.gate.disarm();
+                return None;
+            }
             if !wait::in_actor() && SPIN.with_borrow_mut(|spin| spin.until(|| slot.is_filled())) {
                 continue;
             }
             if !wait::may_park() {
-                // It is cancelled as one that is dropped.
-                self.state = State::Sent(call);
-                return Err(would_park().into());
+                return Some(Err(would_park().into()));
             }
-            let until = self.watch.as_mut().map(|watch| watch.look());
+            let notice = self.watch.as_mut().map(|watch| watch.look());
+            let until = deadline.into_iter().chain(notice).min();
             slot.gate.arm(wait::waker());
             if let Some(completed) = slot.take() {
                 slot.gate.disarm();
@@ -389,13 +416,13 @@ impl<T, E: Decode> Pending<T, E> {
                 SPIN.with_borrow_mut(|spin| spin.sleep(|| wait::park(until)))
             };
             if woke == Woke::Stopping {
-                self.state = State::Sent(call);
-                return Err(Code::ShutDown.because("the runtime stops").into());
+                return Some(Err(Code::ShutDown.because("the runtime stops").into()));
             }
         };
+        self.unwatch();
         // So that the result is the last of the call.
-        drop(call);
-        self.read(completed)
+        self.state = State::Done;
+        Some(self.read(completed))
     }
 }
 

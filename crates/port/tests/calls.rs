@@ -3,7 +3,7 @@
 mod lab;
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use lab::{Boom, Lab, client};
@@ -12,6 +12,7 @@ use thalweg_port::{
 };
 use thalweg_queue::clock;
 use thalweg_runtime::{native, wait};
+use thalweg_wire::Handle;
 
 fn code<T: std::fmt::Debug, E: std::fmt::Debug>(result: Result<T, CallError<E>>) -> Code {
     match result.unwrap_err() {
@@ -110,6 +111,44 @@ fn a_cancelled_call_ends_and_its_task_sees_it() {
     lab::wait_until(&seen.stopped, 1);
 }
 
+/// On a thread and in an actor.
+#[test]
+fn wait_timeout_before_the_end_returns_none_and_the_call_goes_on() {
+    /// Lets the others of the caller's worker run meanwhile.
+    fn until(count: &AtomicU32, least: u32) {
+        while count.load(Ordering::SeqCst) < least {
+            wait::yield_now();
+        }
+    }
+    fn test() {
+        let (client, seen) = lab::seen();
+        let mut call = lab::until_stopped(&client);
+        until(&seen.begun, 1);
+        assert!(call.wait_timeout(Duration::ZERO).is_none());
+        assert!(call.wait_timeout(Duration::from_millis(1)).is_none());
+        assert_eq!(seen.stopped.load(Ordering::SeqCst), 0, "it goes on");
+        call.cancel();
+        let result = call.wait_timeout(Duration::MAX);
+        assert_eq!(result.map(code), Some(Code::Cancelled));
+        let result = call.wait_timeout(Duration::MAX);
+        assert_eq!(result.map(code), Some(Code::Argument), "it was taken");
+
+        // After that it can be waited for, or dropped, which cancels it.
+        let mut call = lab::until_stopped(&client);
+        until(&seen.begun, 2);
+        assert!(call.wait_timeout(Duration::ZERO).is_none());
+        call.cancel();
+        assert_eq!(code(call.wait()), Code::Cancelled);
+        let mut call = lab::until_stopped(&client);
+        until(&seen.begun, 3);
+        assert!(call.wait_timeout(Duration::ZERO).is_none());
+        drop(call);
+        until(&seen.stopped, 3);
+    }
+    test();
+    Instance::runtime().unwrap().spawn(test).join().unwrap();
+}
+
 #[test]
 fn tasks_run_side_by_side_and_the_service_serves_on() {
     let client = client();
@@ -129,6 +168,21 @@ fn a_resource_is_used_until_it_is_dropped() {
     let handle = counter.handle();
     drop(counter);
     assert_eq!(code(lab::add(&client, handle, 1).wait()), Code::Stale);
+}
+
+#[test]
+fn resource_with_two_clients_is_closed_with_the_last() {
+    let client = client();
+    let counter = lab::new_counter(&client, 40).wait().unwrap();
+    let again = counter.clone();
+    drop(counter);
+    let handle = again.handle();
+    assert_eq!(lab::add(&client, handle, 2).wait().unwrap(), 42);
+    // One of them gives it away, once.
+    let third = again.clone();
+    assert_eq!(again.into_handle(), handle);
+    assert_eq!(third.into_handle(), Handle(0));
+    assert_eq!(lab::add(&client, handle, 1).wait().unwrap(), 43);
 }
 
 #[test]
