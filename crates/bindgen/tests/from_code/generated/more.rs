@@ -856,18 +856,24 @@ impl LongestClient {
         }
     }
 
-    /// From now on each of its calls must end within `timeout`.
+    /// The same resource; each of the calls must end within `timeout`. The last client of a resource to be dropped closes it.
     #[must_use]
-    pub fn with_timeout(mut self, timeout: std::time::Duration) -> Self {
-        self.timeout = Some(timeout);
-        self
+    pub fn with_timeout(&self, timeout: std::time::Duration) -> Self {
+        Self {
+            own: self.own.clone(),
+            timeout: Some(timeout),
+            detached: self.detached,
+        }
     }
 
-    /// From now on its calls are nobody's part, also where a service makes them while it works for a call.
+    /// The same resource; the calls are nobody's part, also where a service makes them while it works for a call.
     #[must_use]
-    pub fn detached(mut self) -> Self {
-        self.detached = true;
-        self
+    pub fn detached(&self) -> Self {
+        Self {
+            own: self.own.clone(),
+            timeout: self.timeout,
+            detached: true,
+        }
     }
 
     /// Measures what comes; the longest is there when no more does.
