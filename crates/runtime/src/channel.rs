@@ -182,6 +182,9 @@ impl<T> Receiver<T> {
 
     /// As [`recv`](Self::recv), as a future. Dropped, it has taken nothing. While it waits, the receivers that are clones of this one wait for their turn.
     ///
+    /// It borrows the receiver exclusively, so that the future is `Send` if the values are, and so that no
+    /// [`clone`](Clone::clone) meanwhile moves what the future waits at.
+    ///
     /// # Errors
     /// As [`recv`](Self::recv).
     pub async fn recv_async(&mut self) -> Result<T, RecvError> {

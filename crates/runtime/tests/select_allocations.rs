@@ -32,9 +32,9 @@ static ALLOCATOR: Counting = Counting;
 fn a_loop_of_selects_over_channels_and_a_sleep_allocates_nothing() {
     const ROUNDS: u32 = 1_000;
     let allocated = init(Config::exact(1)).unwrap().run(|| {
-        let (ask, mut asked) = mpsc::channel::<u32>(4).unwrap();
-        let (_open, mut never) = mpsc::channel::<u32>(4).unwrap();
-        let (answer, mut answers) = mpsc::channel::<u32>(4).unwrap();
+        let (ask, asked) = mpsc::channel::<u32>(4).unwrap();
+        let (_open, never) = mpsc::channel::<u32>(4).unwrap();
+        let (answer, answers) = mpsc::channel::<u32>(4).unwrap();
         let echo = spawn(move || {
             while let Ok(n) = select! {
                 n = asked.recv_async() => n,

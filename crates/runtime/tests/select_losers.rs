@@ -31,7 +31,7 @@ fn join_all<T>(actors: Vec<JoinHandle<T>>) -> Vec<T> {
 fn each_message_comes_once_though_a_timer_nearly_always_wins() {
     const EACH: u32 = 1_000;
     on_both(|| {
-        let (one, mut ones) = mpsc::channel(4).unwrap();
+        let (one, ones) = mpsc::channel(4).unwrap();
         let (two, mut twos) = channel();
         let senders = vec![
             spawn(move || {
@@ -79,7 +79,7 @@ fn two_that_select_on_one_channel_pass_each_other_the_wake_ups() {
     const ALL: u32 = 4_000;
     on_both(|| {
         let (sender, receiver) = mpmc::channel(2).unwrap();
-        let receive = |mut receiver: mpmc::Receiver<u32>| {
+        let receive = |receiver: mpmc::Receiver<u32>| {
             let notify = Notify::new();
             spawn(move || {
                 let (mut sum, mut turns) = (0, 0);
@@ -101,7 +101,7 @@ fn two_that_select_on_one_channel_pass_each_other_the_wake_ups() {
         };
         let receivers = vec![receive(receiver.clone()), receive(receiver)];
         let sends = spawn(move || {
-            let mut sender = sender;
+            let sender = sender;
             for n in 0..ALL {
                 let mut left = Some(n);
                 while let Some(n) = left.take() {
@@ -231,7 +231,7 @@ fn all_that_can_be_waited_for_can_win_and_lose() {
                 select! { value = $operation => value, () = sleep_async(LONG) => unreachable!() }
             };
         }
-        let (mut sender, mut receiver) = spsc::channel(1).unwrap();
+        let (sender, receiver) = spsc::channel(1).unwrap();
         loses!(receiver.recv_async());
         wins!(sender.send_async(1)).unwrap();
         loses!(sender.send_async(2));
