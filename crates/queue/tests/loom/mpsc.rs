@@ -320,17 +320,17 @@ fn reclaim_by_two_senders_gives_the_credit_to_one() {
 #[test]
 fn send_that_waits_beside_a_block_of_credits_is_woken() {
     with_blocks_of_credits(|| {
-        let (first, second, receiver) = beside_an_idle_credit(15);
-        first.try_send((0, 2)).unwrap();
-        assert!(first.is_full() && second.is_full());
-        let waiting = thread::spawn(move || {
-            (0..3).for_each(|number| second.send((1, 13 + number)).unwrap());
-            second
-        });
-        // Room for four: the first takes two of them, and uses one.
+        let (first, receiver) = mpsc::channel::<Value>(16).unwrap();
+        let second = first.clone();
+        (0..16).for_each(|number| first.try_send((0, number)).unwrap());
+        // Room for four. While there is one lane, its sender takes two of them, and uses one.
         let mut values = Vec::new();
         assert_eq!(receiver.try_recv_batch(&mut values, 4), Ok(4));
-        first.send((0, 3)).unwrap();
+        let waiting = thread::spawn(move || {
+            (0..3).for_each(|number| second.send((1, number)).unwrap());
+            second
+        });
+        first.send((0, 16)).unwrap();
         drop(waiting.join().unwrap());
         assert_eq!(receiver.len(), 16);
     });
