@@ -209,6 +209,88 @@ static void a_panic_in_the_middle_comes_after_what_was_written(void) {
   CHECK_CODE(conformance_u64_stream_close(&result.ok, &error), TW_OK);
 }
 
+/* ---- Ends that are not regular ---------------------------------------------------------------- */
+
+static void a_scan_with_a_record_above_the_limit_does_not_end_cleanly(void) {
+  conformance_rows_of_result result;
+  conformance_string_batch batch;
+  tw_error error;
+  uint32_t count = 0;
+  uint32_t code;
+  REQUIRE_OK(conformance_rows_of(&client, 6, 70000, TW_FOREVER, &result, &error), error);
+  while ((code = conformance_string_stream_acquire(&result.ok, 100, TW_FOREVER, &batch, &error)) ==
+         TW_OK) {
+    count += batch.tw.count;
+    CHECK_CODE(conformance_string_stream_release(&result.ok, batch.tw.count, &error), TW_OK);
+  }
+  CHECK(count == 6);
+  CHECK_CODE(code, TW_GUEST_LOST);
+  CHECK(strstr(error.message, "the record has 70,008 bytes, the limit is 65,536") != NULL);
+  CHECK_CODE(conformance_string_stream_close(&result.ok, &error), TW_OK);
+}
+
+/* A stream of `count` numbers, and what becomes of its two writers. */
+static conformance_u64_stream stopped(uint64_t count, const char *how) {
+  conformance_stops_result result;
+  tw_error error;
+  REQUIRE_OK(conformance_stops(&client, count, tw_text_of(how), TW_FOREVER, &result, &error),
+             error);
+  tw_reply_release(&result.reply);
+  return result.ok;
+}
+
+static void a_stream_ends_with_the_error_of_its_function(void) {
+  conformance_u64_stream stream = stopped(3, "fail");
+  conformance_stops_result result;
+  conformance_u64_batch batch;
+  tw_error error;
+  uint32_t number = 0;
+  CHECK_CODE(conformance_u64_stream_acquire(&stream, 100, TW_FOREVER, &batch, &error), TW_OK);
+  CHECK(batch.tw.count == 3);
+  CHECK_CODE(conformance_u64_stream_release(&stream, 3, &error), TW_OK);
+  CHECK_CODE(conformance_u64_stream_acquire(&stream, 1, TW_FOREVER, &batch, &error), TW_ERROR);
+  CHECK(batch.tw.flags == TW_BATCH_ENDED);
+  CHECK_CODE(conformance_stops_stream_error(&client, &stream, &result, &error), TW_ERROR);
+  CHECK(conformance_failure_code(result.reply.base, result.error, &number) && number == 3);
+  /* Releasing it does not harm, and it can be read again. */
+  tw_reply_release(&result.reply);
+  CHECK_CODE(conformance_stops_stream_error(&client, &stream, &result, &error), TW_ERROR);
+  CHECK_CODE(conformance_u64_stream_close(&stream, &error), TW_OK);
+  CHECK_CODE(conformance_stops_stream_error(&client, &stream, &result, &error), TW_STALE);
+}
+
+static void a_stream_that_did_not_fail_has_no_error(void) {
+  conformance_u64_stream stream = stopped(3, "drop");
+  conformance_stops_result result;
+  tw_error error;
+  CHECK_CODE(conformance_stops_stream_error(&client, &stream, &result, &error), TW_ARGUMENT);
+  CHECK_CODE(conformance_u64_stream_close(&stream, &error), TW_OK);
+}
+
+static uint32_t look_at_the_error(void *ctx, const conformance_u64_batch *batch,
+                                  const tw_error *ending) {
+  conformance_stops_result result;
+  uint32_t number = 0;
+  (void)batch;
+  if (ending) {
+    CHECK_CODE(ending->code, TW_ERROR);
+    CHECK_CODE(
+        conformance_stops_stream_error(&client, (conformance_u64_stream *)ctx, &result, NULL),
+        TW_ERROR);
+    CHECK(conformance_failure_code(result.reply.base, result.error, &number) && number == 3);
+  }
+  return 0;
+}
+
+static void a_callback_can_read_the_error_at_the_end(void) {
+  conformance_u64_stream stream = stopped(3, "fail");
+  tw_error error;
+  CHECK_CODE(conformance_u64_stream_subscribe(&stream, look_at_the_error, &stream, NULL, &error),
+             TW_OK);
+  CHECK_CODE(tw_stream_join(&stream.tw, TW_FOREVER, &error), TW_OK);
+  CHECK_CODE(conformance_u64_stream_close(&stream, &error), TW_OK);
+}
+
 static void the_deadline_of_a_call_holds_for_its_stream(void) {
   conformance_endless_result result;
   tw_error error;
@@ -330,6 +412,10 @@ int main(int argc, char **argv) {
   RUN(a_stream_that_is_closed_in_the_middle_stops_its_writer);
   RUN(a_stream_that_nobody_takes_is_closed_with_its_completion);
   RUN(a_panic_in_the_middle_comes_after_what_was_written);
+  RUN(a_scan_with_a_record_above_the_limit_does_not_end_cleanly);
+  RUN(a_stream_ends_with_the_error_of_its_function);
+  RUN(a_stream_that_did_not_fail_has_no_error);
+  RUN(a_callback_can_read_the_error_at_the_end);
   RUN(the_deadline_of_a_call_holds_for_its_stream);
   RUN(closing_the_client_ends_its_stream_and_leaves_the_batch);
   RUN(several_readers_have_the_same_records_by_threads);

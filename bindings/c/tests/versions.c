@@ -147,6 +147,20 @@ static void elements_of_a_stream_have_what_both_know(void) {
   CHECK_CODE(conformance_item_stream_close(&stream, &error), TW_OK);
 }
 
+static void a_stream_s_error_has_the_cases_that_both_know(void) {
+  conformance_stops_result result;
+  conformance_u64_stream stream;
+  conformance_u64_batch batch;
+  tw_error error;
+  uint32_t number = 0;
+  REQUIRE_OK(conformance_stops(&client, 0, tw_text_of("fail"), TW_FOREVER, &result, &error), error);
+  stream = result.ok;
+  CHECK_CODE(conformance_u64_stream_acquire(&stream, 1, TW_FOREVER, &batch, &error), TW_ERROR);
+  CHECK_CODE(conformance_stops_stream_error(&client, &stream, &result, &error), TW_ERROR);
+  CHECK(conformance_failure_code(result.reply.base, result.error, &number) && number == 0);
+  CHECK_CODE(conformance_u64_stream_close(&stream, &error), TW_OK);
+}
+
 static void a_batch_is_kept_as_its_reader_knows_it(void) {
   conformance_item_stream stream = items(1000);
   conformance_item_batch batch;
@@ -219,6 +233,7 @@ int main(int argc, char **argv) {
   RUN(flags_have_those_that_both_know);
   RUN(an_error_s_payload_has_the_cases_that_both_know);
   RUN(elements_of_a_stream_have_what_both_know);
+  RUN(a_stream_s_error_has_the_cases_that_both_know);
   RUN(a_batch_is_kept_as_its_reader_knows_it);
   RUN(what_is_sent_up_has_what_both_know);
   RUN(what_is_wrong_is_refused_as_ever);

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import thalweg
 from options import FIXED
-from thalweg_conformance import Conformance
+from thalweg_conformance import Conformance, FailureCode
 from thalweg_search import Match, MatchView, Search
 
 
@@ -181,6 +181,54 @@ def test_a_slow_reader_keeps_memory_bounded(search: Search, large_tree: Path) ->
                 time.sleep(0.002)
                 assert memory() - before < 64 << 20
     assert count == 400_000
+
+
+def test_scan_with_a_record_above_the_limit_does_not_end_cleanly(
+    service: Conformance,
+) -> None:
+    rows: list[str] = []
+    with pytest.raises(thalweg.GuestLost) as caught:
+        rows.extend(service.rows_of(6, 70_000))
+    assert "the record has 70,008 bytes, the limit is 65,536" in str(caught.value)
+    stream = service.rows_of(6, 70_000)
+    rows = [next(stream) for _ in range(6)]
+    assert rows == ["x"] * 6
+    with pytest.raises(thalweg.GuestLost):
+        next(stream)
+
+
+def test_stream_raises_the_exception_of_its_function_at_its_end(
+    service: Conformance,
+) -> None:
+    stream = service.stops(3, "fail")
+    assert [next(stream) for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(FailureCode) as caught:
+        next(stream)
+    assert caught.value.payload == 3
+    assert list(stream) == []
+    with service.stops(3, "fail") as batches, pytest.raises(FailureCode):
+        for batch in batches.batches():
+            assert batch.objects() == [0, 1, 2]
+    first = service.stops(0, "fail")
+    further = first.tee()
+    for reader in (first, further):
+        with pytest.raises(FailureCode):
+            next(reader)
+
+
+def test_future_raises_the_exception_of_its_function(service: Conformance) -> None:
+    with pytest.raises(FailureCode) as caught:
+        service.fails_to_come(5).result()
+    assert caught.value.payload == 5
+
+
+def test_stream_is_complete_when_all_writers_have_finished(
+    service: Conformance,
+) -> None:
+    assert list(service.stops(3, "finish")) == [0, 1, 2]
+    for how in ("one", "drop"):
+        with pytest.raises(thalweg.GuestLost, match="dropped without finish"):
+            list(service.stops(3, how))
 
 
 def test_a_stream_that_breaks_gives_what_came_before(service: Conformance) -> None:
