@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 seconds=$1 nightly=$2
 shift 2
 targets=("${@:-}")
-if [ -z "${targets[0]}" ]; then targets=(message cbor typed description c_abi); fi
+if [ -z "${targets[0]}" ]; then targets=(message cbor typed description c_abi wit policy); fi
 triple=$(rustc -vV | sed -n 's/^host: //p')
 work=$PWD/build/fuzz
 mkdir -p "$work"

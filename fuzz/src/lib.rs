@@ -73,6 +73,11 @@ pub fn cbor(data: &[u8]) {
     }
 }
 
+/// An input of [`cbor`] that is taken as a message.
+pub fn is_cbor(data: &[u8]) -> bool {
+    split(data).is_some_and(|(ty, rest)| to_message(&ty, rest, LIMIT).is_ok())
+}
+
 /// Generated types and descriptions say the same.
 pub fn typed(data: &[u8]) {
     type Much = (

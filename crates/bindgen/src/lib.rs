@@ -16,7 +16,7 @@ mod schema;
 pub use compatible::{Difference, Findings, compatible};
 pub use from_code::{FromCode, code_of, from_code};
 pub use growth::without_unknown;
-pub use parse::parse;
+pub use parse::{of_text as parse_text, parse};
 
 use std::fmt;
 use std::path::PathBuf;

@@ -1,0 +1,64 @@
+//! Any text as WIT, and any text as a policy file: it is refused at a place that is in it, or every language's code is written.
+
+use std::path::Path;
+use thalweg_bindgen::{LANGUAGES, Refused, compatible, parse_text, without_unknown};
+
+/// What a policy file can be about: streams, a resource, an error, an enum.
+const WIT: &str = "package a:b@0.1.0;
+interface i {
+  enum e { a, b }
+  record r { k: u64, n: string }
+  s: func() -> stream<r>;
+  f: func(e: e) -> result<u8, string>;
+  resource t { constructor(); m: func() -> stream<u8>; n: static func(); }
+  a: async func();
+}
+world w { export i; }
+";
+
+/// Any bytes as WIT.
+pub fn wit(data: &[u8]) {
+    if let Ok(text) = std::str::from_utf8(data) {
+        check("b.wit", text, text, "");
+    }
+}
+
+/// Any bytes as the policy file of [`WIT`].
+pub fn policy(data: &[u8]) {
+    if let Ok(text) = std::str::from_utf8(data) {
+        check("b.thalweg.toml", text, WIT, text);
+    }
+}
+
+/// `text` is that of the file `name`.
+fn check(name: &str, text: &str, wit: &str, policy: &str) {
+    let package = match parse_text(Path::new("b.wit"), wit, policy) {
+        Ok(package) => package,
+        Err(refused) => return check_place(&refused, name, text),
+    };
+    let found = compatible(&package, &package);
+    assert!(found.differences.is_empty() && found.additions.is_empty());
+    assert!(without_unknown(&package).len() <= package.types.len());
+    for language in LANGUAGES {
+        match (language.emit)(&package) {
+            Ok(files) => assert!(files.iter().all(|file| file.contents.ends_with('\n'))),
+            Err(refused) => assert!(!refused.to_string().is_empty()),
+        }
+    }
+}
+
+fn check_place(refused: &Refused, name: &str, text: &str) {
+    let shown = refused.to_string();
+    assert!(!shown.contains(|c: char| c.is_control()), "{shown:?}");
+    if refused.position.file != Path::new(name) {
+        return;
+    }
+    let lines: Vec<_> = text.split('\n').collect();
+    let line = lines.get(refused.position.line as usize - 1);
+    let line = line.unwrap_or_else(|| panic!("{shown:?}: there is no such line"));
+    let end = line.chars().count() as u32 + 1;
+    assert!(
+        refused.position.column <= end,
+        "{shown:?}: the line ends at {end}"
+    );
+}
