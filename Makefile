@@ -28,7 +28,7 @@ LOOM := env CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/loom RUSTFLAGS="--cfg loom" car
 # Miri takes seconds to resolve a backtrace, for each panic of a test.
 MIRI := RUST_BACKTRACE=0 CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/miri cargo +$(NIGHTLY) miri test --locked
 
-LINTS := lint-rust lint-docs lint-aarch64 lint-c lint-python lint-shell lint-generated lint-text lint-unsafe
+LINTS := lint-rust lint-docs lint-aarch64 lint-c lint-python lint-shell lint-generated lint-text lint-unsafe lint-deny
 TESTS := test-rust test-loom test-miri test-c test-python test-conformance test-sanitizers test-instructions
 
 # `## ` marks a main target, `##bench ` and `##prove ` the targets of the two longer lists.
@@ -202,6 +202,18 @@ lint-text: setup
 lint-unsafe: setup
 	scripts/test-unsafe-lint.sh
 
+.PHONY: lint-deny
+lint-deny: setup
+	@if [ "$$(cargo deny --version 2>/dev/null)" = "cargo-deny $$(cat scripts/deny-version)" ]; then set -x; \
+	  cargo deny --locked check bans licenses sources; \
+	else scripts/skip.sh $@ "cargo-deny $$(cat scripts/deny-version) is not installed"; fi
+
+# Needs the network, for the advisory database: CI runs it. A crate that nobody maintains is refused where it is published with ours.
+.PHONY: advisories
+advisories: setup ## Look for known defects and unmaintained crates among the dependencies (needs the network)
+	cargo deny --locked check --allow unmaintained advisories
+	cargo deny --locked --exclude-unpublished check advisories
+
 # --- Tests ----------------------------------------------------------------------------------------
 
 .PHONY: test-rust
@@ -330,3 +342,5 @@ prove-faults: setup ##prove Refuse every Nth resource of every operation
 prove-random: setup ##prove Random operations on every channel, beside a model
 	THALWEG_TEST_SECONDS=60 THALWEG_TEST_SEED=$$(date +%s) \
 	  cargo test --locked --release -p thalweg-queue --test channels -- model:: random::
+	THALWEG_TEST_MUTATIONS=10000000 THALWEG_TEST_SEED=$$(date +%s) \
+	  cargo test --locked --release -p thalweg-wire --test corpus -- mutated

@@ -173,6 +173,18 @@ check_test_toolchains() {
   fi
 }
 
+# Looks at the dependencies. Compiled without optimisation: that takes a minute or two, and it runs as fast as anybody needs.
+check_deny() {
+  local wanted
+  wanted=$(cat scripts/deny-version)
+  [ "$(cargo deny --version 2>/dev/null)" != "cargo-deny $wanted" ] || return 0
+  say "compiling cargo-deny $wanted"
+  CARGO_PROFILE_DEV_DEBUG=0 CARGO_TARGET_DIR=$PWD/build/cargo-deny cargo install cargo-deny --version "$wanted" \
+    --locked --debug --force </dev/null >"$stamps/cargo-deny.log" 2>&1 ||
+    say "WARNING: no cargo-deny $wanted: its check will be skipped ($stamps/cargo-deny.log says why)"
+  rm -rf build/cargo-deny
+}
+
 # An emulator of 64-bit Arm, and a linker with that system's C library: likewise.
 check_emulator() {
   local packages=()
@@ -217,6 +229,9 @@ check_python
 check_rust
 stop_on_problems
 check_venv
-if [ "$purpose" != build ]; then check_test_toolchains; fi
+if [ "$purpose" != build ]; then
+  check_test_toolchains
+  check_deny
+fi
 if [ "$purpose" = prove ]; then check_emulator; fi
 stop_on_problems
