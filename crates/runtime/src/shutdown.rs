@@ -47,8 +47,8 @@ pub struct Unfinished {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Left {
-    /// Its stack. The actor waited, or yielded, and was never resumed. Its memory is leaked, its destructors do not run. Its thread has ended. Whoever joins or
-    /// monitors it has heard that it ended.
+    /// Its stack. The actor waited, or yielded, and was never resumed. Its memory is leaked, its destructors do not run, and locks that it holds stay held. Its
+    /// thread has ended. Whoever joins or monitors it has heard that it ended.
     Stack,
     /// Its thread, detached. The actor neither waits nor yields: it computes, or is in a call that blocks. It goes on as long as it likes, with all that the runtime
     /// had, which is freed after it. A library that contains its code must not be unloaded. The actor ends, or becomes [`Left::Stack`], at its next wait.
