@@ -8,6 +8,7 @@ mod codec;
 mod error;
 mod hosts;
 mod library;
+mod panics;
 mod ports;
 mod streams;
 mod upstreams;

@@ -12,7 +12,7 @@ use crate::abi::{
     TW_METHOD_WAITS, TwError, TwHandle, TwMethod, TwTable,
 };
 use crate::error::{argument, enter, out};
-use crate::{codec, hosts, ports, streams, upstreams, versions};
+use crate::{codec, hosts, panics, ports, streams, upstreams, versions};
 
 /// What [`export!`](crate::export) implements.
 pub trait Export: 'static {
@@ -88,6 +88,7 @@ impl Library {
     /// The table; the same one each time.
     pub fn table(&self) -> &TwTable {
         self.table.get_or_init(|| {
+            panics::set_hook();
             let methods: Vec<TwMethod> = self
                 .package
                 .methods
