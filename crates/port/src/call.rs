@@ -521,7 +521,10 @@ impl Parcel {
         // What is not delivered is dropped, with the handles in it.
         close_handles(&unwanted);
         match port {
-            Some(port) => port.complete(Completed(self)),
+            Some(port) => {
+                core.instance.look_at(&port, ending.data.len());
+                port.complete(Completed(self));
+            }
             None => {
                 let core = Arc::clone(core);
                 core.slot.complete(Completed(self));

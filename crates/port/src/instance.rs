@@ -13,6 +13,7 @@ use thalweg_runtime::{Handle, Run};
 
 use crate::call::{Call, CallCore, CallRef, To};
 use crate::code::{self, Code, Failure};
+use crate::completion::Port;
 use crate::handles::{self, Object};
 use crate::host::HostPlace;
 use crate::incoming::Incoming;
@@ -86,6 +87,8 @@ pub struct Instance {
     mailbox: Apart<Mutex<Mailbox>>,
     /// Something that has ended may be in it.
     has_stopped: AtomicBool,
+    /// A port of its calls has had more results than it may: each call looks, until the mailbox is empty.
+    met_full_port: AtomicBool,
     /// Who waits for a place in it.
     room: Room,
     /// Of the arguments in it, and of those that a turn took out and has not served.
@@ -129,6 +132,7 @@ impl Instance {
             calls: Mutex::default(),
             mailbox: Apart::default(),
             has_stopped: AtomicBool::new(false),
+            met_full_port: AtomicBool::new(false),
             room: Room::default(),
             waiting: Weight::default(),
             spare: Apart::default(),
@@ -187,6 +191,29 @@ impl Instance {
     pub(crate) fn one_was_stopped(&self) {
         self.has_stopped.store(true, Ordering::Release);
         self.make_room();
+    }
+
+    /// A result of so many bytes is about to be put into this port.
+    #[inline]
+    pub(crate) fn look_at(&self, port: &Port, bytes: usize) {
+        if port.unreaped_bytes() + bytes as u64 >= self.package.bounds.most_unreaped() {
+            self.met_full_port.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Ends a call that has not begun where its port has no room for a result: otherwise whatever was accepted before the first result would make the port as
+    /// large as it likes.
+    #[cold]
+    fn refuse_for_full_port(&self, call: &CallRef) {
+        let most = self.package.bounds.most_unreaped();
+        if call
+            .port()
+            .is_some_and(|port| port.unreaped_bytes() >= most)
+        {
+            call.stop(Code::Overloaded.because(format!(
+                "results of more than {most} bytes were not reaped, and the call has not begun"
+            )));
+        }
     }
 
     fn make_room(&self) {
@@ -427,6 +454,9 @@ impl Instance {
             // It came in beside the close.
             call.stop(code::client_closed());
         }
+        if self.met_full_port.load(Ordering::Relaxed) {
+            self.refuse_for_full_port(call);
+        }
         if call.has_ended() {
             close_unread(&parcel.data);
             return;
@@ -486,6 +516,7 @@ impl Run for Instance {
                 let goes = closes || self.replaced.load(Ordering::Acquire);
                 if seat.batch.is_empty() && mailbox.unnamed.is_empty() && !goes {
                     mailbox.scheduled = false;
+                    self.met_full_port.store(false, Ordering::Relaxed);
                     return;
                 }
                 std::mem::take(&mut mailbox.unnamed)

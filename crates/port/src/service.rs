@@ -116,8 +116,9 @@ impl MethodOptions {
 pub struct Bounds {
     /// Calls that may wait for one instance; more are `overloaded`.
     pub calls: u32,
-    /// Bytes of arguments that may wait for one instance, and of results for one port; where there are more, the next call is `overloaded`. What has up to 512 bytes is not counted: the number of calls bounds
-    /// it.
+    /// Bytes of arguments that may wait for one instance, and of results for one port; where there are more, the next call is `overloaded`. Where a port has four
+    /// times as many, a call that was accepted and has not begun ends as `overloaded`, too. What has up to 512 bytes is not counted: the number of calls
+    /// bounds it.
     pub bytes: u64,
     /// A submission for which there is no room in the instance waits for it, until its call's deadline, where it may ([`Wishes::waits`](crate::Wishes::waits); the calls of
     /// a [`Client`](crate::Client) do). It parks the thread or the actor that submits, so an executor's thread, too. What a port has no place for is refused all the same.
@@ -125,6 +126,12 @@ pub struct Bounds {
 }
 
 impl Bounds {
+    /// Bytes of results on a port beyond which no further call begins: four times what may be there when a call is submitted, so that calls that are
+    /// accepted together and reaped as they end are not refused for being fast.
+    pub(crate) fn most_unreaped(&self) -> u64 {
+        self.bytes.saturating_mul(4)
+    }
+
     /// Where the policy file says nothing: 4,096 calls, 64 MiB.
     pub const UNSAID: Self = Self {
         calls: 4096,

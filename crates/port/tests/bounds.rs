@@ -15,6 +15,7 @@ const ECHO: u32 = 0;
 const BREAK: u32 = 1;
 const BREAK_GENTLY: u32 = 2;
 const FORGET_GENTLY: u32 = 3;
+const GIVE: u32 = 4;
 
 const MIB: usize = 1 << 20;
 
@@ -54,6 +55,7 @@ impl Service for Slow {
             method("slow.break", false),
             method("slow.break-gently", true),
             method("slow.forget-gently", true),
+            method("slow.give", false),
         ],
     };
 
@@ -65,6 +67,7 @@ impl Service for Slow {
         match (incoming.method(), incoming.params::<(Vec<u8>,)>()) {
             (ECHO, Ok((bytes,))) => incoming.reply(&bytes),
             (FORGET_GENTLY, _) => drop(incoming),
+            (GIVE, _) => incoming.reply(&vec![7u8; MIB]),
             (_, Ok(_)) => panic!("on purpose"),
             (_, Err(refusal)) => incoming.refuse(refusal),
         }
@@ -202,6 +205,41 @@ fn results_that_nobody_reaps_stop_the_next_call() {
     host.submit(&large).unwrap();
     host.reap(1);
     assert_eq!(host.port.unreaped_bytes(), 0);
+}
+
+#[test]
+fn calls_that_have_not_begun_are_overloaded_where_four_times_the_bytes_were_not_reaped() {
+    let host = Host::busy();
+    let small = encoded(1);
+    let submit = |port: &Arc<Port>, method| {
+        let call = host.instance.submit(port, 1, method, &small, u64::MAX);
+        call.unwrap()
+    };
+    for _ in 0..39 {
+        submit(&host.port, GIVE);
+    }
+    // Served after all of them, and on another port, which has room.
+    let other = Port::open(1).unwrap();
+    submit(&other, ECHO);
+    host.open.store(true, Ordering::Release);
+    other.wait(u64::MAX).unwrap();
+    assert_eq!(other.reap().unwrap().next().unwrap().code, Code::Ok);
+    // A result is its bytes and a little more: 16 are in four times 4 MiB.
+    assert!(host.port.unreaped_bytes() <= 17 * MIB as u64);
+    let ended: Vec<_> = host.port.reap().unwrap().collect();
+    let of = |code| ended.iter().filter(|ended| ended.code == code).count();
+    assert_eq!((of(Code::Ok), of(Code::Overloaded)), (1 + 16, 39 - 16));
+    let is_retryable = |ended: &thalweg_port::Completed| ended.retryable();
+    assert!(
+        ended
+            .iter()
+            .filter(|ended| ended.code == Code::Overloaded)
+            .all(is_retryable)
+    );
+    drop(ended);
+    submit(&host.port, GIVE);
+    host.reap(1);
+    other.close();
 }
 
 #[test]
