@@ -10,8 +10,9 @@ use std::time::Duration;
 use thalweg_runtime::patterns::PipelineBuilder;
 use thalweg_runtime::supervisor::{ChildSpec, Restart, Shutdown, Strategy, Supervisor};
 use thalweg_runtime::{
-    Actor, ActorRef, Builder, CallError, Config, Context, ExitReason, Handler, JoinError, JoinHandle,
-    Receiver, Runtime, Sender, Signal, StackError, channel, init, spawn, spawn_under, start,
+    Actor, ActorRef, Builder, CallError, Config, Context, ExitReason, Handler, JoinError,
+    JoinHandle, Receiver, Runtime, Sender, Signal, StackError, channel, init, spawn, spawn_under,
+    start,
 };
 
 use kit::{LONG, let_others, until};
