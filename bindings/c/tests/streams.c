@@ -256,7 +256,7 @@ static void a_stream_ends_with_the_error_of_its_function(void) {
   tw_reply_release(&result.reply);
   CHECK_CODE(conformance_stops_stream_error(&client, &stream, &result, &error), TW_ERROR);
   CHECK_CODE(conformance_u64_stream_close(&stream, &error), TW_OK);
-  CHECK_CODE(conformance_stops_stream_error(&client, &stream, &result, &error), TW_STALE);
+  CHECK_CODE(conformance_stops_stream_error(&client, &stream, &result, &error), TW_ARGUMENT);
 }
 
 static void a_stream_that_did_not_fail_has_no_error(void) {
