@@ -45,7 +45,7 @@ impl Unfit {
             }
             place.push_str(part);
         }
-        let text = format!("{call}: {place}: {}", errors::shown(self.error.value(py)));
+        let text = format!("{call}: {place}: {}", errors::text(self.error.value(py)));
         if self.error.is_instance_of::<PyOverflowError>(py) {
             PyOverflowError::new_err(text)
         } else if self.error.is_instance_of::<PyValueError>(py) {

@@ -45,26 +45,36 @@ pub fn from_table(py: Python<'_>, code: u32, error: &TwError) -> PyErr {
     ended(py, code, &message(error), error.retryable != 0)
 }
 
-/// Longest text of an object in a message, in characters.
-const SHOWN: usize = 200;
+/// Longest text of a value in a message, in characters.
+const SHOWN: usize = 80;
 
-/// The text of an object for a message, cut where it is long. An object without a text, as an int of more digits than Python converts,
-/// is shown by its class.
-pub fn shown(object: &Bound<'_, PyAny>) -> String {
+/// The text of a value for a message, cut where it is long.
+pub fn shown(value: &Bound<'_, PyAny>) -> String {
+    let text = text(value);
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}..", &text[..end]),
+        None => text,
+    }
+}
+
+/// The text of an object. One without a text, as an int of more digits than Python converts, is named by its class.
+pub fn text(object: &Bound<'_, PyAny>) -> String {
     // `Display` of an object writes "Exception ignored" to standard error where `str()` raises.
     let Ok(text) = object.str() else {
         let class = object.get_type().name();
-        let class = class.map_or_else(|_| "?".to_owned(), |name| name.to_string_lossy().into_owned());
-        return match object.call_method0("bit_length").and_then(|bits| bits.extract::<u64>()) {
+        let class = class.map_or_else(
+            |_| "?".to_owned(),
+            |name| name.to_string_lossy().into_owned(),
+        );
+        return match object
+            .call_method0("bit_length")
+            .and_then(|bits| bits.extract::<u64>())
+        {
             Ok(bits) => format!("an {class} of {bits} bits"),
             Err(_) => format!("a {class}"),
         };
     };
-    let text = text.to_string_lossy();
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}..", &text[..end]),
-        None => text.into_owned(),
-    }
+    text.to_string_lossy().into_owned()
 }
 
 /// An empty error for the table to fill.

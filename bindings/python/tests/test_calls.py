@@ -56,7 +56,8 @@ def test_a_call_that_takes_too_long(service: Conformance) -> None:
 
 
 def test_timeout_that_is_no_number_is_named(service: Conformance) -> None:
-    for wrong in ("x", "1", [], b"2"):
+    wrongs: list[object] = ["x", "1", [], b"2"]
+    for wrong in wrongs:
         with pytest.raises(TypeError, match="timeout"):
             service.never(timeout=wrong)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="timeout"):

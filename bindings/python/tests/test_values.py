@@ -209,13 +209,14 @@ def test_a_list_of_a_fixed_length_has_that_length(service: Conformance) -> None:
         service.echo_three([0, 0, 2**63])
 
 
-@pytest.mark.parametrize("huge", [10**5000, -(10**5000)])
+@pytest.mark.parametrize("sign", [1, -1])
 def test_int_beyond_the_digits_that_python_converts_raises_with_its_size(
-    service: Conformance, huge: int, capfd: pytest.CaptureFixture[str]
+    service: Conformance, sign: int, capfd: pytest.CaptureFixture[str]
 ) -> None:
     for call, kind in [(service.echo_u32, "u32"), (service.echo_s64, "s64")]:
-        with pytest.raises(OverflowError, match=f"an int of 16610 bits does not fit {kind}"):
-            call(huge)
+        reason = f"an int of 16610 bits does not fit {kind}"
+        with pytest.raises(OverflowError, match=reason):
+            call(sign * 10**5000)
     assert capfd.readouterr().err == ""
 
 
@@ -239,7 +240,7 @@ class Failing(int):
 def test_error_without_a_text_is_shown_by_its_class(
     service: Conformance, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(ValueError, match="an? Unspeakable"):
+    with pytest.raises(ValueError, match="a Unspeakable"):
         service.echo_f64(Failing(1))
     assert capfd.readouterr().err == ""
 
