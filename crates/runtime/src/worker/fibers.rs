@@ -158,10 +158,11 @@ impl Fibers {
 
     /// Whether anything runs on one of them.
     pub(super) fn has_any_task(&self) -> bool {
-        (0..self.len()).any(|place| self.task(place).is_some())
+        (0..self.places()).any(|place| self.task(place).is_some())
     }
 
-    /// What runs on the one in this place never goes on: the fiber and its stack stay in memory, and are no longer among these.
+    /// Gives up the fiber in this place: its job never continues, and the fiber and its stack stay in
+    /// memory.
     pub(super) fn forget(&mut self, place: usize) {
         let fiber = self.take_out(place);
         lock(&FORGOTTEN).push(fiber.as_ptr().expose_provenance());

@@ -572,7 +572,7 @@ impl Worker {
     /// `shutdown`'s rule 2.
     #[cold]
     fn abandon_each(&self) {
-        for place in (0..self.fibers(|fibers| fibers.len())).rev() {
+        for place in (0..self.fibers(|fibers| fibers.places())).rev() {
             let Some(task) = self.fibers(|fibers| fibers.task(place)) else {
                 continue;
             };
