@@ -103,7 +103,7 @@ static LARGEST: AtomicU64 = AtomicU64::new(0);
 /// Stacks of a runtime whose stacks run out.
 pub const STACKS: u64 = 8;
 /// How long other actors hold the stacks. An operation may wait for one or end with an error, as it likes; it must not hang.
-const HELD: Duration = Duration::from_millis(100);
+const HELD: Duration = Duration::from_millis(20);
 
 /// Sets the plan. Once.
 pub fn plan(plan: Plan) {

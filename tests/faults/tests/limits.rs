@@ -183,9 +183,16 @@ fn limits_of_the_page_are_those_of_the_code() {
     );
     source("crates/port/src/handles.rs", "1 << 24");
     holds("open handles of a process", NONE, &grouped(1 << 24));
+    source("crates/port/src/service.rs", "self.bytes.saturating_mul(4)");
+    holds(
+        "bytes of results in one port, with those of calls that have begun",
+        "four times `bytes`",
+        NONE,
+    );
     let StreamOptions {
         capacity,
         linger_ns,
+        largest_record,
         ..
     } = StreamOptions::UNSAID;
     holds(
@@ -199,11 +206,11 @@ fn limits_of_the_page_are_those_of_the_code() {
         &linger,
         "`linger` in the policy file",
     );
-    source(
-        "crates/port/src/stream/sending.rs",
-        "const LARGEST_RECORD: u32 = 64 << 20;",
+    holds(
+        "bytes of one record",
+        &bytes(largest_record.into()),
+        "`largest_record` in the policy file",
     );
-    holds("bytes of one record", "64 MiB", NONE);
     source(
         "crates/port/src/stream/sending.rs",
         "const CONTROLS: usize = 64;",

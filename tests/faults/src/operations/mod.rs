@@ -103,6 +103,7 @@ pub const ALL: &[Operation] = &[
     on_runtime("table.deadline", table::deadline),
     on_runtime("table.fd", table::fd),
     on_runtime("table.close", table::close),
+    alone("table.transcode", table::transcode),
     alone("client.open", client::open),
     on_runtime("client.call", client::call),
     on_runtime("client.stream", client::stream),

@@ -9,8 +9,8 @@ use thalweg::Code;
 use thalweg::runtime::{Handle as Runtime, Runtime as Global};
 use thalweg::wire::{Decode, Encode, Handle, message};
 use thalweg_capi::abi::{
-    TW_BATCH_ENDED, TW_CLOSED, TW_FOREVER, TW_OK, TW_STALE, TW_TIMED_OUT, TwBatch, TwCompletion,
-    TwError, TwHandle, TwSubmission, TwTable,
+    TW_BATCH_ENDED, TW_CBOR, TW_CLOSED, TW_FOREVER, TW_OK, TW_STALE, TW_TIMED_OUT, TwBatch,
+    TwCompletion, TwError, TwHandle, TwSubmission, TwTable,
 };
 
 use super::{Problem, Step};
@@ -594,3 +594,35 @@ pub(super) fn close() -> Step {
 }
 
 const _: () = assert!(TW_TIMED_OUT == Code::TimedOut as u32);
+
+/// A message in another form.
+pub(super) fn transcode() -> Step {
+    let value = bytes(LARGE);
+    let message = message::encode(&value, <Vec<u8>>::HASH, Vec::new()).expect("small enough");
+    let description = "list<u8>";
+    // The item has a head of 5 bytes.
+    let mut out = vec![0; LARGE + 5];
+    Box::new(move || {
+        let mut size = 0;
+        // SAFETY: see `Host::open`.
+        during(|| unsafe {
+            ask(|error| {
+                (table().transcode)(
+                    description.as_ptr(),
+                    description.len() as u64,
+                    TW_CBOR,
+                    message.as_ptr(),
+                    message.len() as u64,
+                    out.as_mut_ptr(),
+                    out.len() as u64,
+                    &raw mut size,
+                    error,
+                )
+            })
+        })?;
+        if out[..size as usize].ends_with(&value) {
+            return Ok(());
+        }
+        Err(Problem::violation("the bytes are others"))
+    })
+}
