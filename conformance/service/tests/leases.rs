@@ -49,7 +49,7 @@ fn who_destroys_one_waits_until_it_has_ended() {
 #[test]
 fn resource_client_with_a_timeout_leaves_the_other_client_usable() {
     let client = open();
-    let lease = made(&client, 1);
+    let lease = made(&client, 2);
     let hurried = lease.with_timeout(Duration::from_secs(60));
     drop(hurried.detached());
     assert_eq!(client.leases().wait().unwrap(), (1, 0));
@@ -59,10 +59,10 @@ fn resource_client_with_a_timeout_leaves_the_other_client_usable() {
     drop(hurried);
     wait_for(&client, (0, 1));
 
-    let lease = made(&client, 1);
+    let lease = made(&client, 2);
     let hurried = lease.with_timeout(Duration::from_secs(60));
     hurried.destroy().wait().unwrap();
-    assert_eq!(code(lease.destroy().wait()), Code::Stale);
+    assert_eq!(code(lease.destroy().wait()), Code::Argument);
     assert_eq!(client.leases().wait().unwrap(), (0, 2));
 }
 
@@ -126,7 +126,7 @@ fn one_of_a_service_that_was_replaced_is_stale() {
     let client = open();
     let (lease, other) = (made(&client, 2), made(&client, 2));
     client.panic("once").wait().unwrap_err();
-    assert_eq!(code(lease.destroy().wait()), Code::Stale);
+    assert_eq!(code(lease.destroy().wait()), Code::Argument);
     drop(other);
     // The one that took its place never had one.
     assert_eq!(client.leases().wait().unwrap(), (0, 0));

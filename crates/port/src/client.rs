@@ -231,7 +231,8 @@ impl Own {
         (self.give(), Arc::clone(&self.0.opened))
     }
 
-    /// For a parameter `own`: the service closes it. A call by another clone then ends as `stale`.
+    /// For a parameter `own`: the service closes it. A call that borrows another clone then ends as `stale`, and one that gives
+    /// another clone away ends as `argument`.
     pub fn into_handle(self) -> Handle {
         Handle(self.give())
     }
