@@ -87,7 +87,7 @@ pub const PACKAGE: port::Package = port::Package {
 };
 
 /// A time of day.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Time {
     /// From 0 to 23.
     pub hour: u8,
@@ -170,7 +170,7 @@ impl wire::cbor::Cbor for Time {
 }
 
 /// Who has no clock.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct NoClock {
     /// Where that is.
     pub city: String,
@@ -359,6 +359,12 @@ impl wire::Decode for Silent {
             Silent::Unknown(value) => SilentView::Unknown(value.as_view()),
             Silent::NoAnswer => SilentView::NoAnswer,
         }
+    }
+}
+
+impl std::default::Default for Silent {
+    fn default() -> Self {
+        Self::Night(std::default::Default::default())
     }
 }
 

@@ -159,7 +159,7 @@ pub const PACKAGE: port::Package = port::Package {
 };
 
 /// What a seat costs now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Price {
     /// Of this row.
     pub row: u32,
@@ -355,7 +355,7 @@ impl wire::Decode for Evening {
 const _: () = assert!(<Evening as wire::Decode>::HASH == 0x3658_01a6_5b45_e49e);
 
 /// Seats of one order.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Order {
     /// Who ordered.
     pub name: String,
@@ -568,6 +568,12 @@ impl wire::Decode for Outcome {
             Outcome::Cut(value) => OutcomeView::Cut(value.as_view()),
             Outcome::Gone => OutcomeView::Gone,
         }
+    }
+}
+
+impl std::default::Default for Outcome {
+    fn default() -> Self {
+        Self::Kept(std::default::Default::default())
     }
 }
 

@@ -330,7 +330,7 @@ impl std::fmt::Display for Style {
 impl std::error::Error for Style {}
 
 /// A piece of text.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Piece {
     /// What it says.
     pub text: String,
