@@ -126,7 +126,7 @@ fn one_of_a_service_that_was_replaced_is_stale() {
     let client = open();
     let (lease, other) = (made(&client, 2), made(&client, 2));
     client.panic("once").wait().unwrap_err();
-    assert_eq!(code(lease.destroy().wait()), Code::Argument);
+    assert_eq!(code(lease.destroy().wait()), Code::Stale);
     drop(other);
     // The one that took its place never had one.
     assert_eq!(client.leases().wait().unwrap(), (0, 0));
