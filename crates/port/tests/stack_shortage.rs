@@ -66,7 +66,11 @@ impl Shared {
     fn hold(&self) {
         self.wakers.lock().unwrap().push(wait::waker());
         self.held.fetch_add(1, Ordering::SeqCst);
-        while !self.released.load(Ordering::SeqCst) && wait::park(None) != Woke::Stopping {}
+        while !self.released.load(Ordering::SeqCst) {
+            if wait::park(None) == Woke::Stopping {
+                break;
+            }
+        }
     }
 
     fn release(&self) {
