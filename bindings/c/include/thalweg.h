@@ -193,12 +193,13 @@ typedef struct tw_table {
   uint64_t (*now)(void);
 
   /* A client: an instance of the service of its own, run by an actor. close() drops it, and ends
-   * its calls and streams as cancelled. */
+   * its calls and streams as cancelled. The first one starts the threads: TW_OVERLOADED where the system has none. */
   uint32_t (*client_open)(tw_handle *client, tw_error *error);
   uint32_t (*client_close)(tw_handle client, tw_error *error);
 
   /* A port: a completion queue with an eventfd. Submit from any thread, reap from one at a time,
-   * close from any. `capacity`, 1 to 65,536, is how many calls may be unreaped at once. */
+   * close from any. `capacity`, 1 to 65,536, is how many calls may be unreaped at once; another one is TW_ARGUMENT.
+   * TW_OVERLOADED where there is no memory for it, or no file descriptor. */
   uint32_t (*port_open)(uint32_t capacity, tw_handle *port, tw_error *error);
   uint32_t (*port_close)(tw_handle port, tw_error *error);
   /* The eventfd; it belongs to the port. Readable after port_arm said 0 and something completed.
