@@ -101,7 +101,7 @@ fn serve(incoming: Incoming) -> Result<(), Refused> {
         }
         SCAN => {
             let (incoming, (count, size)) = params::<(u64, u64)>(incoming)?;
-            let (writer, reader) = incoming.call().stream::<Record>();
+            let (writer, reader) = incoming.call().stream::<Record, thalweg::port::Untyped>();
             incoming.call().spawn(move |_: &Call| {
                 let mut record = (0, vec![7u8; size as usize]);
                 for number in 0..count {
@@ -110,6 +110,8 @@ fn serve(incoming: Incoming) -> Result<(), Refused> {
                         return;
                     }
                 }
+                // A reader that has left needs no end.
+                let _ = writer.finish();
             });
             incoming.reply_stream(reader);
         }

@@ -272,7 +272,10 @@ fn run(case: Case, nth: u64) -> Run {
     } else {
         let mut outcomes = outcomes.split(';');
         outcomes
-            .find(|outcome| !outcome.starts_with("ok:") && !(refused && is_allowed(case, outcome)))
+            .find(|outcome| {
+                let is_expected = refused && is_allowed(case, outcome);
+                !(outcome.starts_with("ok:") || is_expected)
+            })
             .map(|outcome| format!("it ends as {outcome}"))
     };
     match violation {
