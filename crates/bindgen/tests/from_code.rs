@@ -439,6 +439,10 @@ fn functions_without_a_form_are_refused_with_what_to_write() {
             "4:16: type `Held<StreamReader<u8>>`: it is for what stands inside of a value: write `impl Iterator<Item = T>` or `impl Future<Output = T>`",
         ),
         (
+            "fn f(&self) -> Result<Box<dyn Iterator<Item = Result<u8, CallError<u8>>> + Send>, u16>;",
+            "4:68: type `u8`: a stream fails with the error of its function: write `Result<impl Iterator<Item = Result<T, CallError<E>>>, E>`",
+        ),
+        (
             "fn f(&self, q: Held<FutureReader<u8>>);",
             "4:16: type `Held<FutureReader<u8>>`: it is for what stands inside of a result: write `impl Iterator<Item = Result<T, thalweg::Failure>>` or `impl Future`",
         ),

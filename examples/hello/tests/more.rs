@@ -84,6 +84,40 @@ impl Press for Lead {
     fn ticks(&self, count: u32) -> impl Iterator<Item = ()> + Send + 'static {
         (0..count).map(drop)
     }
+
+    fn words(
+        &self,
+        text: &str,
+    ) -> Result<Box<dyn Iterator<Item = Result<Piece, CallError<Style>>> + Send>, Style> {
+        let words: Vec<_> = text.split_whitespace().map(str::to_owned).collect();
+        Ok(Box::new(words.into_iter().map(
+            |text| match text.chars().next() {
+                Some('*') => Err(CallError::Service(BOLD)),
+                Some('!') => Err(Code::Overloaded.because("no ink").into()),
+                _ => Ok(Piece {
+                    text,
+                    style: Style::default(),
+                }),
+            },
+        )))
+    }
+}
+
+#[test]
+fn stream_ends_with_the_first_error_of_its_iterator() {
+    let press = client();
+    let read = |text: &str| press.words(text).wait().unwrap();
+    assert_eq!(read("a b c").map(Result::unwrap).count(), 3);
+    let mut words = read("a *b c");
+    assert_eq!(words.next().unwrap().unwrap().text, "a");
+    let bold = more::Style::BOLD;
+    assert_eq!(words.next(), Some(Err(CallError::Service(bold))));
+    assert_eq!(words.next(), None);
+    let Err(CallError::Ended(why)) = read("!a").next().unwrap() else {
+        panic!("the stream has a failure");
+    };
+    assert_eq!(why.code, Code::GuestLost);
+    assert!(why.message.contains("no ink"), "{why}");
 }
 
 fn client() -> PressClient {

@@ -163,6 +163,38 @@ pub fn glue(api: &Api, package: &Package, module: &str) -> Result<Output, Refuse
             ",
         );
     }
+    if gives(|ok| matches!(ok, Out::Failing(_))) {
+        out.push_str(
+            "
+            /// Sends what comes until nobody listens any more. The first error ends the stream.
+            fn failing<T, E>(
+                call: &port::Call,
+                items: impl Iterator<Item = Result<T, port::CallError<E>>> + Send + 'static,
+            ) -> port::StreamReader<T, E>
+            where
+                T: wire::Decode + wire::Encode<As = T> + Send + 'static,
+                E: wire::Decode + wire::Encode<As = E> + Send + 'static,
+            {
+                let (writer, reader) = call.stream();
+                call.spawn(move |_| {
+                    for item in items {
+                        let sent = match item {
+                            Ok(item) => writer.send(&item),
+                            Err(port::CallError::Service(error)) => return drop(writer.fail(&error)),
+                            Err(port::CallError::Ended(why)) => return drop(writer.abort(why.to_string())),
+                        };
+                        if sent.is_err() {
+                            return;
+                        }
+                    }
+                    // Nobody to tell where the reader is gone.
+                    let _ = writer.finish();
+                });
+                reader
+            }
+            ",
+        );
+    }
     if gives(|ok| matches!(ok, Out::Future(_))) {
         out.push_str(
             "
@@ -436,6 +468,30 @@ fn answer(function: &Function, call: &str) -> String {
             )
         }
         Some(Out::Stream(_)) => "stream(call, value)".to_owned(),
+        Some(Out::Failing(item)) => {
+            let item = item.as_ref().filter(|item| !same(item)).map(|item| {
+                let item = convert(item, "value", Way::Out);
+                format!(".map(|value| {item})")
+            });
+            let error = function.error.iter().flatten().find(|error| !same(error));
+            let error = error.map(|error| {
+                let error = convert(error, "error", Way::Out);
+                format!(
+                    ".map_err(|error| match error {{
+                        port::CallError::Service(error) => port::CallError::Service({error}),
+                        port::CallError::Ended(why) => port::CallError::Ended(why),
+                    }})"
+                )
+            });
+            match [item, error]
+                .map(Option::unwrap_or_default)
+                .concat()
+                .as_str()
+            {
+                "" => "failing(call, value)".to_owned(),
+                converted => format!("failing(call, value.map(|value| value{converted}))"),
+            }
+        }
         Some(Out::Future(Some(ty))) if !same(ty) => {
             format!(
                 "future(call, async move {{ let value = value.await; {} }})",

@@ -242,6 +242,28 @@ impl Source<'_> {
         (last(&error.path)?.0 == "Failure" && !is_theirs).then_some(item)
     }
 
+    /// `T` and `E` of `Result<T, thalweg::CallError<E>>`.
+    fn or_call_error<'a>(&self, ty: &'a syn::Type) -> Option<(&'a syn::Type, &'a syn::Type)> {
+        let syn::Type::Path(path) = ty else {
+            return None;
+        };
+        let (name, arguments) = last(&path.path)?;
+        let (
+            "Result",
+            [
+                GenericArgument::Type(item),
+                GenericArgument::Type(syn::Type::Path(failure)),
+            ],
+        ) = (name.as_str(), &arguments[..])
+        else {
+            return None;
+        };
+        match (last(&failure.path)?.0.as_str(), &last(&failure.path)?.1[..]) {
+            ("CallError", [GenericArgument::Type(error)]) => Some((item, error)),
+            _ => None,
+        }
+    }
+
     /// What a stream or a future carries; `()` is nothing.
     fn item(&self, ty: &syn::Type) -> Result<Option<Type>, Refused> {
         if is_unit(ty) {
@@ -265,21 +287,37 @@ impl Source<'_> {
             && let ("Result", [GenericArgument::Type(ok), GenericArgument::Type(error)]) =
                 (name.as_str(), &arguments[..])
         {
-            let error = if is_unit(error) {
+            let kind = if is_unit(error) {
                 None
             } else {
                 Some(self.value(error)?)
             };
-            return Ok((self.out(ok, resource)?, Some(error)));
+            return Ok((self.out(ok, resource, Some(error))?, Some(kind)));
         }
-        Ok((self.out(ty, resource)?, None))
+        Ok((self.out(ty, resource, None)?, None))
     }
 
-    fn out(&self, ty: &syn::Type, resource: Option<&str>) -> Result<Option<Out>, Refused> {
+    /// The ok side of a function that has `error`.
+    fn out(
+        &self,
+        ty: &syn::Type,
+        resource: Option<&str>,
+        error: Option<&syn::Type>,
+    ) -> Result<Option<Out>, Refused> {
         if is_unit(ty) {
             return Ok(None);
         }
         if let Some((sent, item, _)) = sent(ty) {
+            if let Sent::Stream = sent
+                && let Some((item, failure)) = self.or_call_error(item)
+            {
+                let text = self.text(failure.span());
+                if error.is_none_or(|error| self.text(error.span()) != text) {
+                    let reason = "a stream fails with the error of its function: write `Result<impl Iterator<Item = Result<T, CallError<E>>>, E>`";
+                    return Err(self.refused(failure.span(), format!("type `{text}`"), reason));
+                }
+                return Ok(Some(Out::Failing(self.item(item)?)));
+            }
             let item = self.item(item)?;
             return Ok(Some(match sent {
                 Sent::Stream => Out::Stream(item),

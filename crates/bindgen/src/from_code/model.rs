@@ -117,6 +117,8 @@ pub enum Out {
     Own(String),
     /// An iterator, sent item by item; `None`: of `()`.
     Stream(Option<Type>),
+    /// An iterator of `Result<T, CallError<E>>`: its first error ends the stream. `None`: of `()`.
+    Failing(Option<Type>),
     /// A future, whose value is sent when it is there; `None`: of `()`.
     Future(Option<Type>),
 }
@@ -156,7 +158,7 @@ impl Function {
         }
         match &self.ok {
             Some(Out::Value(ty)) => ty.names(names),
-            Some(Out::Stream(item) | Out::Future(item)) => {
+            Some(Out::Stream(item) | Out::Failing(item) | Out::Future(item)) => {
                 item.iter().for_each(|ty| ty.names(names));
             }
             Some(Out::Own(_)) | None => {}

@@ -215,7 +215,7 @@ fn function(out: &mut Lines, depth: usize, function: &Function, own: &str) {
     let ok = function.ok.as_ref().map(|ok| match ok {
         Out::Value(ty) => of(ty),
         Out::Own(resource) => name(resource),
-        Out::Stream(item) => sent("stream", item.as_ref()),
+        Out::Stream(item) | Out::Failing(item) => sent("stream", item.as_ref()),
         Out::Future(item) => sent("future", item.as_ref()),
     });
     let result = match &function.error {

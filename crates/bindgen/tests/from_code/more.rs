@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Mutex;
-use thalweg::Failure;
+use thalweg::{CallError, Failure};
 
 /// How a text is set.
 #[thalweg::value(flags)]
@@ -95,4 +95,11 @@ pub trait Press {
 
     /// So many ticks.
     fn ticks(&self, count: u32) -> impl Iterator<Item = ()> + Send + 'static;
+
+    /// A piece for each word. The stream fails at a word that begins with a star, with the style that cannot be set.
+    #[expect(clippy::type_complexity, reason = "what the caller gets is spelt out")]
+    fn words(
+        &self,
+        text: &str,
+    ) -> Result<Box<dyn Iterator<Item = Result<Piece, CallError<Style>>> + Send>, Style>;
 }

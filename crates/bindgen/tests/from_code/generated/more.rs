@@ -28,7 +28,7 @@ use thalweg::wire::{self, Decode as _};
 pub const PACKAGE: port::Package = port::Package {
     name: "a:more",
     version: "0.1.0",
-    layout: 0xc026_2ef4_4d78_5441,
+    layout: 0xee1b_5549_1c99_0637,
     methods: &[
         port::Method {
             name: "press.[constructor]longest",
@@ -183,6 +183,26 @@ pub const PACKAGE: port::Package = port::Package {
                 largest_record: 67_108_864,
             }),
             description: "record{count:u32}\nstream<_>\n\n_",
+        },
+        port::Method {
+            name: "press.words",
+            params: 0x2dc9_279d_6ce0_eec0,
+            ok: 0x3681_0cad_7a5b_4627,
+            error: 0x22bf_68ad_c364_dbbd,
+            element: 0x2d63_e37a_db6b_7bf9,
+            is_async: false,
+            options: port::MethodOptions::NONE,
+            stream: Some(port::StreamOptions {
+                policy: port::Policy::Block,
+                capacity: 8192,
+                linger_ns: 512_000,
+                largest_record: 67_108_864,
+            }),
+            description: concat!(
+                "record{text:string}\nstream<record{text:string,style:flags{bold,",
+                "italic}}>\nflags{bold,italic}\nrecord{text:string,",
+                "style:flags{bold,italic}}"
+            ),
         },
     ],
     imports: &[],
@@ -489,6 +509,15 @@ pub trait Press: Sized + Send + 'static {
     ///
     /// Where its reader is slow, the writer waits; it holds 8192 records.
     fn ticks(&mut self, call: &port::Call, count: u32) -> port::StreamReader<()>;
+
+    /// A piece for each word. The stream fails at a word that begins with a star, with the style that cannot be set.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
+    fn words(
+        &mut self,
+        call: &port::Call,
+        text: String,
+    ) -> Result<port::StreamReader<Piece, Style>, Style>;
 }
 
 /// A measure of lines.
@@ -521,6 +550,7 @@ impl<S: Press> port::Service for PressServer<S> {
             8 => self.serve_proof(incoming),
             9 => self.serve_proof_of(incoming),
             10 => self.serve_ticks(incoming),
+            11 => self.serve_words(incoming),
             other => unreachable!("the core passes on methods of the package alone, not {other}"),
         }
     }
@@ -634,6 +664,18 @@ impl<S: Press> PressServer<S> {
         };
         let result = self.0.ticks(incoming.call(), count);
         incoming.reply_stream(result)
+    }
+
+    fn serve_words(&mut self, incoming: port::Incoming) {
+        let (text,) = match incoming.params::<(String,)>() {
+            Ok(params) => params,
+            Err(refusal) => return incoming.refuse(refusal),
+        };
+        let result = self.0.words(incoming.call(), text);
+        match result {
+            Ok(value) => incoming.reply_stream(value),
+            Err(error) => incoming.reply_error(&error),
+        }
     }
 }
 
@@ -822,6 +864,13 @@ impl PressClient {
     /// Where its reader is slow, the writer waits; it holds 8192 records.
     pub fn ticks(&self, count: u32) -> port::Pending<port::StreamReader<()>, port::NoError> {
         self.client.call(10, &(count,), |reply| reply.stream())
+    }
+
+    /// A piece for each word. The stream fails at a word that begins with a star, with the style that cannot be set.
+    ///
+    /// Where its reader is slow, the writer waits; it holds 8192 records.
+    pub fn words(&self, text: &str) -> port::Pending<port::StreamReader<Piece, Style>, Style> {
+        self.client.call(11, &(text,), |reply| reply.stream())
     }
 }
 

@@ -138,6 +138,29 @@ impl<T: code::Press + Send + Sync + 'static> Press for PressFromCode<T> {
         let value = <T as code::Press>::ticks(&self.0, count);
         stream(call, value)
     }
+
+    fn words(
+        &mut self,
+        call: &port::Call,
+        text: String,
+    ) -> Result<port::StreamReader<Piece, Style>, Style> {
+        match <T as code::Press>::words(&self.0, &text) {
+            Ok(value) => Ok(failing(
+                call,
+                value.map(|value| {
+                    value
+                        .map(|value| Piece::from(value))
+                        .map_err(|error| match error {
+                            port::CallError::Service(error) => {
+                                port::CallError::Service(Style::from(error))
+                            }
+                            port::CallError::Ended(why) => port::CallError::Ended(why),
+                        })
+                }),
+            )),
+            Err(error) => Err(Style::from(error)),
+        }
+    }
 }
 
 /// Serves the functions of [`code::Press`] that run on the caller's thread.
@@ -187,6 +210,33 @@ where
 {
     let (writer, reader) = call.stream();
     call.spawn(move |_| drop(writer.send_all(items)));
+    reader
+}
+
+/// Sends what comes until nobody listens any more. The first error ends the stream.
+fn failing<T, E>(
+    call: &port::Call,
+    items: impl Iterator<Item = Result<T, port::CallError<E>>> + Send + 'static,
+) -> port::StreamReader<T, E>
+where
+    T: wire::Decode + wire::Encode<As = T> + Send + 'static,
+    E: wire::Decode + wire::Encode<As = E> + Send + 'static,
+{
+    let (writer, reader) = call.stream();
+    call.spawn(move |_| {
+        for item in items {
+            let sent = match item {
+                Ok(item) => writer.send(&item),
+                Err(port::CallError::Service(error)) => return drop(writer.fail(&error)),
+                Err(port::CallError::Ended(why)) => return drop(writer.abort(why.to_string())),
+            };
+            if sent.is_err() {
+                return;
+            }
+        }
+        // Nobody to tell where the reader is gone.
+        let _ = writer.finish();
+    });
     reader
 }
 
