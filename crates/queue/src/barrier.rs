@@ -59,7 +59,11 @@ pub fn is_asymmetric() -> bool {
     #[cfg(all(not(loom), any(miri, not(target_os = "linux"))))]
     return false;
     #[cfg(not(any(loom, miri, not(target_os = "linux"))))]
-    return state() == ASYMMETRIC;
+    {
+        // The common answer first.
+        let known = STATE.load(Ordering::Relaxed);
+        known == ASYMMETRIC || (known == UNKNOWN && register() == ASYMMETRIC)
+    }
 }
 
 #[cfg(not(any(loom, miri, not(target_os = "linux"))))]

@@ -108,6 +108,8 @@ thread_local! {
 pub(crate) struct GivenUp;
 
 /// Ends what runs here, where that can be done: an unwind within an unwind would end the process, and frames of another language may lie between.
+#[cold]
+#[inline(never)]
 pub(crate) fn give_up() {
     if !std::thread::panicking() && !preempt::is_native() {
         if let Some(worker) = current() {

@@ -40,8 +40,7 @@ impl Worker {
             || is_unwinding()
             || task.is_interrupted()
         {
-            self.told();
-            return Woke::Stopping;
+            return self.refuse();
         }
         if task.header().notified.take() {
             return Woke::Woken;
@@ -79,8 +78,17 @@ impl Worker {
         }
     }
 
+    /// What runs here cannot wait.
+    #[cold]
+    #[inline(never)]
+    fn refuse(&self) -> Woke {
+        self.told();
+        Woke::Stopping
+    }
+
     /// What runs here is told once more that its runtime stops, if it does: `shutdown`'s rule 1.
     #[cold]
+    #[inline(never)]
     pub(super) fn told(&self) {
         let Some(task) = self.running.get() else {
             return;
