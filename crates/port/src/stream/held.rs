@@ -20,7 +20,7 @@ impl Call {
     ///
     /// fn feed(call: &Call, name: &str) -> Result<Feed, Failure> {
     ///     let (writer, reader) = call.stream();
-    ///     call.spawn(move |_| drop(writer.send_all(0..100)));
+    ///     call.spawn(move |_| drop(writer.send_all(0..100u64)));
     ///     Ok((name.to_owned(), call.hold_stream(reader)?))
     /// }
     /// ```
