@@ -128,8 +128,11 @@ fn number(name: &str, default: u64) -> u64 {
     text.map_or(default, |text| text.parse().expect("a number"))
 }
 
-/// Inputs of the corpus that are values in CBOR, each with its target.
-fn valid() -> Vec<(Vec<u8>, fn(&[u8]))> {
+/// An input with its target.
+type Input = (Vec<u8>, fn(&[u8]));
+
+/// Inputs of the corpus that are values in CBOR.
+fn valid() -> Vec<Input> {
     let inputs = |corpus: &'static str, target: fn(&[u8])| {
         corpus.lines().map(move |line| (hex(line), target))
     };
