@@ -43,8 +43,10 @@ impl Worker {
         let poller = self.used_poller();
         self.pulse.sleep();
         self.scheduler.lie_down(self.index, poller.is_some());
-        while !self.finds() && !is_due() && self.fibers(|fibers| fibers.stacks.trim()) {}
-        if !self.finds() {
+        // Not looked for while it spins, where each look counts: who waits for a stack can wait so long.
+        let finds = || self.finds() || self.has_new_shortage();
+        while !finds() && !is_due() && self.fibers(|fibers| fibers.stacks.trim()) {}
+        if !finds() {
             self.pulse.counts.sleeps.add(1);
             spin.sleep(|| match poller {
                 Some(poller) => {
@@ -77,7 +79,6 @@ impl Worker {
             || self.scheduler.has_injected()
             || !self.seat().placed.is_empty()
             || self.scheduler.is_stopping()
-            || self.has_new_shortage()
             || self.slot.get().is_some()
             || self.steals()
     }

@@ -70,7 +70,17 @@ impl Worker {
 
     /// Gives stacks to the jobs that wait for one, as long as there are both. They run after what is
     /// in the worker's own queue.
+    #[inline(always)]
     pub(super) fn serve_waiting(&self) {
+        // Most runtimes never have one.
+        if self.scheduler.shortages() > 0 {
+            self.serve_those_that_wait();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn serve_those_that_wait(&self) {
         self.seen_shortages.set(self.scheduler.shortages());
         if !self.scheduler.has_waiting_for_stack() {
             return;
@@ -118,13 +128,24 @@ impl Worker {
     }
 
     /// Whether a job waits for a stack that has not been looked at here: before the worker sleeps.
+    #[inline(always)]
     pub(super) fn has_new_shortage(&self) -> bool {
         self.scheduler.shortages() != self.seen_shortages.get()
     }
 
     /// The worker has nothing else to do, and could not serve the jobs that wait. When it is to look
     /// again; `None`: none waits.
+    #[inline(always)]
     pub(super) fn next_retry(&self) -> Option<u64> {
+        if self.scheduler.shortages() == 0 {
+            return None;
+        }
+        self.next_retry_of_those_that_wait()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn next_retry_of_those_that_wait(&self) -> Option<u64> {
         let turns = self.scheduler.waits_for_stack(true);
         let actors = self.short_of_memory.get() && self.scheduler.waits_for_stack(false);
         if !turns && !actors {
