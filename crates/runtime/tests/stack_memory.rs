@@ -19,7 +19,7 @@ fn resident() -> usize {
     let pages: usize = statm.split_whitespace().nth(1).unwrap().parse().unwrap();
     // SAFETY: it takes no address.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    pages * usize::try_from(page).unwrap() >> 20
+    (pages * usize::try_from(page).unwrap()) >> 20
 }
 
 fn alone(name: &str, body: fn()) {
