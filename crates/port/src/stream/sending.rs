@@ -172,9 +172,7 @@ impl StreamCore {
         let Some(open) = &mut own.open else {
             unreachable!("room was made");
         };
-        if let Err(error) = open.write(value) {
-            return Err(own.refuse(never(error)));
-        }
+        open.write(value).map_err(never)?;
         if !has_room {
             return self.written_in_new_room(own, batch, deadline);
         }
