@@ -55,6 +55,8 @@ pub struct Select<'a> {
     arms: Vec<Arm<'a>>,
     /// The operation behind the one that was ready last; `None` before the first.
     next: Option<usize>,
+    /// All arms, in a random order.
+    order: Vec<usize>,
 }
 
 impl<'a> Select<'a> {
@@ -84,6 +86,7 @@ impl<'a> Select<'a> {
     }
 
     fn add(&mut self, arm: Arm<'a>) -> Operation {
+        self.order.push(self.arms.len());
         self.arms.push(arm);
         Operation(self.arms.len() - 1)
     }
@@ -91,19 +94,23 @@ impl<'a> Select<'a> {
     /// One that is ready now.
     pub fn try_ready(&mut self) -> Option<Operation> {
         let count = self.arms.len();
-        let is_ready = |place: &usize| (self.arms[*place].ready)();
-        let place = match self.next {
-            Some(next) => (0..count).map(|i| (next + i) % count).find(is_ready)?,
-            // Each one that is ready takes the place of those before it, with a probability of one in those seen so far.
-            None => {
-                (0..count)
-                    .filter(is_ready)
-                    .zip(1..)
-                    .filter(|(_, seen)| random::below(*seen) == 0)
-                    .last()?
-                    .0
+        let is_ready = |place: usize| (self.arms[place].ready)();
+        let mut found = None;
+        for i in 0..count {
+            let place = match self.next {
+                Some(next) => (next + i) % count,
+                // Each order has the same probability, so each one that is ready has, too: Fisher and Yates.
+                None => {
+                    self.order.swap(i, i + random::below(count - i));
+                    self.order[i]
+                }
+            };
+            if is_ready(place) {
+                found = Some(place);
+                break;
             }
-        };
+        }
+        let place = found?;
         self.next = Some(place + 1);
         Some(Operation(place))
     }
