@@ -68,7 +68,8 @@ impl<A: Actor> WeakRef<A> {
         let counted = body
             .references
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more);
-        counted.is_ok().then_some(ActorRef {
+        // Made only if it was counted: its drop takes one away.
+        counted.is_ok().then(|| ActorRef {
             body,
             priority: Priority::Normal,
         })
