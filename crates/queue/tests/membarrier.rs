@@ -185,3 +185,35 @@ fn gate_signalled_lightly_over_the_refusal_wakes_its_reader() {
         },
     );
 }
+
+/// Senders that hold credits in advance when the process changes to fences do not keep them.
+#[test]
+fn capacity_after_the_refusal_is_exact() {
+    alone("capacity_after_the_refusal_is_exact", || {
+        const CAPACITY: u32 = 1_024;
+        if !has_membarrier() {
+            return;
+        }
+        let (sender, receiver) = mpsc::channel::<u32>(CAPACITY as usize).expect("in range");
+        let idle: Vec<_> = (0..8).map(|_| sender.clone()).collect();
+        // Each sender gets a lane, and with it a block of credits.
+        for sender in &idle {
+            for number in 0..100 {
+                sender.send(number).expect("the receiver exists");
+                receiver.recv().expect("a value was sent");
+            }
+        }
+        refuse_membarrier();
+        barrier::heavy();
+        assert!(!barrier::is_asymmetric());
+        for round in 0..2 {
+            for number in 0..CAPACITY {
+                let sent = sender.try_send(number);
+                assert!(sent.is_ok(), "round {round}: refused at {number}");
+            }
+            assert!(sender.try_send(0).is_err());
+            assert_eq!(receiver.try_iter().count(), CAPACITY as usize);
+        }
+        drop(idle);
+    });
+}

@@ -3,7 +3,7 @@
 use super::Shared;
 use super::lanes::{Outlet, Registry};
 use crate::barrier;
-use crate::sync::{AtomicUsize, Ordering, spin_loop};
+use crate::sync::{AtomicBool, AtomicUsize, Ordering, spin_loop};
 
 /// How often a sender looks again before it takes credits back: a push between its claim and its value is over by then. About
 /// 64 `pause` instructions, 1 to 3 us, are less than the heavy barrier and the lock cost the others.
@@ -16,6 +16,9 @@ pub(super) struct Credits {
     /// What `popped` was when all claimed credits were found to be used and there were as many as the capacity: until the receiver
     /// takes a value out, nobody needs to look again.
     full_at: AtomicUsize,
+    /// A lane may hold credits in advance. It is set before such a claim, and stays set while the
+    /// process is asymmetric.
+    in_advance: AtomicBool,
 }
 
 /// What a sender that found no room learns from a look at all handles.
@@ -33,6 +36,7 @@ impl Credits {
         Self {
             claimed: AtomicUsize::new(0),
             full_at: AtomicUsize::new(usize::MAX),
+            in_advance: AtomicBool::new(false),
         }
     }
 }
@@ -71,10 +75,14 @@ impl<T> Shared<T> {
             if count == 0 {
                 return 0;
             }
+            if count > needed && !self.credits.0.in_advance.load(Ordering::Relaxed) {
+                self.credits.0.in_advance.store(true, Ordering::Relaxed);
+            }
+            // Release: a reclaiming sender that sees the claim sees `in_advance`.
             match self.credits.0.claimed.compare_exchange_weak(
                 claimed,
                 claimed + count,
-                Ordering::Relaxed,
+                Ordering::Release,
                 Ordering::Relaxed,
             ) {
                 Ok(_) => return count,
@@ -113,8 +121,12 @@ impl<T> Shared<T> {
             spin_loop();
         }
         if !barrier::is_asymmetric() {
-            // Nobody claims in advance, so the credits are those of sends under way.
-            return Reclaimed::Nothing;
+            // No sender claims in advance, so the credits are those of sends under way. The exception are
+            // claims from before the process changed to fences: they are taken back once. The barrier
+            // then takes 10 ms, because the system refuses it.
+            if !self.credits.0.in_advance.swap(false, Ordering::Relaxed) {
+                return Reclaimed::Nothing;
+            }
         }
         registry.revoke_all();
         barrier::heavy();
