@@ -206,9 +206,11 @@ def test_stream_raises_the_exception_of_its_function_at_its_end(
         next(stream)
     assert caught.value.payload == 3
     assert list(stream) == []
-    with service.stops(3, "fail") as batches, pytest.raises(FailureCode):
-        for batch in batches.batches():
-            assert batch.objects() == [0, 1, 2]
+    with service.stops(3, "fail") as stream_of_batches:
+        batches = stream_of_batches.batches()
+        assert next(batches).objects() == [0, 1, 2]
+        with pytest.raises(FailureCode):
+            next(batches)
     first = service.stops(0, "fail")
     further = first.tee()
     for reader in (first, further):
