@@ -1,39 +1,53 @@
-//! The two barriers of the wake-up protocol: a light one for those who publish often, a heavy one for those who are about to
-//! sleep.
+//! The two barriers of the wake-up protocol: a light one for publishers, which run often, and a
+//! heavy one for a waiter that is about to sleep.
 //!
-//! Between "I publish, then look whether you sleep" and "I say that I sleep, then look whether there is something" both sides need
-//! a store to be visible before a later load. A full fence does it, at 5 to 28 ns a message. Linux offers the whole cost to
-//! one side: `membarrier(PRIVATE_EXPEDITED)` makes every running thread of the process pass a full barrier, for 2 to 14 us, and the
-//! other side needs no more than the compiler's order.
+//! A publisher publishes and then checks whether a waiter sleeps. A waiter announces that it sleeps
+//! and then checks for data. On both sides, the store must be visible before the later load. A full
+//! fence ensures that and costs 5 to 28 ns per message. Linux can move the whole cost to one side:
+//! `membarrier(PRIVATE_EXPEDITED)` makes every running thread of the process execute a full
+//! barrier, in 2 to 14 us, and the other side needs only a compiler fence.
 //!
-//! Where the system call is not there (an old kernel, a sandbox, Miri) both sides use fences: [`is_asymmetric`] says which. loom's models use fences
-//! too, but for those that are about these barriers (`model`).
+//! If the system call is not available (an old kernel, a sandbox, Miri), both sides use fences;
+//! [`is_asymmetric`] tells which mode applies. loom's models use fences as well, except the models
+//! of these barriers (`model`).
 //!
-//! A sandbox (a seccomp filter) that is applied later may refuse a call that worked before. A sleeper that is refused can neither do without the barrier nor
-//! end the process for it. It waits for as long as other threads can delay their stores, and changes the process to fences:
+//! A sandbox (a seccomp filter) that is applied later can refuse a call that worked before. The
+//! waiter cannot omit the barrier and must not end the process. It waits for as long as other
+//! threads can delay their stores, and changes the process to fences:
 //!
-//! 1. The process is in one state: `UNKNOWN`, `ASYMMETRIC`, `CHANGING`, `FENCES`. It goes from left to right, and each of the last three may be the first.
-//! 2. A publisher that uses [`light_or_full`] makes its data visible, **then** loads the state, then loads whether anybody sleeps. The compiler keeps these
-//!    three in order. In `ASYMMETRIC` that is all; in `CHANGING` and `FENCES` a full fence comes before the last load.
-//! 3. A sleeper that uses [`heavy_or_full`] passes the heavy barrier in `ASYMMETRIC` and `CHANGING`, and a full fence in `FENCES`.
-//! 4. Where the system refuses, the heavy barrier is: set `CHANGING`, pass a full fence, **wait for [`DRAIN`]**, set `FENCES`, and pass a full fence.
-//! 5. Why waiting is a barrier: a processor runs a load ahead of an older store in one way only: the store has retired, and is in the store buffer, or both are
-//!    still to retire. The hardware empties the buffer by itself, whatever the thread does meanwhile; what has not retired when the thread loses its
-//!    processor is done again, and a switch of threads is a full barrier. So after the wait each light barrier that was under way is over: either its load
-//!    saw what the sleeper stored before the wait, or what it published is seen after the wait. That the delay has a bound in practice, and that
-//!    algorithms can rest on it, is shown by Morrison and Afek, "Temporally Bounding TSO for Fence-Free Asymmetric Synchronization" (ASPLOS 2015).
-//! 6. Why `CHANGING`: a publisher that loaded `ASYMMETRIC` may be within its delay when the state changes. Until that is over, other sleepers
-//!    must not rely on its fence: in `CHANGING` they wait too. In `FENCES` every publisher that loaded `ASYMMETRIC` is past its last load, by rule 5.
-//! 7. A protocol in which publishers read another word than the state, and use [`light`] (`waiters`), keeps to the heavy barrier until that word tells them to
-//!    pass a fence. It may set the word for good where [`is_asymmetric`] is no longer true.
+//! 1. The process has one state: `UNKNOWN`, `ASYMMETRIC`, `CHANGING` or `FENCES`. It only changes
+//!    from left to right; the first known state can be `ASYMMETRIC` or `FENCES`.
+//! 2. A publisher that uses [`light_or_full`] stores its data, **then** loads the state, then loads
+//!    whether a waiter sleeps. The compiler keeps this order. In `CHANGING` and `FENCES`, a full
+//!    fence precedes the last load.
+//! 3. A waiter that uses [`heavy_or_full`] executes the heavy barrier in `ASYMMETRIC` and
+//!    `CHANGING`, and a full fence in `FENCES`.
+//! 4. If the system refuses the call, the heavy barrier is: set `CHANGING`, execute a full fence,
+//!    **wait for [`DRAIN`]**, set `FENCES`, execute a full fence.
+//! 5. Why waiting is a barrier: a processor can execute a load before an older store only if the
+//!    store has retired into the store buffer, or if neither has retired. The hardware drains the
+//!    buffer by itself. If the thread loses its processor, instructions that have not retired are
+//!    executed again, and a context switch is a full barrier. After the wait, each light barrier
+//!    that was in progress is complete: either its load saw the waiter's store from before the
+//!    wait, or its published data is visible after the wait. Morrison and Afek show that this delay
+//!    is bounded in practice and that algorithms can rely on it: "Temporally Bounding TSO for
+//!    Fence-Free Asymmetric Synchronization" (ASPLOS 2015).
+//! 6. Why `CHANGING` exists: a publisher that loaded `ASYMMETRIC` may still be within its delay
+//!    when the state changes. Until the delay is over, other waiters must not rely on the
+//!    publisher's fence, so they wait too in `CHANGING`. In `FENCES`, every publisher that loaded
+//!    `ASYMMETRIC` has completed its last load, by rule 5.
+//! 7. In some protocols (`waiters`), publishers use [`light`] and read another word instead of the
+//!    state. Such a protocol uses the heavy barrier until that word tells its publishers to use a
+//!    fence. It may set the word permanently once [`is_asymmetric`] is false.
 
 #[cfg(not(any(loom, miri, not(target_os = "linux"))))]
 use std::sync::atomic::AtomicU8;
 
 use crate::sync::{Ordering, fence};
 
-/// Rule 5. A store buffer has under a hundred entries, and each takes a microsecond at the most contended line: a hundred times that. It is a tick of the
-/// slowest timer of Linux, too, which empties the buffers of the processors that have one.
+/// Rule 5. A store buffer has fewer than a hundred entries, and each takes at most a microsecond on
+/// a contended cache line; this is a hundred times that. It is also one tick of Linux's slowest
+/// timer, whose interrupt drains the buffer.
 #[cfg(not(any(loom, miri, not(target_os = "linux"))))]
 const DRAIN: std::time::Duration = std::time::Duration::from_millis(10);
 
@@ -50,8 +64,9 @@ const CHANGING: u8 = 2;
 #[cfg(not(any(miri, not(target_os = "linux"))))]
 const FENCES: u8 = 3;
 
-/// Whether the process has a heavy barrier that the kernel passes for other threads. Once it is `false` it stays so: sleepers and publishers then use fences. A
-/// publisher and a sleeper do not decide by this word alone (rules 2 and 3): they use [`light_or_full`] and [`heavy_or_full`].
+/// Whether the kernel executes the heavy barrier for other threads. Once `false`, it stays `false`,
+/// and waiters and publishers use fences. Publishers and waiters do not decide by this value alone
+/// (rules 2 and 3): they use [`light_or_full`] and [`heavy_or_full`].
 #[inline]
 pub fn is_asymmetric() -> bool {
     #[cfg(loom)]
@@ -60,7 +75,7 @@ pub fn is_asymmetric() -> bool {
     return false;
     #[cfg(not(any(loom, miri, not(target_os = "linux"))))]
     {
-        // The common answer first.
+        // The common case first.
         let known = STATE.load(Ordering::Relaxed);
         known == ASYMMETRIC || (known == UNKNOWN && register() == ASYMMETRIC)
     }
@@ -75,7 +90,7 @@ fn state() -> u8 {
     }
 }
 
-/// The first question of the process. Threads that ask at once get one answer.
+/// Registers the process for membarrier. Concurrent callers get the same result.
 #[cfg(not(any(loom, miri, not(target_os = "linux"))))]
 #[cold]
 fn register() -> u8 {
@@ -87,7 +102,7 @@ fn register() -> u8 {
     }
 }
 
-/// The publisher's side where the sleeper uses [`heavy`]: the compiler keeps the order.
+/// The publisher's side if the waiter uses [`heavy`]: a compiler fence.
 #[inline(always)]
 pub fn light() {
     #[cfg(not(loom))]
@@ -96,7 +111,7 @@ pub fn light() {
     model::light();
 }
 
-/// The publisher's side where the sleeper uses [`heavy_or_full`] (rule 2).
+/// The publisher's side if the waiter uses [`heavy_or_full`] (rule 2).
 #[inline(always)]
 pub fn light_or_full() {
     // The state is loaded after what was published.
@@ -115,7 +130,7 @@ pub fn full() {
     fence(Ordering::SeqCst);
 }
 
-/// The sleeper's side where publishers use [`light_or_full`] (rule 3).
+/// The waiter's side if publishers use [`light_or_full`] (rule 3).
 pub fn heavy_or_full() {
     #[cfg(not(any(loom, miri, not(target_os = "linux"))))]
     let is_heavy = state() != FENCES;
@@ -130,8 +145,9 @@ pub fn heavy_or_full() {
     }
 }
 
-/// A full barrier on this thread and on every other of the process: what they published before is seen after it, and what this
-/// thread stored before is seen by what they load after it. It takes 10 ms if the system refuses to pass it for others (rule 4).
+/// A full barrier on this thread and on every other thread of the process. Stores of other threads
+/// before it are visible after it, and their later loads see the earlier stores of this thread. It
+/// takes 10 ms if the system refuses the call (rule 4).
 pub fn heavy() {
     #[cfg(not(any(loom, miri, not(target_os = "linux"))))]
     if membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0 {

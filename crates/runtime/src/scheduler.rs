@@ -15,13 +15,13 @@
 //! 6. Placement by two choices, after Mitzenmacher, "The Power of Two Choices in Randomized Load Balancing" (1996): a started actor stays with its
 //!    worker, so one that would need a stack more there first looks at one other worker, and is left with that one if it has clearly fewer. There
 //!    whoever is idle may take it, as if it were in the ring. Only what makes the number of stacks grow pays for it.
-//! 7. A job that must not end for want of a stack (`OnShortage`) and finds none waits in a list that
-//!    all workers see. Who puts it there passes a full fence and wakes every worker that sleeps. A
-//!    worker takes from the list when a fiber comes back, before it starts another job on a new
-//!    stack, every so many turns, and before it sleeps; it looks at the list once more after it said
-//!    that it sleeps. So a job waits only while no worker has a stack for it. Memory that others in
-//!    the process give back is not announced, so a worker that sleeps beside such a job looks again
-//!    after [`Worker`]'s interval for that.
+//! 7. If no stack is free, a job that must not end for that reason (`OnShortage`) waits in a list
+//!    that all workers share. The thread that appends it executes a full fence and wakes every
+//!    sleeping worker. A worker takes from the list when a fiber is returned, before it starts
+//!    another job on a new stack, every `TURNS_TO_CLOCK` turns, and before it sleeps; after it has
+//!    announced that it sleeps, it checks the list once more. A job therefore waits only while no
+//!    worker has a stack for it. Memory that is freed elsewhere in the process is not announced, so
+//!    a sleeping worker checks again at an interval (`worker/shortage.rs`).
 
 use std::collections::VecDeque;
 use std::sync::Arc;

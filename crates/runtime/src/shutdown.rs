@@ -1,15 +1,20 @@
-//! The end of a runtime, which an actor may delay for so long and no longer.
+//! The shutdown of a runtime, with a deadline that actors cannot exceed.
 //!
-//! 1. When the runtime stops, each wait of an actor returns [`Woke::Stopping`](crate::Woke::Stopping), and most waits unwind the actor. An actor that goes on
-//!    although it was told so [`TIMES_TOLD`] times is put aside at its next wait, so that the others of its worker can end. Its worker resumes it from time to
-//!    time until the deadline, so that it may still end by itself.
-//! 2. After the deadline the worker **abandons** what is still put aside: it never resumes it. The stack, what lies on it, and the job's header stay in memory for
-//!    good, untouched, as those of a thread that sleeps for ever. So whatever points there (a wait list, a scope, a thread that borrows from a frame that waits for it)
-//!    points to valid memory. No destructor of it runs, and for the same reason the state of a behaviour actor is not dropped either. Those who join, monitor
-//!    or call it are told that it has ended.
-//! 3. An actor that reaches no wait cannot be put aside: its worker does not come back. After [`GRACE`] more, whoever stops the runtime goes on without that
-//!    worker's thread. The thread owns a reference to the scheduler, and by that all it needs. Where its actor waits later, the worker finds the
-//!    deadline passed, and ends as rule 2 says.
+//! 1. When the runtime stops, each wait of an actor returns
+//!    [`Woke::Stopping`](crate::Woke::Stopping), and most waits unwind the actor. An actor that
+//!    continues after [`TIMES_TOLD`] such notices is put aside at its next wait, so that the other
+//!    actors of its worker can end. Until the deadline, its worker resumes it from time to time, so
+//!    that it can still end by itself.
+//! 2. After the deadline, the worker **abandons** an actor that is still put aside: it never
+//!    resumes the actor. The stack, its contents and the job's header stay in memory unchanged,
+//!    like those of a thread that sleeps for ever. All pointers into them (a wait list, a scope, a
+//!    thread that borrows from a waiting frame) therefore stay valid. No destructor on the stack
+//!    runs, and for the same reason the state of a behaviour actor is not dropped. Joiners,
+//!    monitors and callers are notified that the actor has ended.
+//! 3. An actor that reaches no wait cannot be put aside, because its worker never regains control.
+//!    After another [`GRACE`], the shutdown continues without that worker's thread. The thread owns
+//!    a reference to the scheduler, which contains everything that it needs. If its actor waits
+//!    later, the worker finds that the deadline has passed and applies rule 2.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,46 +25,51 @@ use thalweg_queue::clock;
 
 use crate::id::ActorId;
 
-/// Rule 1: an orderly actor is told once, and its destructors may wait for a few things in vain.
+/// Rule 1. An orderly actor needs one notice, and its destructors may attempt a few more waits.
 pub(crate) const TIMES_TOLD: u8 = 16;
 
-/// Rule 3: what a worker may take after the deadline to leave, once it is back from its actors. A thread that is on a processor needs microseconds.
+/// Rule 3: the time that a worker has after the deadline to end its thread. A running thread needs
+/// microseconds.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// An actor that did not end when its runtime was shut down.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Unfinished {
-    /// Its number. `None`: the worker's thread runs none, but something else of the program, such as the destructor of a thread-local variable.
+    /// The actor's number. `None` if the worker's thread runs no actor, but other code of the
+    /// program, such as the destructor of a thread-local variable.
     pub actor: Option<ActorId>,
-    /// Its name. `None`: it has none, or it is not known, since the actor [keeps its thread](Left::Thread) and is not in the register of
-    /// [`Config::inspect`](crate::Config::inspect).
+    /// The actor's name. `None` if it has no name, or if the name is unknown because the actor
+    /// [keeps its thread](Left::Thread) and [`Config::inspect`](crate::Config::inspect) is off.
     pub name: Option<String>,
-    /// The actor that spawned it, where that is known.
+    /// The actor that spawned it, if known.
     pub parent: Option<ActorId>,
-    /// The worker that ran it, as in the name of its thread: `tw-worker-0`.
+    /// The number of its worker, as in the name of the worker's thread: `tw-worker-0`.
     pub worker: usize,
-    /// What is left of it.
+    /// What remains of the actor.
     pub left: Left,
 }
 
-/// What is left of an actor that did not end when its runtime was shut down.
+/// What remains of an actor that did not end when its runtime was shut down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Left {
-    /// Its stack. The actor waited, or yielded, and was never resumed. Its memory is leaked, its destructors do not run, and locks that it holds stay held. Its
-    /// thread has ended. Whoever joins or monitors it has heard that it ended.
+    /// Its stack. The actor waited or yielded and is never resumed. Its memory is leaked, its
+    /// destructors do not run, and its locks stay locked. Its thread has ended. Joiners and
+    /// monitors were notified that the actor ended.
     Stack,
-    /// Its thread, detached. The actor neither waits nor yields: it computes, or is in a call that blocks. It goes on as long as it likes, with all that the runtime
-    /// had, which is freed after it. A library that contains its code must not be unloaded. The actor ends, or becomes [`Left::Stack`], at its next wait.
+    /// Its thread, detached. The actor neither waits nor yields: it computes, or it is in a
+    /// blocking call. It continues, and the memory of the runtime is freed after it. Do not unload
+    /// a library that contains its code. The actor ends, or becomes [`Left::Stack`], at its next
+    /// wait.
     Thread,
 }
 
-/// A runtime was shut down, and these actors did not end in time. All others have ended.
+/// The error of a shutdown in which these actors did not end in time. All other actors have ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ShutdownError {
-    /// One at least.
+    /// The actors; at least one.
     pub actors: Vec<Unfinished>,
 }
 
@@ -108,9 +118,9 @@ impl fmt::Display for Unfinished {
     }
 }
 
-/// How far the shutdown of one runtime is.
+/// The progress of a runtime's shutdown.
 pub(crate) struct Shutdown {
-    /// By the [`clock`]; `u64::MAX`: it has not begun.
+    /// A time of the [`clock`]; `u64::MAX` if the shutdown has not begun.
     deadline: AtomicU64,
     state: Mutex<State>,
     changed: Condvar,
@@ -135,11 +145,11 @@ impl Default for Shutdown {
 
 impl Shutdown {
     fn state(&self) -> MutexGuard<'_, State> {
-        // Nothing panics while it is held.
+        // No code panics while the lock is held.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets the deadline, unless it is set.
+    /// Sets the deadline if it is unset.
     pub(crate) fn begin(&self, timeout: Duration) {
         let deadline = clock::deadline(timeout).min(u64::MAX - 1);
         let _ = self.deadline.compare_exchange(
@@ -154,7 +164,7 @@ impl Shutdown {
         self.deadline.load(Ordering::Relaxed)
     }
 
-    /// Dropped when the thread of this worker is about to end.
+    /// Returns a guard that the worker drops when its thread is about to end.
     pub(crate) fn leaves(&self, worker: usize) -> Leaves<'_> {
         Leaves {
             shutdown: self,
@@ -162,7 +172,7 @@ impl Shutdown {
         }
     }
 
-    /// A worker: rule 2.
+    /// Records an abandoned actor of a worker (rule 2).
     pub(crate) fn abandon(&self, actor: Unfinished) {
         self.state().abandoned.push(actor);
     }
@@ -171,7 +181,7 @@ impl Shutdown {
         std::mem::take(&mut self.state().abandoned)
     }
 
-    /// Rule 3: which of these do not leave in time.
+    /// Waits for these workers and returns those that do not end in time (rule 3).
     pub(crate) fn wait_for(&self, workers: &[usize]) -> Vec<usize> {
         let grace = u64::try_from(GRACE.as_nanos()).unwrap_or(u64::MAX);
         let until = self.deadline().saturating_add(grace);

@@ -1,4 +1,4 @@
-//! The service's end of a stream.
+//! The writing end of a stream, in the service.
 
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -13,11 +13,14 @@ use crate::stream::ending::Ending;
 use crate::stream::sending::{Own, Sent};
 use crate::stream::{Ends, StreamCore, StreamError, StreamReader, Untyped};
 
-/// Writes records into a stream. Each clone writes into segments of its own, in which order is kept.
+/// Writes records into a stream. Each clone has its own segments and keeps the order of its
+/// records.
 ///
-/// The stream is complete when **every** clone has called [`finish`](Self::finish). A writer that is dropped without that, also after a
-/// failed [`send`](Self::send), ends the stream: its reader gets the records that were written, and then `guest_lost` with the reason.
-/// [`fail`](Self::fail) ends it with the error of the function that returns the stream, [`abort`](Self::abort) with a reason.
+/// The stream is complete when **every** clone has called [`finish`](Self::finish). If a writer is
+/// dropped without it, also after a failed [`send`](Self::send), the stream ends: its reader gets
+/// the written records and then `guest_lost` with the reason. [`fail`](Self::fail) ends the stream
+/// with the error of the function that returns it, and [`abort`](Self::abort) ends it with a
+/// reason.
 ///
 /// ```
 /// use thalweg_port::{Call, StreamReader};
@@ -26,19 +29,20 @@ use crate::stream::{Ends, StreamCore, StreamError, StreamReader, Untyped};
 ///     let (writer, reader) = call.stream();
 ///     call.spawn(move |_| {
 ///         for number in 0..to {
-///             // The writer is dropped: the stream ends with the reason.
+///             // Dropping the writer ends the stream with the reason.
 ///             if writer.send(&(number * number)).is_err() {
 ///                 return;
 ///             }
 ///         }
-///         // Nobody to tell where the reader has left.
+///         // The only error is that the reader has left.
 ///         let _ = writer.finish();
 ///     });
 ///     reader
 /// }
 /// ```
 ///
-/// A writer is one thread's or actor's at a time: it can be sent to another one, but two that write at once have a clone each.
+/// A writer belongs to one thread or actor at a time. You can send it to another one; two
+/// concurrent writers need a clone each.
 ///
 /// ```compile_fail,E0277
 /// fn shared<T: Sync>() {}
@@ -50,8 +54,8 @@ pub struct StreamWriter<T, E = Untyped> {
     types: PhantomData<fn(T, E)>,
 }
 
-/// Writes records that the reader sees so many at a time. What was written is seen at the latest when this is dropped, which does not
-/// finish the writer.
+/// Writes records that become visible to the reader in groups. All records are visible when the
+/// batch is dropped. Dropping it does not finish the writer.
 #[derive(Debug)]
 pub struct WriteBatch<'a, T, E = Untyped> {
     writer: &'a StreamWriter<T, E>,
@@ -94,7 +98,8 @@ impl<T: Decode, E: Decode> StreamWriter<T, E> {
     /// ```
     ///
     /// # Errors
-    /// How the stream ended before: `closed` where the reader is gone. `argument`: the error is larger than a message may be.
+    /// The earlier outcome if the stream has already ended; `closed` if the reader is gone. `argument`:
+    /// the error is larger than a message may be.
     pub fn fail<V: Encode<As = E> + ?Sized>(self, error: &V) -> Result<(), Failure> {
         const {
             assert!(
@@ -110,10 +115,10 @@ impl<T: Decode, E: Decode> StreamWriter<T, E> {
 }
 
 impl<T, E> StreamWriter<T, E> {
-    /// Nothing more comes from this writer. When every clone has finished, the stream is complete.
+    /// Declares this writer done. When every clone has finished, the stream is complete.
     ///
     /// # Errors
-    /// How the stream ended before: `closed` where the reader is gone.
+    /// The earlier outcome if the stream has already ended; `closed` if the reader is gone.
     pub fn finish(mut self) -> Result<(), Failure> {
         let ended = self.core.check_open();
         self.own.get_mut().is_finished = true;
@@ -130,17 +135,18 @@ impl<T: Decode, E> StreamWriter<T, E> {
         }
     }
 
-    /// Says why the stream ends where this writer is dropped without having finished.
+    /// Sets the reason of the stream's end if this writer is dropped without `finish`.
     pub(super) fn unfinished(mut self, why: &'static str) -> Self {
         self.own.get_mut().unfinished = why;
         self
     }
 
-    /// Ends the stream as `guest_lost`, for this reason. The reader gets it after the records that were written. For a function that has no
-    /// error type, or for what its error type does not cover.
+    /// Ends the stream as `guest_lost` with this reason. The reader gets it after the written
+    /// records. Use it if the function has no error type, or if the error type does not cover the
+    /// failure.
     ///
     /// # Errors
-    /// How the stream ended before: `closed` where the reader is gone.
+    /// The earlier outcome if the stream has already ended; `closed` if the reader is gone.
     pub fn abort(self, why: impl Into<String>) -> Result<(), Failure> {
         self.end(Code::GuestLost.because(why).into())
     }
@@ -152,7 +158,7 @@ impl<T: Decode, E> StreamWriter<T, E> {
         ended
     }
 
-    /// Writes all that an iterator has, and finishes.
+    /// Writes all items of an iterator, and finishes.
     ///
     /// ```
     /// use thalweg_port::{Call, StreamReader};
@@ -165,7 +171,7 @@ impl<T: Decode, E> StreamWriter<T, E> {
     /// ```
     ///
     /// # Errors
-    /// As [`send`](Self::send). The stream has ended then.
+    /// As [`send`](Self::send). The stream has then ended.
     pub fn send_all<V: Encode<As = T>>(
         self,
         records: impl IntoIterator<Item = V>,
@@ -176,12 +182,14 @@ impl<T: Decode, E> StreamWriter<T, E> {
         self.finish()
     }
 
-    /// Writes one record, owned or borrowed. Where the stream is full it waits for its reader under the policy `block`, and drops a
-    /// record under `drop-newest` and `drop-oldest`.
+    /// Writes one record, owned or borrowed. If the stream is full, the policy `block` waits for
+    /// the reader, and `drop-newest` and `drop-oldest` drop a record.
     ///
     /// # Errors
-    /// `closed`: the reader is gone; how the stream ended, if it has; `argument`: the record is larger than the policy's `largest_record`,
-    /// 64 MiB by default; `overloaded`: the stream is full, under the policy `fail`. After both of these the stream goes on. `would_park`: it would have to wait where it must not.
+    /// `closed`: the reader is gone. The stream's outcome, if it has ended. `argument`: the record
+    /// is larger than the policy's `largest_record`, 64 MiB by default; the stream continues.
+    /// `overloaded`: the stream is full, under the policy `fail`; the stream continues.
+    /// `would_park`: the call would have to wait where it must not.
     ///
     /// # Panics
     /// The record writes into this stream while it is encoded.
@@ -191,10 +199,11 @@ impl<T: Decode, E> StreamWriter<T, E> {
         self.core.send(own, record, 1, u64::MAX)
     }
 
-    /// The same, and waits no longer than until `deadline` ([`thalweg_queue::clock`]; 0: not at all).
+    /// The same, but waits at most until `deadline` ([`thalweg_queue::clock`]; 0: does not wait).
     ///
     /// # Errors
-    /// As [`send`](Self::send), and `timed_out`: the stream was full until then; the record was not written, and the stream goes on.
+    /// As [`send`](Self::send), and `timed_out`: the stream was full until the deadline. The record
+    /// was not written, and the stream continues.
     ///
     /// # Panics
     /// As [`send`](Self::send).
@@ -207,7 +216,8 @@ impl<T: Decode, E> StreamWriter<T, E> {
         self.core.send(own, record, 1, deadline)
     }
 
-    /// For who has many records at hand: the reader sees them `records` at a time, and is woken as often.
+    /// Writes many records: `records` at a time become visible to the reader, with one wake-up for
+    /// each group.
     ///
     /// ```
     /// # use thalweg_port::{Failure, StreamWriter};
@@ -227,19 +237,20 @@ impl<T: Decode, E> StreamWriter<T, E> {
         }
     }
 
-    /// Writes a record that is never dropped and that the reader is given before all that waits, also where the stream is full: a word about the stream, not a part of
-    /// it. It has no number among the others. Of 64 that the reader has not taken each further one waits.
+    /// Writes a record of the control lane. It is never dropped, and the reader gets it before all
+    /// waiting records, even if the stream is full. It has no sequence number. If 64 of them are
+    /// unread, the next one waits.
     ///
     /// # Errors
-    /// As [`send`](Self::send), but never `overloaded` since the stream is full.
+    /// As [`send`](Self::send), but never `overloaded` because the stream is full.
     pub fn control<V: Encode<As = T> + ?Sized>(&self, record: &V) -> Result<(), Failure> {
         self.control_until(record, u64::MAX)
     }
 
-    /// The same, and waits no longer than until `deadline` ([`thalweg_queue::clock`]; 0: not at all).
+    /// The same, but waits at most until `deadline` ([`thalweg_queue::clock`]; 0: does not wait).
     ///
     /// # Errors
-    /// As there, and `timed_out`: the record was not written.
+    /// As [`control`](Self::control), and `timed_out`: the record was not written.
     pub fn control_until<V: Encode<As = T> + ?Sized>(
         &self,
         record: &V,
@@ -249,7 +260,7 @@ impl<T: Decode, E> StreamWriter<T, E> {
         sent.map_err(|why| self.own.borrow_mut().refuse(why))
     }
 
-    /// Tells the reader that `records` are missing here, which the writer itself never had.
+    /// Reports to the reader that `records` are missing here, which the writer itself never had.
     pub fn lost(&self, records: u64) {
         self.core.lost(&mut self.own.borrow_mut(), records);
     }

@@ -1,4 +1,4 @@
-//! What a worker does where a job is to begin and no stack is free (`scheduler`'s rule 7).
+//! Starting a job when no stack is free (rule 7 of `scheduler`).
 
 use std::ptr::NonNull;
 use std::time::Duration;
@@ -12,18 +12,18 @@ use crate::scheduler::cancel;
 use crate::stack::StackError;
 use crate::task::{OnShortage, Phase, Task};
 
-/// Until a worker that has nothing to do looks once more whether there is a stack for a job that
-/// waits for one. No one says when memory comes free elsewhere in the process. It is as long as a
-/// few hundred system calls that fail, and no more than a caller notices.
+/// The interval at which an idle worker checks again for a stack while a job waits for one. Memory
+/// that is freed elsewhere in the process is not announced. The interval costs a failing system
+/// call a hundred times a second, and is short enough for a waiting caller.
 const RETRY: Duration = Duration::from_millis(10);
 
 impl Worker {
-    /// For a job that is to begin. Where there is no stack for it here it goes to another worker,
-    /// waits, or ends.
+    /// Obtains a fiber for a job that is about to begin. If there is none, the job goes to another
+    /// worker, waits, or ends.
     #[cold]
     pub(super) fn obtain_fiber(&self, task: Task) -> Option<NonNull<Fiber>> {
         let task = self.scheduler.place(self.index, self.pulse.turn(), task)?;
-        // They came first.
+        // Waiting jobs are older.
         self.serve_waiting();
         match self.obtain(task.header().is_turn) {
             Ok(fiber) => {
@@ -56,31 +56,31 @@ impl Worker {
         obtained
     }
 
-    /// A fiber has come back that is not to be kept as it is.
+    /// Takes back a fiber that cannot simply be kept.
     #[cold]
     pub(super) fn put_back(&self, fiber: NonNull<Fiber>) {
         let most = self.scheduler.most_stacks();
         let watched = self.scheduler.has_waiting_for_stack();
         self.fibers(|fibers| fibers.put_back(fiber, most, watched));
-        // What waits for one gets it, or the next.
+        // A waiting job gets this fiber or the next one.
         self.retry_at.set(None);
         self.serve_waiting();
         self.count_fibers();
     }
 
-    /// Gives stacks to the jobs that wait for one, as long as there are both. They run after what is
-    /// in the worker's own queue.
+    /// Gives stacks to waiting jobs, while there are both. The jobs run after those in the worker's
+    /// own queue.
     #[inline(always)]
     pub(super) fn serve_waiting(&self) {
-        // Most runtimes never have one.
+        // Most runtimes never have a shortage.
         if self.scheduler.shortages() > 0 {
-            self.serve_those_that_wait();
+            self.serve_waiting_jobs();
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn serve_those_that_wait(&self) {
+    fn serve_waiting_jobs(&self) {
         self.seen_shortages.set(self.scheduler.shortages());
         if !self.scheduler.has_waiting_for_stack() {
             return;
@@ -92,7 +92,7 @@ impl Worker {
                 match self.scheduler.take_waiting_for_stack(is_turn) {
                     Some(task) => self.hand_over(fiber, task),
                     None => {
-                        // Another worker was faster.
+                        // Another worker has taken the job.
                         let most = self.scheduler.most_stacks();
                         self.fibers(|fibers| fibers.put_back(fiber, most, true));
                     }
@@ -109,14 +109,14 @@ impl Worker {
         self.fibers(|fibers| fibers.watch(most, watched));
     }
 
-    /// The job begins on this fiber when its turn comes.
+    /// Queues the job, which begins on this fiber.
     fn hand_over(&self, fiber: NonNull<Fiber>, task: Task) {
         self.settle(fiber, task);
         task.header().phase.set(Phase::Ready);
         self.ready.push(task);
     }
 
-    /// Ends a job that has a fiber and has not begun. `false`: it has begun.
+    /// Ends a job that has a fiber but has not begun. Returns `false` if it has begun.
     pub(super) fn is_unbegun(&self, fiber: NonNull<Fiber>, task: Task) -> bool {
         let unbegun = task.header().slices.get() == 0;
         if unbegun {
@@ -127,25 +127,25 @@ impl Worker {
         unbegun
     }
 
-    /// Whether a job waits for a stack that has not been looked at here: before the worker sleeps.
+    /// Whether this worker has not yet checked the newest shortage. A worker calls it before it
+    /// sleeps.
     #[inline(always)]
     pub(super) fn has_new_shortage(&self) -> bool {
         self.scheduler.shortages() != self.seen_shortages.get()
     }
 
-    /// The worker has nothing else to do, and could not serve the jobs that wait. When it is to look
-    /// again; `None`: none waits.
+    /// The time at which an idle worker checks again for a stack. `None` if no job waits.
     #[inline(always)]
     pub(super) fn next_retry(&self) -> Option<u64> {
         if self.scheduler.shortages() == 0 {
             return None;
         }
-        self.next_retry_of_those_that_wait()
+        self.next_retry_of_waiting_jobs()
     }
 
     #[cold]
     #[inline(never)]
-    fn next_retry_of_those_that_wait(&self) -> Option<u64> {
+    fn next_retry_of_waiting_jobs(&self) -> Option<u64> {
         let turns = self.scheduler.waits_for_stack(true);
         let actors = self.short_of_memory.get() && self.scheduler.waits_for_stack(false);
         if !turns && !actors {
@@ -165,8 +165,8 @@ impl Worker {
         }
     }
 
-    /// No stack was returned here for a whole interval, and nobody runs who could return one: what
-    /// can be refused is.
+    /// Refuses the jobs that can be refused. No stack was returned for a whole interval, and no
+    /// running actor could return one.
     #[cold]
     fn refuse_waiting(&self) {
         let mut seats = self.scheduler.seats.iter();
