@@ -214,8 +214,8 @@ typedef struct tw_table {
   /* TW_ARGUMENT where another thread is reaping the port just now. */
   uint32_t (*port_reap)(tw_handle port, tw_completion *out, uint32_t max, uint32_t *count,
                         tw_error *error);
-  /* Frees what the completion points to, and closes handles in it that were not taken. Harmless twice,
-   * also of a copy: the first release counts. What a copy points to is gone with it. */
+  /* Frees what the completion points to, and closes handles in it that were not taken. A second
+   * release has no effect, also of a copy. The first release also frees what a copy points to. */
   void (*release)(tw_completion *completion);
 
   /* Submits `count` calls; *accepted of them, the first ones, will complete exactly once each.

@@ -28,7 +28,7 @@ impl std::fmt::Display for Difference {
 pub struct Findings {
     /// All for which a program of the one refuses a library of the other. Empty: it opens it.
     pub differences: Vec<Difference>,
-    /// What one side has beyond the other. It keeps no program from opening the library.
+    /// The parts that only one side has. They do not prevent a program from opening the library.
     pub additions: Vec<Difference>,
 }
 

@@ -148,11 +148,11 @@ fn describe(completed: Completed) -> TwCompletion {
     described
 }
 
-/// A completion that cannot be lent: what is left of it needs no release.
+/// A completion that cannot be lent. The remaining fields need no release.
 #[cold]
 fn without_contents(described: &mut TwCompletion, completed: &Completed, failure: &Failure) {
     if completed.kind == Kind::HostCall {
-        // The host cannot read what it is asked: the service gets the failure.
+        // The host cannot read the request, so the service gets the failure.
         let _ = answer(completed.handle, failure.code, failure.message.as_bytes());
     } else {
         // The call was served: only the second run of an idempotent method does no harm.

@@ -1,4 +1,4 @@
-//! What a command prints, and how it ends.
+//! The output of a command and its exit status.
 
 use std::io::{self, Write};
 use std::process::ExitCode;

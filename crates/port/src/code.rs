@@ -111,7 +111,7 @@ pub(crate) fn would_park() -> Failure {
     Code::WouldPark.because("an actor must not wait here")
 }
 
-/// Of what would have taken so many bytes, which the allocator does not have. It takes no memory that it cannot do without.
+/// The failure of an allocation of `bytes` bytes. It allocates only if it can.
 #[cold]
 pub(crate) fn no_memory(bytes: usize) -> Failure {
     let mut message = String::new();

@@ -193,7 +193,7 @@ impl Instance {
         self.make_room();
     }
 
-    /// A result of so many bytes is about to be put into this port.
+    /// Checks a port before a result of `bytes` bytes is put into it.
     #[inline]
     pub(crate) fn look_at(&self, port: &Port, bytes: usize) {
         if port.unreaped_bytes() + bytes as u64 >= self.package.bounds.most_unreaped() {
@@ -551,7 +551,7 @@ impl Run for Instance {
     }
 
     /// No stack came for a turn: the calls that wait for it did not begin, and end as `overloaded`.
-    /// What else a turn is for waits for the next one.
+    /// All other work of a turn waits for the next turn.
     fn refuse(self: Arc<Self>) {
         let (calls, has_more) = {
             let mut mailbox = lock(&self.mailbox.0);

@@ -268,7 +268,7 @@ impl Completed {
         handles::lend(ending).map_err(|(ending, failure)| (Self(Parcel(Some(ending))), failure))
     }
 
-    /// Takes back what was [lent](Self::lend).
+    /// Takes back a [lent](Self::lend) completion.
     ///
     /// # Errors
     /// `stale`: it was taken back before; `argument`, `forked`: it is no number of this process's.
@@ -276,7 +276,7 @@ impl Completed {
         Ok(Self(Parcel(Some(handles::take_back(number)?))))
     }
 
-    /// Takes a handle out of what was [lent](Self::lend), as [`Ending::take`].
+    /// Takes a handle out of a [lent](Self::lend) completion, like [`Ending::take`].
     ///
     /// # Errors
     /// As [`Ending::take`] and [`take_back`](Self::take_back).

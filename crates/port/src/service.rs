@@ -116,9 +116,10 @@ impl MethodOptions {
 pub struct Bounds {
     /// Calls that may wait for one instance; more are `overloaded`.
     pub calls: u32,
-    /// Bytes of arguments that may wait for one instance, and of results for one port; where there are more, the next call is `overloaded`. Where a port has four
-    /// times as many, a call that was accepted and has not begun ends as `overloaded`, too. What has up to 512 bytes is not counted: the number of calls
-    /// bounds it.
+    /// Maximum total size in bytes of the arguments that wait for one instance, and of the results in one
+    /// port. Beyond it, the next call is `overloaded`. Beyond four times as much in a port, accepted calls
+    /// that have not begun also end as `overloaded`. Messages of up to 512 bytes are not counted, because
+    /// `calls` bounds them.
     pub bytes: u64,
     /// A submission for which there is no room in the instance waits for it, until its call's deadline, where it may ([`Wishes::waits`](crate::Wishes::waits); the calls of
     /// a [`Client`](crate::Client) do). It parks the thread or the actor that submits, so an executor's thread, too. What a port has no place for is refused all the same.

@@ -1,4 +1,4 @@
-//! What broke in other bridges of this kind, and must not here: `docs/migrating/` tells of them.
+//! Defects of similar libraries, which `docs/migrating/` describes, as tests.
 
 mod pair;
 

@@ -1,4 +1,4 @@
-//! What a host meets where there is no memory for what a caller's size decides: an allocator that has no large blocks.
+//! Shortage of memory whose size a caller decides: the allocator refuses large blocks.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use thalweg_port::{
 };
 use thalweg_wire::{Decode, Rule, message};
 
-/// Blocks of so many bytes and more are refused.
+/// The allocator refuses blocks of at least this many bytes.
 static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
 
 struct Limited;

@@ -1,4 +1,4 @@
-//! What becomes of calls while no stack is free for a turn of their service.
+//! Calls while no stack is free for a turn of their service.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};

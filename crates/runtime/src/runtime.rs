@@ -245,8 +245,9 @@ impl Runtime {
         }
     }
 
-    /// Ends all actors and waits for them, for [`Config::shutdown_timeout`] at most. Waits end with [`Woke::Stopping`](crate::Woke::Stopping), which
-    /// unwinds most actors; what has not begun is cancelled.
+    /// Ends all actors and waits for them, at most for [`Config::shutdown_timeout`]. Waits end with
+    /// [`Woke::Stopping`](crate::Woke::Stopping), which unwinds most actors; jobs that have not begun are
+    /// cancelled.
     ///
     /// ```
     /// use thalweg_runtime::{Config, Runtime};

@@ -50,14 +50,14 @@ pub(crate) enum Phase {
     Ready,
 }
 
-/// What becomes of a job that is to begin while no stack is free.
+/// What a job does if no stack is free when it is about to begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OnShortage {
     /// It ends with [`JoinError::NoStack`].
     End,
     /// It waits until a stack is returned.
     Wait,
-    /// The same, but where no stack comes it is dropped: its owner answers for what waits behind it.
+    /// The same, but if no stack comes, the job is dropped, and its owner refuses the work behind it.
     Refuse,
 }
 

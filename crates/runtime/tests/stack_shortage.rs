@@ -1,5 +1,5 @@
-//! What happens where no stack is free: `max_stacks` is reached, or the system has no memory for one
-//! more. A message that was accepted is handled, nobody ends who had begun, and no tree ends.
+//! Shortage of stacks: `max_stacks` is reached, or the system has no memory for another one. An accepted
+//! message is handled, no running actor ends, and no supervision tree ends.
 
 mod kit;
 

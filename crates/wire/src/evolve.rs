@@ -62,7 +62,7 @@ pub enum Unconverted {
     Message(Malformed),
     /// The converted message would be larger than [`MAX_SIZE`](crate::MAX_SIZE).
     Limit,
-    /// There is no memory for so many bytes.
+    /// There is no memory for this many bytes.
     Memory(usize),
 }
 

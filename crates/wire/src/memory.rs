@@ -13,10 +13,10 @@ thread_local! {
     static IS_CAUGHT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What unwinds.
+/// The payload of the unwind.
 struct NoMemory;
 
-/// Runs `f`; `None`: there was no memory for what it makes.
+/// Runs `f`. Returns `None` if there is no memory for the value that it makes.
 pub(crate) fn fallibly<R>(f: impl FnOnce() -> R) -> Option<R> {
     let before = IS_CAUGHT.replace(true);
     let result = catch_unwind(AssertUnwindSafe(f));

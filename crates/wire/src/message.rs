@@ -13,8 +13,8 @@ use crate::{
     Bytes, Checker, Decode, Encode, Encoder, Handle, MAX_SIZE, Malformed, NoRoom, Rule, memory,
 };
 
-/// The value of a message of at most so many bytes is made without a way back: one page, as what the standard library allocates
-/// anyway.
+/// Values of messages of at most this many bytes (one page) are made without a fallible allocation; the
+/// standard library makes similar allocations anyway.
 const SMALL: usize = 4096;
 
 /// Bytes of the header.

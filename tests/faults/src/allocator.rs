@@ -1,4 +1,4 @@
-//! The system's allocator, which refuses by plan and counts what is live.
+//! The system's allocator, which refuses according to a plan and counts live blocks.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};

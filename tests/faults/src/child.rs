@@ -1,4 +1,4 @@
-//! What the programs of this crate do: one operation under one shortage, and a line that says how it ended.
+//! The programs of this crate: one operation under one shortage, and a line with its outcome.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};

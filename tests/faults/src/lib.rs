@@ -1,7 +1,7 @@
 //! Runs one operation while the system refuses its Nth resource, and reports how the operation ended.
 //!
 //! `README.md` beside this crate explains the procedure. [`fault`] counts and refuses, [`allocator`] and
-//! [`filter`] ask it, [`operations`] lists what is tried, [`census`] finds what was left behind.
+//! [`filter`] ask it, [`operations`] lists the operations, [`census`] finds leaks.
 
 pub mod allocator;
 pub mod census;

@@ -48,7 +48,7 @@ impl Ending {
 }
 
 impl StreamCore {
-    /// An ending as the reader is told of it: with the error in its own version.
+    /// The ending with the error in the reader's version.
     pub(super) fn for_reader<'a>(&'a self, ending: &'a Ending) -> &'a Ending {
         let Some(error) = &ending.error else {
             return ending;
@@ -76,9 +76,10 @@ impl StreamCore {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Untyped {}
 
-/// What a stream may end with besides a [`Failure`]: [`Untyped`], or the error type of the function that returns it.
+/// The error type of a stream besides [`Failure`]: [`Untyped`], or the error type of the function that
+/// returns the stream.
 pub trait StreamError: sealed::Sealed + 'static {
-    /// What a reader gets in place of the regular end: a [`Failure`] for [`Untyped`], else a [`CallError`].
+    /// The reader's error: [`Failure`] for [`Untyped`], and [`CallError`] otherwise.
     type Ended: From<Failure>;
 
     #[doc(hidden)]

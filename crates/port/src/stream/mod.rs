@@ -18,9 +18,10 @@
 //!    writer holds up another for ever. A record too large for a segment gets one of its own size.
 //! 4. The reader takes from the first segment that has something. So records of one writer stay in order, and no writer is
 //!    behind another by more than a segment's worth.
-//! 5. A stream ends once, with the first ending; what was committed before is still delivered. The regular end needs every writer: each
-//!    has finished. A writer that is dropped without that ends the stream as `guest_lost`; one that fails, with the error of the function
-//!    that returns the stream: `ending`.
+//! 5. A stream ends once, with the first ending, and records that were committed before are still
+//!    delivered. The stream ends regularly when every writer has finished. A writer that is dropped
+//!    before ends it as `guest_lost`; a writer that fails ends it with the error of the function that
+//!    returns the stream (`ending`).
 //! 6. Where there is no credit the policy says what happens: the writer waits until a quarter of it is there, or nothing is left to be read; or is refused; or its record is dropped; or
 //!    the oldest complete segment that no batch is open of is. Under `latest` a segment has one record, there is credit for one, and what
 //!    is overtaken is dropped. Where records are conflated by key they are in no entry, but in `conflate`.

@@ -26,11 +26,13 @@
 //!    the lane. The hint may miss a value that was on its way; so before it says that there is nothing, and at every 64th turn, the receiver looks at
 //!    all lanes.
 //! 5. A lane's number is used again only after the receiver saw the lane closed and, after that, empty.
-//! 6. A sender that finds no room **reclaims** what others hold and do not use, before it refuses or blocks: under the lock of the lanes it
-//!    marks each lane as revoked, passes the heavy barrier, and takes back `claimed - put` of each lane. A sender announces a value (by
-//!    its mark in the lane) or a batch (by `announced`), passes the light barrier, and looks at the lane's mark `revoked`. So either it sees
-//!    the mark, or the reclaiming sender sees the announced value. A sender whose lane is revoked takes the lock, learns what it
-//!    has left, puts its value in, gives up the rest, and signals. Where the barriers are not asymmetric, nobody claims in advance.
+//! 6. A sender that finds no capacity **reclaims** the unused credits of other lanes before it refuses or
+//!    blocks. Under the lock of the lanes, it marks each lane as revoked, executes the heavy barrier, and
+//!    takes back `claimed - put` from each lane. A sender announces a value (by its mark in the lane) or a
+//!    batch (by `announced`), executes the light barrier, and checks the lane's mark `revoked`. Either it
+//!    sees the mark, or the reclaiming sender sees the announced value. A sender whose lane is revoked
+//!    takes the lock, reads its remaining credits, stores its value, gives up the rest, and signals. If the
+//!    barriers are not asymmetric, no sender claims in advance.
 //! 7. Closing revokes all lanes for good: a send in a lane asks whether the channel is closed only if its lane is revoked.
 
 mod common;

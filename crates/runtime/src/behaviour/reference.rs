@@ -20,8 +20,8 @@ use crate::supervised::Signal;
 use crate::timers::TimerKey;
 use crate::{channel, wait, worker};
 
-/// Reaches an actor. When the last one is dropped the actor handles what it has, and ends, unless one of these messages makes it take a new reference
-/// to itself ([`Context::actor`]).
+/// A reference to an actor. When the last reference is dropped, the actor handles its remaining messages
+/// and ends, unless a handler takes a new reference to the actor ([`Context::actor`]).
 pub struct ActorRef<A: Actor> {
     pub(super) body: Arc<Body<A>>,
     pub(super) priority: Priority,

@@ -1,13 +1,13 @@
-//! One worker's fibers: those on which something runs, and those that wait for the next job.
+//! One worker's fibers: those in use, and those that wait for the next job.
 //!
 //! 1. Spawned actors hold at most `most` fibers, the worker's share of `max_stacks`. Turns of actors
-//!    without a stack of their own may take [`TURN_RESERVE`] more: what a turn waits for is often
-//!    another actor's turn, and neither may depend on a spawned actor that never ends.
+//!    without a stack of their own may take [`TURN_RESERVE`] more: a turn often waits for another
+//!    actor's turn, and neither may depend on a spawned actor that never ends.
 //! 2. One fiber is kept for turns. It is made before the first spawned actor gets a stack, so a
-//!    turn finds one also where the system has no memory for another.
+//!    turn finds one even if the system has no memory for another.
 //! 3. Fibers that come back are kept for the next jobs only while rule 2 holds, no more than `most`
 //!    exist, and no task waits for a stack (`scheduler`'s rule 7). Otherwise [`Fibers::give`]
-//!    refuses, and the worker decides who gets the fiber.
+//!    refuses, and the worker decides which job gets the fiber.
 
 use std::ptr::NonNull;
 use std::sync::Mutex;
