@@ -302,6 +302,7 @@ static void a_null_pointer_is_refused_by_every_function(void) {
              TW_ARGUMENT);
   CHECK_CODE(table->stream_fd(stream.ok.tw.handle, NULL, &error), TW_ARGUMENT);
   CHECK_CODE(table->stream_reader(stream.ok.tw.handle, NULL, &error), TW_ARGUMENT);
+  CHECK_CODE(table->stream_error(stream.ok.tw.handle, NULL, NULL, &error), TW_ARGUMENT);
   CHECK_CODE(table->stream_stats(stream.ok.tw.handle, 0, NULL, 8, &error), TW_ARGUMENT);
   CHECK_CODE(table->stream_keep(stream.ok.tw.handle, NULL, &error), TW_ARGUMENT);
   CHECK_CODE(table->transcode(NULL, 0, TW_CBOR, &byte, 1, &byte, 1, &size, &error), TW_ARGUMENT);
@@ -340,6 +341,7 @@ static void a_null_pointer_is_refused_by_every_function(void) {
   CHECK_CODE(table->host_answer(0, 0, NULL, 0, NULL), TW_ARGUMENT);
   CHECK_CODE(table->host_deadline(0, NULL, NULL), TW_ARGUMENT);
   CHECK_CODE(table->stream_reader(0, NULL, NULL), TW_ARGUMENT);
+  CHECK_CODE(table->stream_error(0, NULL, NULL, NULL), TW_ARGUMENT);
   CHECK_CODE(table->stream_stats(0, 0, NULL, 0, NULL), TW_ARGUMENT);
   CHECK_CODE(table->stream_keep(0, NULL, NULL), TW_ARGUMENT);
   CHECK_CODE(table->kept_drop(0, NULL), TW_ARGUMENT);

@@ -23,7 +23,7 @@
 //! 3. A waiter that uses [`heavy_or_full`] executes the heavy barrier in `ASYMMETRIC` and
 //!    `CHANGING`, and a full fence in `FENCES`.
 //! 4. If the system refuses the call, the heavy barrier is: set `CHANGING`, execute a full fence,
-//!    **wait for [`DRAIN`]**, set `FENCES`, execute a full fence.
+//!    **wait for `DRAIN`**, set `FENCES`, execute a full fence.
 //! 5. Why waiting is a barrier: a processor can execute a load before an older store only if the
 //!    store has retired into the store buffer, or if neither has retired. The hardware drains the
 //!    buffer by itself. If the thread loses its processor, instructions that have not retired are
