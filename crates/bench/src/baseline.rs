@@ -1,7 +1,8 @@
-//! Baselines: what this machine measured before, one result file a workload.
+//! Baselines: earlier measurements of this machine, one result file per workload.
 //!
-//! `benchmarks/baselines/<host>/<workload>.json`, where `<host>` says processor, count and what it runs in
-//! (`amd-epyc-2cpu-docker`). A workload is saved alone, so that each keeps the commit and the knobs it was measured with.
+//! The path is `benchmarks/baselines/<host>/<workload>.json`. `<host>` names the processor, the
+//! processor count and the virtualisation (`amd-epyc-2cpu-docker`). Each workload has its own file,
+//! so that it keeps the commit and the knobs it was measured with.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,20 +13,20 @@ use crate::problem::Problem;
 use crate::report::{Host, Report};
 use crate::result_file;
 
-/// Where all hosts' baselines are, in the checkout.
+/// The folder in the checkout that contains the baselines of all hosts.
 #[must_use]
 pub fn folder() -> PathBuf {
     hosts::root().join("benchmarks/baselines")
 }
 
-/// How `host` is called in a path: `amd-epyc-2cpu-docker`.
+/// The name of `host` in a path: `amd-epyc-2cpu-docker`.
 #[must_use]
 pub fn name_of(host: &Host) -> String {
     let mut words: Vec<String> = Vec::new();
     let text = format!("{} {}cpu {}", host.cpu, host.processors, host.r#virtual);
     for word in text.split(|c: char| !c.is_ascii_alphanumeric()) {
         let word = word.to_ascii_lowercase();
-        // `Intel(R) Core(TM) i7` has words that say nothing.
+        // `Intel(R) Core(TM) i7` contains words that carry no information.
         if !["", "r", "tm", "none", "unknown", "processor"].contains(&word.as_str()) {
             words.push(word);
         }
@@ -33,14 +34,14 @@ pub fn name_of(host: &Host) -> String {
     words.join("-")
 }
 
-/// Why `report` is no baseline, if so.
+/// The reason why `report` cannot be a baseline, if there is one.
 #[must_use]
 pub fn refusal(report: &Report) -> Option<&'static str> {
     let knob = |name: &str| report.knobs.get(name).map(String::as_str);
     if knob("profile") == Some("debug") {
-        Some("it is of a debug build")
+        Some("it is from a debug build")
     } else if knob("quick") == Some("true") {
-        Some("it is of a quick run")
+        Some("it is from a quick run")
     } else if report.results.is_empty() {
         Some("it has no results")
     } else {
@@ -48,11 +49,11 @@ pub fn refusal(report: &Report) -> Option<&'static str> {
     }
 }
 
-/// Saves every workload of `report` below `folder`; the files that were written. What was saved of a workload before is
-/// replaced.
+/// Saves every workload of `report` below `folder` and returns the written files. A workload's
+/// earlier baseline is replaced.
 ///
 /// # Errors
-/// The report is no baseline, or the system says no.
+/// The report cannot be a baseline, or the operating system reports an error.
 pub fn save(folder: &Path, report: &Report) -> Result<Vec<PathBuf>, Problem> {
     if let Some(why) = refusal(report) {
         return Err(Problem::Usage(format!("not saved as a baseline: {why}")));
@@ -67,7 +68,7 @@ pub fn save(folder: &Path, report: &Report) -> Result<Vec<PathBuf>, Problem> {
     Ok(written)
 }
 
-/// `report`, one a workload: each with its own knobs and nobody else's.
+/// Splits `report` into one report per workload, each with its own knobs only.
 fn parts(report: &Report) -> BTreeMap<String, Report> {
     let mut parts: BTreeMap<String, Report> = BTreeMap::new();
     for row in &report.results {
@@ -84,16 +85,17 @@ fn parts(report: &Report) -> BTreeMap<String, Report> {
     parts
 }
 
-/// The workload whose own knob `name` is: `idle` of `idle.seconds`; `None` for one of the run.
+/// The workload that the knob `name` belongs to: `idle` for `idle.seconds`; `None` for a knob of
+/// the whole run.
 #[must_use]
 pub fn knob_of(name: &str) -> Option<&str> {
     name.split_once('.').map(|(workload, _)| workload)
 }
 
-/// The baselines of a host, in the order of the workloads' names; none where nothing was saved.
+/// The baselines of a host, ordered by workload name; empty if nothing was saved.
 ///
 /// # Errors
-/// One of them is no result file.
+/// One of the files is not a result file.
 pub fn load(folder: &Path, host: &str) -> Result<Vec<(PathBuf, Report)>, Problem> {
     let mut found = Vec::new();
     for file in entries(&folder.join(host))? {
@@ -116,7 +118,7 @@ pub fn known_hosts(folder: &Path) -> Result<Vec<String>, Problem> {
         .collect())
 }
 
-/// What is in `folder`, sorted; nothing where it is not there.
+/// The entries of `folder`, sorted; empty if the folder does not exist.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, Problem> {
     if !folder.exists() {
         return Ok(Vec::new());

@@ -1,4 +1,5 @@
-//! What there is to run: the groups, what `list` says, and which workloads a command line means.
+//! The catalogue: the groups, the output of `list`, and the selection of workloads by the command
+//! line.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -6,18 +7,19 @@ use std::fmt::Write;
 use crate::problem::Problem;
 use crate::workloads::{self, Knob, WORKLOADS, Workload};
 
-/// Workloads that belong together.
+/// A group of related workloads.
 #[derive(Debug)]
 pub struct Group {
     /// Its name, as in `--group`.
     pub name: &'static str,
-    /// What is measured there.
+    /// What its workloads measure.
     pub what: &'static str,
-    /// Whether its workloads run only where they, or the group, are named: they take long, or the whole machine.
+    /// Whether its workloads run only if they or the group are named, because they take long or use
+    /// the whole machine.
     pub on_request: bool,
 }
 
-/// All of them, in the order in which they are listed.
+/// All groups, in the order of the listing.
 pub const GROUPS: &[Group] = &[
     Group {
         name: "queue",
@@ -56,7 +58,7 @@ pub const GROUPS: &[Group] = &[
     },
 ];
 
-/// Which workloads a command line means.
+/// The workloads that a command line selects.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
     /// By name.
@@ -65,11 +67,11 @@ pub struct Wanted<'a> {
     pub groups: &'a [String],
 }
 
-/// The workloads that are wanted, in the list's order. Where nothing is named: all, but for groups that run on request
-/// only.
+/// Returns the selected workloads, in the list's order. If nothing is named: all workloads except
+/// those of groups that run only on request.
 ///
 /// # Errors
-/// A name or a group that is not there, or nothing that runs; the message lists what there is.
+/// A name or a group does not exist, or nothing is selected; the message lists what exists.
 pub fn choose(wanted: Wanted<'_>) -> Result<Vec<&'static Workload>, Problem> {
     for name in wanted.names {
         workloads::find(name)?;
@@ -116,10 +118,11 @@ fn names<'a>(all: impl Iterator<Item = &'a str>) -> String {
     all.collect::<Vec<_>>().join(", ")
 }
 
-/// Reads `NAME=VALUE`s against the knobs that the chosen workloads declare.
+/// Parses `NAME=VALUE` settings against the knobs that the chosen workloads declare.
 ///
 /// # Errors
-/// It is not of that form, or none of them has that knob; the message lists those that they have.
+/// The text has another form, or no chosen workload has that knob; the message lists the knobs that
+/// exist.
 pub fn settings(
     texts: &[String],
     chosen: &[&Workload],
@@ -162,10 +165,10 @@ fn unknown_knob(name: &str, chosen: &[&Workload]) -> String {
     text
 }
 
-/// What `list` prints: a paragraph a workload, by group.
+/// The output of `list`: one paragraph per workload, by group.
 ///
 /// # Errors
-/// A group that is not there.
+/// A group does not exist.
 pub fn catalogue(groups: &[String]) -> Result<String, Problem> {
     for group in groups {
         known_group(group)?;

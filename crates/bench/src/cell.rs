@@ -1,18 +1,19 @@
-//! A cell: one point of a workload's parameters, with the subjects that are compared there, measured in one process.
+//! A cell: one point of a workload's parameters, with the subjects to compare there, measured in
+//! one process.
 //!
-//! A workload that can be measured cell by cell says so in its `cells` ([`crate::workloads::Workload`]): a function
-//! that sets up all subjects of a [`Cell`] and gives a [`Side`] for each, in the order of `cell.subjects`. Nothing of that
-//! set-up is timed. Whoever wants samples asks [`crate::processes`], which starts this program again as `thalweg-bench cell`
-//! and serves it line by line:
+//! A workload that supports cells sets its `cells` field ([`crate::workloads::Workload`]): a
+//! function that sets up all subjects of a [`Cell`] and returns a [`Side`] for each, in the order
+//! of `cell.subjects`. The set-up is not timed. To get samples, call [`crate::processes`], which
+//! starts this program again as `thalweg-bench cell`. That process reads one command per line:
 //!
 //! | line | answer |
 //! | --- | --- |
 //! | none | `{"ready": true}` |
-//! | the cell as JSON, once | `{"opened": 2}`: how many sides there are |
-//! | the place of a side: `0` | `{"ns": 3.4, "metrics": {..}, "latencies": [[ns, count], ..]}`: one sample, taken now |
+//! | the cell as JSON, once | `{"opened": 2}`: the number of sides |
+//! | the index of a side: `0` | `{"ns": 3.4, "metrics": {..}, "latencies": [[ns, count], ..]}`: one new sample |
 //!
-//! Where something fails, the answer is `{"check": true, "failed": "counts differ"}`. Between samples the process waits on its
-//! standard input and costs nothing. By hand:
+//! If something fails, the answer is `{"check": true, "failed": "counts differ"}`. Between samples
+//! the process waits on its standard input and uses no processor time. By hand:
 //!
 //! ```text
 //! $ thalweg-bench cell
@@ -33,7 +34,7 @@ use crate::placement::Placement;
 use crate::problem::Problem;
 use crate::workloads;
 
-/// One point of a workload's parameters and who is measured there.
+/// One point of a workload's parameters and the subjects to measure there.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cell {
@@ -41,20 +42,21 @@ pub struct Cell {
     pub workload: String,
     /// All parameters of the point.
     pub params: BTreeMap<String, String>,
-    /// The sides, in the order in which they are measured.
+    /// The subjects, in the order of measurement.
     pub subjects: Vec<String>,
-    /// Whether figures only have to be there, not to be good.
+    /// Whether this is a quick run, whose figures need not be accurate.
     #[serde(default)]
     pub quick: bool,
-    /// Where its process runs; it is there before its first instruction.
+    /// The placement of the process, applied before its first instruction.
     #[serde(skip, default = "anywhere")]
     pub placement: Placement,
-    /// What its process finds in its environment, besides what this one has.
+    /// Environment variables of the process, in addition to the inherited ones.
     #[serde(skip)]
     pub environment: BTreeMap<String, String>,
 }
 
-/// What counts something, and the most of it that memory and threads are there for on any machine.
+/// Parameters that are counts, with the largest value for which any machine has enough memory and
+/// threads.
 const COUNTS: [(&str, u64); 17] = [
     ("actors", 1 << 20),
     ("batch", 1 << 24),
@@ -80,7 +82,7 @@ fn anywhere() -> Placement {
 }
 
 impl Cell {
-    /// A cell of `workload`, in a process that may run anywhere.
+    /// A cell of `workload`, in a process without a fixed placement.
     #[must_use]
     pub fn new(workload: &str, params: &[(&str, &str)], subjects: &[&str]) -> Self {
         Self {
@@ -96,7 +98,7 @@ impl Cell {
         }
     }
 
-    /// The same in a process at `placement`.
+    /// The same cell, in a process at `placement`.
     #[must_use]
     pub fn at(mut self, placement: Placement) -> Self {
         self.placement = placement;
@@ -116,10 +118,10 @@ impl Cell {
         })
     }
 
-    /// Whether every parameter that counts something is one that subjects can be made with: none of them takes 0.
+    /// Checks that every parameter that is a count is in range. No subject accepts 0.
     ///
     /// # Errors
-    /// One is not, and what it may be.
+    /// A count is out of range; the message contains the range.
     pub fn check(&self) -> Result<(), Problem> {
         for (name, most) in COUNTS {
             let count = self.params.get(name).and_then(|text| text.parse().ok());
@@ -135,10 +137,10 @@ impl Cell {
         Ok(())
     }
 
-    /// A parameter that is a whole number.
+    /// The value of a parameter that is a whole number.
     ///
     /// # Errors
-    /// The cell has no such parameter, or it is no such number.
+    /// The cell has no such parameter, or its value is not a whole number.
     pub fn number(&self, name: &str) -> Result<u64, Problem> {
         let text = self.text(name)?;
         text.parse().map_err(|_| {
@@ -150,7 +152,7 @@ impl Cell {
     }
 }
 
-/// What sets up all subjects of a cell. See the module.
+/// The function that sets up all subjects of a cell. See the module.
 pub type Open = fn(&Cell) -> Result<Vec<Side<'static, Sample>>, Problem>;
 
 /// One sample of one side.
@@ -159,7 +161,7 @@ pub type Open = fn(&Cell) -> Result<Vec<Side<'static, Sample>>, Problem>;
 pub struct Sample {
     /// Nanoseconds per operation.
     pub ns: f64,
-    /// Whatever else this sample found out.
+    /// Further metrics of this sample.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metrics: BTreeMap<String, f64>,
     /// Latencies of single operations, as [`Latencies::counts`] gives them.
@@ -168,7 +170,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// A sample of `operations` that took `elapsed` together.
+    /// A sample of `operations` that took `elapsed` in total.
     ///
     /// ```
     /// use std::time::Duration;
@@ -183,14 +185,14 @@ impl Sample {
         }
     }
 
-    /// The same with one metric more.
+    /// Adds one metric.
     #[must_use]
     pub fn with(mut self, metric: &str, value: f64) -> Self {
         self.metrics.insert(metric.to_owned(), value);
         self
     }
 
-    /// The same with the latencies of its operations.
+    /// Adds the latencies of the operations.
     #[must_use]
     pub fn with_latencies(mut self, latencies: &Latencies) -> Self {
         self.latencies = latencies.counts();
@@ -198,20 +200,20 @@ impl Sample {
     }
 }
 
-/// What the process answers to a line.
+/// The answer of the process to a line.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Answer {
     /// The cell is set up.
     Opened {
-        /// How many sides it has.
+        /// The number of sides.
         opened: usize,
     },
-    /// Something failed; nothing can be asked any more.
+    /// Something failed; the process accepts no further commands.
     Failed {
         /// Whether a check of the workload failed.
         check: bool,
-        /// What happened.
+        /// The error message.
         failed: String,
     },
     /// One sample.
@@ -221,7 +223,7 @@ pub enum Answer {
 /// Serves a cell of any workload from `input` to `output`, until the input ends.
 ///
 /// # Errors
-/// The lines cannot be read or written. What fails in the cell is answered, not returned.
+/// The lines cannot be read or written. A failure in the cell is sent as an answer, not returned.
 pub fn serve(input: impl BufRead, output: impl Write) -> Result<(), Problem> {
     serve_with(input, output, |cell| {
         let workload = workloads::find(&cell.workload)?;
@@ -299,7 +301,7 @@ fn taken(line: &str, sides: &mut [Side<'static, Sample>]) -> Result<Sample, Prob
     if sample.ns.is_finite() {
         Ok(sample)
     } else {
-        // JSON has no word for it, and no workload a use.
+        // JSON cannot represent it, and no workload can use it.
         Err(Problem::Check("a sample is not a number".to_owned()))
     }
 }
@@ -308,7 +310,7 @@ fn taken(line: &str, sides: &mut [Side<'static, Sample>]) -> Result<Sample, Prob
 mod tests {
     use super::*;
 
-    /// A workload whose first side counts its samples and whose second fails.
+    /// A workload whose first side counts its samples and whose second side fails.
     fn open(cell: &Cell) -> Result<Vec<Side<'static, Sample>>, Problem> {
         let step = cell.number("step")? as f64;
         let mut ns = 0.0;

@@ -1,9 +1,10 @@
-//! Programs of other languages as sides: a long-lived child that takes one sample a line.
+//! Programs in other languages as sides: a long-lived child process that takes one sample per line.
 //!
-//! The lab writes a command and its numbers as one line (`call 1000 0`), the program takes that sample, timed by itself,
-//! and answers one line of JSON. Its first line, without being asked, says that it has opened its library:
-//! `{"ready": true}`. Between samples it waits on standard input and costs nothing, so that samples of
-//! programs in different languages can be interleaved. It ends when its input does.
+//! The lab writes a command and its numbers as one line (`call 1000 0`). The program takes that
+//! sample, times it itself, and answers with one line of JSON. Its first line is sent unprompted
+//! and reports that the program has opened its library: `{"ready": true}`. Between samples the
+//! program waits on standard input and uses no processor time, so samples of programs in different
+//! languages can be interleaved. The program exits when its input ends.
 
 use std::env;
 use std::io::{BufRead, BufReader, Write};
@@ -16,13 +17,13 @@ use serde::de::DeserializeOwned;
 use crate::placement::Placement;
 use crate::problem::Problem;
 
-/// The lab's own program of this name, which lies beside this one.
+/// The lab's own program of this name, which is in the same folder as this one.
 ///
 /// # Errors
-/// It was not built.
+/// The program was not built.
 pub fn beside(name: &str) -> Result<PathBuf, Problem> {
     let exe = env::current_exe().map_err(Problem::io("cannot find this program's own file"))?;
-    // A test's own program lies one folder deeper.
+    // A test's executable is one folder deeper.
     let folders = exe.ancestors().skip(1).take(2);
     folders
         .map(|folder| folder.join(name))
@@ -40,7 +41,7 @@ pub fn beside(name: &str) -> Result<PathBuf, Problem> {
 pub struct HostProgram {
     name: String,
     child: Child,
-    // `None` once it was told to end.
+    // `None` after the input was closed.
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
 }
@@ -51,10 +52,10 @@ struct Ready {
 }
 
 impl HostProgram {
-    /// Starts `command` at `placement` and waits until it is ready. `name` is for messages.
+    /// Starts `command` at `placement` and waits until it is ready. `name` is used in messages.
     ///
     /// # Errors
-    /// It cannot be started, or does not say that it is ready.
+    /// The program cannot be started, or it does not report that it is ready.
     pub fn start(name: &str, mut command: Command, placement: Placement) -> Result<Self, Problem> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = placement.spawn(&mut command)?;
@@ -72,10 +73,10 @@ impl HostProgram {
         }
     }
 
-    /// Has it take one sample.
+    /// Requests one sample.
     ///
     /// # Errors
-    /// It died, or answered something else than was asked for.
+    /// The program died, or its answer has an unexpected form.
     pub fn ask<A: DeserializeOwned>(&mut self, line: &str) -> Result<A, Problem> {
         let written = self.input.as_mut().map(|input| writeln!(input, "{line}"));
         match written {
@@ -90,10 +91,10 @@ impl HostProgram {
         self.child.id()
     }
 
-    /// Ends its input and waits for it.
+    /// Closes its input and waits for it to exit.
     ///
     /// # Errors
-    /// It did not end well: a crash while closing is a failed run, too.
+    /// The program failed. A crash during shutdown also fails the run.
     pub fn finish(mut self) -> Result<(), Problem> {
         drop(self.input.take());
         let status = self.child.wait().map_err(Problem::io(self.name.clone()))?;
@@ -120,10 +121,10 @@ impl HostProgram {
 }
 
 impl Drop for HostProgram {
-    /// A program whose run failed is ended at once: nobody will ask it again.
+    /// Kills a program whose run failed: it receives no further requests.
     fn drop(&mut self) {
         if self.input.take().is_some() {
-            // Both fail only where it has ended already.
+            // Both fail only if the program has already exited.
             let _ = self.child.kill();
         }
         let _ = self.child.wait();

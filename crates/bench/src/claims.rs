@@ -1,15 +1,17 @@
-//! The claims: what the documents of five predecessors say, and what this lab's figures say to it, as `docs/claims.md`.
+//! The claims: statements in the documents of five predecessors, compared with this lab's figures,
+//! as `docs/claims.md`.
 //!
-//! A claim is a constant ([`claim::Claim`]): whose it is, what it says, how its figure was made, the rows that test it, and a function from
-//! those rows to a verdict. The page is made of result files alone: where a row is not there, the page says which command measures it.
+//! A claim is a constant ([`claim::Claim`]): the project, the statement, how its figure was made,
+//! the rows that test it, and a function from those rows to a verdict. The page is generated from
+//! result files only. If a row is missing, the page names the command that measures it.
 //!
-//! | module | what it knows |
+//! | module | contents |
 //! | --- | --- |
-//! | [`claim`] | what a claim is, and what can be said of one |
-//! | [`evidence`] | the rows of one machine, and how one is found |
+//! | [`claim`] | what a claim is, and the possible verdicts |
+//! | [`evidence`] | the rows of one machine, and how to find a row |
 //! | [`channels`], [`endurance`], [`submission`], [`runtime`] | the claims |
-//! | [`later`] | those that nothing here tests yet |
-//! | [`page`] | all of it as Markdown |
+//! | [`later`] | claims that no workload tests yet |
+//! | [`page`] | the Markdown page |
 
 pub mod boundary;
 pub mod channels;
@@ -30,7 +32,7 @@ use crate::result_file;
 
 use claim::Claim;
 
-/// All of them, in the page's order.
+/// All claims, in the page's order.
 pub fn all() -> impl Iterator<Item = &'static Claim> {
     channels::CLAIMS
         .iter()
@@ -40,10 +42,11 @@ pub fn all() -> impl Iterator<Item = &'static Claim> {
         .chain(runtime::CLAIMS)
 }
 
-/// Writes `docs/claims.md` from these result files, or from the committed ones where none is named; the file.
+/// Writes `docs/claims.md` from these result files, or from the committed ones if none is named,
+/// and returns its path.
 ///
 /// # Errors
-/// A file cannot be read or written, or is no result file.
+/// A file cannot be read or written, or is not a result file.
 pub fn write(from: &[PathBuf]) -> Result<PathBuf, Problem> {
     let files = if from.is_empty() {
         let mut found = Vec::new();

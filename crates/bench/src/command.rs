@@ -28,41 +28,41 @@ struct CommandLine {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Say which workloads there are
+    /// List the workloads
     List(List),
     /// Run workloads and print their figures as a Markdown table
     Run(running::Run),
-    /// List, show or save what this machine measured before
+    /// List, show or save the baselines of this machine
     Baseline(baselines::Baselines),
-    /// Hold a run against the baseline.
+    /// Compare a run with the baseline.
     ///
-    /// Exit status: 0 none is worse; 1 something is worse than the threshold, and outside of this run's noise; 2 it cannot be
-    /// judged.
+    /// Exit status: 0 no row is worse; 1 a row is worse by more than the threshold and outside of
+    /// this run's noise; 2 the run cannot be judged.
     Regress(regression::Regress),
-    /// Run a workload at every point of a grid of its knobs, and say which is best
+    /// Run a workload at every point of a grid of its knobs, and report the best point
     Sweep(sweeping::Sweep),
     /// Write a run as Markdown, CSV and a page with charts
     Report(reporting::Reporting),
-    /// Say what on this machine speaks against measuring, and what to do about it
+    /// Report what makes this machine unsuitable for measuring, and how to fix it
     Doctor(Doctor),
-    /// The Rust host program: takes one sample a line of its input
+    /// The Rust host program: takes one sample per input line
     #[command(hide = true)]
     Host,
-    /// One cell of a workload: takes one sample a line of its input
+    /// One cell of a workload: takes one sample per input line
     #[command(hide = true)]
     Cell,
 }
 
 #[derive(Args, Debug)]
 struct List {
-    /// Only the workloads of this group
+    /// List only the workloads of this group
     #[arg(long = "group", value_name = "GROUP")]
     groups: Vec<String>,
 }
 
 #[derive(Args, Debug)]
 struct Doctor {
-    /// As JSON: the `host` of every result
+    /// Print JSON: the `host` object of every result
     #[arg(long)]
     json: bool,
 }
@@ -70,7 +70,7 @@ struct Doctor {
 /// Runs the command line of this process.
 #[must_use]
 pub fn main() -> ExitCode {
-    // Its own help and errors end here, the latter with 2.
+    // Clap prints its own help and errors here and exits; errors exit with 2.
     let done = match CommandLine::parse().action {
         Action::List(list) => catalogue::catalogue(&list.groups).and_then(|text| print(&text)),
         Action::Run(run) => return status(running::execute(&run)),
@@ -85,7 +85,7 @@ pub fn main() -> ExitCode {
     status(done.map(|()| 0))
 }
 
-/// The exit status of what a command came to; a problem is told first.
+/// The exit status for the result of a command. An error is printed first.
 fn status(done: Result<u8, Problem>) -> ExitCode {
     match done {
         Ok(status) => ExitCode::from(status),

@@ -1,10 +1,11 @@
-//! The samples, one a line, for those who want to do their own arithmetic.
+//! The samples as CSV, one per line, for readers who want to do their own arithmetic.
 
 use std::fmt::Write;
 
 use crate::report::{Report, Row, Winner};
 
-/// RFC 4180: `workload,params,side,name,unit,round,value`, a line for every sample of either side of every row.
+/// RFC 4180: `workload,params,side,name,unit,round,value`, one line per sample of either side of
+/// every row.
 #[must_use]
 pub fn samples(report: &Report) -> String {
     let mut text = "workload,params,side,name,unit,round,value\r\n".to_owned();
@@ -30,7 +31,7 @@ pub fn samples(report: &Report) -> String {
     text
 }
 
-/// RFC 4180: a line for every row of every run, with all that the result file has but the checks.
+/// RFC 4180: one line per row of every run, with all fields of the result file except the checks.
 #[must_use]
 pub fn results(reports: &[Report]) -> String {
     let mut text = "run,started,commit,cpu,workload,group,params,subject,peer,unit,subject_median,subject_low,subject_high,\
@@ -86,7 +87,7 @@ fn cells_of(row: &Row) -> Vec<String> {
     ]
 }
 
-/// A field, quoted where it has to be.
+/// A field, quoted if necessary.
 #[must_use]
 pub fn field(text: &str) -> String {
     if text.contains(['"', ',', '\r', '\n']) {

@@ -1,17 +1,17 @@
-//! What there is to say about a machine before anything is measured on it, and what to do about it.
+//! Checks whether a machine is suitable for measuring, and suggests improvements.
 
 use std::fmt::Write;
 
 use crate::report::Host;
 
-/// How one property of the machine stands.
+/// The state of one property of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// As it should be.
     Good,
     /// Figures suffer, or mean less than they seem to.
     Mind,
-    /// It cannot be seen from here.
+    /// The value is not visible from this process.
     Unknown,
 }
 
@@ -20,37 +20,39 @@ pub enum State {
 pub struct Finding {
     /// Its name.
     pub name: &'static str,
-    /// How it stands.
+    /// Its value.
     pub value: String,
-    /// Whether that is good.
+    /// Whether the value is good.
     pub state: State,
-    /// What to do, or what follows; empty where there is nothing to do.
+    /// What to do, or the consequence; empty if nothing needs to be done.
     pub advice: &'static str,
 }
 
-/// Load average from which on somebody else is at work: a hot call then finds both processors taken, and sleeps where it
-/// would have spun.
+/// Load average from which other programs are considered active. A hot call then finds both
+/// processors busy, and sleeps instead of spinning.
 const BUSY: f64 = 0.5;
 
-/// Share of stolen time, in percent, from which on a neighbour shows in the figures.
+/// Share of stolen time, in percent, from which a neighbour is visible in the figures.
 const STOLEN: f64 = 1.0;
 
-/// A reading of the clock, in ns, from which on it is a system call: one through the vDSO takes 20 to 50.
+/// Cost of reading the clock, in ns, from which the reading is a system call: a reading through the
+/// vDSO takes 20 to 50.
 const SLOW_CLOCK: f64 = 150.0;
 
-/// Open files below which the workloads with a thousand connections cannot run: two ends each, and some.
+/// Limit of open files below which the workloads with a thousand connections cannot run: each
+/// connection needs two descriptors, and the process needs some more.
 const FEW_FILES: u64 = 4096;
 
 /// Locked memory, in KiB, below which rings of io_uring and pinned buffers may be refused.
 const LITTLE_LOCKED: u64 = 8192;
 
-/// Whether a load average says that somebody else is at work. What is not known is not busy.
+/// Whether a load average means that other programs are active. An unknown load is not busy.
 #[must_use]
 pub fn busy(load: &str) -> bool {
     load.parse().is_ok_and(|load: f64| load > BUSY)
 }
 
-/// Everything that is said about `host`.
+/// All findings about `host`.
 #[must_use]
 pub fn examine(host: &Host) -> Vec<Finding> {
     vec![
@@ -112,7 +114,7 @@ fn affinity(host: &Host) -> Finding {
     finding("affinity", &host.affinity, state, advice)
 }
 
-/// How many processors a list like `0-3,8` holds.
+/// The number of processors in a list like `0-3,8`.
 fn allowed(list: &str) -> u32 {
     let count = |range: &str| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
@@ -187,7 +189,7 @@ fn load(host: &Host) -> Finding {
     let (state, advice) = if busy(&host.load) {
         (
             State::Mind,
-            "Somebody else is at work: wait until it is below 0.5, or quote nothing.",
+            "Other programs are running: wait until the load is below 0.5, or do not quote the figures.",
         )
     } else {
         (State::Good, "")
@@ -206,7 +208,7 @@ fn quota(host: &Host) -> Finding {
     finding("quota", &host.quota, state, advice)
 }
 
-/// The number at the beginning of `1024 of 4096`; `unlimited` is the largest.
+/// The number at the beginning of `1024 of 4096`; `unlimited` is the largest number.
 fn soft(limit: &str) -> Option<u64> {
     let word = limit.split_whitespace().next()?;
     if word == "unlimited" {
@@ -264,7 +266,7 @@ fn clock(host: &Host) -> Finding {
     finding("clock", &host.clock, state, advice)
 }
 
-/// What `doctor` prints.
+/// The output of `doctor`.
 #[must_use]
 pub fn text(findings: &[Finding]) -> String {
     let width = findings.iter().map(|f| f.name.len()).max().unwrap_or(0);
@@ -298,7 +300,7 @@ pub fn text(findings: &[Finding]) -> String {
     text + "\n" + &end
 }
 
-/// `text` in lines of at most `width` characters, broken at blanks.
+/// Splits `text` into lines of at most `width` characters, broken at blanks.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
@@ -320,7 +322,7 @@ mod tests {
     use super::*;
     use crate::report::tests::sample;
 
-    /// A machine that nothing can be said against.
+    /// A machine without any finding.
     fn good() -> Host {
         Host {
             processors: 8,

@@ -1,6 +1,7 @@
-//! Where the host programs and the libraries are, and how the C ones are built.
+//! Finds the host programs and the libraries, and builds the C host programs.
 //!
-//! The lab runs from its checkout: the programs of other languages are compiled or interpreted from `crates/bench/hosts`.
+//! The lab runs from its checkout: it compiles or interprets the programs of other languages from
+//! `crates/bench/hosts`.
 
 use std::env;
 use std::ffi::OsString;
@@ -24,7 +25,8 @@ pub fn c_compiler() -> OsString {
     env::var_os("CC").unwrap_or_else(|| "cc".into())
 }
 
-/// The Python that has the package `thalweg`: `THALWEG_BENCH_PYTHON`, else the checkout's virtual environment, else `python3`.
+/// The Python interpreter that has the package `thalweg`: `THALWEG_BENCH_PYTHON`, else the
+/// checkout's virtual environment, else `python3`.
 #[must_use]
 pub fn python() -> OsString {
     if let Some(chosen) = env::var_os("THALWEG_BENCH_PYTHON") {
@@ -41,11 +43,12 @@ pub fn python() -> OsString {
 /// The service library of `package` (`thalweg-search`), which cargo builds with this program.
 ///
 /// # Errors
-/// It was not built.
+/// The library was not built.
 pub fn library(package: &str) -> Result<PathBuf, Problem> {
     let file = format!("lib{}.so", package.replace('-', "_"));
     let exe = env::current_exe().map_err(Problem::io("cannot find this program's own file"))?;
-    // Where cargo leaves what this program depends on; a test's own program lies there, too.
+    // The folder in which cargo places the dependencies of this program. A test's executable is in
+    // it, too.
     let folder = exe.parent().unwrap_or(&exe);
     let places = [folder.join("deps").join(&file), folder.join(&file)];
     places
@@ -59,11 +62,11 @@ pub fn library(package: &str) -> Result<PathBuf, Problem> {
         })
 }
 
-/// Compiles `hosts/c/NAME.c` to a program. It takes a fraction of a second, so it is done every time, and nothing
-/// is ever stale.
+/// Compiles `hosts/c/NAME.c` to a program. It takes a fraction of a second, so every run compiles
+/// it and the program is never stale.
 ///
 /// # Errors
-/// The compiler is missing or refuses.
+/// The compiler is missing or reports an error.
 pub fn c_program(name: &str) -> Result<PathBuf, Problem> {
     compile(name, name, &[])
 }
@@ -71,7 +74,7 @@ pub fn c_program(name: &str) -> Result<PathBuf, Problem> {
 /// Compiles `hosts/c/NAME.c` to a shared library.
 ///
 /// # Errors
-/// The compiler is missing or refuses.
+/// The compiler is missing or reports an error.
 pub fn c_library(name: &str) -> Result<PathBuf, Problem> {
     compile(name, &format!("lib{name}.so"), &["-shared", "-fPIC"])
 }
@@ -81,7 +84,8 @@ fn compile(source: &str, product: &str, kind: &[&str]) -> Result<PathBuf, Proble
     let exe = env::current_exe().map_err(Problem::io("cannot find this program's own file"))?;
     let folder = exe.parent().unwrap_or(&root).join("lab-hosts");
     fs::create_dir_all(&folder).map_err(Problem::io(folder.display().to_string()))?;
-    // Under a name of its own until it is whole: another run may be starting the one that is there.
+    // The output has a unique name until it is complete: another run may be starting the existing
+    // file.
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let fresh = folder.join(format!("{product}.{}.{number}", std::process::id()));
@@ -115,7 +119,7 @@ fn compile(source: &str, product: &str, kind: &[&str]) -> Result<PathBuf, Proble
     }
 }
 
-/// Where the C programs find their headers, from the root.
+/// The include folders of the C programs, relative to the root.
 const INCLUDES: [&str; 3] = [
     "bindings/c/include",
     "crates/bench/generated/c",
@@ -136,7 +140,7 @@ pub fn python_program(name: &str) -> Command {
     command
 }
 
-/// Where the generated Python packages are, from the root.
+/// The generated Python packages, relative to the root.
 const PYTHON_PATH: [&str; 2] = [
     "crates/bench/generated/python",
     "examples/search/generated/python",
@@ -145,10 +149,10 @@ const PYTHON_PATH: [&str; 2] = [
 /// The folder with the Python module `peer_MODULE` of `crates/bench/peers/python`.
 ///
 /// # Errors
-/// It was not built.
+/// The module was not built.
 pub fn python_peers(module: &str) -> Result<PathBuf, Problem> {
     let exe = env::current_exe().map_err(Problem::io("cannot find this program's own file"))?;
-    // Beside the profile's folder; a test's own program lies one folder deeper.
+    // The module is next to the profile's folder; a test's executable is one folder deeper.
     let folders = exe.ancestors().skip(2).take(2);
     folders
         .map(|folder| folder.join("bench-peers/python"))

@@ -1,18 +1,19 @@
-//! The runner: sides take turns, so that the machine's mood hits all of them alike.
+//! The runner: sides take turns, so that fluctuations of the machine affect all of them alike.
 //!
-//! 1. Whatever a side needs is set up before the first round; nothing of it is timed.
-//! 2. Every side runs its warm-up in turn; warm-up samples are thrown away.
-//! 3. A round takes one sample of each side, one right after the other. Even rounds go first to last, odd rounds last to
-//!    first: A B, B A, A B, .. so that neither side always finds the other's caches.
-//! 4. No sample is thrown away after that: an outlier is a fact about the pair.
+//! 1. Each side completes its set-up before the first round; the set-up is not timed.
+//! 2. Every side runs its warm-up in turn; warm-up samples are discarded.
+//! 3. A round takes one sample of each side, one right after the other. Even rounds go from first
+//!    to last, odd rounds from last to first: A B, B A, A B, .. so that no side always finds the
+//!    other side's data in the caches.
+//! 4. No later sample is discarded: an outlier is a fact about the pair.
 //!
-//! A side times itself, because only it knows where its set-up ends: by the wall clock
-//! (`CLOCK_MONOTONIC`, which [`std::time::Instant`] reads on Linux), never by a thread's processor time, which
-//! a blocked caller does not spend.
+//! A side times itself, because only the side knows where its set-up ends. It uses the wall clock
+//! (`CLOCK_MONOTONIC`, which [`std::time::Instant`] reads on Linux), never a thread's processor
+//! time, which a blocked caller does not use.
 
 use crate::problem::Problem;
 
-/// One of the things that are compared: takes one sample a call.
+/// One of the compared sides: each call takes one sample.
 pub struct Side<'a, S> {
     sample: Box<dyn FnMut() -> Result<S, Problem> + 'a>,
 }
@@ -24,7 +25,7 @@ impl<S> std::fmt::Debug for Side<'_, S> {
 }
 
 impl<'a, S> Side<'a, S> {
-    /// A side whose next sample `sample` takes.
+    /// A side that calls `sample` to take its next sample.
     pub fn new(sample: impl FnMut() -> Result<S, Problem> + 'a) -> Self {
         Self {
             sample: Box::new(sample),
@@ -34,28 +35,28 @@ impl<'a, S> Side<'a, S> {
     /// Takes its next sample.
     ///
     /// # Errors
-    /// What the side reports.
+    /// The error that the side reports.
     pub fn take(&mut self) -> Result<S, Problem> {
         (self.sample)()
     }
 }
 
-/// How often.
+/// The numbers of samples.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// Samples of each side before the first round that counts.
+    /// Samples of each side that are discarded before the first round.
     pub warm_up: usize,
     /// Samples of each side that count.
     pub rounds: usize,
 }
 
-/// Takes the samples; what comes back holds one list a side, in the order of `sides`, and the
-/// samples at one place in those lists are of one round.
+/// Takes the samples and returns one list per side, in the order of `sides`. Samples at the same
+/// index of these lists belong to the same round.
 ///
-/// `step` is called after each sample, warm-up included, outside of any timer.
+/// `step` is called after each sample, warm-up included, outside of any timed section.
 ///
 /// # Errors
-/// The first problem that a side reports; what was measured before it is lost.
+/// The first error that a side reports; earlier measurements are lost.
 pub fn interleave<S>(
     sides: &mut [Side<'_, S>],
     plan: Plan,
@@ -120,7 +121,8 @@ mod tests {
         );
         assert_eq!(calls, "ABABBAABBA");
         assert_eq!(steps, 10);
-        // Samples are numbered in the order they were taken: each lands in its round's place.
+        // Samples are numbered in the order in which they were taken; each is stored under its
+        // round.
         assert_eq!(taken, [[3, 6, 7, 10], [4, 5, 8, 9]]);
     }
 

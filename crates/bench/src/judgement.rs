@@ -1,13 +1,13 @@
-//! Targets, and what is said about a figure that has one.
+//! Targets, and the verdict on a figure that has one.
 
 use std::collections::BTreeMap;
 
 use crate::statistics::{Ratio, median};
 
-/// What a target is held against.
+/// The figures that a target is compared with.
 #[derive(Clone, Copy, Debug)]
 pub struct Figures<'a> {
-    /// The ratio, where there is a peer.
+    /// The ratio, if there is a peer.
     pub ratio: Option<&'a Ratio>,
     /// The row's metrics.
     pub metrics: &'a BTreeMap<String, f64>,
@@ -35,7 +35,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// As a result file spells it: `ratio <= 1.05`.
+    /// The form used in a result file: `ratio <= 1.05`.
     #[must_use]
     pub fn text(&self) -> String {
         match self {
@@ -49,7 +49,7 @@ impl Target {
         }
     }
 
-    /// Whether it is kept; `None` where the figure is not there.
+    /// Whether the target is kept; `None` if the figure is missing.
     #[must_use]
     pub fn kept(&self, figures: Figures<'_>) -> Option<bool> {
         let metric = |name: &str| figures.metrics.get(name).copied();
@@ -71,7 +71,8 @@ impl Target {
         }
     }
 
-    /// `passed`, `failed`, or `not judged: why`. `refusal` is why this run judges nothing, if so.
+    /// `passed`, `failed`, or `not judged: why`. `refusal` is the reason why this run gives no
+    /// verdicts, if there is one.
     #[must_use]
     pub fn verdict(&self, figures: Figures<'_>, refusal: Option<&str>) -> String {
         match (refusal, self.kept(figures)) {
@@ -95,7 +96,7 @@ mod tests {
         }
     }
 
-    /// The verdict on a row with this ratio, `p50_ns` of this, and these samples.
+    /// The verdict on a row with this ratio, this `p50_ns`, and these samples.
     fn verdict(target: &Target, median: Option<f64>, p50: Option<f64>, samples: &[f64]) -> String {
         let ratio = median.map(ratio);
         let metrics = p50.map(|p50| ("p50_ns".to_owned(), p50));

@@ -1,4 +1,4 @@
-//! One run: what was asked for, and what the workloads share.
+//! One run: its settings, and the state that the workloads share.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -11,10 +11,10 @@ use crate::problem::Problem;
 use crate::workloads::{Knob, Workload};
 use crate::{hosts, tools};
 
-/// Fewest samples of a side, and the number where a workload has none of its own.
+/// Fewest samples of a side; also the default of workloads that do not set their own number.
 pub const FEWEST_SAMPLES: usize = 5;
 
-/// What a run was asked for, and what its workloads find out on the way.
+/// The settings of a run, and what its workloads record.
 #[derive(Debug)]
 pub struct Lab {
     quick: bool,
@@ -23,14 +23,14 @@ pub struct Lab {
     with_1mib: bool,
     set: BTreeMap<String, String>,
     progress: ProgressBar,
-    /// What was measured against: name and version.
+    /// The peers: name and version.
     pub peers: BTreeMap<String, String>,
-    /// What can be set and how it stood.
+    /// The knobs and their values.
     pub knobs: BTreeMap<String, String>,
 }
 
 impl Lab {
-    /// A run; `samples` overrules the workloads' own numbers, `quick` makes every sample short.
+    /// A new run. `samples` overrides the workloads' own numbers; `quick` makes every sample short.
     #[must_use]
     pub fn new(quick: bool, samples: Option<usize>) -> Self {
         let progress = ProgressBar::no_length();
@@ -60,7 +60,7 @@ impl Lab {
         }
     }
 
-    /// The same with workloads that run for a time running for `duration`.
+    /// Sets the duration of workloads that run for a fixed time.
     #[must_use]
     pub fn lasting(mut self, duration: Option<Duration>) -> Self {
         if let Some(duration) = duration {
@@ -71,7 +71,7 @@ impl Lab {
         self
     }
 
-    /// The same with payloads of 1 MiB, too, or without.
+    /// Sets whether payloads of 1 MiB are measured, too.
     #[must_use]
     pub fn with_1mib(mut self, wanted: bool) -> Self {
         if wanted {
@@ -82,43 +82,44 @@ impl Lab {
         self
     }
 
-    /// The same with knobs set.
+    /// Sets knobs.
     #[must_use]
     pub fn setting(mut self, set: BTreeMap<String, String>) -> Self {
         self.set = set;
         self
     }
 
-    /// How long a workload runs that runs for a time: what was asked for, else `own`.
+    /// The duration of a workload that runs for a fixed time: the requested one, else `own`.
     #[must_use]
     pub fn duration(&self, own: Duration) -> Duration {
         self.duration.unwrap_or(own)
     }
 
-    /// Whether payloads of 1 MiB are wanted, too.
+    /// Whether payloads of 1 MiB are measured, too.
     #[must_use]
     pub fn include_1mib(&self) -> bool {
         self.with_1mib
     }
 
-    /// How `knob` stands: as it was set for this run, else, where its name begins with `THALWEG_`, as the environment has
-    /// it, else its default.
+    /// The value of `knob`: the value set for this run; else, if its name begins with `THALWEG_`,
+    /// the environment variable; else the default.
     #[must_use]
     pub fn knob(&self, knob: &Knob) -> String {
         standing(knob, self.set.get(knob.name), |name| env::var(name).ok())
     }
 
-    /// The same for a knob that is a whole number.
+    /// The value of a knob that is a whole number.
     ///
     /// # Errors
-    /// It is set to something else.
+    /// The value is not a whole number.
     pub fn number(&self, knob: &Knob) -> Result<u64, Problem> {
         let text = self.knob(knob);
         text.parse()
             .map_err(|_| Problem::Usage(format!("{} is a whole number, not `{text}`", knob.name)))
     }
 
-    /// Writes down how the knobs of `workload` stand, as `workload.knob`: two workloads may call different things alike.
+    /// Records the knobs of `workload` as `workload.knob`, because two workloads may use the same
+    /// name for different knobs.
     pub fn note_knobs(&mut self, workload: &Workload) {
         for knob in workload.knobs {
             let name = format!("{}.{}", workload.name, knob.name);
@@ -126,13 +127,13 @@ impl Lab {
         }
     }
 
-    /// Whether figures only have to be there, not to be good.
+    /// Whether this is a quick run, whose figures need not be accurate.
     #[must_use]
     pub fn quick(&self) -> bool {
         self.quick
     }
 
-    /// How often: `own` is the workload's own number of samples, if it has one.
+    /// The numbers of samples. `own` is the workload's own number, if it has one.
     #[must_use]
     pub fn plan(&self, own: Option<usize>) -> Plan {
         let usual = if self.quick {
@@ -146,7 +147,7 @@ impl Lab {
         }
     }
 
-    /// Why this run judges nothing, if so.
+    /// The reason why this run gives no verdicts, if there is one.
     #[must_use]
     pub fn refusal(&self) -> Option<&'static str> {
         if tools::profile() == "debug" {
@@ -158,26 +159,26 @@ impl Lab {
         }
     }
 
-    /// Shows a new bar of `steps` steps; on a terminal only.
+    /// Shows a new progress bar of `steps` steps; on a terminal only.
     pub fn begin(&self, what: &str, steps: usize) {
-        // It draws when it is told of a step, never from a thread of its own: that would wake while something is
-        // measured.
+        // The bar draws only when a step is reported, never from its own thread, because such a
+        // thread would wake during a measurement.
         self.progress.set_length(steps as u64);
         self.progress.reset();
         self.progress.set_message(what.to_owned());
     }
 
-    /// One step of it is done.
+    /// Advances the bar by one step.
     pub fn step(&self) {
         self.progress.inc(1);
     }
 
-    /// Takes the bar away, so that what is printed next stands alone.
+    /// Removes the bar before other output is printed.
     pub fn end(&self) {
         self.progress.finish_and_clear();
     }
 
-    /// The commit that is measured.
+    /// The measured commit.
     #[must_use]
     pub fn commit(&self) -> String {
         tools::commit(&hosts::root())

@@ -1,16 +1,17 @@
-//! Latencies of single operations: percentiles out of a histogram, never out of means.
+//! Latencies of single operations: percentiles come from a histogram, never from means.
 
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 
-/// Operations below which a tail percentile is an anecdote. With fewer, the result says how many.
+/// Fewer operations than this make a tail percentile an anecdote. The result contains the number of
+/// operations.
 pub const ENOUGH: u64 = 100_000;
 
-/// Longest latency that is told apart from a longer one: a minute, in ns.
+/// The largest latency that is recorded exactly: a minute, in ns.
 const LONGEST: u64 = 60_000_000_000;
 
-/// Every latency of one side, in ns, within 0.1 %.
+/// Every latency of one side, in ns, with an error of at most 0.1 %.
 #[derive(Debug)]
 pub struct Latencies(Histogram<u64>);
 
@@ -21,22 +22,22 @@ impl Default for Latencies {
 }
 
 impl Latencies {
-    /// None yet.
+    /// An empty histogram.
     ///
     /// # Panics
-    /// Never: the bounds are constants that the histogram takes.
+    /// Never: the bounds are constants that the histogram accepts.
     #[must_use]
     pub fn new() -> Self {
         Self(Histogram::new_with_bounds(1, LONGEST, 3).expect("constant bounds that are in order"))
     }
 
-    /// Counts one operation that took `ns`; what is longer than a minute counts as a minute.
+    /// Records one operation that took `ns`; anything longer than a minute counts as a minute.
     pub fn record(&mut self, ns: u64) {
         self.0.saturating_record(ns);
     }
 
-    /// What was recorded, as pairs of a latency in ns and how many operations took that long: another process's
-    /// [`Latencies::add`] takes them.
+    /// The recorded latencies, as pairs of a latency in ns and the number of operations that took
+    /// this long. [`Latencies::add`] accepts them, also in another process.
     #[must_use]
     pub fn counts(&self) -> Vec<(u64, u64)> {
         self.0
@@ -45,27 +46,27 @@ impl Latencies {
             .collect()
     }
 
-    /// Counts what [`Latencies::counts`] gave.
+    /// Adds the pairs that [`Latencies::counts`] returned.
     pub fn add(&mut self, counts: &[(u64, u64)]) {
         for (ns, count) in counts {
             self.0.saturating_record_n(*ns, *count);
         }
     }
 
-    /// How many there are.
+    /// The number of operations.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.0.len()
     }
 
-    /// The value that `percentile` percent of the operations did not exceed, in ns.
+    /// The latency in ns that `percentile` percent of the operations did not exceed.
     #[must_use]
     pub fn percentile(&self, percentile: f64) -> u64 {
         self.0.value_at_percentile(percentile)
     }
 
-    /// Adds `p50_ns` .. `max_ns` and `latencies` (how many) to a result's metrics, each name with
-    /// `prefix` before it. Where there are fewer than [`ENOUGH`], p99.9 is left out.
+    /// Adds `p50_ns` .. `max_ns` and `latencies` (the number of operations) to a result's metrics,
+    /// with `prefix` before each name. With fewer than [`ENOUGH`] operations p99.9 is left out.
     pub fn write(&self, prefix: &str, metrics: &mut BTreeMap<String, f64>) {
         let mut put = |name: &str, value: u64| {
             metrics.insert(format!("{prefix}{name}"), value as f64);

@@ -1,24 +1,26 @@
 //! The lab: workloads that measure Thalweg against its peers, in the same run, interleaved.
 //!
-//! What is quoted is a ratio. A workload takes its samples A B B A A B .. ([`interleave`]), the ratio is formed
-//! pair by pair and comes with an interval ([`statistics`]), latencies come from a histogram
-//! ([`latency`]), and everything that a reader needs to judge the figure stands in one JSON document
-//! ([`report`]): the host, the tools, the knobs, the commit, and what each workload checked.
+//! Every quoted figure is a ratio. A workload takes its samples in the order A B B A A B ..
+//! ([`interleave`]). The ratio is formed pair by pair and has a confidence interval
+//! ([`statistics`]). Latencies come from a histogram ([`latency`]). One JSON document ([`report`])
+//! contains everything that a reader needs to judge the figure: the host, the tools, the knobs, the
+//! commit, and what each workload checked.
 //!
-//! The lab is a crate apart, that nothing depends on: none of its peers ever reaches a user.
+//! The lab is a separate crate and no other crate depends on it. Users of Thalweg therefore never
+//! depend on its peers.
 //!
-//! | module | what it knows |
+//! | module | contents |
 //! | --- | --- |
 //! | [`command`] | the command line: `list`, `run`, `baseline`, `regress`, `sweep`, `report`, `doctor` |
-//! | [`workloads`], [`catalogue`] | one file a workload, the list of them, their groups |
-//! | [`interleave`], [`statistics`], [`latency`] | how a figure is taken |
-//! | [`judgement`], [`report`], [`result_file`] | what is said about it, and the file that says it |
+//! | [`workloads`], [`catalogue`] | one file per workload, the list of workloads, their groups |
+//! | [`interleave`], [`statistics`], [`latency`] | how a figure is measured |
+//! | [`judgement`], [`report`], [`result_file`] | targets, verdicts, and the result file |
 //! | [`table`], [`csv`], [`summary`], [`page`] | the same for people |
-//! | [`baseline`], [`regress`], [`sweep`] | runs held against each other |
-//! | [`claims`] | what others' documents say, held against runs |
-//! | [`machine`], [`doctor`], [`tools`] | on what it was measured, with what |
-//! | [`cell`], [`processes`] | samples of one point out of several fresh processes |
-//! | [`child`], [`hosts`], [`placement`], [`rust_host`] | the programs of other languages, and where they run |
+//! | [`baseline`], [`regress`], [`sweep`] | comparisons of runs |
+//! | [`claims`] | claims in other projects' documents, compared with runs |
+//! | [`machine`], [`doctor`], [`tools`] | the machine and the tools of a run |
+//! | [`cell`], [`processes`] | samples of one point from several fresh processes |
+//! | [`child`], [`hosts`], [`placement`], [`rust_host`] | programs in other languages, and their placement |
 
 /// The page, so that its template of a benchmark is compiled and run.
 #[cfg(doctest)]

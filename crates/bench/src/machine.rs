@@ -10,7 +10,7 @@ use rustix::process::{Resource, getrlimit};
 use crate::placement;
 use crate::report::{Host, unknown};
 
-/// Describes the machine that this process runs on. What cannot be found out is `unknown`.
+/// Describes the machine that this process runs on. Values that cannot be determined are `unknown`.
 #[must_use]
 pub fn describe() -> Host {
     let uname = rustix::system::uname();
@@ -58,7 +58,7 @@ fn processor_name(cpuinfo: &str) -> String {
             (name.trim() == key).then(|| value.trim().to_owned())
         })
     };
-    // aarch64 has no name there, only numbers.
+    // aarch64 has no processor name there, only numbers.
     value_of("model name")
         .or_else(|| value_of("CPU part").map(|part| format!("part {part}")))
         .unwrap_or_else(unknown)
@@ -78,7 +78,7 @@ fn online(list: &str) -> u32 {
 }
 
 fn governor() -> String {
-    // A virtual machine mostly has no say in its frequency, and no such file.
+    // A virtual machine usually does not control its frequency and has no such file.
     match read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").trim() {
         "" => "none".to_owned(),
         governor => governor.to_owned(),
@@ -103,7 +103,7 @@ fn virtualisation() -> String {
     }
 }
 
-/// Intel's driver has a switch that forbids, all others one that allows.
+/// Intel's driver has a switch that forbids turbo; all others have one that allows it.
 fn turbo(forbidden: &str, allowed: &str) -> String {
     match (forbidden.trim(), allowed.trim()) {
         ("0", _) | ("", "1") => "on".to_owned(),
@@ -158,7 +158,8 @@ fn quota() -> String {
     tightest.map_or_else(|| "none".to_owned(), |cpus| format!("{cpus:.2}"))
 }
 
-/// Quota and period, both in us: `200000 100000` is two processors, `max 100000` and `-1 100000` are none.
+/// Quota and period, both in us: `200000 100000` is two processors; `max 100000` and `-1 100000`
+/// mean no quota.
 fn quota_of(text: &str) -> Option<f64> {
     let mut numbers = text.split_whitespace().map(str::parse::<f64>);
     match (numbers.next(), numbers.next()) {
@@ -187,10 +188,10 @@ fn clock() -> String {
     format!("{name}, {:.0} ns a reading", reading().as_nanos())
 }
 
-/// Readings whose mean counts: a few ms even where a reading is a system call.
+/// Number of readings for the mean: a few ms in total even if a reading is a system call.
 const READINGS: u32 = 10_000;
 
-/// What one reading of the monotonic clock costs.
+/// The cost of one reading of the monotonic clock.
 fn reading() -> Duration {
     let began = Instant::now();
     for _ in 0..READINGS {

@@ -1,9 +1,9 @@
-//! A report as one page of HTML with charts. It opens without a network: the style is inside, the charts are SVG, nothing is
-//! fetched and nothing runs.
+//! A report as one HTML page with charts. It needs no network: the style sheet is inline, the
+//! charts are SVG, and the page contains no scripts.
 //!
-//! What is quoted comes first: who was faster, by ratio, with the interval. Then the times themselves, then what was measured on what, and
-//! at the end every row as it stands in the result file. Elements are closed as XML wants it, so that any parser can
-//! check the page.
+//! The quoted figures come first: the faster side, by ratio, with the interval. Then follow the
+//! times, the machine and the tools, and finally every row of the result file. Elements are closed
+//! as XML requires, so that any parser can check the page.
 
 mod axis;
 mod chart;

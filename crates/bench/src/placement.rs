@@ -1,4 +1,4 @@
-//! Where a host's program runs: on one processor, on two, or as the machine allows.
+//! The placement of a host program: on one processor, on two, or unrestricted.
 
 use std::process::{Child, Command};
 
@@ -6,20 +6,20 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::problem::Problem;
 
-/// Which processors a program may use. It is pinned before its first instruction, so that the library it
-/// opens sees no other.
+/// The processors that a program may use. It is pinned before its first instruction, so the library
+/// it opens sees no other processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
     /// One processor for all of its threads.
     OneCpu,
-    /// Two.
+    /// Two processors.
     TwoCpus,
-    /// All that this process may use.
+    /// All processors that this process may use.
     Free,
 }
 
 impl Placement {
-    /// As `params` spells it.
+    /// The spelling in `params`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -43,10 +43,11 @@ impl Placement {
         }
     }
 
-    /// Starts `command` there: this thread goes there first, and its child inherits the place.
+    /// Starts `command` at this placement: this thread moves there first, and the child inherits
+    /// its processors.
     ///
     /// # Errors
-    /// The kernel refuses the place, or the program cannot be started.
+    /// The kernel refuses the placement, or the program cannot be started.
     pub fn spawn(self, command: &mut Command) -> Result<Child, Problem> {
         let program = command.get_program().to_string_lossy().into_owned();
         let spawn = |command: &mut Command| {
@@ -59,7 +60,7 @@ impl Placement {
         };
         let here = sched_getaffinity(None).map_err(|errno| affinity_problem(errno.into()))?;
         let mut there = CpuSet::new();
-        // The last ones: the first take most of the machine's interrupts.
+        // Use the last processors: the first ones handle most of the machine's interrupts.
         for cpu in allowed().into_iter().rev().take(wanted) {
             there.set(cpu);
         }

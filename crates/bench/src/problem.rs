@@ -1,25 +1,25 @@
-//! Why a run ended without its figures.
+//! The reasons why a run ends without figures.
 
 use std::fmt;
 use std::io;
 
-/// Why a run ended without its figures.
+/// The reason why a run ends without figures.
 #[derive(Debug)]
 pub enum Problem {
-    /// The command line asks for something that is not there. Exit status 2.
+    /// The command line names something that does not exist. Exit status 2.
     Usage(String),
-    /// Something that the workload needs is missing; the text says what, and what to do.
+    /// A requirement of the workload is missing; the text names it and how to get it.
     NotReady(String),
-    /// A workload's own check failed: its figures would mean nothing.
+    /// A workload's own check failed, so its figures would be meaningless.
     Check(String),
-    /// A host's program died or did not answer as agreed.
+    /// A host program died or violated the protocol.
     Host(String),
-    /// The system said no: what was tried, and its answer.
+    /// The operating system reported an error: the attempted operation, and the error.
     Io(String, io::Error),
 }
 
 impl Problem {
-    /// The process's exit status: 2 for a command line that makes no sense, else 1.
+    /// The exit status of the process: 2 for an invalid command line, else 1.
     #[must_use]
     pub fn exit_status(&self) -> u8 {
         match self {
@@ -28,7 +28,7 @@ impl Problem {
         }
     }
 
-    /// For `map_err`: what was tried when the system said no.
+    /// For `map_err`: `what` is the attempted operation.
     pub fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         move |error| Self::Io(what, error)

@@ -1,14 +1,17 @@
-//! Samples of one cell out of several fresh processes.
+//! Samples of one cell from several fresh processes.
 //!
-//! Where the allocator, the loader and the kernel put things differs from process to process and stays for its life: one process
-//! is one throw of the dice, however many samples it takes. So a row is measured over several. "15 pairs over 3 processes":
+//! The allocator, the loader and the kernel place things differently in every process, and the
+//! placement stays the same for the life of the process. A single process is therefore only one
+//! random draw, even with many samples, and each row is measured in several processes. "15 pairs
+//! over 3 processes":
 //!
 //! ```no_run
 //! # use thalweg_bench::{cell::Cell, lab::Lab, processes, report::Row};
 //! # fn run(lab: &Lab) -> Result<Row, thalweg_bench::problem::Problem> {
 //! let params = [("capacity", "1024"), ("batch", "1"), ("placement", "free")];
 //! let cell = Cell::new("spsc_threads", &params, &["thalweg", "rtrb", "crossbeam"]);
-//! // Fifteen samples of each subject, five in each of three processes, A B C C B A A B C .. in each.
+//! // Fifteen samples of each subject, five in each of three processes, A B C C B A A B C .. in
+//! each.
 //! let taken = processes::sample(lab, &cell, lab.plan(Some(15)), 3)?;
 //! let mut row = Row::new(
 //!     ("spsc_threads", "queue"),
@@ -21,12 +24,15 @@
 //! # Ok(row) }
 //! ```
 //!
-//! 1. A process is this program again, as `thalweg-bench cell` ([`crate::cell`]), or its twin with a preempting allocator: it sets up all subjects of the cell and takes
-//!    one sample a line. The workload registers how, as `cells: Some(open)` in its `Workload`.
-//! 2. Processes run one after another. In each the sides take turns and the warm-up is taken anew; the rounds of the plan
-//!    are shared out, the first processes taking one more where they do not divide evenly.
-//! 3. What comes back is one list a subject, in the order of `cell.subjects`, each as long as the plan's rounds; the samples at
-//!    one place of those lists are of one round of one process, so that ratios may be formed pair by pair.
+//! 1. A process is this program again, as `thalweg-bench cell` ([`crate::cell`]), or its variant
+//!    with a preempting allocator. It sets up all subjects of the cell and takes one sample per
+//!    line. The workload registers the set-up function as `cells: Some(open)` in its `Workload`.
+//! 2. Processes run one after another. In each process the sides take turns and the warm-up is
+//!    repeated. The rounds of the plan are divided among the processes; the first processes take
+//!    one more round if the division is uneven.
+//! 3. The result is one list per subject, in the order of `cell.subjects`, each as long as the
+//!    plan's rounds. The samples at one index of these lists are from one round of one process, so
+//!    ratios may be formed pair by pair.
 //! 4. A check that fails in a process is a [`Problem::Check`] here.
 
 use std::cell::RefCell;
@@ -47,7 +53,7 @@ use crate::workloads::runtime::point::{ALLOCATOR, PREEMPTING};
 /// Takes the samples of `cell` in `processes` fresh processes. See the module.
 ///
 /// # Errors
-/// A process cannot be started, or what failed in it.
+/// A process cannot be started, or something failed in it.
 pub fn sample(
     lab: &Lab,
     cell: &Cell,
@@ -86,7 +92,8 @@ pub fn sample(
     Ok(taken)
 }
 
-/// How many of `rounds` each of `processes` takes: never none, so there may be fewer of them.
+/// The number of rounds of each process. No process takes zero rounds, so there may be fewer
+/// processes.
 #[must_use]
 pub fn shares(rounds: usize, processes: usize) -> Vec<usize> {
     let processes = processes.clamp(1, rounds.max(1));
@@ -95,7 +102,7 @@ pub fn shares(rounds: usize, processes: usize) -> Vec<usize> {
         .collect()
 }
 
-/// One process that has a cell set up.
+/// One process that has set up a cell.
 #[derive(Debug)]
 pub struct CellProcess {
     workload: String,
@@ -103,10 +110,10 @@ pub struct CellProcess {
 }
 
 impl CellProcess {
-    /// Starts this program again and sets `cell` up in it.
+    /// Starts this program again and sets up `cell` in it.
     ///
     /// # Errors
-    /// It cannot be started, or the cell cannot be set up.
+    /// The process cannot be started, or the cell cannot be set up.
     pub fn start(cell: &Cell) -> Result<Self, Problem> {
         cell.check()?;
         let mut command = Command::new(program(cell)?);
@@ -115,7 +122,7 @@ impl CellProcess {
     }
 
     fn start_command(mut command: Command, cell: &Cell) -> Result<Self, Problem> {
-        // A panic would pay for its backtrace, and the default hook print pages of it.
+        // A panic would pay for its backtrace, and the default hook would print pages of it.
         command.env("RUST_BACKTRACE", "0").envs(&cell.environment);
         let name = format!("{}'s process", cell.workload);
         let mut program = HostProgram::start(&name, command, cell.placement)?;
@@ -129,10 +136,10 @@ impl CellProcess {
         }
     }
 
-    /// Takes one sample of the subject at `place`.
+    /// Takes one sample of the subject at index `place`.
     ///
     /// # Errors
-    /// What failed in the process, or that it died.
+    /// Something failed in the process, or it died.
     pub fn take(&self, place: usize) -> Result<Sample, Problem> {
         match self.program.borrow_mut().ask(&place.to_string())? {
             Answer::Sample(sample) => Ok(sample),
@@ -140,16 +147,16 @@ impl CellProcess {
         }
     }
 
-    /// Ends it.
+    /// Ends the process.
     ///
     /// # Errors
-    /// It did not end well.
+    /// The process did not exit successfully.
     pub fn finish(self) -> Result<(), Problem> {
         self.program.into_inner().finish()
     }
 }
 
-/// What serves `cell`: this program, or the one whose allocator preempts.
+/// The program that serves `cell`: this program, or its variant with the preempting allocator.
 fn program(cell: &Cell) -> Result<PathBuf, Problem> {
     if cell
         .params
@@ -178,10 +185,10 @@ pub fn times(samples: &[Sample]) -> Vec<f64> {
     samples.iter().map(|sample| sample.ns).collect()
 }
 
-/// What a row says of `samples` besides their times: `ops_per_s`, the median of each metric, and the percentiles
+/// The metrics of a row from `samples`: `ops_per_s`, the median of each metric, and the percentiles
 /// of all latencies together.
 ///
-/// A metric that some samples lack is the median of those that have it.
+/// For a metric that some samples lack, the median is taken over the samples that have it.
 #[must_use]
 pub fn metrics(samples: &[Sample]) -> BTreeMap<String, f64> {
     let mut found: BTreeMap<String, Vec<f64>> = BTreeMap::new();
@@ -209,7 +216,7 @@ pub fn metrics(samples: &[Sample]) -> BTreeMap<String, f64> {
 mod tests {
     use super::*;
 
-    /// A process that answers as a cell does; `then` says what it does with the place `$line`.
+    /// A process that answers like a cell; `then` handles the side index `$line`.
     fn process(then: &str) -> Result<CellProcess, Problem> {
         let script = format!(
             r#"echo '{{"ready": true}}'; read cell; echo '{{"opened": 2}}'; while read line; do {then}; done"#

@@ -1,12 +1,15 @@
 //! Whether a run is worse than its baseline.
 //!
-//! 1. A row is judged by its ratio where it has a peer: both sides then had the machine's mood alike. Else by `instructions`, which
-//!    do not depend on the neighbours; else by the metric that its target names; else by the subject's median.
-//! 2. It is worse where it is worse by more than the threshold **and** the two intervals do not overlap. A metric has no
-//!    interval of its own: it borrows the relative width of its row's median, which is nothing for a count that was taken
-//!    once.
-//! 3. It cannot be judged where the two were not measured alike: on another host, with other knobs, against another version of
-//!    the peer; or where one of the two is not there. Then nobody may call it a pass.
+//! 1. A row is judged by its ratio if it has a peer, because fluctuations of the machine then
+//!    affected both sides alike. Otherwise it is judged by `instructions`, which do not depend on
+//!    the neighbours; otherwise by the metric that its target names; otherwise by the subject's
+//!    median.
+//! 2. A row is worse if it is worse by more than the threshold **and** the two intervals do not
+//!    overlap. A metric has no interval of its own: it uses the relative width of its row's median,
+//!    which is zero for a count that was taken once.
+//! 3. A row cannot be judged if the two runs were not measured alike: on another host, with other
+//!    knobs, or against another version of the peer. The same applies if either row is missing.
+//!    Such a comparison is not a pass.
 //!
 //! All of this is arithmetic on result files: nothing here measures.
 
@@ -19,24 +22,24 @@ use crate::report::{Host, Report, Row};
 pub use figure::Figure;
 pub use table::text;
 
-/// Params that a workload finds out while it measures, and nobody sets: how many operations make a sample.
+/// Params that a workload determines itself while it measures: the number of operations per sample.
 const FOUND_OUT: [&str; 1] = ["searches"];
 
-/// Knobs of a run that change how sure its figures are, not what they are of.
+/// Knobs of a run that change the certainty of its figures, not what they measure.
 const OF_NO_ACCOUNT: [&str; 2] = ["samples", "load_at_start"];
 
-/// What became of a row.
+/// The result of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     /// Worse than the threshold allows, and outside of the noise.
     Worse,
-    /// Better by as much.
+    /// Better than the threshold, and outside of the noise.
     Better,
     /// Neither.
     Same,
-    /// The run has it and the baseline does not.
+    /// The run has the row and the baseline does not.
     New,
-    /// Why nothing can be said.
+    /// The row cannot be judged; contains the reason.
     NotJudged(String),
 }
 
@@ -45,21 +48,22 @@ pub enum Outcome {
 pub struct Line {
     /// The workload.
     pub workload: String,
-    /// Its params, as the table has them.
+    /// Its params, as in the table.
     pub params: String,
-    /// What was compared.
+    /// The compared figure.
     pub figure: String,
-    /// How it stood.
+    /// Its value in the baseline.
     pub before: Option<Figure>,
-    /// How it stands.
+    /// Its value in the run.
     pub now: Option<Figure>,
-    /// Change in percent, above zero where it became worse.
+    /// Change in percent; positive if the figure became worse.
     pub worse_by: Option<f64>,
-    /// What that means.
+    /// The result.
     pub outcome: Outcome,
 }
 
-/// Holds `run` against `baselines`, of which each row of the run belongs to at most one. `threshold` is in percent.
+/// Compares `run` with `baselines`. Each row of the run belongs to at most one of them. `threshold`
+/// is in percent.
 #[must_use]
 pub fn compare(baselines: &[Report], run: &Report, threshold: f64) -> Vec<Line> {
     let unusable = baseline::refusal(run).map(|why| format!("the run: {why}"));
@@ -90,7 +94,7 @@ pub fn compare(baselines: &[Report], run: &Report, threshold: f64) -> Vec<Line> 
     lines
 }
 
-/// 0 where nothing is worse, 1 where something is, 2 where it cannot be judged.
+/// 0 if no row is worse, 1 if one is, 2 if the run cannot be judged.
 #[must_use]
 pub fn exit_status(lines: &[Line]) -> u8 {
     let any = |wanted: fn(&Outcome) -> bool| lines.iter().any(|line| wanted(&line.outcome));
@@ -117,7 +121,7 @@ fn same_row(one: &Row, other: &Row) -> bool {
         && set(one) == set(other)
 }
 
-/// Why `row` of `run` may not be held against `baseline`, if so.
+/// The reason why `row` of `run` cannot be compared with `baseline`, if there is one.
 fn not_alike(baseline: &Report, run: &Report, row: &Row) -> Option<String> {
     if let Some(why) = baseline::refusal(baseline) {
         return Some(format!("the baseline: {why}"));
@@ -142,7 +146,7 @@ fn not_alike(baseline: &Report, run: &Report, row: &Row) -> Option<String> {
             return Some(format!("another knob: {name} was {before}, is {now}"));
         }
     }
-    // `crossbeam_bounded_256` is of the version that stands under `crossbeam`.
+    // The version of `crossbeam_bounded_256` is listed under `crossbeam`.
     let peer = row.peer.as_deref()?;
     let of_peer = |name: &str| {
         peer.strip_prefix(name)
@@ -154,7 +158,8 @@ fn not_alike(baseline: &Report, run: &Report, row: &Row) -> Option<String> {
     })
 }
 
-/// What makes two hosts two. Load and limits do not: they are of the day.
+/// The first property that makes two hosts different. Load and limits are ignored: they vary from
+/// day to day.
 fn hosts_differ(before: &Host, now: &Host) -> Option<(&'static str, String, String)> {
     let count = |host: &Host| host.processors.to_string();
     let all = [

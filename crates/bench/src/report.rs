@@ -1,8 +1,9 @@
-//! The result file: one JSON document a run, one schema, number 1.
+//! The result file: one JSON document per run, one schema, number 1.
 //!
-//! Every field is always there; what does not apply is `null`. Times are in the unit that `unit` names, ratios are subject /
-//! peer by time, so that lower is better. Field names do not change within a schema number; new ones may come, and a file that
-//! was written before them reads back with `null` or `unknown` there.
+//! Every field is always present; a field that does not apply is `null`. Times are in the unit that
+//! `unit` names. Ratios are subject / peer by time, so lower is better. Field names do not change
+//! within a schema number. New fields may be added; an older file reads back with `null` or
+//! `unknown` in them.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +12,10 @@ use serde::{Deserialize, Serialize};
 use crate::judgement::{Figures, Target};
 use crate::statistics::{Interval, Ratio, interval, median, ratio_of_pairs};
 
-/// The number of this shape.
+/// The number of this schema.
 pub const SCHEMA: u32 = 1;
 
-/// A run: what was measured, on what, with what.
+/// A run: the figures, the machine, the tools.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Report {
@@ -28,11 +29,11 @@ pub struct Report {
     pub host: Host,
     /// Compilers and interpreters: name and version.
     pub tools: BTreeMap<String, String>,
-    /// What was measured against: name and version.
+    /// The peers: name and version.
     pub peers: BTreeMap<String, String>,
-    /// What can be set and how it stood.
+    /// The knobs and their values.
     pub knobs: BTreeMap<String, String>,
-    /// The commit, with `-dirty` where the work tree differed from it.
+    /// The commit, with `-dirty` if the work tree had changes.
     pub commit: String,
     /// The rows.
     pub results: Vec<Row>,
@@ -54,7 +55,7 @@ pub struct Host {
     pub governor: String,
     /// Main memory in MiB, as text with its unit.
     pub memory: String,
-    /// What the machine runs in: `kvm`, `docker`, .. or `none`.
+    /// The virtualisation: `kvm`, `docker`, .. or `none`.
     pub r#virtual: String,
     /// Whether the clock may rise above its nominal rate: `on`, `off`.
     #[serde(default = "unknown")]
@@ -62,10 +63,10 @@ pub struct Host {
     /// Load average over the minute before the run.
     #[serde(default = "unknown")]
     pub load: String,
-    /// Share of the processors' time that the hypervisor gave to others since boot.
+    /// Share of the processors' time that the hypervisor has given to others since boot.
     #[serde(default = "unknown")]
     pub stolen: String,
-    /// Processors' worth of time that the control group may use, or `none`.
+    /// The number of processors that the control group may use, or `none`.
     #[serde(default = "unknown")]
     pub quota: String,
     /// Limit of open files: soft and hard.
@@ -74,12 +75,12 @@ pub struct Host {
     /// Limit of locked memory: soft and hard.
     #[serde(default = "unknown")]
     pub locked_memory: String,
-    /// What the kernel reads the time from, and what a reading costs.
+    /// The clock source of the kernel, and the cost of a reading.
     #[serde(default = "unknown")]
     pub clock: String,
 }
 
-/// What is not known of a machine.
+/// The value of an unknown property.
 #[must_use]
 pub fn unknown() -> String {
     "unknown".to_owned()
@@ -89,16 +90,16 @@ pub fn unknown() -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Winner {
-    /// The whole interval lies below 1.
+    /// The whole interval is below 1.
     Subject,
-    /// The whole interval lies above 1.
+    /// The whole interval is above 1.
     Peer,
-    /// The interval holds 1: the run does not tell them apart.
+    /// The interval contains 1: the run cannot tell the sides apart.
     Even,
 }
 
 impl Winner {
-    /// As a result file spells it.
+    /// The spelling in a result file.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -119,33 +120,33 @@ pub struct Row {
     pub group: String,
     /// All of its parameters.
     pub params: BTreeMap<String, String>,
-    /// What was measured.
+    /// The subject.
     pub subject: String,
-    /// Against what.
+    /// The peer.
     pub peer: Option<String>,
     /// Unit of the two medians: `s`, `ns` ..
     pub unit: String,
     /// Median of the subject's samples.
     pub subject_median: f64,
-    /// Median of the peer's.
+    /// Median of the peer's samples.
     pub peer_median: Option<f64>,
     /// The 95 % interval of the subject's median.
     #[serde(default)]
     pub subject_interval: Option<Interval>,
-    /// The same of the peer's.
+    /// The 95 % interval of the peer's median.
     #[serde(default)]
     pub peer_interval: Option<Interval>,
-    /// Formed pair by pair.
+    /// The ratio, formed pair by pair.
     pub ratio: Option<Ratio>,
-    /// By the ratio's interval.
+    /// The faster side, by the ratio's interval.
     pub winner: Option<Winner>,
     /// Samples of each side.
     pub samples: u64,
-    /// What was asserted while measuring: a row whose check failed is never written.
+    /// The checks made while measuring. A row whose check failed is never written.
     pub checks: Vec<String>,
     /// Further figures.
     pub metrics: BTreeMap<String, f64>,
-    /// What it must keep.
+    /// The target of the row.
     pub target: Option<String>,
     /// `passed`, `failed`, `not judged: why`.
     pub verdict: Option<String>,
@@ -159,15 +160,16 @@ pub struct Row {
 pub struct Raw {
     /// The subject's.
     pub subject: Vec<f64>,
-    /// The peer's; empty where there is none.
+    /// The peer's samples; empty if there is none.
     pub peer: Vec<f64>,
 }
 
 impl Row {
-    /// A row of `subject` samples, with medians, and against `peer` (name and samples) with ratio and winner.
+    /// A row of `subject` samples with medians. With `peer` (name and samples) the row also has a
+    /// ratio and a winner.
     ///
     /// # Panics
-    /// Where the subject has no sample, or the peer another number of them.
+    /// The subject has no sample, or the peer has a different number of samples.
     #[must_use]
     pub fn new(
         (workload, group): (&str, &str),
@@ -209,15 +211,15 @@ impl Row {
         }
     }
 
-    /// Says what was asserted.
+    /// Adds a check to the row.
     #[must_use]
     pub fn checked(mut self, what: impl Into<String>) -> Self {
         self.checks.push(what.into());
         self
     }
 
-    /// Holds the row to a target. Call it last: the verdict reads ratio and metrics. `refusal`: why this
-    /// run judges nothing, if so.
+    /// Sets the row's target. Call it last, because the verdict reads ratio and metrics. `refusal`
+    /// is the reason why this run gives no verdicts, if there is one.
     #[must_use]
     pub fn held_to(mut self, target: &Target, refusal: Option<&str>) -> Self {
         let figures = Figures {

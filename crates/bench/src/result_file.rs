@@ -14,10 +14,10 @@ pub fn text(report: &Report) -> String {
     text
 }
 
-/// Writes `content` to `file`, and the folders on the way to it.
+/// Writes `content` to `file` and creates missing folders.
 ///
 /// # Errors
-/// The system says no.
+/// The operating system reports an error.
 pub fn write(file: &Path, content: &str) -> Result<(), Problem> {
     let problem = || Problem::io(file.display().to_string());
     if let Some(folder) = file.parent() {
@@ -29,14 +29,15 @@ pub fn write(file: &Path, content: &str) -> Result<(), Problem> {
 /// Reads a result file.
 ///
 /// # Errors
-/// It is not there, or is not one, or of a schema that this program does not know.
+/// The file does not exist, is not a result file, or has a schema that this program does not
+/// support.
 pub fn read(file: &Path) -> Result<Report, Problem> {
     let text = fs::read_to_string(file).map_err(Problem::io(file.display().to_string()))?;
     parse(&text).map_err(|why| Problem::NotReady(format!("{}: {why}", file.display())))
 }
 
 fn parse(text: &str) -> Result<Report, String> {
-    // The number first: what else a newer schema holds would only confuse.
+    // Check the number first: the other fields of a newer schema would only give confusing errors.
     let value: serde_json::Value =
         serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
     match value.get("schema").and_then(serde_json::Value::as_u64) {

@@ -1,22 +1,23 @@
 //! Medians, and the interval of a ratio that was formed pair by pair.
 //!
-//! Two sides that are measured one right after the other share the machine's mood: its neighbours,
-//! its clock, its caches. The ratio of such a pair is far steadier than the ratio of two medians
-//! (Bulej et al., "Duet benchmarking", ICPE 2020), so the ratio is formed per pair, its median is
-//! what is quoted, and no pair is thrown away.
+//! Two sides that are measured one right after the other share the state of the machine: its
+//! neighbours, its clock, its caches. The ratio of such a pair is far steadier than the ratio of
+//! two medians (Bulej et al., "Duet benchmarking", ICPE 2020). The lab therefore forms the ratio
+//! per pair, quotes the median of the ratios, and discards no pair.
 //!
-//! The interval is a percentile bootstrap of that median (Efron, 1979): it assumes no distribution. Its
-//! seed is fixed, so the same samples give the same interval.
+//! The interval is a percentile bootstrap of that median (Efron, 1979), which assumes no
+//! distribution. Its seed is fixed, so the same samples give the same interval.
 
 use serde::{Deserialize, Serialize};
 
-/// Draws for the bootstrap. Its ends move by less than 1 % of the interval's width from 10,000 on.
+/// Draws of the bootstrap. From 10,000 draws on, its ends move by less than 1 % of the interval's
+/// width.
 const DRAWS: usize = 10_000;
 
-/// The seed of every bootstrap: any constant would do, and it must never change between runs.
+/// The seed of every bootstrap: an arbitrary constant that must never change between runs.
 const SEED: u64 = 0x7468_616c_7765_6721;
 
-/// Share of the bootstrap's medians that lies inside the interval.
+/// Share of the bootstrap's medians inside the interval.
 const CONFIDENCE: f64 = 0.95;
 
 /// Subject's time / peer's time, over all pairs. Below 1 the subject is faster.
@@ -74,7 +75,7 @@ pub fn median(values: &[f64]) -> Option<f64> {
     Some(median_in_place(&mut sorted))
 }
 
-/// As [`median`], of a list that is not empty and may be reordered.
+/// Like [`median`], for a list that is not empty and may be reordered.
 fn median_in_place(values: &mut [f64]) -> f64 {
     let even = values.len().is_multiple_of(2);
     let (below, upper, _) = values.select_nth_unstable_by(values.len() / 2, f64::total_cmp);
@@ -97,7 +98,7 @@ fn median_in_place(values: &mut [f64]) -> f64 {
 /// ```
 ///
 /// # Panics
-/// Where the two sides have different numbers of samples: they were not taken in pairs.
+/// The two sides have different numbers of samples, so they were not taken in pairs.
 #[must_use]
 pub fn ratio_of_pairs(subject: &[f64], peer: &[f64]) -> Option<Ratio> {
     assert_eq!(subject.len(), peer.len(), "a pair has two sides");
@@ -114,7 +115,7 @@ pub fn ratio_of_pairs(subject: &[f64], peer: &[f64]) -> Option<Ratio> {
     })
 }
 
-/// Percentile bootstrap of the median of `values`, which are not empty.
+/// Percentile bootstrap of the median of `values`, which must not be empty.
 fn interval_of_median(values: &[f64]) -> (f64, f64) {
     let mut random = fastrand::Rng::with_seed(SEED);
     let mut drawn = vec![0.0; values.len()];
@@ -152,9 +153,10 @@ mod tests {
 
     #[test]
     fn the_interval_of_a_known_sample_is_the_known_one() {
-        // The median of 5 draws out of 1..=5 is 1 with probability P(at least 3 of 5 draws are 1) = 0.058, so
-        // 2.5 % lie at the ends: the interval is the whole range. Of 25 values, an exact count of
-        // the binomial puts the 2.5 % and 97.5 % points of the median's bootstrap at the 8th and 18th.
+        // The median of 5 draws out of 1..=5 is 1 with probability P(at least 3 of 5 draws are 1) =
+        // 0.058, so 2.5 % are at the ends: the interval is the whole range. For 25 values, an exact
+        // count of the binomial puts the 2.5 % and 97.5 % points of the median's bootstrap at the
+        // 8th and 18th.
         let few: Vec<f64> = (1..=5).map(f64::from).collect();
         assert_eq!(interval_of_median(&few), (1.0, 5.0));
         let many: Vec<f64> = (1..=25).map(f64::from).collect();
@@ -175,7 +177,7 @@ mod tests {
 
     #[test]
     fn the_interval_covers_the_true_median_about_as_often_as_it_says() {
-        // 20 pairs of uniform noise around 1, 200 times: the true median lies inside in 95 % or so.
+        // 20 pairs of uniform noise around 1, 200 times: the true median is inside in about 95 %.
         let mut random = fastrand::Rng::with_seed(1);
         let covered = (0..200)
             .filter(|_| {

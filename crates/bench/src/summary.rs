@@ -1,4 +1,4 @@
-//! A report as Markdown: what was measured on what, and the table.
+//! A report as Markdown: the machine, the tools, and the table.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,8 +1,9 @@
-//! One workload at every point of a grid, to find where it does best.
+//! One workload at every point of a grid, to find its best point.
 //!
-//! Each point is a cell ([`crate::cell`]) with a process of its own, and all points take turns, sample by sample: the machine's mood hits all of
-//! them alike, and any two can be compared pair by pair. What lies beyond noise is said, and what does not: "no point is
-//! better" is a result, too.
+//! Each point is a cell ([`crate::cell`]) in its own process. All points take turns, sample by
+//! sample, so fluctuations of the machine affect all of them alike, and any two can be compared
+//! pair by pair. The result names the differences beyond noise; "no point is better" is a result,
+//! too.
 
 mod grid;
 mod table;
@@ -19,13 +20,13 @@ use crate::workloads;
 pub use grid::{GRIDS, Grid, Point};
 pub use table::{csv, markdown};
 
-/// Who is swept: the grid is about our own knobs.
+/// The swept subject: the grids vary only our own knobs.
 const SUBJECT: &str = "thalweg";
 
-/// Processes a point, one after another: see [`crate::processes`].
+/// Processes per point, one after another: see [`crate::processes`].
 const PROCESSES: usize = 3;
 
-/// Samples of each point, all processes together, where nobody says otherwise.
+/// The default number of samples of each point, over all processes.
 const SAMPLES: usize = 15;
 
 /// A point and its samples, in ns per operation and the order of the rounds.
@@ -46,19 +47,19 @@ pub struct Swept {
     pub points: Vec<Measured>,
 }
 
-/// Where it does best.
+/// The best point of a grid.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Best<'a> {
     /// The point with the smallest median.
     pub best: &'a Measured,
-    /// The one after it, and the best one's time / its time.
+    /// The second-best point, and the ratio of the best point's time to its time.
     pub next: Option<(&'a Measured, Ratio)>,
-    /// How many others cannot be told apart from the best.
+    /// The number of other points that cannot be told apart from the best.
     pub as_good: usize,
 }
 
 impl Best<'_> {
-    /// Whether the best one's interval leaves the next one behind.
+    /// Whether the interval separates the best point from the next.
     #[must_use]
     pub fn stands_alone(&self) -> bool {
         self.next.as_ref().is_none_or(|(_, ratio)| ratio.high < 1.0)
@@ -66,7 +67,7 @@ impl Best<'_> {
 }
 
 impl Swept {
-    /// Where it does best; `None` where nothing was measured.
+    /// The best point; `None` if nothing was measured.
     #[must_use]
     pub fn best(&self) -> Option<Best<'_>> {
         let mut order: Vec<(&Measured, f64)> = self
@@ -88,10 +89,10 @@ impl Swept {
     }
 }
 
-/// Measures `grid`: all its points, or where there are many and `full` is not set every other one.
+/// Measures `grid`: all its points, or every other one if there are many and `full` is not set.
 ///
 /// # Errors
-/// The workload is not there or not measured by cells, or what failed in a process.
+/// The workload does not exist or does not support cells, or something failed in a process.
 pub fn sweep(lab: &Lab, grid: &Grid, full: bool) -> Result<Swept, Problem> {
     if workloads::find(&grid.workload)?.cells.is_none() {
         return Err(Problem::Usage(format!(
@@ -136,10 +137,10 @@ pub fn sweep(lab: &Lab, grid: &Grid, full: bool) -> Result<Swept, Problem> {
     })
 }
 
-/// A row for each point. What is fixed and what is swept are its parameters.
+/// One row per point. The fixed and the swept knobs are its parameters.
 ///
 /// # Errors
-/// The workload is not there.
+/// The workload does not exist.
 pub fn rows(grid: &Grid, swept: &Swept) -> Result<Vec<Row>, Problem> {
     let workload = workloads::find(&grid.workload)?;
     let row = |measured: &Measured| {
@@ -162,7 +163,8 @@ pub fn rows(grid: &Grid, swept: &Swept) -> Result<Vec<Row>, Problem> {
     Ok(swept.points.iter().map(row).collect())
 }
 
-/// The cell of a point. A name that begins with `THALWEG_` is a variable of its process's environment, any other a parameter.
+/// The cell of a point. A name that begins with `THALWEG_` is an environment variable of its
+/// process; any other is a parameter.
 fn cell(lab: &Lab, grid: &Grid, point: &Point) -> Cell {
     let mut cell = Cell::new(&grid.workload, &[], &[SUBJECT]);
     cell.quick = lab.quick();

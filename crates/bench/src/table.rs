@@ -1,4 +1,4 @@
-//! A run as a person reads it: one Markdown table.
+//! A run in readable form: one Markdown table.
 
 use std::fmt::Write;
 
@@ -24,7 +24,7 @@ pub fn markdown(report: &Report) -> String {
     aligned(&lines)
 }
 
-/// A Markdown table, its first line the head, columns padded.
+/// A Markdown table with padded columns; its first line is the head.
 #[must_use]
 pub fn aligned<const N: usize>(lines: &[[String; N]]) -> String {
     let widths: Vec<usize> = (0..N)
@@ -89,7 +89,8 @@ fn cells(row: &Row) -> [String; 8] {
     ]
 }
 
-/// A value with its unit; times in the largest unit that leaves at least one digit before the point.
+/// A value with its unit; times are in the largest unit that leaves at least one digit before the
+/// point.
 #[must_use]
 pub fn quantity(value: f64, unit: &str) -> String {
     let ns = match unit {

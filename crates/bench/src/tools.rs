@@ -1,4 +1,4 @@
-//! What a run was made with: compilers, interpreters, the commit.
+//! The tools of a run: compilers, interpreters, the commit.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -7,7 +7,8 @@ use std::process::Command;
 
 use crate::hosts;
 
-/// Names and versions: `rustc` as it built this program, `cc` and `python` as they are found now.
+/// Names and versions: the `rustc` that built this program, and the `cc` and `python` that are
+/// found now.
 #[must_use]
 pub fn versions() -> BTreeMap<String, String> {
     let mut tools = BTreeMap::from([("rustc".to_owned(), env!("THALWEG_BENCH_RUSTC").to_owned())]);
@@ -16,13 +17,14 @@ pub fn versions() -> BTreeMap<String, String> {
     tools
 }
 
-/// `release` or `debug`: how this program was built.
+/// The build profile of this program: `release` or `debug`.
 #[must_use]
 pub fn profile() -> &'static str {
     env!("THALWEG_BENCH_PROFILE")
 }
 
-/// The commit of the checkout at `root`; `-dirty` where tracked files differ from it, `unknown` outside of one.
+/// The commit of the checkout at `root`; `-dirty` if tracked files have changes, `unknown` outside
+/// of a checkout.
 #[must_use]
 pub fn commit(root: &Path) -> String {
     let git = |args: &[&str]| {

@@ -20,7 +20,7 @@ use crate::lab::Lab;
 use crate::problem::Problem;
 use crate::report::Row;
 
-/// One workload, and what there is to say about it before it runs.
+/// One workload and its description.
 #[derive(Debug)]
 pub struct Workload {
     /// Its public name.
@@ -31,31 +31,32 @@ pub struct Workload {
     pub what: &'static str,
     /// Where the idea comes from.
     pub source: &'static str,
-    /// What it measures against.
+    /// The peers that it measures against.
     pub peers: &'static [&'static str],
-    /// About how long it takes, in seconds.
+    /// Its approximate duration, in seconds.
     pub seconds: u32,
-    /// Takes the samples, checks them, and gives the rows.
+    /// Takes the samples, checks them, and returns the rows.
     pub run: fn(&mut Lab) -> Result<Vec<Row>, Problem>,
-    /// What `--set NAME=VALUE` may change; [`Lab::knob`] reads it.
+    /// The knobs that `--set NAME=VALUE` may change; read by [`Lab::knob`].
     pub knobs: &'static [Knob],
-    /// How one of its cells is set up in a process of its own, where it can be: see [`crate::processes`].
+    /// Sets up one of its cells in a separate process, if the workload supports cells: see
+    /// [`crate::processes`].
     pub cells: Option<Open>,
 }
 
-/// Something that a person may set for one run.
+/// A setting that a person may change for one run.
 #[derive(Clone, Copy, Debug)]
 pub struct Knob {
     /// Its name, as in `--set NAME=VALUE`.
     pub name: &'static str,
-    /// What it is where nobody sets it.
+    /// Its default.
     pub default: &'static str,
     /// What it does.
     pub what: &'static str,
 }
 
 impl Workload {
-    /// What most workloads leave as it is: `..Workload::USUAL` ends a description.
+    /// The usual values; `..Workload::USUAL` ends a description.
     pub const USUAL: Self = Self {
         name: "",
         group: "",
@@ -69,7 +70,7 @@ impl Workload {
     };
 }
 
-/// All of them, in the order in which they run.
+/// All workloads, in the order in which they run.
 pub static WORKLOADS: &[Workload] = &[
     search_overhead::WORKLOAD,
     first_calls::WORKLOAD,
@@ -129,7 +130,7 @@ pub static WORKLOADS: &[Workload] = &[
 /// The workload of this name.
 ///
 /// # Errors
-/// There is none; the message lists those that are.
+/// It does not exist; the message lists the workloads that do.
 pub fn find(name: &str) -> Result<&'static Workload, Problem> {
     WORKLOADS
         .iter()

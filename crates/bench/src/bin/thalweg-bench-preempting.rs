@@ -1,9 +1,11 @@
-//! `thalweg-bench` with an allocator in which our runtime may preempt: what has the parameter `allocator=preempting` is measured in this
-//! program's processes. A program of its own, so that no other row pays for the counting of allocations.
+//! `thalweg-bench` with an allocator that lets our runtime preempt actors. Rows with the parameter
+//! `allocator=preempting` are measured in processes of this program. It is a separate program, so
+//! that no other row pays for the counting of allocations.
 
 use std::process::ExitCode;
 
-// SAFETY: the actors of the workloads hold nothing of their thread's over an allocation: no lock, no borrow, no thread-local's first value.
+// SAFETY: the actors of the workloads keep no thread-bound state across an allocation: no lock, no
+// borrow, and no first access to a thread-local.
 thalweg_runtime::preempting_allocator!(unsafe);
 
 fn main() -> ExitCode {

@@ -1,9 +1,10 @@
-//! What ThetaDataDx says of its channels, nim-ffi of its codecs, and nimsync of its collector.
+//! Claims of ThetaDataDx about its channels, of nim-ffi about its codecs, and of nimsync about its
+//! collector.
 
 use super::claim::{Claim, Finding, Verdict};
 use super::evidence::{Evidence, Missing, Point};
 
-/// All of them.
+/// All claims of this module.
 pub const CLAIMS: &[Claim] = &[
     Claim {
         id: "direct-6x",
@@ -122,7 +123,8 @@ fn capacity(evidence: &Evidence<'_>) -> Result<Finding, Missing> {
 }
 
 fn flat(evidence: &Evidence<'_>) -> Result<Finding, Missing> {
-    // The row against c_struct has its median, that against minicbor and cbor theirs; flat's own is the subject's.
+    // The row against c_struct contains the median of c_struct; the rows against minicbor and cbor
+    // contain theirs. The median of flat is the subject's.
     let at = |point: &Point, op: &str, who: &str| -> Result<f64, Missing> {
         let rows = evidence.rows(point)?;
         let mut of_op = rows.iter().filter(|row| {

@@ -1,10 +1,10 @@
-//! What nimsync's documents say of channels.
+//! Claims of nimsync's documents about channels.
 
 use super::claim::{Claim, Finding, Verdict, rate};
 use super::evidence::{Evidence, Missing, Point};
 use crate::report::{Row, Winner};
 
-/// All of them.
+/// All claims of this module.
 pub const CLAIMS: &[Claim] = &[
     Claim {
         id: "spsc-615m",
@@ -145,7 +145,7 @@ pub const CLAIMS: &[Claim] = &[
     },
 ];
 
-/// What stands where there is no figure.
+/// The text for a missing figure.
 pub const NONE: &str = "none";
 
 const SAME_THREAD_MADE: &str = "One thread pushes and pops in turns, so that the ring never holds more than one message; a push is one operation, a pop another. The best of three.";
@@ -215,12 +215,12 @@ const SHARING: Point = Point::ours(
     &[("channel", "mpsc"), ("policy", "block"), ("producers", "4")],
 );
 
-/// Messages a second, of a row whose medians are ns a message.
+/// Messages per second of a row whose medians are nanoseconds per message.
 fn per_s(row: &Row) -> f64 {
     1e9 / row.subject_median
 }
 
-/// The peers of these rows, `times` a message: `; rtrb 412 M, crossbeam 80 M`.
+/// The peers of these rows, with `times` operations per message: `; rtrb 412 M, crossbeam 80 M`.
 fn peers(rows: &[&Row], times: f64) -> String {
     let of = |row: &&Row| {
         let per_s = times * 1e9 / row.peer_median?;

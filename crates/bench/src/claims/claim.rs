@@ -1,61 +1,66 @@
-//! A claim, and what can be said of it.
+//! A claim and its possible verdicts.
 
 use std::fmt;
 
 use super::evidence::{Evidence, Missing, Point};
 
-/// What somebody's documents say, and how it is tested here.
+/// A statement in another project's documents, and how it is tested here.
 #[derive(Debug)]
 pub struct Claim {
     /// Its name on the page.
     pub id: &'static str,
-    /// The project, and the document in it.
+    /// The project and its document.
     pub whose: &'static str,
-    /// What it says, in our words.
+    /// The claim, in our words.
     pub says: &'static str,
     /// How the original figure was made.
     pub made: &'static str,
-    /// What `thalweg bench run` takes to measure the rows; `sweep` in front of it: what `thalweg bench sweep` takes.
+    /// The arguments of `thalweg bench run` that measure the rows; with a leading `sweep`, the
+    /// arguments of `thalweg bench sweep`.
     pub run: &'static str,
-    /// The rows that are made as the original figure was; none where nothing there or here makes one.
+    /// The rows that are measured as the original figure was; empty if neither their programs nor
+    /// this lab produce one.
     pub theirs: &'static [Point],
     /// The rows of the honest twin.
     pub twin: &'static [Point],
-    /// When the verdict is that it holds, and when it is confounded.
+    /// The conditions for the verdicts "holds" and "confounded".
     pub rule: &'static str,
-    /// From the rows of one machine to what is said.
+    /// Computes the finding from the rows of one machine.
     pub judge: Judge,
 }
 
 /// See [`Claim::judge`].
 pub type Judge = fn(&Evidence<'_>) -> Result<Finding, Missing>;
 
-/// What the rows of one machine say to a claim.
+/// The result of a claim on one machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
     /// The figure by the original's method.
     pub theirs: String,
-    /// The honest twin's.
+    /// The figure of the honest twin.
     pub twin: String,
-    /// What follows.
+    /// The verdict.
     pub verdict: Verdict,
 }
 
-/// What is said of a claim.
+/// The verdict on a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Reached by the original's method, and the twin bears out what the figure is quoted for.
+    /// The original's method reaches the figure, and the twin confirms what the figure is quoted
+    /// for.
     Holds,
-    /// Not reached, not even by the original's method.
+    /// Even the original's method does not reach the figure.
     DoesNotHold,
-    /// Reached, but by something else than what it is quoted for: the twin does not reach it.
+    /// The original's method reaches the figure for another reason than the one it is quoted for:
+    /// the twin does not reach it.
     Confounded,
-    /// What was measured on this machine cannot tell, and why.
+    /// The measurements of this machine cannot decide the claim; contains the reason.
     NotTestable(String),
 }
 
 impl Verdict {
-    /// The general rule: whether the figure is reached by the original's method, and by the twin.
+    /// The general rule: whether the original's method reaches the figure, and whether the twin
+    /// does.
     #[must_use]
     pub fn of(by_theirs: bool, by_twin: bool) -> Self {
         match (by_theirs, by_twin) {
@@ -77,7 +82,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// A number a second, as people say it: `615 M`, `34.2 M`, `512 K`.
+/// A number per second in short form: `615 M`, `34.2 M`, `512 K`.
 #[must_use]
 pub fn rate(per_s: f64) -> String {
     let (scaled, unit) = if per_s >= 1e6 {

@@ -1,10 +1,10 @@
-//! What nimsync's documents say of hours.
+//! Claims of nimsync's documents about runs of many hours.
 
 use super::claim::{Claim, Finding, Verdict};
 use super::evidence::{Evidence, Missing, Point};
 use crate::report::Row;
 
-/// All of them.
+/// All claims of this module.
 pub const CLAIMS: &[Claim] = &[
     Claim {
         id: "leaks-24h",
@@ -33,10 +33,10 @@ pub const CLAIMS: &[Claim] = &[
 
 const HOURS: Point = Point::ours("sustained_hours", &[]);
 const DAY: f64 = 24.0 * 3600.0;
-/// KiB an hour.
+/// KiB per hour.
 const MOST_GROWTH: f64 = 64.0;
 
-/// The longest run on this machine, of seconds or of hours, and its seconds.
+/// The longest run on this machine, in either workload, and its duration in seconds.
 fn longest<'a>(evidence: &Evidence<'a>) -> Result<(&'a Row, f64), Missing> {
     let rows = ["sustained", "sustained_hours"].map(|workload| evidence.all(workload));
     rows.into_iter()
@@ -65,7 +65,8 @@ fn short(seconds: f64, twin: String) -> Finding {
     }
 }
 
-/// A run that misses its bar refutes what is said of a longer one; one that keeps it says nothing of the hours that it lacks.
+/// A run that misses its limit refutes the claim about a longer run. A run that keeps its limit
+/// proves nothing about the hours it does not cover.
 fn judged(kept: bool, twin: String, seconds: f64, asked: f64) -> Finding {
     if kept && seconds < asked {
         return short(seconds, twin);
@@ -80,7 +81,7 @@ fn judged(kept: bool, twin: String, seconds: f64, asked: f64) -> Finding {
 fn leaks(evidence: &Evidence<'_>, asked: f64) -> Result<Finding, Missing> {
     let (row, seconds) = longest(evidence)?;
     let Some(growth) = row.metrics.get("rss_slope_kib_per_h").copied() else {
-        // Below twenty minutes memory has not found its level.
+        // Within the first twenty minutes memory has not reached a steady level.
         return Ok(short(
             seconds,
             format!("in {}: too short to say anything of leaks", span(seconds)),

@@ -1,22 +1,23 @@
-//! The rows of one machine, and how a claim finds those that test it.
+//! The rows of one machine, and how a claim finds the rows that test it.
 
 use std::fmt;
 
 use crate::report::{Report, Row};
 
-/// A row, or the rows against several peers, of a workload: those that have at least these parameters.
+/// Selects a row of a workload, or its rows against several peers, by parameters that the rows must
+/// have.
 #[derive(Clone, Copy, Debug)]
 pub struct Point {
     /// The workload.
     pub workload: &'static str,
-    /// What the row's parameters must say; others may say what they like.
+    /// The parameters that the row must have. Other parameters may have any value.
     pub params: &'static [(&'static str, &'static str)],
-    /// Who was measured; `None`: whoever it was.
+    /// The measured subject; `None` matches any.
     pub subject: Option<&'static str>,
 }
 
 impl Point {
-    /// One of Thalweg's.
+    /// A point with Thalweg as the subject.
     #[must_use]
     pub const fn ours(
         workload: &'static str,
@@ -29,7 +30,7 @@ impl Point {
         }
     }
 
-    /// The same of this subject.
+    /// The same point with this subject.
     #[must_use]
     pub const fn of(self, subject: &'static str) -> Self {
         Self {
@@ -61,11 +62,11 @@ impl fmt::Display for Point {
     }
 }
 
-/// What was looked for and not found.
+/// A description of missing evidence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing(pub String);
 
-/// What was measured on one machine. It is never mixed with another's.
+/// The measurements of one machine. Those of different machines are never mixed.
 #[derive(Debug)]
 pub struct Evidence<'a> {
     /// Newest first.
@@ -73,7 +74,7 @@ pub struct Evidence<'a> {
 }
 
 impl<'a> Evidence<'a> {
-    /// Of these reports, all of one machine.
+    /// The evidence from these reports, all of one machine.
     #[must_use]
     pub fn new(mut reports: Vec<&'a Report>) -> Self {
         // RFC 3339 in UTC sorts as text.
@@ -84,7 +85,7 @@ impl<'a> Evidence<'a> {
     /// The rows at `point` of the newest run that has any, in the file's order.
     ///
     /// # Errors
-    /// No run has one.
+    /// No run has such a row.
     pub fn rows(&self, point: &Point) -> Result<Vec<&'a Row>, Missing> {
         let of = |report: &&'a Report| -> Vec<&'a Row> {
             let rows = report.results.iter();
@@ -94,10 +95,10 @@ impl<'a> Evidence<'a> {
         found.ok_or_else(|| Missing(point.to_string()))
     }
 
-    /// The first of [`Evidence::rows`]: what a row says of its subject alone does not depend on the peer.
+    /// The first of [`Evidence::rows`]. Figures of the subject alone do not depend on the peer.
     ///
     /// # Errors
-    /// No run has one.
+    /// No run has such a row.
     pub fn row(&self, point: &Point) -> Result<&'a Row, Missing> {
         Ok(self.rows(point)?[0])
     }
@@ -105,13 +106,13 @@ impl<'a> Evidence<'a> {
     /// A figure of that row.
     ///
     /// # Errors
-    /// There is no such row, or it lacks the figure.
+    /// There is no such row, or the figure is missing.
     pub fn metric(&self, point: &Point, name: &str) -> Result<f64, Missing> {
         let value = self.row(point)?.metrics.get(name).copied();
         value.ok_or_else(|| Missing(format!("`{name}` of {point}")))
     }
 
-    /// All rows of this workload, of all runs.
+    /// All rows of this workload, from all runs.
     pub fn all(&self, workload: &str) -> impl Iterator<Item = &'a Row> {
         self.reports
             .iter()
@@ -119,14 +120,14 @@ impl<'a> Evidence<'a> {
             .filter(move |row| row.workload == workload)
     }
 
-    /// Processors that every run was allowed to use.
+    /// The number of processors that every run was allowed to use.
     #[must_use]
     pub fn processors(&self) -> usize {
         let of = |report: &&Report| count(&report.host.affinity);
         self.reports.iter().map(of).min().unwrap_or(0)
     }
 
-    /// What a look at the clock costs, where the runs say it.
+    /// The cost of reading the clock, if the runs report it.
     #[must_use]
     pub fn clock_ns(&self) -> Option<f64> {
         let of = |report: &&Report| {
@@ -137,7 +138,7 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// How many processors a list such as `0-3,7` names.
+/// The number of processors in a list such as `0-3,7`.
 fn count(list: &str) -> usize {
     let number = |text: &str| text.trim().parse::<usize>().ok();
     let of = |part: &str| match part.split_once('-') {

@@ -1,17 +1,17 @@
-//! Claims that nothing here tests yet.
+//! Claims that no workload tests yet.
 
-/// A claim whose workload is not there.
+/// A claim whose workload does not exist yet.
 #[derive(Debug)]
 pub struct Later {
     /// The project.
     pub whose: &'static str,
-    /// What it says, in our words.
+    /// The claim, in our words.
     pub says: &'static str,
-    /// What will test it.
+    /// The workload that will test it.
     pub tested_by: &'static str,
 }
 
-/// All of them.
+/// All claims of this module.
 pub const LATER: &[Later] = &[Later {
     whose: "lua-resty-ffi",
     says: "faster than a Unix socket at every length, and more so the longer; responses fold into one event; almost no futex calls when busy",

@@ -1,4 +1,4 @@
-//! All claims and what was found, as Markdown. The same result files give the same page.
+//! The claims and their findings as Markdown. The same result files give the same page.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -72,7 +72,7 @@ measured; judged is Thalweg's, or the structure that is named.
 | not measured yet | no result file has the rows; the command that measures them |
 ";
 
-/// What was measured on what.
+/// The machines, and the runs measured on them.
 fn machines(hosts: &BTreeMap<String, Vec<&Report>>, left_out: &[&Report]) -> String {
     let mut text = "\n## Measured on\n\n".to_owned();
     if hosts.is_empty() {
@@ -105,13 +105,13 @@ fn machines(hosts: &BTreeMap<String, Vec<&Report>>, left_out: &[&Report]) -> Str
 
 const TAKES: &str = "a String takes any text";
 
-/// What one machine says; `None` for no machine in particular.
+/// The finding of one machine; `None` if it applies to no machine in particular.
 struct Judged {
     machine: Option<String>,
     finding: Result<Finding, Missing>,
 }
 
-/// What each machine says that has the rows; where none has them, what is missing.
+/// The finding of each machine that has the rows; if no machine has them, the missing evidence.
 fn judge(claim: &Claim, hosts: &[(String, Evidence<'_>)]) -> Vec<Judged> {
     let mut missing = None;
     let mut found = Vec::new();

@@ -1,11 +1,11 @@
-//! What smarm's document says of actors, and nimsync's of tasks.
+//! Claims of smarm's document about actors, and of nimsync's documents about tasks.
 
 use super::claim::{Claim, Finding, Verdict};
 use super::evidence::{Evidence, Missing, Point};
 use crate::report::Row;
 use crate::statistics::Ratio;
 
-/// All of them.
+/// All claims of this module.
 pub const CLAIMS: &[Claim] = &[
     Claim {
         id: "actors-slower",
@@ -148,7 +148,7 @@ const TIMED: &str = "Wall time of a run with the start and stop of the runtime i
 const SWEPT: &str = "Ten points of 32 to 512 allocations and 50 to 400 us (in cycles of 3 GHz), on one processor, each measured once.";
 const SWEEP: &str = "sweep spawn_storm_busy catch_unwind_panics many_timers mpsc_contention";
 
-/// A row of ours against tokio's.
+/// A point of Thalweg against tokio.
 macro_rules! at {
     ($workload:literal, $lifetime:literal, $workers:literal) => {
         at!($workload, $lifetime, $workers, "silent")
@@ -167,7 +167,7 @@ macro_rules! at {
     };
 }
 
-/// The rows of a sweep: it says so by its allocator.
+/// The rows of a sweep, recognised by their allocator.
 macro_rules! swept {
     ($workload:literal) => {
         Point::ours($workload, &[("allocator", "preempting")])
@@ -211,13 +211,13 @@ const PANICS_SWEPT: Point = swept!("catch_unwind_panics");
 const TIMERS_SWEPT: Point = swept!("many_timers");
 const CHANNEL_SWEPT: Point = swept!("mpsc_contention");
 
-/// The ratio of the first row at `point`: against its first peer.
+/// The ratio of the first row at `point`, against its first peer.
 fn ratio(evidence: &Evidence<'_>, point: &Point) -> Result<Ratio, Missing> {
     let ratio = evidence.row(point)?.ratio;
     ratio.ok_or_else(|| Missing(format!("a ratio of {point}")))
 }
 
-/// The ratios at `points`, and how they are said: `chained_spawn 0.41 [0.40, 0.43], ..`.
+/// The ratios at `points`, and their text: `chained_spawn 0.41 [0.40, 0.43], ..`.
 fn ratios(evidence: &Evidence<'_>, points: &[Point]) -> Result<(String, Vec<Ratio>), Missing> {
     let found: Vec<Ratio> = points
         .iter()
@@ -232,7 +232,7 @@ fn ratios(evidence: &Evidence<'_>, points: &[Point]) -> Result<(String, Vec<Rati
     Ok((said.collect::<Vec<_>>().join(", "), found))
 }
 
-/// Whether all of theirs, and all of the twin's, are so.
+/// Whether all of their rows, and all of the twin's rows, satisfy the condition.
 fn both(
     evidence: &Evidence<'_>,
     theirs: &[Point],
@@ -253,7 +253,8 @@ fn slower(evidence: &Evidence<'_>) -> Result<Finding, Missing> {
     let found = both(evidence, &SLOWER_COLD, &SLOWER_WARM, |ratio| {
         ratio.low > 1.0
     })?;
-    // One that is faster without the start and stop refutes it as well as one that is with them.
+    // A workload that is faster without start and stop refutes the claim just as one that is faster
+    // with them.
     let verdict = match found.verdict {
         Verdict::Confounded => Verdict::DoesNotHold,
         other => other,
@@ -261,7 +262,7 @@ fn slower(evidence: &Evidence<'_>) -> Result<Finding, Missing> {
     Ok(Finding { verdict, ..found })
 }
 
-/// By how many per cent the slowest point of each sweep is above the fastest.
+/// The difference in percent between the slowest and the fastest point of each sweep.
 fn spread(evidence: &Evidence<'_>, points: &[Point]) -> Result<(String, Vec<f64>), Missing> {
     let mut said = Vec::new();
     let mut moves = Vec::new();

@@ -1,14 +1,15 @@
-//! What nim-ffi's documents say of submission.
+//! Claims of nim-ffi's documents about submission.
 //!
-//! All three are scalings: what so many producers submit a second, in multiples of what one does. With fewer processors than
-//! producers they say as much of the scheduler as of the queue, so on a small machine they are shown and not judged. What two processors can
-//! show is whether a comparison changed one thing or two.
+//! All three are scalings: the submissions per second of several producers, as a multiple of one
+//! producer's. With fewer processors than producers, a scaling depends on the scheduler as much as
+//! on the queue, so a small machine shows the figures without a verdict. Two processors are enough
+//! to show whether a comparison changed one thing or two.
 
 use super::claim::{Claim, Finding, Verdict, rate};
 use super::evidence::{Evidence, Missing, Point};
 use crate::report::Row;
 
-/// All of them.
+/// All claims of this module.
 pub const CLAIMS: &[Claim] = &[
     Claim {
         id: "lock-flat",
@@ -65,7 +66,7 @@ const VYUKOV_EDGE: Point = at_8("edge").of("vyukov");
 const VYUKOV_ALWAYS: Point = at_8("always").of("vyukov");
 const STACK_EDGE: Point = at_8("edge").of("take_all");
 
-/// Below these 8 producers cannot run at once.
+/// With fewer processors than this, 8 producers cannot run at once.
 const PROCESSORS: usize = 8;
 
 fn scaling(evidence: &Evidence<'_>, point: &Point) -> Result<f64, Missing> {
@@ -79,7 +80,7 @@ fn said(evidence: &Evidence<'_>, point: &Point) -> Result<String, Missing> {
     Ok(format!("{scaling:.2} ({}/s)", rate(per_s)))
 }
 
-/// Why scalings are not judged on this machine, if so.
+/// The reason why scalings get no verdict on this machine, if there is one.
 fn too_few(evidence: &Evidence<'_>) -> Option<Verdict> {
     let processors = evidence.processors();
     (processors < PROCESSORS)
@@ -139,7 +140,8 @@ fn collapse(evidence: &Evidence<'_>) -> Result<Finding, Missing> {
     };
     let as_published = against_shards(always, &VYUKOV_ALWAYS)?;
     let same_rule = against_shards(edge, &VYUKOV_EDGE)?;
-    // Both are by the time of the same shards in the same rounds, so what differs between them is the rule.
+    // Both ratios are against the same shards in the same rounds, so the wake-up rule is the only
+    // difference between them.
     let slower = as_published.low > 1.0;
     let the_rule = as_published.low > same_rule.high;
     let collapsed = |point| Ok(scaling(evidence, point)? <= COLLAPSED);

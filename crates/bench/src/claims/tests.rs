@@ -1,4 +1,4 @@
-//! Every verdict comes out both ways, on rows that are made up.
+//! Tests that every verdict is reached both ways, on made-up rows.
 
 use super::claim::{Claim, Finding, Verdict};
 use super::evidence::{Evidence, Missing};
@@ -25,7 +25,7 @@ fn row(workload: &str, params: &[(&str, &str)], ns: f64, metrics: &[(&str, f64)]
     row
 }
 
-/// The same of another subject.
+/// The same row with another subject.
 fn of(subject: &str, mut row: Row) -> Row {
     row.subject = subject.to_owned();
     row
@@ -88,7 +88,7 @@ fn thirty_nanoseconds_are_a_clock_reading_and_no_way_to_another_thread() {
         rows.push(row("spsc_latency", &spin, trip, &[("p50_ns", trip)]));
         rows
     };
-    // The sample's clock takes 25 ns.
+    // The clock of the sample takes 25 ns.
     assert_eq!(verdict("latency-30ns", with(60.0, 5.0)), Verdict::Holds);
     assert_eq!(
         verdict("latency-30ns", with(61.0, 5.0)),
@@ -173,7 +173,7 @@ fn tasks_are_held_to_a_small_buffer_and_to_two_threads() {
             of("16", "multi_thread", threads),
         ]
     };
-    // 512 K a second are 1,953 ns each.
+    // 512 K per second are 1,953 ns each.
     assert_eq!(
         verdict("async-512k", with(1900.0, 1900.0, 1900.0)),
         Verdict::Holds
@@ -385,21 +385,22 @@ fn a_collapse_is_the_queues_only_where_the_rule_of_waking_does_not_make_it() {
         judged.unwrap().verdict
     };
     let few = Verdict::NotTestable("2 processors for 8 producers".to_owned());
-    // Ten times the shards' time with a wake-up each, as much as theirs without.
+    // Ten times the shards' time with a wake-up for each request, and the same time as the shards
+    // without.
     for processors in ["0-1", "0-9"] {
         let judged = with(processors, (0.1, 1000.0), (0.9, 100.0));
         assert_eq!(judged, Verdict::Confounded);
     }
-    // The rule makes no difference.
+    // The wake-up rule makes no difference.
     assert_eq!(with("0-9", (0.1, 1000.0), (0.1, 1000.0)), Verdict::Holds);
     assert_eq!(
         with("0-9", (0.9, 200.0), (0.9, 200.0)),
         Verdict::DoesNotHold
     );
     assert_eq!(with("0-1", (0.1, 1000.0), (0.1, 1000.0)), few);
-    // It makes one, but the queue collapses without it, too.
+    // The rule makes a difference, but the queue also collapses without it.
     assert_eq!(with("0-9", (0.1, 2000.0), (0.2, 500.0)), Verdict::Holds);
-    // It makes one, but nothing is slower than the shards.
+    // The rule makes a difference, but nothing is slower than the shards.
     assert_eq!(with("0-9", (0.9, 50.0), (0.9, 20.0)), Verdict::DoesNotHold);
 }
 

@@ -18,18 +18,18 @@ pub struct Baselines {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Say which there are, of every host
+    /// List the baselines of every host
     List,
     /// Print the figures
     Show {
-        /// Of which workloads; all where none is named
+        /// The workloads; default: all
         #[arg(value_name = "NAME")]
         names: Vec<String>,
-        /// Of which host; this one where none is named
+        /// The host; default: this one
         #[arg(long, value_name = "HOST")]
         host: Option<String>,
     },
-    /// Keep the workloads of a result file, in place of what was kept of them before
+    /// Save the workloads of result files; each replaces its earlier baseline
     Save {
         /// The result files
         #[arg(value_name = "FILE", required = true)]
@@ -37,10 +37,10 @@ enum Action {
     },
 }
 
-/// Runs it.
+/// Runs the command.
 ///
 /// # Errors
-/// There is no such baseline, or a file cannot be read or written.
+/// The baseline does not exist, or a file cannot be read or written.
 pub fn execute(baselines: &Baselines) -> Result<(), Problem> {
     match &baselines.action {
         None | Some(Action::List) => list(),
@@ -49,7 +49,7 @@ pub fn execute(baselines: &Baselines) -> Result<(), Problem> {
     }
 }
 
-/// How this machine is called.
+/// The name of this machine.
 fn here() -> String {
     baseline::name_of(&machine::describe())
 }
@@ -81,7 +81,7 @@ fn list() -> Result<(), Problem> {
     print(&aligned(&lines))
 }
 
-/// The first digits of a commit, and whether it was changed.
+/// The first digits of a commit, and whether the checkout was modified.
 fn short(commit: &str) -> String {
     let (hash, changed) = match commit.split_once('-') {
         Some((hash, changed)) => (hash, format!("-{changed}")),
@@ -107,7 +107,7 @@ fn show(names: &[String], host: Option<&str>) -> Result<(), Problem> {
         !found.iter().any(has)
     }) {
         return Err(Problem::Usage(format!(
-            "{host} has no baseline of {missing}: `thalweg bench baseline` says what there is"
+            "{host} has no baseline of {missing}: `thalweg bench baseline` lists those that exist"
         )));
     }
     let Some(mut all) = found.pop() else {

@@ -1,4 +1,4 @@
-//! What `run`, `regress` and `report` have in common: workloads are chosen and measured.
+//! The common part of `run`, `regress` and `report`: selects workloads and measures them.
 
 use std::time::{Duration, SystemTime};
 
@@ -12,31 +12,31 @@ use crate::report::{Host, Report, SCHEMA};
 use crate::workloads::Workload;
 use crate::{doctor, machine, tools};
 
-/// Which workloads, and how.
+/// The selected workloads, and the settings of the measurement.
 #[derive(Args, Debug)]
 pub struct Measuring {
-    /// Which workloads; where none is named all but those that run on request only
+    /// The workloads to run; default: all except those that run only on request
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
     /// All workloads of a group
     #[arg(long = "group", value_name = "GROUP")]
     pub groups: Vec<String>,
-    /// Short samples: shows that everything works, judges nothing
+    /// Take short samples: checks that everything works, gives no verdicts
     #[arg(long)]
     pub quick: bool,
-    /// Samples of each side, at least 5; overrules the workloads' own numbers
+    /// Samples of each side, at least 5; overrides the workloads' own numbers
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(5..))]
     pub samples: Option<u16>,
-    /// How long workloads run that run for a time: 10s, 1h
+    /// The duration of workloads that run for a fixed time: 10s, 1h
     #[arg(long, value_name = "TIME", value_parser = some_time)]
     pub duration: Option<Duration>,
-    /// Payloads of 1 MiB, too
+    /// Also measure payloads of 1 MiB
     #[arg(long)]
     pub include_1mib: bool,
-    /// Set a knob that a workload declares; `list` says which there are
+    /// Set a knob that a workload declares; `list` shows the knobs
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
-    /// Measure although this is a debug build; the result says so and judges nothing
+    /// Measure even with a debug build; the result records it and has no verdicts
     #[arg(long)]
     pub allow_debug: bool,
 }
@@ -50,10 +50,10 @@ fn some_time(text: &str) -> Result<Duration, String> {
 }
 
 impl Measuring {
-    /// The workloads that this names.
+    /// The workloads that the arguments name.
     ///
     /// # Errors
-    /// A name or a group is not there.
+    /// A name or a group does not exist.
     pub fn chosen(&self) -> Result<Vec<&'static Workload>, Problem> {
         catalogue::choose(Wanted {
             names: &self.names,
@@ -61,10 +61,10 @@ impl Measuring {
         })
     }
 
-    /// The lab for them.
+    /// The lab for these workloads.
     ///
     /// # Errors
-    /// A knob that none of them has, or this is a debug build and nobody allowed that.
+    /// No chosen workload has a given knob, or this is a debug build without `--allow-debug`.
     pub fn lab(&self, chosen: &[&Workload]) -> Result<Lab, Problem> {
         let set = catalogue::settings(&self.set, chosen)?;
         refuse_debug(self.allow_debug)?;
@@ -75,30 +75,31 @@ impl Measuring {
     }
 }
 
-/// A debug build measures nothing, unless somebody allows it.
+/// Refuses to measure with a debug build unless it is allowed.
 pub fn refuse_debug(allowed: bool) -> Result<(), Problem> {
     if tools::profile() == "debug" && !allowed {
         return Err(Problem::NotReady(
-            "this is a debug build: build with --release, or say --allow-debug and believe nothing"
+            "this is a debug build: build with --release, or pass --allow-debug and do not trust the figures"
                 .to_owned(),
         ));
     }
     Ok(())
 }
 
-/// A run, and what went wrong in it: a workload that fails does not keep the next from running.
+/// A run and its errors. If a workload fails, the next one still runs.
 #[derive(Debug)]
 pub struct Measured {
-    /// What was measured.
+    /// The measurements.
     pub report: Report,
-    /// Why some of it is missing.
+    /// The errors of the workloads that failed.
     pub problems: Vec<Problem>,
 }
 
-/// Runs `chosen`. After each of them `keep` gets what there is so far: a run that is cut off loses one workload, not all.
+/// Runs `chosen`. After each workload `keep` receives the report so far, so an interrupted run
+/// loses at most one workload.
 ///
 /// # Errors
-/// What `keep` says.
+/// The error that `keep` returns.
 pub fn measure(
     chosen: &[&Workload],
     mut lab: Lab,
@@ -107,7 +108,7 @@ pub fn measure(
     let host = machine::describe();
     if doctor::busy(&host.load) {
         tell(format_args!(
-            "this machine is not idle (load {}): quote nothing of this run",
+            "this machine is not idle (load {}): do not quote this run",
             host.load
         ));
     }
@@ -132,7 +133,7 @@ pub fn measure(
     Ok(Measured { report, problems })
 }
 
-/// A report of a run on `host` that begins now.
+/// The report of a run on `host` that starts now.
 #[must_use]
 pub fn begun(lab: &Lab, host: Host) -> Report {
     Report {
@@ -159,7 +160,7 @@ fn named(workload: &Workload, problem: Problem) -> Problem {
     }
 }
 
-/// The largest exit status of `problems`; 0 where there is none.
+/// The largest exit status of `problems`; 0 if there is none.
 #[must_use]
 pub fn worst(problems: &[Problem]) -> u8 {
     let statuses = problems.iter().map(Problem::exit_status);

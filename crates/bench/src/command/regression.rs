@@ -12,21 +12,21 @@ use crate::report::Report;
 use crate::workloads::{WORKLOADS, Workload};
 use crate::{baseline, machine, regress, result_file};
 
-/// Percent by which a figure may become worse, where nobody says otherwise: more than the medians of this suite move between two
+/// The default threshold in percent: larger than the movement of this suite's medians between two
 /// runs on a quiet machine.
 const THRESHOLD: f64 = 10.0;
 
-/// Says otherwise.
+/// The environment variable that overrides the default threshold.
 const VARIABLE: &str = "THALWEG_REGRESSION_THRESHOLD_PCT";
 
 #[derive(Args, Debug)]
 pub struct Regress {
     #[command(flatten)]
     measuring: Measuring,
-    /// A result file to compare with; else what `run --save-baseline` kept of this machine
+    /// The result file to compare with; default: the saved baseline of this machine
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
-    /// Percent by which a figure may become worse
+    /// Largest allowed change for the worse, in percent
     #[arg(
         long,
         value_name = "PCT",
@@ -36,13 +36,13 @@ pub struct Regress {
         value_parser = percent
     )]
     threshold: f64,
-    /// Judge this result file; measure nothing
+    /// Judge this result file instead of measuring
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
     /// Write the new run's result file
     #[arg(long, value_name = "FILE", conflicts_with = "from")]
     json: Option<PathBuf>,
-    /// Print the rows that stayed as they were, too
+    /// Also print the rows that did not change
     #[arg(long)]
     all: bool,
 }
@@ -54,7 +54,7 @@ fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Runs it. Whatever keeps it from judging ends with 2: a 1 would say that something is worse.
+/// Runs the command. If it cannot judge, the status is 2, because 1 means that something is worse.
 #[must_use]
 pub fn execute(regress: &Regress) -> ExitCode {
     ExitCode::from(judge(regress).unwrap_or_else(|problem| {
@@ -85,7 +85,8 @@ fn judge(arguments: &Regress) -> Result<u8, Problem> {
         }
     };
     let of_run = |workload: &str| run.results.iter().any(|row| row.workload == workload);
-    // A workload that failed has no rows, and then those of the baseline must be missed.
+    // A workload that failed has no rows, so the comparison must report the baseline's rows as
+    // missing.
     let measured = |workload: &str| {
         of_run(workload) || (arguments.from.is_none() && named(arguments, workload))
     };
@@ -105,7 +106,7 @@ fn named(arguments: &Regress, workload: &str) -> bool {
     (names.is_empty() && groups.is_empty()) || names.iter().any(|name| name == workload)
 }
 
-/// Measures what is named, or where nothing is everything that the baselines have.
+/// Measures the named workloads; if none is named, all workloads that the baselines contain.
 fn again(arguments: &Regress, baselines: &[Report]) -> Result<Measured, Problem> {
     let Measuring { names, groups, .. } = &arguments.measuring;
     let chosen = if names.is_empty() && groups.is_empty() {

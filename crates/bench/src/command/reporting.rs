@@ -15,17 +15,18 @@ use crate::{claims, csv, hosts, page, result_file, summary};
 pub struct Reporting {
     #[command(flatten)]
     measuring: Measuring,
-    /// A result file to report on, in place of a new run; may be given several times
+    /// A result file to report on instead of a new run; may be given several times
     #[arg(
         long,
         value_name = "FILE",
         conflicts_with_all = ["names", "groups", "quick", "samples", "duration", "include_1mib", "set", "allow_debug"]
     )]
     from: Vec<PathBuf>,
-    /// Where the files go; benchmarks/reports in the checkout where nothing is said
+    /// The output folder; default: benchmarks/reports in the checkout
     #[arg(long, value_name = "DIR")]
     into: Option<PathBuf>,
-    /// Write docs/claims.md in place of a report: what others' documents claim, held against the files of --from, or the committed results
+    /// Write docs/claims.md instead of a report: compares the claims of other projects with the
+    /// files of --from, or with the committed results
     #[arg(
         long,
         conflicts_with_all = ["names", "groups", "quick", "samples", "duration", "include_1mib", "set", "allow_debug", "into"]
@@ -33,7 +34,7 @@ pub struct Reporting {
     claims: bool,
 }
 
-/// Runs it; the exit status.
+/// Runs the command and returns the exit status.
 ///
 /// # Errors
 /// Nothing was measured, or a file cannot be read or written.
@@ -81,7 +82,7 @@ pub fn execute(reporting: &Reporting) -> Result<u8, Problem> {
     Ok(status)
 }
 
-/// A moment as it stands in a file's name: `20260102T030405Z`.
+/// A moment in the form used in file names: `20260102T030405Z`.
 fn stamp(moment: SystemTime) -> String {
     let text = humantime::format_rfc3339_seconds(moment).to_string();
     text.replace(['-', ':'], "")

@@ -14,21 +14,21 @@ use crate::{baseline, csv, result_file, table};
 pub struct Run {
     #[command(flatten)]
     measuring: Measuring,
-    /// Write the result file; it is written anew after each workload
+    /// Write the result file; it is rewritten after each workload
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write every sample, one a line
+    /// Write every sample, one per line
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// Keep this run as what `regress` compares with on this machine
+    /// Save this run as the baseline of this machine
     #[arg(long)]
     save_baseline: bool,
-    /// Exit with 1 where a target was missed, and with 2 where one could not be judged
+    /// Exit with 1 if a target is missed, and with 2 if one cannot be judged
     #[arg(long)]
     enforce: bool,
 }
 
-/// Runs it; the exit status.
+/// Runs the command and returns the exit status.
 ///
 /// # Errors
 /// Nothing was measured, or a file cannot be written.
@@ -36,9 +36,9 @@ pub fn execute(run: &Run) -> Result<u8, Problem> {
     let chosen = run.measuring.chosen()?;
     let lab = run.measuring.lab(&chosen)?;
     if run.save_baseline && lab.refusal().is_some() {
-        // Before an hour was spent on it.
+        // Refuse now, not after an hour of measuring.
         return Err(Problem::Usage(
-            "a quick run or a debug build judges nothing: it is no baseline".to_owned(),
+            "a quick run or a debug build has no verdicts: it cannot be a baseline".to_owned(),
         ));
     }
     let keep = |report: &_| match &run.json {
@@ -65,7 +65,7 @@ pub fn execute(run: &Run) -> Result<u8, Problem> {
     })
 }
 
-/// 1 where a target was missed; else 2 where one was not judged, or none was there; else 0.
+/// 1 if a target was missed; otherwise 2 if one was not judged or there was none; otherwise 0.
 fn enforced(rows: &[Row]) -> u8 {
     let verdicts: Vec<&str> = rows
         .iter()

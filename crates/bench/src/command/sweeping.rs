@@ -14,36 +14,37 @@ use crate::{doctor, machine, result_file};
 
 #[derive(Args, Debug)]
 pub struct Sweep {
-    /// Which workloads' grids; all where none is named
+    /// The workloads whose grids are measured; default: all
     #[arg(value_name = "NAME")]
     names: Vec<String>,
-    /// Grids to use in place of those that are built in: `[{"workload": "..", "fixed": {"items": "1000"}, "axes": [["capacity", ["64", "256"]]]}]`
+    /// A file with grids that replace the built-in ones: `[{"workload": "..", "fixed": {"items":
+    /// "1000"}, "axes": [["capacity", ["64", "256"]]]}]`
     #[arg(long, value_name = "FILE")]
     grid: Option<PathBuf>,
-    /// Every point of a grid, also where it has more than ten
+    /// Measure every point of a grid, even if it has more than ten
     #[arg(long)]
     full: bool,
-    /// Write every sample, one a line
+    /// Write every sample, one per line
     #[arg(long, value_name = "FILE")]
     save_csv: Option<PathBuf>,
-    /// Write the result: a row for each point
+    /// Write the result, one row per point
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Short samples: shows that everything works, judges nothing
+    /// Take short samples: checks that everything works, gives no verdicts
     #[arg(long)]
     quick: bool,
     /// Samples of each point, at least 5
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(5..))]
     samples: Option<u16>,
-    /// Measure although this is a debug build
+    /// Measure even with a debug build
     #[arg(long)]
     allow_debug: bool,
 }
 
-/// Runs it.
+/// Runs the command.
 ///
 /// # Errors
-/// No such grid, or what failed while it was measured.
+/// A grid does not exist, or a measurement failed.
 pub fn execute(sweep: &Sweep) -> Result<(), Problem> {
     let grids = match &sweep.grid {
         Some(file) => {
@@ -57,7 +58,7 @@ pub fn execute(sweep: &Sweep) -> Result<(), Problem> {
     let host = machine::describe();
     if doctor::busy(&host.load) {
         tell(format_args!(
-            "this machine is not idle (load {}): quote nothing of this sweep",
+            "this machine is not idle (load {}): do not quote this sweep",
             host.load
         ));
     }
@@ -79,7 +80,7 @@ pub fn execute(sweep: &Sweep) -> Result<(), Problem> {
     }
     if let Some(why) = lab.refusal() {
         print(&format!(
-            "\nThis was a {why}: it says nothing about which point is better.\n"
+            "\nThis was a {why}: it does not show which point is better.\n"
         ))?;
     }
     Ok(())

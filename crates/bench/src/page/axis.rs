@@ -1,25 +1,27 @@
-//! The axis of a chart of ratios: logarithmic, so that twice as fast and half as fast are equally far from 1.
+//! The axis of a chart of ratios: logarithmic, so that twice as fast and half as fast have the same
+//! distance from 1.
 
-/// From one end to the other, and the marks in between.
+/// Both ends, and the marks in between.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
     low: f64,
     high: f64,
-    /// Where a number stands.
+    /// The values that have a mark.
     pub marks: Vec<f64>,
 }
 
-/// Marks that still have room for their numbers on a phone.
+/// The largest number of marks whose numbers fit on a phone.
 const MOST_MARKS: usize = 6;
 
-/// What is left free at either end, as a share of the whole.
+/// The free margin at either end, as a share of the whole.
 const MARGIN: f64 = 0.04;
 
-/// Shortest axis: ratios that are all alike still need room to be seen beside 1.
+/// The shortest axis: even if all ratios are alike, they need space to be visible next to 1.
 const NARROWEST: f64 = 1.2;
 
 impl Axis {
-    /// An axis that holds all of `values`, and 1. Values that are not positive numbers are left out.
+    /// An axis that contains all of `values`, and 1. Values that are not positive numbers are
+    /// ignored.
     #[must_use]
     pub fn holding(values: impl Iterator<Item = f64>) -> Self {
         let (mut low, mut high) = (1.0_f64, 1.0_f64);
@@ -41,7 +43,7 @@ impl Axis {
         }
     }
 
-    /// Where `value` is, in percent from the left; what lies beyond an end is at that end.
+    /// The position of `value`, in percent from the left. Values beyond an end are clamped to it.
     #[must_use]
     pub fn place(&self, value: f64) -> f64 {
         let share = (value / self.low).ln() / (self.high / self.low).ln();
@@ -49,10 +51,10 @@ impl Axis {
     }
 }
 
-/// Round numbers between the ends, 1 among them, as many as have room.
+/// Round numbers between the ends, including 1, as many as fit.
 fn marks(low: f64, high: f64) -> Vec<f64> {
     if high / low > 6.0 {
-        // Decades, with as many steps between them as there is room for.
+        // Decades, with as many steps between them as fit.
         for steps in [&[1.0, 2.0, 5.0][..], &[1.0, 3.0], &[1.0]] {
             let found = decades(low, high, steps);
             if found.len() <= MOST_MARKS {
@@ -86,7 +88,7 @@ fn decades(low: f64, high: f64, steps: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// A mark as it is written: no more digits than it has.
+/// The text of a mark, with only the digits it needs.
 #[must_use]
 pub fn label(mark: f64) -> String {
     let text = format!("{mark:.4}");

@@ -1,7 +1,8 @@
-//! A workload's ratios: a dot and its interval a row, a line at 1, and the target where there is one.
+//! A workload's ratios: a dot and its interval for each row, a line at 1, and the target if there
+//! is one.
 //!
-//! Positions are percentages and the numbers stand beside the plot, not in it, so that a chart is as legible on a phone as
-//! on a desk.
+//! Positions are percentages, and the numbers are next to the plot, not in it, so that a chart is
+//! as legible on a phone as on a desktop.
 
 use std::fmt::Write;
 
@@ -11,7 +12,7 @@ use crate::page::text::{escape, heading as heading_of, measured, ratio};
 use crate::report::{Row, Winner};
 use crate::table::quantity;
 
-/// What the marks mean.
+/// The explanation of the marks.
 pub const LEGEND: &str = r#"<aside class="legend" aria-label="How to read the charts">
 <p><svg class="key" width="46" height="14" aria-hidden="true"><line x1="4" x2="42" y1="7" y2="7" class="interval faster"/><circle cx="23" cy="7" r="5" class="dot faster"/></svg> Thalweg is faster</p>
 <p><svg class="key" width="46" height="14" aria-hidden="true"><line x1="4" x2="42" y1="7" y2="7" class="interval even"/><circle cx="23" cy="7" r="5" class="dot even"/></svg> even: the interval holds 1</p>
@@ -21,7 +22,7 @@ pub const LEGEND: &str = r#"<aside class="legend" aria-label="How to read the ch
 </aside>
 "#;
 
-/// Rows from which on the axis is written below the chart, too.
+/// Number of rows from which the axis is repeated below the chart.
 const LONG: usize = 12;
 
 /// The chart of a workload, and its rows without a peer.
@@ -75,7 +76,7 @@ pub fn html(section: &Section<'_>, several_runs: bool) -> String {
     html + &alone(&groups, several_runs)
 }
 
-/// What of a row must fit on the axis.
+/// The values of a row that must fit on the axis.
 fn ends(row: &Row) -> Vec<f64> {
     let ratio = row.ratio.map(|ratio| [ratio.low, ratio.median, ratio.high]);
     let target = row.ratio.and(target_of(row));
@@ -98,7 +99,7 @@ fn heading(group: &Group<'_>, several_runs: bool) -> String {
     }
 }
 
-/// Rows that have a ratio, the smallest first.
+/// Rows that have a ratio, the smallest ratio first.
 fn sorted<'a>(rows: impl Iterator<Item = (String, &'a Row)>) -> Vec<(String, &'a Row)> {
     let mut rows: Vec<_> = rows
         .filter_map(|(name, row)| Some((row.ratio?.median, name, row)))
@@ -118,7 +119,7 @@ fn scale(axis: &Axis, with_words: bool) -> String {
     html.push_str("</div>");
     if with_words {
         let one = axis.place(1.0);
-        // Only where there is room for the words.
+        // Only if there is space for the words.
         if one > 22.0 {
             write!(
                 html,
@@ -141,7 +142,7 @@ fn scale(axis: &Axis, with_words: bool) -> String {
     html + "</div>\n"
 }
 
-/// Whom a row is about.
+/// The subject and the peer of a row.
 fn against(row: &Row) -> String {
     let subject = if row.subject == "thalweg" {
         String::new()
@@ -226,7 +227,7 @@ fn plot(axis: &Axis, row: &Row, class: &str) -> String {
     svg
 }
 
-/// The verdict as a badge, with the target it is about.
+/// The verdict as a badge, with its target.
 fn verdict(row: &Row) -> String {
     let (Some(target), Some(verdict)) = (&row.target, &row.verdict) else {
         return String::new();
@@ -243,8 +244,7 @@ fn verdict(row: &Row) -> String {
     )
 }
 
-/// A target with the signs and units that people write, and what the figure is that it limits:
-/// `p50 ≤ 3.00 us, is 2.61 us`.
+/// A target in readable form, with the value of the limited figure: `p50 ≤ 3.00 us, is 2.61 us`.
 fn spelled(row: &Row, target: &str) -> String {
     let limit = |text: &str| {
         let (name, sign, limit) = match (text.split_once(" <= "), text.split_once(" >= ")) {
@@ -266,7 +266,7 @@ fn spelled(row: &Row, target: &str) -> String {
     limits.join("; ")
 }
 
-/// The rows that have no peer: what they are judged by, and the verdict.
+/// The rows that have no peer: the figures that they are judged by, and the verdict.
 fn alone(groups: &[Group<'_>], several_runs: bool) -> String {
     let mut html = String::new();
     for group in groups {

@@ -1,11 +1,11 @@
-//! The rows of all runs, by workload, and how each is called beside the others.
+//! The rows of all runs, by workload, and their labels.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::report::{Report, Row};
 use crate::workloads::WORKLOADS;
 
-/// A row and the run that it is of, counted from 1.
+/// A row and the number of its run, counted from 1.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'a> {
     /// The run.
@@ -26,7 +26,7 @@ pub struct Section<'a> {
 /// Rows of one point of the parameters.
 #[derive(Debug)]
 pub struct Group<'a> {
-    /// The params that tell it from the workload's other points: `capacity 64, batch 1`.
+    /// The parameters that distinguish it from the workload's other points: `capacity 64, batch 1`.
     pub label: String,
     /// The run.
     pub run: usize,
@@ -34,7 +34,7 @@ pub struct Group<'a> {
     pub rows: Vec<&'a Row>,
 }
 
-/// The sections, in the order in which the lab lists its workloads; those it does not know come last.
+/// The sections, in the order in which the lab lists its workloads; unknown workloads come last.
 #[must_use]
 pub fn sections(reports: &[Report]) -> Vec<Section<'_>> {
     let mut sections: Vec<Section<'_>> = Vec::new();
@@ -66,8 +66,8 @@ impl<'a> Section<'a> {
         self.entries.iter().any(|entry| entry.row.ratio.is_some())
     }
 
-    /// Whether its rows stand below a heading for each point: there are several peers a point. Else each point has about one,
-    /// and all rows are sorted together.
+    /// Whether its rows are grouped under a heading for each point, because a point has several
+    /// peers. Otherwise each point has about one row, and all rows are sorted together.
     #[must_use]
     pub fn by_point(&self) -> bool {
         let groups = self.groups();
@@ -78,7 +78,7 @@ impl<'a> Section<'a> {
         points <= 1 || rows >= 2 * points
     }
 
-    /// The peer of all rows, where there is only one.
+    /// The peer of all rows, if there is only one.
     #[must_use]
     pub fn only_peer(&self) -> Option<&'a str> {
         let first = self.entries.first()?.row.peer.as_deref()?;
@@ -86,13 +86,13 @@ impl<'a> Section<'a> {
         self.entries.iter().all(same).then_some(first)
     }
 
-    /// The runs that its rows are of.
+    /// The runs of its rows.
     #[must_use]
     pub fn runs(&self) -> BTreeSet<usize> {
         self.entries.iter().map(|entry| entry.run).collect()
     }
 
-    /// What is the same in all rows: `items 1000, placement free`.
+    /// The parameters that are the same in all rows: `items 1000, placement free`.
     #[must_use]
     pub fn common_params(&self) -> String {
         let differing = self.differing();
@@ -105,8 +105,8 @@ impl<'a> Section<'a> {
         common.join(", ")
     }
 
-    /// What goes along with a param that the rows are called by, and is therefore left out of their names:
-    /// `density dense: matches 2036583, pattern e`.
+    /// Parameters that follow from a parameter in the rows' labels and are therefore omitted from
+    /// them: `density dense: matches 2036583, pattern e`.
     #[must_use]
     pub fn following_params(&self) -> Vec<String> {
         let (named, following) = self.names();
@@ -139,7 +139,7 @@ impl<'a> Section<'a> {
         lines
     }
 
-    /// Names of the params that not all rows have alike.
+    /// Names of the parameters whose values differ between rows.
     fn differing(&self) -> BTreeSet<&'a str> {
         let mut names = BTreeSet::new();
         let Some(first) = self.entries.first() else {
@@ -156,7 +156,7 @@ impl<'a> Section<'a> {
         names
     }
 
-    /// The params that rows are called by, and those that follow from one of them.
+    /// The parameters in the rows' labels, and those that follow from one of them.
     fn names(&self) -> (BTreeSet<&'a str>, BTreeSet<&'a str>) {
         let mut named = self.differing();
         let mut following = BTreeSet::new();
@@ -164,7 +164,8 @@ impl<'a> Section<'a> {
         for name in self.differing() {
             let leads = |leader: &&str| {
                 let mutual = self.determines(name, leader);
-                // In a handful of rows anything seems to follow from anything: each value must have been there twice.
+                // With few rows, any parameter seems to follow from any other: each value must
+                // occur at least twice.
                 let values: BTreeSet<_> = points.iter().map(|params| params.get(*leader)).collect();
                 *leader != name
                     && 2 * values.len() <= points.len()
@@ -179,7 +180,7 @@ impl<'a> Section<'a> {
         (named, following)
     }
 
-    /// Whether the value of `leader` says what the value of `name` is.
+    /// Whether the value of `leader` determines the value of `name`.
     fn determines(&self, leader: &str, name: &str) -> bool {
         let mut known: BTreeMap<Option<&String>, Option<&String>> = BTreeMap::new();
         self.entries.iter().all(|entry| {
@@ -189,7 +190,7 @@ impl<'a> Section<'a> {
         })
     }
 
-    /// The rows by the point that they are of, in the order in which the points come.
+    /// The rows grouped by point, in the order of the points.
     #[must_use]
     pub fn groups(&self) -> Vec<Group<'a>> {
         let (named, _) = self.names();

@@ -1,4 +1,4 @@
-//! The absolute figures of a workload: who took how long, and what else was counted.
+//! The absolute figures of a workload: times and other metrics of every side.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -21,13 +21,13 @@ const FIRST: [&str; 8] = [
     "latencies",
 ];
 
-/// Lines up to which the table is open without being asked.
+/// Number of lines up to which the table is open by default.
 const LONG: usize = 30;
 
-/// What a peer's metrics begin with.
+/// The prefix of a peer's metrics.
 const OF_PEER: &str = "peer_";
 
-/// One line: somebody at one point.
+/// One line: one side at one point.
 struct Line<'a> {
     point: String,
     who: &'a str,
@@ -112,7 +112,7 @@ fn line_html(line: &Line<'_>, with_interval: bool, metrics: &[&str]) -> String {
     html + "</tr>\n"
 }
 
-/// Ours once a point, then the peers from the fastest to the slowest.
+/// Thalweg once per point, then the peers from the fastest to the slowest.
 fn lines<'a>(section: &Section<'a>, several_runs: bool) -> Vec<Line<'a>> {
     let mut all = Vec::new();
     for group in section.groups() {
@@ -159,7 +159,7 @@ fn lines<'a>(section: &Section<'a>, several_runs: bool) -> Vec<Line<'a>> {
     all
 }
 
-/// The metrics that any row has, each once.
+/// The metrics of all rows, without duplicates.
 fn metrics<'a>(section: &Section<'a>) -> Vec<&'a str> {
     let names: BTreeSet<&str> = section
         .entries

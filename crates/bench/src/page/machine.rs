@@ -1,4 +1,4 @@
-//! What was measured, on what and with what.
+//! The machine, the tools and the commit of each run.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -7,7 +7,7 @@ use crate::doctor::{self, State};
 use crate::page::text::escape;
 use crate::report::Report;
 
-/// A card a run.
+/// One card per run.
 #[must_use]
 pub fn html(reports: &[Report]) -> String {
     let mut html =
@@ -88,7 +88,7 @@ fn of_map(name: &str, map: &BTreeMap<String, String>) -> String {
 fn list<'a>(name: &str, pairs: impl Iterator<Item = (&'a str, &'a String)>) -> String {
     let mut html = format!("<div class=\"card\"><h4>{name}</h4><dl>\n");
     for (key, value) in pairs {
-        // A long name breaks where its words do.
+        // Lets a long name break between its words.
         let key = escape(key).replace('_', "_<wbr/>").replace('.', ".<wbr/>");
         writeln!(html, "<dt>{key}</dt><dd>{}</dd>", escape(value))
             .expect("a String takes any text");

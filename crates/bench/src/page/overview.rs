@@ -1,4 +1,4 @@
-//! The head of the page: what came out, at a glance, and the way to each workload.
+//! The head of the page: the results at a glance, and links to the workloads.
 
 use std::fmt::Write;
 
@@ -50,7 +50,7 @@ impl Counts {
     }
 }
 
-/// Title, what kind of run it was, the counts, and the list of workloads.
+/// The title, the kind of run, the counts, and the list of workloads.
 #[must_use]
 pub fn header(reports: &[Report], sections: &[Section<'_>]) -> String {
     let mut html = "<header>\n<h1>Thalweg benchmarks</h1>\n".to_owned();
@@ -123,7 +123,7 @@ fn tiles(counts: &Counts) -> String {
     html + "</div>\n"
 }
 
-/// Faster, even, slower as parts of one bar.
+/// The numbers of faster, even and slower rows as parts of one bar.
 fn bar(counts: &Counts) -> String {
     let all = counts.against_peers();
     if all == 0 {

@@ -1,4 +1,4 @@
-//! Every row as it stands in the result file.
+//! Every row of the result file, unchanged.
 
 use std::fmt::Write;
 
@@ -23,7 +23,7 @@ const HEAD: [&str; 15] = [
     "verdict",
 ];
 
-/// The table, folded up.
+/// The table, collapsed.
 #[must_use]
 pub fn html(reports: &[Report]) -> String {
     let mut html = "<section id=\"rows\">\n<h2>All rows</h2>\n<details class=\"raw\"><summary>Every row as it stands in the result file</summary>\n<div class=\"scroll\"><table>\n<thead><tr>".to_owned();

@@ -1,11 +1,11 @@
-//! The page as a whole: it needs no network, and any parser can read it.
+//! Tests of the whole page: it needs no network, and any parser can read it.
 
 use super::*;
 use crate::judgement::Target;
 use crate::report::tests::sample;
 use crate::report::{Report, Row};
 
-/// Sixty rows: three workloads, points and peers of all kinds, and text that markup would read.
+/// Sixty rows: three workloads, points and peers of all kinds, and text that looks like markup.
 fn large() -> Report {
     let mut report = sample();
     report.peers.insert(
@@ -48,7 +48,7 @@ fn large() -> Report {
 #[test]
 fn nothing_is_fetched_and_nothing_runs() {
     let page = html(&[large(), sample()]);
-    // The data may name an address; as text, not as something to fetch.
+    // The data may contain an address, but only as text, not as something to fetch.
     for fetched in [
         "src=", "url(", "@import", "<script", "<link", "<iframe", "<img", "<object",
     ] {
@@ -119,8 +119,8 @@ fn the_check_of_the_form_finds_what_is_wrong() {
     well_formed("<!doctype html>\n<p a=\"1\" b=\"x&lt;\">x<br/>&#39;<b>y</b></p>\n").unwrap();
 }
 
-/// Whether `page` is one element that XML would read: tags in pairs, attributes quoted and named once, only the entities that
-/// XML knows.
+/// Whether `page` is one well-formed XML element: paired tags, quoted and unique attributes, and
+/// only the entities that XML defines.
 fn well_formed(page: &str) -> Result<(), String> {
     let mut rest = page
         .strip_prefix("<!doctype html>\n")
@@ -159,7 +159,7 @@ fn well_formed(page: &str) -> Result<(), String> {
         }
         if !empty {
             open.push(name);
-            // What a style sheet holds is not markup.
+            // The content of a style sheet is not markup.
             if name == "style" {
                 rest = &rest[rest.find("</style>").ok_or("a style without an end")?..];
             }

@@ -1,8 +1,8 @@
-//! Text and numbers as the page writes them.
+//! Formats text and numbers for the page.
 
 use crate::table::quantity;
 
-/// `text` where markup is read.
+/// Escapes `text` for use in markup.
 #[must_use]
 pub fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
@@ -13,7 +13,7 @@ pub fn escape(text: &str) -> String {
             '>' => safe.push_str("&gt;"),
             '"' => safe.push_str("&quot;"),
             '\'' => safe.push_str("&#39;"),
-            // XML has no way to write these.
+            // XML cannot represent these characters.
             c if c.is_control() && c != '\n' && c != '\t' => safe.push('\u{fffd}'),
             c => safe.push(c),
         }
@@ -32,7 +32,7 @@ pub fn ratio(value: f64) -> String {
     }
 }
 
-/// A count or a rate: thousands become k, millions M, thousand millions G.
+/// A count or a rate: thousands become k, millions M, billions G.
 #[must_use]
 pub fn amount(value: f64) -> String {
     let (scaled, unit) = match value.abs() {
@@ -49,7 +49,8 @@ pub fn amount(value: f64) -> String {
     format!("{scaled:.digits$}{unit}")
 }
 
-/// The value of a metric as it is read: a time in the unit that suits it, anything else as a count or a rate.
+/// The value of a metric in readable form: a time in a suitable unit, anything else as a count or a
+/// rate.
 #[must_use]
 pub fn measured(metric: &str, value: f64) -> String {
     if heading(metric).1 {
@@ -59,7 +60,7 @@ pub fn measured(metric: &str, value: f64) -> String {
     }
 }
 
-/// How a metric is headed, and whether it is a time in ns.
+/// The heading of a metric, and whether it is a time in ns.
 #[must_use]
 pub fn heading(metric: &str) -> (String, bool) {
     let known = match metric {

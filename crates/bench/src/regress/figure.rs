@@ -6,7 +6,7 @@ use crate::statistics::Interval;
 /// A figure with its interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// What it is: `ratio to rtrb`, `instructions`, `p50_ns`, or the unit of the median.
+    /// Its name: `ratio to rtrb`, `instructions`, `p50_ns`, or the unit of the median.
     pub name: String,
     /// The figure.
     pub value: f64,
@@ -18,7 +18,7 @@ pub struct Figure {
     pub more_is_better: bool,
 }
 
-/// The metric that wins over all others, because nothing but the program changes it.
+/// The metric that takes precedence over all others, because only the program changes it.
 const INSTRUCTIONS: &str = "instructions";
 
 impl Figure {
@@ -57,7 +57,8 @@ impl Figure {
                     value * end / row.subject_median
                 }
             };
-            // A metric that falls where the median rises has the width mirrored: near enough, and never narrower than it
+            // For a metric that falls when the median rises, the width is mirrored: close enough,
+            // and never narrower than for counts.
             // is for counts.
             let (one, other) = (scale(low), scale(high));
             return Self {
@@ -77,7 +78,7 @@ impl Figure {
         }
     }
 
-    /// By how many percent this is worse than `before`. From zero, every change is one without end.
+    /// The percentage by which this is worse than `before`. From zero, every change is infinite.
     #[must_use]
     pub fn worse_by(&self, before: &Self) -> f64 {
         let change = if self.value == before.value {
@@ -88,14 +89,14 @@ impl Figure {
         if self.more_is_better { -change } else { change }
     }
 
-    /// Whether the two intervals have a point in common.
+    /// Whether the two intervals overlap.
     #[must_use]
     pub fn overlaps(&self, other: &Self) -> bool {
         self.low <= other.high && other.low <= self.high
     }
 }
 
-/// The first metric that the row's target names, and whether more of it is better.
+/// The first metric that the row's target names, and whether more is better.
 fn named_by(row: &Row) -> Option<(&str, bool)> {
     let target = row.target.as_deref()?;
     target.split(" and ").find_map(|limit| {

@@ -1,10 +1,10 @@
-//! What `regress` prints.
+//! The output of `regress`.
 
 use std::fmt::Write;
 
 use crate::regress::{Figure, Line, Outcome};
 
-/// The lines that are not as they were, then what all of it comes to. `every` prints the others, too.
+/// The lines that changed, then a summary. `every` also prints the others.
 #[must_use]
 pub fn text(lines: &[Line], threshold: f64, every: bool) -> String {
     let mut text = String::new();
@@ -70,7 +70,7 @@ fn range(figure: &Figure) -> String {
     format!("{} ({}-{})", number(*value), number(*low), number(*high))
 }
 
-/// Four digits that count.
+/// A number with four significant digits.
 fn number(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value}");

@@ -4,7 +4,7 @@ use super::*;
 use crate::judgement::Target;
 use crate::report::tests::sample;
 
-/// A report with one row: seven pairs around `ratio`, each some `noise` off.
+/// A report with one row: seven pairs around `ratio`, each off by `noise`.
 fn ratios(ratio: f64, noise: f64) -> Report {
     let times: Vec<f64> = [-1.0, -0.6, -0.3, 0.0, 0.3, 0.6, 1.0]
         .iter()
@@ -122,7 +122,7 @@ fn with_other_knobs_nothing_is_judged() {
         Outcome::NotJudged("another knob: duration was not set, is 1h".to_owned())
     );
     assert_eq!(exit, 2);
-    // How often it was measured, and what another workload was set to, is no other measurement.
+    // The number of samples and the knobs of other workloads do not make a different measurement.
     let mut now = ratios(1.0, 0.01);
     now.knobs.insert("samples".to_owned(), "50".to_owned());
     now.knobs.insert("idle.seconds".to_owned(), "9".to_owned());
@@ -142,13 +142,13 @@ fn against_another_version_of_the_peer_nothing_is_judged() {
         Outcome::NotJudged("another rtrb: was 0.4.1, is 0.5.0".to_owned())
     );
     assert_eq!(exit, 2);
-    // A peer that this row has nothing to do with may change.
+    // A peer that this row does not use may change.
     let mut before = ratios(1.0, 0.01);
     let mut now = ratios(1.0, 0.01);
     before.peers.insert("kanal".to_owned(), "1".to_owned());
     now.peers.insert("kanal".to_owned(), "2".to_owned());
     assert_eq!(outcome(&before, &now), (Outcome::Same, 0));
-    // One name may stand for several peers.
+    // One name may be used for several peers.
     for report in [&mut before, &mut now] {
         report.results[0].peer = Some("kanal_bounded_256".to_owned());
     }

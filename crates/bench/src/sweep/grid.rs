@@ -1,4 +1,4 @@
-//! Grids: which workload, which knobs, which values.
+//! Grids: the workloads, their knobs, and the values to measure.
 
 use std::collections::BTreeMap;
 
@@ -6,21 +6,22 @@ use serde::Deserialize;
 
 use crate::problem::Problem;
 
-/// A grid as [`GRIDS`] writes it: the workload, what stays fixed, and the axes with their values.
+/// A grid as written in [`GRIDS`]: the workload, the fixed knobs, and the axes with their values.
 type Line = (
     &'static str,
     &'static [(&'static str, &'static str)],
     &'static [(&'static str, &'static [&'static str])],
 );
 
-/// Our runtime's knobs: the interval counts where the allocator preempts, which these grids fix.
+/// The knobs of our runtime. The interval matters only with the preempting allocator, which these
+/// grids select.
 const RUNTIME: &[(&str, &[&str])] = &[
     ("THALWEG_ALLOC_INTERVAL", &["32", "64", "128", "256", "512"]),
     ("THALWEG_TIMESLICE", &["50us", "100us", "200us", "400us"]),
 ];
 
-/// What `sweep` measures where no file says otherwise; a line a workload. A name that begins with `THALWEG_` is a variable of the
-/// environment, any other a parameter of the workload's cells.
+/// The default grids of `sweep`, one per workload. A name that begins with `THALWEG_` is an
+/// environment variable; any other is a parameter of the workload's cells.
 pub const GRIDS: &[Line] = &[
     (
         "spsc_threads",
@@ -82,19 +83,19 @@ pub const GRIDS: &[Line] = &[
     ),
 ];
 
-/// Points up to which a grid is measured whole without being asked.
+/// The number of points up to which a grid is measured completely by default.
 const FEW: usize = 10;
 
-/// A workload and the knobs that are tried on it.
+/// A workload and the knobs to vary.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Grid {
     /// The workload's public name.
     pub workload: String,
-    /// What is the same at every point.
+    /// The knobs that are the same at every point.
     #[serde(default)]
     pub fixed: BTreeMap<String, String>,
-    /// Names and the values that each takes.
+    /// Names and the values of each.
     pub axes: Vec<(String, Vec<String>)>,
 }
 
@@ -132,10 +133,11 @@ impl Grid {
         GRIDS.iter().map(owned).collect()
     }
 
-    /// Reads a file of grids: `[{"workload": "..", "fixed": {"items": "1000"}, "axes": [["capacity", ["64", "256"]]]}]`.
+    /// Parses a file of grids: `[{"workload": "..", "fixed": {"items": "1000"}, "axes":
+    /// [["capacity", ["64", "256"]]]}]`.
     ///
     /// # Errors
-    /// It is not of that form, or an axis has no value.
+    /// The text has another form, or an axis has no value.
     pub fn parse(text: &str) -> Result<Vec<Self>, Problem> {
         let grids: Vec<Self> = serde_json::from_str(text)
             .map_err(|error| Problem::Usage(format!("not a list of grids: {error}")))?;
@@ -150,8 +152,9 @@ impl Grid {
         Ok(grids)
     }
 
-    /// Its points, the last axis changing fastest. Where there are more than ten, and `full` is not set, every other one, like
-    /// the black squares of a chessboard: each value of each axis is still among them.
+    /// Its points; the last axis changes fastest. If there are more than ten and `full` is not set,
+    /// every other point, like the black squares of a chessboard: each value of each axis is still
+    /// included.
     #[must_use]
     pub fn points(&self, full: bool) -> Vec<Point> {
         let mut points = vec![(0, Point(Vec::new()))];

@@ -1,4 +1,4 @@
-//! A swept grid as a person reads it, and its samples.
+//! A swept grid in readable form, and its samples.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use crate::statistics::{Ratio, interval, median, ratio_of_pairs};
 use crate::sweep::{Best, Swept};
 use crate::table::{aligned, quantity};
 
-/// The points from best to worst, then what follows from them.
+/// The points from best to worst, then the conclusion.
 #[must_use]
 pub fn markdown(swept: &Swept) -> String {
     let Some(best) = swept.best() else {
@@ -78,7 +78,7 @@ fn conclusion(best: &Best<'_>) -> String {
         percent(ratio.high),
         percent(ratio.low)
     );
-    // Further down, with intervals as wide as that.
+    // Points further down with equally wide intervals.
     if best.as_good > 0 {
         writeln!(text, "But {others} (=) cannot be told apart from it.")
             .expect("a String takes any text");
@@ -86,7 +86,7 @@ fn conclusion(best: &Best<'_>) -> String {
     text
 }
 
-/// RFC 4180: `workload,point,round,ns`, a line for every sample of every point.
+/// RFC 4180: `workload,point,round,ns`, one line per sample of every point.
 #[must_use]
 pub fn csv(all: &[Swept]) -> String {
     let mut text = "workload,point,round,ns\r\n".to_owned();

@@ -1,14 +1,18 @@
-//! `e2e`: calls that carry something and are answered by it, from each host, against a Unix socket.
+//! `e2e`: calls with a payload and a reply that depends on it, from each host, against a Unix
+//! socket.
 //!
-//! Each request is answered by a predicate of what is in it, so every reply can be checked, and is: two integers and a float (`scalars`), whose sum is even or not, or
-//! 64 to 65,536 bytes, whose first and last are the same and even or not.
+//! The reply to each request is a predicate of its contents, so every reply is checked. A request
+//! contains either two integers and a float (`scalars`), and the predicate is whether their sum is
+//! even, or 64 to 65,536 bytes, and the predicate is whether the first and the last byte are equal
+//! and even.
 //!
-//! - `mode=sync`: one call at a time a thread, with 1, 2, 4 and 8 threads;
-//! - `mode=async`: 64 calls under way a thread; in Python on asyncio;
-//! - `mode=events`: the service streams what would be asked, and the host answers itself.
+//! - `mode=sync`: one call at a time per thread, with 1, 2, 4 and 8 threads;
+//! - `mode=async`: 64 calls in flight per thread; in Python on asyncio;
+//! - `mode=events`: the service streams the requests, and the host computes the replies itself.
 //!
-//! Each thread has a client of its own, so an instance of the service. The peer is a Unix socket a thread, served by a thread of the same process: a size, the
-//! bytes, an answer of one byte; what it may have under way is the same.
+//! Each thread has its own client, and thus its own instance of the service. The peer is one Unix
+//! socket per thread, served by a thread of the same process: a size, the bytes, and an answer of
+//! one byte. The peer has the same limit of requests in flight.
 
 use std::cell::RefCell;
 
@@ -28,7 +32,7 @@ use crate::workloads::{Knob, Workload};
 pub const WORKLOAD: Workload = Workload {
     name: "e2e",
     group: "boundary",
-    what: "Calls with contents from each host, sync, 64 under way and as events, 24 to 65,536 bytes, 1 to 8 threads, each reply checked.",
+    what: "Calls with a payload from each host, sync, with 64 in flight and as events, 24 to 65,536 bytes, 1 to 8 threads, each reply checked.",
     source: "nim-ffi's end-to-end benchmark",
     peers: &[PEER],
     seconds: 240,
@@ -42,21 +46,21 @@ const PEER: &str = "unix_socket";
 const REQUESTS: Knob = Knob {
     name: "requests",
     default: "8000",
-    what: "requests a sample, all threads together",
+    what: "requests per sample, over all threads",
 };
 
-/// Bytes of a request; 0: the scalars.
+/// Bytes of a request; 0 means the scalars.
 const SIZES: [u32; 5] = [0, 64, 512, 4096, 65_536];
-/// Of one host.
+/// Threads of one host.
 const THREADS: [u64; 4] = [1, 2, 4, 8];
 const ONE_THREAD: [u64; 1] = [1];
 
-/// How a host asks.
+/// How a host sends its requests.
 struct Way {
     host: LabHost,
     modes: &'static [&'static str],
     threads: &'static [u64],
-    /// Of [`REQUESTS`], this part: an interpreter is slower.
+    /// The divisor of [`REQUESTS`]: an interpreter is slower.
     part: u64,
 }
 
@@ -87,7 +91,7 @@ const WAYS: [Way; 4] = [
     },
 ];
 
-/// Who stands against a mode: a loop of asyncio has no events of a socket here.
+/// The peer of a mode. asyncio has no peer for events: its loop has no such socket here.
 fn peer(host: &LabHost, mode: &str) -> bool {
     host.mode != "asyncio" || mode != "events"
 }
@@ -95,13 +99,14 @@ fn peer(host: &LabHost, mode: &str) -> bool {
 #[derive(Deserialize)]
 struct Read {
     ns: u64,
-    /// Replies.
+    /// The number of replies.
     records: u64,
-    /// Replies that were true.
+    /// The number of true replies.
     checksum: u64,
 }
 
-/// What `requests` by so many threads must come to: replies, and how many of them true. Each thread numbers its own from 0.
+/// The expected result of `requests` by this many threads: the number of replies and of true
+/// replies. Each thread numbers its requests from 0.
 fn expected(requests: u64, threads: u64) -> (u64, u64) {
     let share = requests / threads;
     (share * threads, share.div_ceil(2) * threads)

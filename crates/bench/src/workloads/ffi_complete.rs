@@ -1,16 +1,19 @@
-//! `ffi_complete`: what a call costs that is one of many, until its completion is in the host's hands.
+//! `ffi_complete`: the cost of one call among many, until the host has its completion.
 //!
-//! - `whole`: calls that do nothing, submitted 64 at a time with up to 2,048 of them under way, and reaped by the same thread, from the first
-//!   submission to the last completion. No peer: it is held to a rate.
-//! - `drain`: as many as lie ready already, reaped; the host's own time. The peer, `raw`, is the least that a drain can be: a
-//!   thread has put records of 32 bytes into an array, and the host reads an eventfd, copies them out 256 at a time under a lock, and looks at
-//!   each.
+//! - `whole`: calls that do nothing, submitted 64 at a time with up to 2,048 of them in flight, and
+//!   reaped by the same thread, from the first submission to the last completion. There is no peer;
+//!   the target is a rate.
+//! - `drain`: the same number of completions is ready before the host reaps them; only the host's
+//!   own time counts. The peer, `raw`, is the minimal drain: a thread has put records of 32 bytes
+//!   into an array, and the host reads an eventfd, copies the records out 256 at a time under a
+//!   lock, and looks at each.
+//! - `latency`: 10,000, 100,000 and a million calls per second. Each latency runs from the time
+//!   when the call was due until the host has its completion, so calls delayed by a late one count
+//!   in full. The host waits for completions while nothing is due; on asyncio its loop runs.
+//!   asyncio takes only the lowest rate because it cannot reach the others.
 //!
-//! - `latency`: 10,000, 100,000 and a million calls a second, each from when it was due until the host has its completion: what waits behind a late one
-//!   counts. The host waits for completions while nothing is due; on asyncio its loop turns. There only the lowest rate is taken, the others are beyond it.
-//!
-//! In Python both are on asyncio, by windows of 1,024 tasks that await a call each; there `raw` is an eventfd that the loop watches, a list of what is done, and a
-//! future for each task.
+//! In Python both sides run on asyncio, in windows of 1,024 tasks that await one call each. There
+//! `raw` is an eventfd that the loop watches, a list of finished work, and a future per task.
 
 use std::cell::RefCell;
 
@@ -31,7 +34,7 @@ use crate::workloads::lab_hosts::{self, LabHost};
 pub const WORKLOAD: Workload = Workload {
     name: "ffi_complete",
     group: "boundary",
-    what: "Calls that do nothing, many at a time, to the last completion; and completions that lie ready, against a bare drain.",
+    what: "Calls that do nothing, many at a time, to the last completion; and completions that are ready, against a bare drain.",
     source: "nim-ffi's benchmark of submission, timed to the last completion",
     peers: &["raw"],
     seconds: 25,
@@ -41,25 +44,25 @@ pub const WORKLOAD: Workload = Workload {
 
 const SAMPLES: usize = 15;
 
-/// Calls a second with one consumer, in what is compiled.
+/// Calls per second with one consumer, in compiled languages.
 const RATE: Target = Target::AtLeast("per_s", 5e6);
-/// Of a bare drain.
+/// The limit relative to a bare drain.
 const DRAIN: Target = Target::Ratio(1.3);
 
-/// Calls a second.
+/// Calls per second.
 const RATES: [u64; 3] = [10_000, 100_000, 1_000_000];
 
-/// A host and what it is asked for.
+/// A host and its parameters.
 struct Way {
     host: LabHost,
-    /// Calls a sample.
+    /// Calls per sample.
     count: u64,
-    /// Calls under way at most.
+    /// The largest number of calls in flight.
     window: &'static str,
-    /// Calls a second with one consumer.
+    /// The required calls per second with one consumer.
     rate: Option<Target>,
     commands: &'static [&'static str],
-    /// Calls a second of `latency`.
+    /// The rates of `latency`, in calls per second.
     rates: &'static [u64],
 }
 
@@ -186,7 +189,7 @@ struct Late {
     latencies: Vec<u64>,
 }
 
-/// Calls of a rate, for a fifth of a second and no more than a hundred thousand.
+/// Calls at one rate, for a fifth of a second and at most a hundred thousand.
 fn latency(
     lab: &Lab,
     program: &mut HostProgram,

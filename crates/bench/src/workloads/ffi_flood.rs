@@ -1,8 +1,9 @@
-//! `ffi_flood`: calls come faster than they are taken, for three seconds.
+//! `ffi_flood`: calls arrive faster than they are processed, for three seconds.
 //!
-//! Two threads submit calls that do nothing, as fast as they are let, to one port; one thread reaps them. What finds no room is refused and
-//! tried again. On the same runtime an actor sleeps for 10 ms again and again: how long it really slept is the figure. What was accepted is counted
-//! on both sides, and so is the memory that the process has more at its largest than before.
+//! Two threads submit calls that do nothing to one port, as fast as it accepts them; one thread
+//! reaps them. A call that finds the port full is refused and retried. On the same runtime an actor
+//! repeatedly sleeps for 10 ms; the figure is its actual sleep time. Both sides count the accepted
+//! calls. The growth of the process's memory, from the start to its peak, is measured, too.
 
 use std::fs;
 use std::sync::Arc;
@@ -37,10 +38,10 @@ pub const WORKLOAD: Workload = Workload {
 const LASTING: Duration = Duration::from_secs(3);
 const PERIOD: Duration = Duration::from_millis(10);
 const PRODUCERS: u64 = 2;
-/// Places of the port.
+/// Capacity of the port.
 const ROOM: u32 = 16_384;
 
-/// Within 20 ms; and 1 KiB a place is enough for all that is under way.
+/// Sleeps take at most 20 ms, and the calls in flight take at most 1 KiB per slot.
 fn target() -> Target {
     Target::All(vec![
         Target::Metric("longest_sleep_ms", 20.0),
@@ -48,7 +49,7 @@ fn target() -> Target {
     ])
 }
 
-/// What three seconds came to.
+/// The result of three seconds.
 #[derive(Debug)]
 struct Flood {
     completed: u64,
@@ -196,7 +197,7 @@ fn flood(lasting: Duration) -> Result<Flood, Problem> {
     Ok(flood)
 }
 
-/// Bytes of this process that are in memory.
+/// Resident memory of this process, in bytes.
 fn resident() -> Result<u64, Problem> {
     let text = fs::read_to_string("/proc/self/statm").map_err(Problem::io("/proc/self/statm"))?;
     let pages: Option<u64> = text.split(' ').nth(1).and_then(|pages| pages.parse().ok());

@@ -1,15 +1,19 @@
-//! `first_calls`: how long a call that does nothing takes, from each host, against two hand-offs through eventfds.
+//! `first_calls`: how long a call that does nothing takes from each host, compared with two
+//! hand-offs through eventfds.
 //!
-//! The bare side is the least that a call over two threads can do: write an eventfd that a plain thread waits
-//! on, wait for the eventfd that it writes in answer. It is measured in the same process as our call, in turns of
-//! one block each. In asyncio the answer's eventfd is watched by the loop and resolves a future, as a call does.
+//! The bare side is the minimal work of a call over two threads: write an eventfd that a plain
+//! thread waits on, then wait for the eventfd that this thread writes in answer. It is measured in
+//! the same process as our call, in alternating blocks. In asyncio the loop watches the answer's
+//! eventfd and resolves a future, as a call does.
 //!
-//! - `one_cpu`: the program is pinned to one processor before it opens anything. No waiter may spin.
+//! - `one_cpu`: the program is pinned to one processor before it opens anything. No waiter may
+//!   spin.
 //! - `hot`: two processors, calls back to back.
-//! - `cold`: two processors, and 2 ms of nothing before each call, so that everybody sleeps. Printed
-//!   without a bar: it measures how the machine wakes a processor up.
+//! - `cold`: two processors, and a pause of 2 ms before each call, so that all threads sleep. It
+//!   has no target because it measures how the machine wakes a processor.
 //!
-//! Each block begins with [`UNCOUNTED`] calls that are not counted, because the program just waited for its input.
+//! Each block begins with [`UNCOUNTED`] calls that are not counted, because the program has just
+//! waited for its input.
 
 use std::cell::RefCell;
 
@@ -32,7 +36,7 @@ use crate::workloads::lab_hosts::{self, LabHost};
 pub const WORKLOAD: Workload = Workload {
     name: "first_calls",
     group: "boundary",
-    what: "How long a call that does nothing takes from each host: the price of crossing at all.",
+    what: "How long a call that does nothing takes from each host: the basic cost of crossing the boundary.",
     source: "the round trips through asyncio, Node and Go that generators' users complain of",
     peers: &["eventfd"],
     seconds: 150,
@@ -40,7 +44,7 @@ pub const WORKLOAD: Workload = Workload {
     ..Workload::USUAL
 };
 
-/// Calls at the head of each block that are not counted.
+/// Calls at the start of each block that are not counted.
 pub const UNCOUNTED: u32 = 100;
 
 /// One way of calling one method.
@@ -72,7 +76,7 @@ const WAYS: [Way; 5] = [
     },
 ];
 
-/// How the calls of a row follow each other.
+/// The pacing of a row's calls.
 #[derive(Clone, Copy)]
 struct Pace {
     name: &'static str,
@@ -86,7 +90,7 @@ struct Pace {
     quick_blocks: usize,
 }
 
-/// 100,000 calls each, but where a pause goes with each: that would take an hour.
+/// 100,000 calls each, except with pauses: that would take an hour.
 const PACES: [Pace; 3] = [
     Pace {
         name: "one_cpu",
@@ -114,7 +118,7 @@ const PACES: [Pace; 3] = [
     },
 ];
 
-/// The bars of issue and design, median over all calls.
+/// The targets of issue and design: the median over all calls.
 fn target(way: &Way, pace: &Pace) -> Option<Target> {
     let p50 = |ns| Target::Metric("p50_ns", ns);
     match (way.host.language, way.host.mode, way.method, pace.name) {
@@ -128,10 +132,10 @@ fn target(way: &Way, pace: &Pace) -> Option<Target> {
     }
 }
 
-/// What a host's program answers to a block.
+/// The answer of a host program to a block.
 #[derive(Deserialize)]
 struct Block {
-    /// Of each counted operation, in order, ns.
+    /// Latencies of the counted operations, in order, in ns.
     latencies: Vec<u64>,
 }
 

@@ -1,8 +1,9 @@
 //! `idle`: after work, Thalweg's threads do nothing at all.
 //!
-//! Each host makes calls and reads a stream to its end; then, from outside, the context switches of its threads named
-//! `tw-*` are counted over five seconds, and those of all others. One switch is one too many: it is a timer that polls. A host that waits
-//! for its next line does not run, so where no thread runs none takes the GIL of Python.
+//! Each host makes calls and reads a stream to its end. Then another process counts, over five
+//! seconds, the context switches of the host's threads named `tw-*`, and those of all its other
+//! threads. A single switch is a failure, because it means that a timer polls. A host that waits
+//! for its next line does not run. If no thread runs, none takes the GIL of Python.
 
 use std::fs;
 use std::thread::sleep;
@@ -30,10 +31,10 @@ pub const WORKLOAD: Workload = Workload {
     ..Workload::USUAL
 };
 
-/// Between the last piece of work and the first count: what is on its way to sleep gets there.
+/// Time between the last work and the first count: threads that are about to sleep fall asleep.
 const SETTLE: Duration = Duration::from_millis(500);
 
-/// How long nothing may happen.
+/// How long no switch may happen.
 const WATCH: Duration = Duration::from_secs(5);
 
 fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
@@ -69,7 +70,7 @@ fn row(lab: &Lab, host: &lab_hosts::LabHost) -> Result<Row, Problem> {
             host.language, before.threads, after.threads
         )));
     }
-    // A thread that ended took its count with it, and had run.
+    // A thread that exited no longer reports its count, and must have run.
     let gone = all_before.threads.abs_diff(all_after.threads) as u64;
     let switched = all_after.switches.abs_diff(all_before.switches).max(gone);
     let params = [
@@ -95,24 +96,24 @@ fn row(lab: &Lab, host: &lab_hosts::LabHost) -> Result<Row, Problem> {
         .insert("context_switches_of_tw".to_owned(), ours as f64);
     row.metrics
         .insert("threads".to_owned(), before.threads as f64);
-    // A count, not a time: it is judged in a quick run, too.
+    // The figure is a count, not a time, so it is judged in a quick run, too.
     Ok(row.held_to(&Target::Metric("context_switches", 0.0), None))
 }
 
-/// How the names of Thalweg's own threads begin.
+/// The prefix of the names of Thalweg's own threads.
 const OURS: &str = "tw-";
 
-/// What the kernel counted for those of a process's threads whose names begin alike.
+/// The kernel's counts for those threads of a process whose names have a given prefix.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Switches {
-    /// How many there are.
+    /// The number of threads.
     pub threads: usize,
-    /// Voluntary and involuntary, all threads together.
+    /// Voluntary and involuntary switches of all threads.
     pub switches: u64,
 }
 
 impl Switches {
-    /// Counts those of `process` whose names begin with `prefix`.
+    /// Counts the threads of `process` whose names begin with `prefix`.
     ///
     /// # Errors
     /// There is no such process.
@@ -127,7 +128,8 @@ impl Switches {
                 .map_err(Problem::io(folder.clone()))?
                 .path()
                 .join("status");
-            // A thread that ended since the folder was read is not idle but gone: the count of threads tells.
+            // A thread that exited after the folder was read is not idle but gone; the number of
+            // threads shows it.
             if let Some(switches) = fs::read_to_string(task).ok().and_then(|s| own(&s, prefix)) {
                 found.threads += 1;
                 found.switches += switches;
@@ -137,7 +139,7 @@ impl Switches {
     }
 }
 
-/// The switches in a thread's `status`, if its name begins so.
+/// The switches in a thread's `status`, if its name begins with `prefix`.
 fn own(status: &str, prefix: &str) -> Option<u64> {
     let field = |name: &str| {
         status
@@ -166,7 +168,7 @@ mod tests {
         assert_eq!(own(&status.replace("tw-", "my-"), OURS), None);
     }
 
-    // Of another name than the runtime's: the process's other tests have that.
+    // Uses another name than the runtime's, because other tests of this process use that.
     #[test]
     fn a_thread_that_polls_is_seen_and_one_that_waits_is_not() {
         let (stop, stopped) = mpsc::channel::<()>();

@@ -1,20 +1,20 @@
-//! The programs that call the lab's own service: one a language and a way of calling.
+//! The programs that call the lab's own service: one for each language and calling style.
 //!
-//! All of them take the same lines:
+//! All of them accept the same lines:
 //!
 //! | line | answer |
 //! | --- | --- |
 //! | `nop COUNT UNCOUNTED PAUSE_US`, also `nop-async` | `{"latencies": [ns, ..]}` of COUNT calls, after UNCOUNTED more |
-//! | `bare COUNT UNCOUNTED PAUSE_US` | the same of two hand-offs through eventfds |
+//! | `bare COUNT UNCOUNTED PAUSE_US` | the same for two hand-offs through eventfds |
 //! | `views COUNT`, also `objects` | `{"ns", "records", "checksum"}`: COUNT matches of a new stream, read in place or as objects |
-//! | `complete COUNT`, `drain COUNT` | the same of COUNT calls, from the first submission on, or only of reaping what lies ready; C, and the first in Rust |
-//! | `paced COUNT PER_S` | `{"latencies": [ns, ..]}` of COUNT calls, PER_S a second, each from when it was due until its completion was reaped |
-//! | `raw COUNT` | the same of records in an array; C |
-//! | `array COUNT` | the same of a loop over an array |
-//! | `kept COUNT` | the same over an array that stays in the cache |
-//! | `tick-views COUNT`, `tick-array COUNT` | as `views` and `array`, of ticks; in Python also `tick-objects`, `tick-columns`, `tick-arrays` |
-//! | `stream-HOW COUNT` | `{"ns", "records", "checksum"}` of COUNT ticks from the call on: `one`, `objects`, `views`, `callback`, `columns` |
-//! | `e2e-HOW SIZE COUNT THREADS` | `{"ns", "records", "checksum"}`: COUNT requests of SIZE bytes (0: scalars), and how many replies were true; `sync`, `async`, `events`, and `unix-` before each |
+//! | `complete COUNT`, `drain COUNT` | the same for COUNT calls, from the first submission on, or only for reaping ready completions; C, and the first in Rust |
+//! | `paced COUNT PER_S` | `{"latencies": [ns, ..]}` of COUNT calls, PER_S per second, each from its due time until its completion was reaped |
+//! | `raw COUNT` | the same for records in an array; C |
+//! | `array COUNT` | the same for a loop over an array |
+//! | `kept COUNT` | the same for an array that stays in the cache |
+//! | `tick-views COUNT`, `tick-array COUNT` | as `views` and `array`, for ticks; in Python also `tick-objects`, `tick-columns`, `tick-arrays` |
+//! | `stream-HOW COUNT` | `{"ns", "records", "checksum"}` of COUNT ticks, measured from the call on: `one`, `objects`, `views`, `callback`, `columns` |
+//! | `e2e-HOW SIZE COUNT THREADS` | `{"ns", "records", "checksum"}`: COUNT requests of SIZE bytes (0: scalars), and the number of true replies; `sync`, `async`, `events`, each also with the prefix `unix-` |
 //! | `pause BEATS LIVE_MIB COLLECTOR` | `{"latencies", "full_collections"}`: ns between two beats; Python |
 
 use std::fs;
@@ -23,43 +23,43 @@ use std::process::Command;
 use crate::problem::Problem;
 use crate::{hosts, rust_host};
 
-/// One program and how it calls.
+/// One program and its calling style.
 #[derive(Debug)]
 pub struct LabHost {
     /// `c`, `python`, `rust`.
     pub language: &'static str,
     /// `blocking`, `sync`, `asyncio`.
     pub mode: &'static str,
-    /// Builds it, where it has to be, and says how to start it.
+    /// Builds the program if necessary, and returns the command that starts it.
     pub command: fn() -> Result<Command, Problem>,
 }
 
-/// C, through the generated header.
+/// C, using the generated header.
 pub const C: LabHost = LabHost {
     language: "c",
     mode: "blocking",
     command: c,
 };
-/// Python, the blocking client.
+/// Python, using the blocking client.
 pub const PYTHON: LabHost = LabHost {
     language: "python",
     mode: "sync",
     command: python_sync,
 };
-/// Python, the client on asyncio's loop.
+/// Python, using the client on asyncio's loop.
 pub const ASYNCIO: LabHost = LabHost {
     language: "python",
     mode: "asyncio",
     command: python_asyncio,
 };
-/// Rust, the generated client.
+/// Rust, using the generated client.
 pub const RUST: LabHost = LabHost {
     language: "rust",
     mode: "blocking",
     command: rust_host::command,
 };
 
-/// All of them.
+/// All programs.
 pub const ALL: [LabHost; 4] = [C, PYTHON, ASYNCIO, RUST];
 
 fn c() -> Result<Command, Problem> {
@@ -86,7 +86,8 @@ fn python(mode: &str) -> Result<Command, Problem> {
     Ok(command)
 }
 
-/// The Python program that asks the peers of `crates/bench/peers/python`, with PyO3's (`pyo3`) or UniFFI's (`uniffi`).
+/// The Python program that calls the peers of `crates/bench/peers/python`, built with PyO3 (`pyo3`)
+/// or UniFFI (`uniffi`).
 fn peer(module: &str) -> Result<Command, Problem> {
     let folder = hosts::python_peers(module)?;
     let mut command = hosts::python_program("peer_host.py");
@@ -94,26 +95,26 @@ fn peer(module: &str) -> Result<Command, Problem> {
     Ok(command)
 }
 
-/// The peer that is written with PyO3 and pyo3-async-runtimes.
+/// The peer that uses PyO3 and pyo3-async-runtimes.
 ///
 /// # Errors
-/// It was not built: `make bench-peers`.
+/// The peer was not built: `make bench-peers`.
 pub fn peer_pyo3() -> Result<Command, Problem> {
     peer("pyo3")
 }
 
-/// The peer that is written with UniFFI.
+/// The peer that uses UniFFI.
 ///
 /// # Errors
-/// It was not built: `make bench-peers`.
+/// The peer was not built: `make bench-peers`.
 pub fn peer_uniffi() -> Result<Command, Problem> {
     peer("uniffi")
 }
 
-/// The version of `package` that the peers of Python are built with.
+/// The version of `package` that the Python peers use.
 ///
 /// # Errors
-/// Their lock file does not have it.
+/// Their lock file does not contain the package.
 pub fn peer_version(package: &str) -> Result<String, Problem> {
     let lock = hosts::root().join("crates/bench/peers/python/Cargo.lock");
     let said = fs::read_to_string(&lock).map_err(Problem::io(lock.display().to_string()))?;

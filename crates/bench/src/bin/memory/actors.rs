@@ -1,4 +1,4 @@
-//! What an idle actor takes: of the heap, and of the process's memory.
+//! Measures the heap and the resident memory of an idle actor.
 
 use std::fs;
 
@@ -12,9 +12,9 @@ use thalweg_runtime::{Actor, ActorRef, Config, Context, Handler, start};
 
 use crate::live;
 
-/// Kameo's own; ractor's mailboxes have no bound.
+/// The default of kameo. The mailboxes of ractor are unbounded.
 const KAMEOS_ROOM: Option<usize> = Some(64);
-/// One first: what is made once is no actor's.
+/// The first actor is created before the measurement, so that one-time allocations are not counted.
 const FIRST: u64 = 1;
 
 #[derive(Clone, Copy)]
@@ -29,7 +29,7 @@ impl Memory {
         let line = status
             .lines()
             .find_map(|line| line.strip_prefix("VmRSS:"))
-            .expect("the kernel says VmRSS");
+            .expect("the kernel reports VmRSS");
         let kib = line.trim().trim_end_matches(" kB").parse::<i64>();
         Self {
             heap: live(),
@@ -38,10 +38,10 @@ impl Memory {
     }
 }
 
-/// Says what each of so many actors of the subject takes.
+/// Prints what each of `actors` actors of the subject takes.
 ///
 /// # Errors
-/// There is no such subject, or that is no number.
+/// The subject does not exist, or `actors` is not a number in range.
 pub fn one(subject: &str, actors: &str) -> Result<(), String> {
     let actors = actors
         .parse()
@@ -61,7 +61,7 @@ pub fn one(subject: &str, actors: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Room for the references, then the memory before and after there are actors.
+/// Allocates space for the references, then measures the memory before and after the actors exist.
 fn measured<T, R>(actors: u64, make: impl FnOnce(Vec<T>) -> R) -> (Memory, R) {
     let all = Vec::with_capacity(actors as usize);
     (Memory::now(), make(all))

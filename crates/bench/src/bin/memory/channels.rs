@@ -1,7 +1,7 @@
-//! What a channel takes of the heap: one JSON line a case.
+//! Measures the heap memory of a channel: one JSON line per case.
 //!
-//! One thread does everything, one case after the other, and each case runs twice: what a first use allocates for ever, such as a
-//! thread's own things, is not the channel's.
+//! One thread runs the cases one after the other. Each case runs twice, so that one-time
+//! allocations of the first use, such as a thread's own data, are not attributed to the channel.
 
 use thalweg::queue::{mpmc, mpsc, oneshot, spsc};
 use thalweg_peers::crates::{crossbeam_channel, tokio};
@@ -9,23 +9,24 @@ use thalweg_peers::crates::{crossbeam_channel, tokio};
 use crate::live;
 
 const CAPACITY: usize = 16;
-/// Through each channel before it is looked at again: more than any of them keeps a place for.
+/// Messages sent through each channel before the second measurement: more than the capacity of any
+/// of them.
 const MESSAGES: u64 = 1_000;
 const STRING: usize = 100_000;
 const STRINGS: usize = 1_000;
 
 const OPEN: &str = "both sides live, and there is room";
 
-/// What a case found, in bytes.
+/// The result of a case, in bytes.
 #[derive(Clone, Copy)]
 struct Found {
-    /// When it was new.
+    /// The size of a new channel.
     fresh: i64,
-    /// When its messages had come and gone.
+    /// The size after all messages were sent and received.
     used: i64,
 }
 
-/// Makes something, uses it, drops it; twice.
+/// Creates a value, uses it and drops it; twice.
 fn measure<C>(make: impl Fn() -> C, used: impl Fn(&mut C)) -> Found {
     let once = || {
         let before = live();
@@ -44,7 +45,7 @@ fn say(case: &str, subject: &str, found: Found) {
     println!(r#"{{"case": "{case}", "subject": "{subject}", "fresh": {fresh}, "used": {used}}}"#);
 }
 
-/// Sends and receives in turn, by two expressions.
+/// Sends and receives in turns, using two expressions.
 macro_rules! turns {
     ($count:expr, $message:expr, $send:expr, $receive:expr) => {
         for number in 0..$count {
@@ -133,7 +134,7 @@ fn numbers() {
     );
 }
 
-/// 1,000 strings of 100 KB; what is `used` is what is left of them.
+/// 1,000 strings of 100 KB; `used` is the memory that remains afterwards.
 fn strings() {
     let string = |_| "x".repeat(STRING);
     let left = |found: Found| Found {
@@ -160,7 +161,7 @@ fn strings() {
     say("strings", "tokio", left(tokio));
 }
 
-/// Says what each case found.
+/// Prints the result of every case.
 pub fn all() {
     numbers();
     strings();

@@ -1,8 +1,8 @@
-//! What channels and actors take of the heap, counted by this program's own allocator: a program of its own, so that no other workload
-//! pays for the counting.
+//! Measures the heap memory of channels and actors with this program's own counting allocator. It
+//! is a separate program, so that no other workload pays for the counting.
 //!
 //! ```text
-//! thalweg-bench-memory channels                  a JSON line a case
+//! thalweg-bench-memory channels                  one JSON line per case
 //! thalweg-bench-memory actors SUBJECT ACTORS     one JSON line
 //! ```
 
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 mod actors;
 mod channels;
 
-/// The system's allocator, and how many bytes are out.
+/// The system's allocator with a count of the live bytes.
 struct Counting;
 
 static LIVE: AtomicI64 = AtomicI64::new(0);
@@ -23,17 +23,17 @@ fn count(bytes: usize, sign: i64) {
     LIVE.fetch_add(sign * bytes as i64, Ordering::Relaxed);
 }
 
-// SAFETY: everything is the system allocator's, called as this was called.
+// SAFETY: every call is forwarded unchanged to the system allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size(), 1);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the contract of `alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         count(layout.size(), -1);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the contract of `dealloc`.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -41,7 +41,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// Bytes that are out.
+/// The number of live bytes.
 fn live() -> i64 {
     LIVE.load(Ordering::Relaxed)
 }

@@ -1,4 +1,4 @@
-//! The runtime's verdicts come out both ways, too.
+//! Tests that the runtime's verdicts are reached both ways, too.
 
 use super::{claim, judge, report, row, verdict};
 use crate::claims::claim::{Finding, Verdict};
@@ -14,7 +14,7 @@ const WORKLOADS_SLOWER: [&str; 7] = [
     "deep_recursion",
 ];
 
-/// A row on this many workers that takes `ratio` of its peer's 100 ns.
+/// A row with this many workers that takes `ratio` of its peer's 100 ns.
 fn against(workload: &str, lifetime: &str, workers: &str, hook: &str, ratio: f64) -> Row {
     let params = [
         ("allocator", "system"),
@@ -99,7 +99,7 @@ fn a_spawn_is_held_to_one_worker_and_to_two() {
     assert_eq!(of(100.0, 99.0), Verdict::DoesNotHold);
 }
 
-/// A sweep of four slices, with what each takes.
+/// A sweep of four slices, with the time of each.
 fn swept(workload: &str, ns: [f64; 4]) -> Vec<Row> {
     ["50us", "100us", "200us", "400us"]
         .into_iter()

@@ -1,12 +1,14 @@
-//! `codec`: what a value costs to write, to copy out, to drop and to read in place, in our two codecs and in seven others.
+//! `codec`: the cost of writing, copying out, dropping and reading a value in place, in our two
+//! codecs and in seven others.
 //!
-//! The values are those of nim-ffi's benchmark. Every codec writes into memory that is there, so no row has an allocator in it but
-//! those that copy out. `c_struct` is the floor: it copies a struct and its tails and checks nothing.
+//! The values are those of nim-ffi's benchmark. Every codec writes into existing memory, so only
+//! the rows that copy out include an allocator. `c_struct` is the lower bound: it copies a struct
+//! and its tails and checks nothing.
 //!
-//! | module | what it knows |
+//! | module | contents |
 //! | --- | --- |
 //! | [`ours`] | `flat` and `cbor` by the generated types |
-//! | [`mod@subject`] | how one codec is measured with one value, and that it gives the value back |
+//! | [`mod@subject`] | measures one codec with one value, and checks that the value survives a round trip |
 
 pub mod ours;
 pub mod subject;
@@ -35,7 +37,7 @@ use subject::{Subject, Times, in_place, subject};
 pub const WORKLOAD: Workload = Workload {
     name: "codec",
     group: "boundary",
-    what: "A value written, copied out, dropped and read in place: flat messages and CBOR against other codecs.",
+    what: "Writing, copying out, dropping and reading a value in place: flat messages and CBOR against other codecs.",
     source: "nim-ffi's benchmark of codecs, with its four types",
     peers: &PEERS,
     seconds: 60,
@@ -56,16 +58,16 @@ const PEERS: [&str; 7] = [
 /// Samples of each side.
 const SAMPLES: usize = 15;
 
-/// Bytes that a sample handles: some ms.
+/// Bytes per sample: a sample takes some ms.
 const BYTES: usize = 16 << 20;
 
 /// Blobs, in bytes.
 const BLOBS: [usize; 5] = [100, 1 << 10, 10 << 10, 64 << 10, 150 << 10];
 
-/// Only where it is asked for.
+/// Measured only on request.
 const LARGE: usize = 1 << 20;
 
-/// What is done with a value.
+/// The operation on a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Operation {
     Encode,
@@ -96,7 +98,7 @@ impl Operation {
     }
 }
 
-/// What a row compares: our codec's operation, a peer, and the peer's operation.
+/// The comparison of a row: our codec's operation, a peer, and the peer's operation.
 #[derive(Clone, Copy, Debug)]
 struct Pair {
     ours: &'static str,
@@ -105,7 +107,7 @@ struct Pair {
     peer_operation: Operation,
 }
 
-/// Every pair that there is a row for.
+/// Every pair that has a row.
 fn pairs() -> Vec<Pair> {
     let mut pairs = Vec::new();
     for operation in Operation::ALL {
@@ -118,7 +120,7 @@ fn pairs() -> Vec<Pair> {
             });
         };
         match operation {
-            // Whoever does not read in place copies out before it reads.
+            // A codec that cannot read in place copies out before it reads.
             Operation::View => {
                 pair("flat", "minicbor", Operation::Decode);
                 for peer in ["minicbor", "rkyv", "flatbuffers"] {
@@ -139,7 +141,7 @@ fn pairs() -> Vec<Pair> {
     pairs
 }
 
-/// The bars.
+/// The targets.
 fn target(value: &str, pair: Pair) -> Option<Target> {
     match (value, pair.ours, pair.operation, pair.peer) {
         ("EchoRequest", "flat", Operation::Encode, "c_struct") => Some(Target::Ratio(1.5)),
@@ -192,7 +194,7 @@ fn blob_name(size: usize) -> String {
     }
 }
 
-/// Every codec with `value`, each of which has given it back already.
+/// Every codec with `value`. Each has already returned the value once.
 fn subjects<V>(value: &V, total: usize) -> Result<Vec<Subject>, Problem>
 where
     V: Ours + ByHand,
@@ -340,7 +342,7 @@ mod tests {
             .chain(blobs)
             .flat_map(|value| all.iter().filter_map(move |pair| target(&value, *pair)))
             .count();
-        // Four of their own, and two of each of nine values.
+        // Four separate targets, and two for each of nine values.
         assert_eq!(bars, 4 + 2 * 9);
     }
 }

@@ -1,4 +1,4 @@
-//! Our two codecs as the lab's generated code has them: `flat` and `cbor`.
+//! Our two codecs as the lab's generated code implements them: `flat` and `cbor`.
 
 use thalweg::wire::{Decode, Encode, cbor, message};
 use thalweg_lab::lab;
@@ -15,18 +15,18 @@ pub struct Flat;
 #[derive(Debug)]
 pub struct Cbor;
 
-/// A value of the peers' as the generated code has it.
+/// A value of the peers that has a generated type.
 pub trait Ours: Value {
     /// The generated type.
     type Generated: Encode<As = Self::Generated> + cbor::Cbor + 'static;
 
-    /// To it.
+    /// Converts to the generated type.
     fn generated(&self) -> Self::Generated;
 
-    /// And back.
+    /// Converts back.
     fn plain(generated: &Self::Generated) -> Self;
 
-    /// [`Value::sum`] of one that is read in place.
+    /// [`Value::sum`] of a value that is read in place.
     fn sum_of_view(view: &<Self::Generated as Decode>::View<'_>) -> u64;
 }
 

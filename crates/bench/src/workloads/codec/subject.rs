@@ -1,4 +1,5 @@
-//! A codec with its value: what it takes to write it, to copy it out, to end the copy, and to read it in place.
+//! A codec with its value: the cost of writing it, copying it out, dropping the copy, and reading
+//! it in place.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -7,16 +8,16 @@ use thalweg_peers::codec::{Codec, InPlace, Value};
 
 use crate::problem::Problem;
 
-/// What one value took, in ns each.
+/// The times of one value, in ns each.
 #[derive(Clone, Copy, Debug)]
 pub struct Times {
-    /// Writing it into memory that is there.
+    /// Writing it into existing memory.
     pub encode: f64,
     /// Checking it and copying it out.
     pub decode: f64,
     /// Dropping the copy.
     pub free: f64,
-    /// Checking it and reading every field in place, where the codec can.
+    /// Checking it and reading every field in place, if the codec supports it.
     pub view: Option<f64>,
 }
 
@@ -39,7 +40,8 @@ impl std::fmt::Debug for Subject {
     }
 }
 
-/// Values that are copied out before they are dropped: no more memory at a time than two blobs of 1 MiB, or 64 values.
+/// The number of values that are copied out before they are dropped: at most two blobs of 1 MiB, or
+/// 64 values, are in memory at a time.
 fn at_a_time(bytes: usize) -> usize {
     ((2 << 20) / bytes.max(1)).clamp(2, 64)
 }
@@ -48,18 +50,18 @@ fn wrong(name: &str, what: &str) -> Problem {
     Problem::Check(format!("{name}: {what}"))
 }
 
-/// `C` with `value`, of which a sample handles about `total` bytes.
+/// `C` with `value`; a sample handles about `total` bytes.
 ///
 /// # Errors
-/// What it encodes and decodes is not the value.
+/// Decoding does not return the encoded value.
 pub fn subject<V: Value, C: Codec<V>>(value: &V, total: usize) -> Result<Subject, Problem> {
     build::<V, C>(value, total, None)
 }
 
-/// The same of a codec that can be read in place.
+/// The same for a codec that can read in place.
 ///
 /// # Errors
-/// What it encodes, decodes or shows is not the value.
+/// Decoding or reading in place does not return the encoded value.
 pub fn in_place<V: Value, C: InPlace<V>>(value: &V, total: usize) -> Result<Subject, Problem> {
     build::<V, C>(value, total, Some(C::view))
 }
@@ -73,13 +75,13 @@ fn build<V: Value, C: Codec<V>>(
     let mut buffer = C::Buffer::default();
     let bytes = C::encode(&own, &mut buffer);
     if C::value(&C::decode(&buffer)) != *value {
-        return Err(wrong(C::NAME, "what comes back is another value"));
+        return Err(wrong(C::NAME, "decoding returns another value"));
     }
     let sum = value.sum();
     if view.is_some_and(|view| view(&buffer) != sum) {
-        return Err(wrong(C::NAME, "what is read in place is another value"));
+        return Err(wrong(C::NAME, "reading in place returns another value"));
     }
-    // A small value's cost is not its bytes.
+    // For a small value the cost does not depend on its bytes.
     let count = (total / (bytes + 500)).clamp(16, 20_000);
     let chunk = at_a_time(bytes).min(count);
     let mut copies = Vec::with_capacity(chunk);

@@ -1,9 +1,9 @@
-//! `async_channel`: a task hands numbers to another, on one runtime for all subjects: tokio's.
+//! `async_channel`: one task passes numbers to another. All subjects use the same runtime, tokio's.
 //!
 //! | runtime | workers | the tasks |
 //! | --- | --- | --- |
 //! | `current_thread` | 1 | take turns on one thread |
-//! | `multi_thread` | 2 | run at once, or on one worker, as the runtime sees fit |
+//! | `multi_thread` | 2 | run at once or on one worker, as the runtime decides |
 
 use std::time::Instant;
 
@@ -29,7 +29,7 @@ use super::subjects::{THALWEG, unknown};
 pub const WORKLOAD: Workload = Workload {
     name: "async_channel",
     group: "queue",
-    what: "One task hands numbers to another on tokio's runtime, on one thread and on two.",
+    what: "One task passes numbers to another on tokio's runtime, on one thread and on two.",
     source: "nimsync's benchmark_concurrent: two coroutines on one thread, 512 K op/s",
     peers: &PEERS,
     seconds: 60,
@@ -43,7 +43,7 @@ const POINT: Knob = Knob {
     default: "16:timed,1024:timed",
     what: "capacity:messages, as a list",
 };
-/// The points under which the figure is quoted elsewhere, too.
+/// The points for which other projects quote figures, too.
 const VERBATIM: &str = "16:timed,1024:timed,16:1000000,1024:1000000,1024:10000000";
 const RUNTIME: Knob = Knob {
     name: "runtime",
@@ -53,14 +53,14 @@ const RUNTIME: Knob = Knob {
 const PLACEMENT: Knob = Knob {
     name: "placement",
     default: "free,one_cpu",
-    what: "free or one_cpu, as a list; one_cpu with 1,024 on two workers only by default",
+    what: "free or one_cpu, as a list; by default one_cpu runs only 1,024 on two workers",
 };
 
 const PEERS: [&str; 4] = ["tokio", "async-channel", "flume", "kanal"];
 const CHECKED: &str =
     "every message arrived once and in order; both sides were tasks that tokio spawned";
 
-/// Ours between tasks: the same channel as between threads.
+/// Thalweg between tasks: the same channel as between threads.
 #[derive(Debug)]
 pub struct Ours;
 
@@ -136,7 +136,7 @@ fn one(
     Ok(rows)
 }
 
-/// Threads of a runtime; 0: the one that asks.
+/// The number of threads of a runtime; 0 means the calling thread.
 fn workers(runtime: &str) -> Result<usize, Problem> {
     match runtime {
         "current_thread" => Ok(0),
@@ -174,7 +174,7 @@ struct Shape {
 }
 
 fn side<C: TaskChannel>(shape: Shape) -> Result<Side<'static, Sample>, Problem> {
-    // Started once: what a runtime's start costs is another workload's.
+    // The runtime is started once: another workload measures the cost of its start.
     let runtime = runtime(shape.workers).map_err(Problem::io("cannot start tokio's runtime"))?;
     let mut sampler = Sampler::new(shape.messages, 1, shape.quick);
     Ok(Side::new(move || {

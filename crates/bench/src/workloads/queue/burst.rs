@@ -1,7 +1,9 @@
-//! `burst`: so many at once, then none until they are through.
+//! `burst`: messages arrive in bursts, and the next burst starts when the previous one has been
+//! received.
 //!
-//! With one thread a burst is sent and then received, as where the figure comes from. With two the sender waits after each
-//! burst until the receiver says that it has all of it: what is timed has the way there and back in it.
+//! With one thread, a burst is sent and then received, as in the benchmark that the figure comes
+//! from. With two threads, the sender waits after each burst until the receiver confirms that it
+//! has all of it, so the time includes the way there and back.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -40,12 +42,12 @@ pub const WORKLOAD: Workload = Workload {
 const ITEMS: Knob = Knob {
     name: "items",
     default: "100,250,500",
-    what: "numbers a burst, as a list",
+    what: "numbers per burst, as a list",
 };
 const BURSTS: Knob = Knob {
     name: "bursts",
     default: "100",
-    what: "bursts a run, as a list",
+    what: "bursts per run, as a list",
 };
 const PEERS: [&str; 2] = ["rtrb", "crossbeam"];
 const CAPACITY: u64 = 1024;
@@ -143,7 +145,7 @@ fn one_thread<C: Channel>(burst: Burst, messages: u64) -> Result<Run, Problem> {
     })
 }
 
-/// How far the receiver is, alone on its cache lines.
+/// The receiver's progress, alone on its cache lines.
 #[repr(align(128))]
 struct Progress(AtomicU64);
 
@@ -160,7 +162,7 @@ fn two_threads<C: Channel>(burst: Burst, messages: u64) -> Result<Run, Problem> 
             }
             patience::until(|| (told.0.load(Ordering::Acquire) == end).then_some(()));
         }
-        // The last word of the receiver ends the last burst.
+        // The receiver's last confirmation ends the last burst.
         (began, Instant::now(), 0)
     })?;
     crew.add(None, move |began| {

@@ -1,7 +1,8 @@
 //! `channel_idle`: a thousand threads that wait for a message do nothing at all.
 //!
-//! Each waits in the blocking receive of a channel of its own. Over five seconds their context switches are counted from outside
-//! the channels: one is one too many, since it is a wait that polls. Then each gets its message and ends.
+//! Each thread waits in the blocking receive of its own channel. Their context switches are counted
+//! from outside the channels over five seconds. A single switch is a failure, because it means that
+//! a wait polls. Then each thread gets its message and exits.
 
 use std::thread::{Builder, sleep};
 use std::time::Duration;
@@ -30,13 +31,13 @@ pub const WORKLOAD: Workload = Workload {
 };
 
 const THREADS: usize = 1_000;
-/// Their names begin with this, so that they can be told from the lab's own.
+/// The prefix of their names, which distinguishes them from the lab's own threads.
 const NAME: &str = "ch-idle";
-/// Until all of them sleep.
+/// Time until all of them sleep.
 const SETTLE: Duration = Duration::from_secs(1);
-/// How long nothing may happen.
+/// How long no switch may happen.
 const WATCH: Duration = Duration::from_secs(5);
-/// A thread needs a page or two to wait in.
+/// A waiting thread needs a page or two.
 const STACK: usize = 64 << 10;
 
 fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
@@ -99,7 +100,7 @@ fn waiting<C: Channel>(lab: &Lab, channel: &str) -> Result<Row, Problem> {
     )
     .checked("all threads were there before and after, and each then got its message");
     row.metrics.insert("context_switches".to_owned(), switched);
-    // A count, not a time: it is judged in a quick run, too.
+    // The figure is a count, not a time, so it is judged in a quick run, too.
     Ok(row.held_to(&Target::Metric("context_switches", 0.0), None))
 }
 

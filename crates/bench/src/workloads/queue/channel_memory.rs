@@ -1,8 +1,9 @@
-//! `channel_memory`: what a channel takes of the heap, and what is left in it of what came and went.
+//! `channel_memory`: the heap memory of a channel, and the memory that remains after its messages
+//! were received.
 //!
-//! A program of its own counts (`thalweg-bench-memory`), by its allocator: the sizes that were asked for, so that the figure is
-//! the same on every machine. A channel is looked at when it is new and when 1,000 messages went through; the larger
-//! counts.
+//! A separate program counts with its own allocator (`thalweg-bench-memory`). It counts requested
+//! sizes, so the figure is the same on every machine. A channel is measured when it is new and
+//! after 1,000 messages; the larger value counts.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -32,9 +33,9 @@ pub const WORKLOAD: Workload = Workload {
 };
 
 const PROGRAM: &str = "thalweg-bench-memory";
-/// What a channel may take.
+/// The limit for a channel, in bytes.
 const MOST: f64 = 1023.0;
-/// What 1,000 strings of 100 KB may leave behind: 1 %, and less.
+/// The size of 1,000 strings of 100 KB. A channel must keep less than 1 % of it.
 const STRINGS: f64 = 1000.0 * 100_000.0;
 
 #[derive(Deserialize)]
@@ -90,7 +91,7 @@ fn rows(case: &str, found: &[Found]) -> Result<Vec<Row>, Problem> {
         .find(|found| found.subject == THALWEG)
         .ok_or_else(|| Problem::Check(format!("{PROGRAM} measured no {case} of ours")))?;
     let strings = case == "strings";
-    // A case `mpsc_8` has eight senders.
+    // The case `mpsc_8` has eight senders.
     let (channel, senders) = match case.split_once('_') {
         Some((channel, senders)) => (channel, senders),
         None if strings => ("spsc", "1"),
@@ -136,7 +137,7 @@ fn rows(case: &str, found: &[Found]) -> Result<Vec<Row>, Problem> {
     } else {
         Target::Metric("bytes", MOST)
     };
-    // A count, not a time: it is judged in a quick run, too.
+    // The figure is a count, not a time, so it is judged in a quick run, too.
     rows.push(row(None).held_to(&target, None));
     Ok(rows)
 }

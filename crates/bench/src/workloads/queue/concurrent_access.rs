@@ -1,4 +1,5 @@
-//! `concurrent_access`: ten channels of 128, as the figure that is quoted was taken, and as its name says.
+//! `concurrent_access`: ten channels of capacity 128, once as the quoted figure was measured, and
+//! once as its name suggests.
 //!
 //! | twin | what runs |
 //! | --- | --- |
@@ -27,7 +28,7 @@ use super::subjects::one_to_one;
 pub const WORKLOAD: Workload = Workload {
     name: "concurrent_access",
     group: "queue",
-    what: "Ten channels at once: on one thread as it is quoted, and on ten pairs of threads as it is named.",
+    what: "Ten channels at once: on one thread as in the quoted benchmark, and on ten pairs of threads as its name says.",
     source: "nimsync's spawn_stress_test: ten channels one after another on one thread, 31 M op/s",
     peers: &PEERS,
     seconds: 20,
@@ -39,13 +40,13 @@ pub const WORKLOAD: Workload = Workload {
 const EACH: Knob = Knob {
     name: "each",
     default: "1000000",
-    what: "messages a pair of threads; 10000000 with full=yes",
+    what: "messages per pair of threads; 10000000 with full=yes",
 };
 const PEERS: [&str; 2] = ["crossbeam", "rtrb"];
 const CHANNELS: u64 = 10;
 const CAPACITY: usize = 128;
 
-/// All together; a message is one operation here, not two.
+/// The total of all channels; a message is one operation here, not two.
 const TARGET: f64 = 30e6;
 
 const ONE_THREAD: &str = "same thread: every receive gave what was sent";

@@ -1,8 +1,9 @@
-//! Threads that start at one gate and are waited for, but not for ever.
+//! Threads that start together at one gate, with an upper bound for their run time.
 //!
-//! 1. Every thread is there, and on its processor, before anything is timed; a barrier lets all go at once.
-//! 2. A thread that panics fails the run, and so does one that is not done within two minutes: it never will be. Its process
-//!    ends with it.
+//! 1. Every thread exists, and is on its processor, before the timed section begins; a barrier
+//!    releases all of them at once.
+//! 2. A thread that panics fails the run. So does a thread that is not done within two minutes,
+//!    because it has lost a message or a wake-up. The process exits with it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -19,16 +20,16 @@ use crate::problem::Problem;
 
 use super::run::{CPU_NS, Run, WALL_NS};
 
-/// A run lasts a second at most where it is planned well; a lost wake-up lasts for ever.
+/// A well-planned run takes at most a second; a lost wake-up takes forever.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// What a thread says at its end; an error is what it said when it panicked.
+/// The result of a thread; an error is its panic message.
 type End<T> = Result<T, String>;
 
 /// The threads of one run.
 #[derive(Debug)]
 pub struct Crew<T> {
-    /// Whose code they run, for messages.
+    /// The subject whose code they run, for messages.
     subject: &'static str,
     size: usize,
     gate: Arc<Barrier>,
@@ -40,12 +41,12 @@ pub struct Crew<T> {
 }
 
 impl<T: Send + 'static> Crew<T> {
-    /// A crew of `size` threads, none of which is there yet.
+    /// A crew of `size` threads, none of which has started.
     ///
-    /// Whoever waits without a blocking call is told how many threads there are for how many processors.
+    /// Subjects without blocking calls are informed whether there are more threads than processors.
     #[must_use]
     pub fn new(subject: &'static str, size: usize) -> Self {
-        // Unit tests run beside each other: what one crew needs says nothing of the rest.
+        // Unit tests run in parallel, so the size of one crew does not show how many threads run.
         patience::set_crowded(cfg!(test) || size > allowed().len());
         let (done, ends) = sync_channel(size);
         Self {
@@ -60,10 +61,10 @@ impl<T: Send + 'static> Crew<T> {
         }
     }
 
-    /// One thread more, on `cpu` if that is chosen; `work` gets the time at which it passed the gate.
+    /// Adds one thread, on `cpu` if given; `work` receives the time at which it passed the gate.
     ///
     /// # Errors
-    /// The system gives none.
+    /// The operating system cannot start a thread.
     pub fn add(
         &mut self,
         cpu: Option<usize>,
@@ -78,7 +79,7 @@ impl<T: Send + 'static> Crew<T> {
                 let text = panic.downcast_ref::<String>().cloned();
                 text.unwrap_or_else(|| "see above".to_owned())
             });
-            // Nobody listens any more only where the run has failed already.
+            // The receiver is gone only if the run has already failed.
             let _ = done.send(end);
         };
         let thread = thread::Builder::new()
@@ -88,10 +89,11 @@ impl<T: Send + 'static> Crew<T> {
         Ok(())
     }
 
-    /// Waits for all; what each found out, in the order of their ends, and what the whole run took, its threads' start and
-    /// end included.
+    /// Waits for all threads. Returns their results, in the order in which they finish, and the
+    /// cost of the whole run, including start and end of the threads.
     ///
     /// # Errors
+    /// A thread panicked, or was not done in time.
     /// A thread panicked, or is not done in time.
     pub fn wait(self) -> Result<(Vec<T>, Run), Problem> {
         let Self { subject, size, .. } = self;
@@ -125,7 +127,7 @@ impl<T: Send + 'static> Crew<T> {
                 }
             }
         }
-        // They only take down what they had.
+        // The threads only have to clean up.
         self.threads
             .into_iter()
             .for_each(|thread| drop(thread.join()));
@@ -139,7 +141,7 @@ impl<T: Send + 'static> Crew<T> {
     }
 }
 
-/// Keeps this thread on `cpu`; a place that the kernel refuses leaves it where it may be, as `free` does.
+/// Pins this thread to `cpu`. If the kernel refuses, the thread runs anywhere, as with `free`.
 fn pin(cpu: Option<usize>) {
     if let Some(cpu) = cpu {
         let mut there = CpuSet::new();
@@ -148,7 +150,7 @@ fn pin(cpu: Option<usize>) {
     }
 }
 
-/// What this process's threads have spent.
+/// The processor time of this process's threads.
 fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(

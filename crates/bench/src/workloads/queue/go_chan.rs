@@ -1,4 +1,4 @@
-//! `go_chan`: Go's own channel, in a program of its own that is built where Go is.
+//! `go_chan`: Go's own channel, in a separate program that is built if Go is installed.
 
 use std::cell::RefCell;
 use std::env;
@@ -21,10 +21,10 @@ use super::run::{Messages, Run, Sampler};
 /// Its public name.
 pub const NAME: &str = "go_chan";
 
-/// What `go version` says.
+/// The output of `go version`.
 ///
 /// # Errors
-/// Why there is no such side, for the row.
+/// The reason why there is no such side, for the row.
 pub fn version() -> Result<String, String> {
     let output = Command::new("go")
         .arg("version")
@@ -38,13 +38,13 @@ pub fn version() -> Result<String, String> {
     }
 }
 
-/// The program, built: Go keeps what it built before, so a second time takes a moment.
+/// Builds the program. Go caches its builds, so a second build takes a moment.
 fn program() -> Result<PathBuf, Problem> {
     let exe = env::current_exe().map_err(Problem::io("cannot find this program's own file"))?;
     let root = hosts::root();
     let folder = exe.parent().unwrap_or(&root).join("lab-hosts");
     fs::create_dir_all(&folder).map_err(Problem::io(folder.display().to_string()))?;
-    // Go writes to a file of its own and renames it.
+    // Go writes to a temporary file and renames it.
     let product = folder.join(NAME);
     let status = Command::new("go")
         .args(["build", "-buildvcs=false", "-o"])
@@ -68,7 +68,7 @@ struct Answer {
     wrong: String,
 }
 
-/// A side that moves messages through a `chan uint64`.
+/// A side that sends messages through a `chan uint64`.
 ///
 /// # Errors
 /// The program cannot be built or started.
@@ -79,7 +79,7 @@ pub fn side(
     messages: Messages,
     quick: bool,
 ) -> Result<Side<'static, Sample>, Problem> {
-    // It inherits the place of this process.
+    // The program inherits the placement of this process.
     let program = HostProgram::start(NAME, Command::new(program()?), Placement::Free)?;
     let program = RefCell::new(program);
     let mut sampler = Sampler::new(messages, (senders * receivers) as u64, quick);

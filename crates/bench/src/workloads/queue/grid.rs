@@ -1,5 +1,5 @@
-//! Which points of a workload's parameters a run measures: those with a bar by default, all with `--set full=yes`, and any
-//! others as lists: `--set capacity=64,256`.
+//! Which points of a workload's parameters a run measures: by default those with a target, with
+//! `--set full=yes` all, and any others as lists: `--set capacity=64,256`.
 
 use crate::lab::Lab;
 use crate::problem::Problem;
@@ -7,24 +7,24 @@ use crate::workloads::Knob;
 
 use super::subjects::THALWEG;
 
-/// All points, and not only those that a bar rests on.
+/// All points, not only those with a target.
 pub const FULL: Knob = Knob {
     name: "full",
     default: "no",
     what: "yes: every point of the workload's parameters",
 };
 
-/// How many messages a run moves.
+/// The number of messages per run.
 pub const MESSAGES: Knob = Knob {
     name: "messages",
     default: "timed",
-    what: "messages a run; `timed`: as many as make a sample of 50 to 200 ms",
+    what: "messages per run; `timed`: as many as make a sample of 50 to 200 ms",
 };
 
-/// What was asked for.
+/// The requested points.
 #[derive(Clone, Copy, Debug)]
 pub struct Grid {
-    /// Whether all points are.
+    /// Whether all points are requested.
     pub full: bool,
 }
 
@@ -32,7 +32,7 @@ impl Grid {
     /// Reads [`FULL`].
     ///
     /// # Errors
-    /// It is neither `yes` nor `no`.
+    /// The value is neither `yes` nor `no`.
     pub fn of(lab: &Lab) -> Result<Self, Problem> {
         match lab.knob(&FULL).as_str() {
             "yes" => Ok(Self { full: true }),
@@ -41,7 +41,8 @@ impl Grid {
         }
     }
 
-    /// The values of `knob`: as it was set, else `all` where everything is asked for, else its default.
+    /// The values of `knob`: the value set for this run; else `all` if all points are requested;
+    /// else its default.
     #[must_use]
     pub fn words(&self, lab: &Lab, knob: &Knob, all: &str) -> Vec<String> {
         let mut text = lab.knob(knob);
@@ -57,7 +58,7 @@ impl Grid {
     /// The same for whole numbers.
     ///
     /// # Errors
-    /// One of them is none.
+    /// A value is not a whole number.
     pub fn numbers(&self, lab: &Lab, knob: &Knob, all: &str) -> Result<Vec<u64>, Problem> {
         let number = |word: String| {
             word.parse().map_err(|_| {
@@ -68,7 +69,7 @@ impl Grid {
     }
 }
 
-/// The subjects of a cell: ours, then these.
+/// The subjects of a cell: Thalweg, then these.
 #[must_use]
 pub fn with_ours<'a>(peers: &[&'a str]) -> Vec<&'a str> {
     std::iter::once(THALWEG)

@@ -1,12 +1,15 @@
-//! `io_simulation`: a producer and a consumer that mostly wait for something else, as programs with IO do.
+//! `io_simulation`: a producer and a consumer that mostly wait for something else, like programs
+//! that do I/O.
 //!
-//! Both sleep before each message, for times that are exponentially distributed and come from a seed. The producer is a
-//! quarter faster than the consumer, so that the channel runs full and its policy shows. Two threads do it, not actors:
-//! it is the queue that is looked at.
+//! Both sleep before each message. The sleep times are exponentially distributed and come from a
+//! seed. The producer is a quarter faster than the consumer, so that the channel fills up and its
+//! overflow policy takes effect. The two sides are threads, not actors, because the workload
+//! examines the queue.
 //!
-//! The question is whether throughput is steady: the consumer's messages are cut into ten windows of equal number, and
-//! no window may be further than 10 % from their median. Every window's sleeps are the same values in another order, so
-//! that what differs between windows is not the luck of the draw.
+//! The question is whether throughput is steady. The consumer's messages are divided into ten
+//! windows of equal number, and no window may differ from their median by more than 10 %. Every
+//! window sleeps for the same times in another order, so differences between windows are not random
+//! variation of the sleeps.
 
 use std::num::NonZeroU64;
 use std::thread;
@@ -35,7 +38,7 @@ use super::subjects::THALWEG;
 pub const WORKLOAD: Workload = Workload {
     name: "io_simulation",
     group: "queue",
-    what: "Producer and consumer that sleep for random times: is throughput steady by each policy?",
+    what: "Producer and consumer that sleep for random times: is throughput steady with each policy?",
     source: "nimsync's database, pipeline and websocket scenarios, which never used a channel",
     peers: &["tokio"],
     seconds: 40,
@@ -61,7 +64,7 @@ const POLICY: Knob = Knob {
 };
 
 const WINDOWS: usize = 10;
-/// The producer's mean over the consumer's.
+/// The ratio of the producer's mean to the consumer's.
 const PRODUCER: f64 = 0.8;
 const SEED: u64 = 0x696f_7369_6d75;
 
@@ -83,7 +86,7 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
 }
 
 fn point(lab: &mut Lab, mean: u64, capacity: u64, policy: &str) -> Result<Vec<Row>, Problem> {
-    // A window of what the median window takes: 50 ms, but of 20 messages at least.
+    // The number of messages per window: 50 ms at the median, but at least 20 messages.
     let window = if lab.quick() {
         20
     } else {
@@ -97,7 +100,7 @@ fn point(lab: &mut Lab, mean: u64, capacity: u64, policy: &str) -> Result<Vec<Ro
         ("seed", SEED.to_string()),
     ];
     let params: Vec<(&str, &str)> = params.iter().map(|(k, v)| (*k, v.as_str())).collect();
-    // tokio's channel can neither take out the oldest nor hold just the latest.
+    // tokio's channel can neither drop the oldest value nor keep only the latest.
     let peers: &[&str] = match policy {
         "drop_oldest" | "latest" => &[],
         _ => &["tokio"],
@@ -146,7 +149,8 @@ struct Pace {
 }
 
 impl Pace {
-    /// The sleeps of one side, window by window: the quantiles of an exponential distribution of this mean, shuffled.
+    /// The sleeps of one side, window by window: the quantiles of an exponential distribution with
+    /// this mean, shuffled.
     fn sleeps(self, share: f64, seed: u64) -> Vec<Duration> {
         let mut random = fastrand::Rng::with_seed(seed);
         let count = self.window;
@@ -164,7 +168,8 @@ impl Pace {
     }
 }
 
-/// Sleeps as long as it is told: the kernel's usual slack is as long as the shortest mean.
+/// Makes sleeps of this thread precise: the kernel's default timer slack is as long as the shortest
+/// mean.
 fn sleep_exactly() {
     let _ = set_current_timer_slack(NonZeroU64::new(1_000));
 }
@@ -201,13 +206,13 @@ fn tokio(policy: Overflow, capacity: usize, pace: Pace) -> Result<Sample, Proble
     finish("tokio", &run, run.refused)
 }
 
-/// What both threads found out.
+/// The results of both threads.
 #[derive(Debug, Default)]
 struct Simulated {
     published: u64,
     refused: u64,
     in_order: bool,
-    /// When each message was done with, from the first one's arrival.
+    /// The time at which each message was processed, counted from the first arrival.
     done: Vec<Duration>,
 }
 
@@ -237,7 +242,7 @@ fn simulate(
         };
         let mut last = None;
         let mut first = None;
-        // No policy delivers more than is published.
+        // No policy delivers more messages than are published.
         for time in sleeps {
             let Some(message) = receive() else {
                 break;
@@ -283,7 +288,7 @@ fn finish(subject: &str, run: &Simulated, dropped: u64) -> Result<Sample, Proble
     Ok(sample)
 }
 
-/// How far, in percent, the window that is furthest from the median window is from it.
+/// The largest deviation of a window from the median window, in percent.
 fn spread(done: &[Duration]) -> Option<f64> {
     let window = done.len() / WINDOWS;
     if window == 0 {

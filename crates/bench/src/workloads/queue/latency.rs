@@ -1,13 +1,14 @@
-//! `spsc_latency`: a number to another thread and back, and how long that takes.
+//! `spsc_latency`: the round-trip time of a number to another thread and back.
 //!
-//! A closed loop: the next number leaves when the last is back, so no rate is fixed and nothing is left out. A round trip
-//! is timed from one arrival to the next, with one look at the clock, which is part of it.
+//! This is a closed loop: the next number is sent when the last one has returned, so there is no
+//! fixed rate, and no latency is omitted. A round trip is timed from one arrival to the next, and
+//! includes one reading of the clock.
 //!
-//! | mode | the ends wait |
+//! | mode | how the ends wait |
 //! | --- | --- |
-//! | `spin` | by looking again at once: against the floor, two words in memory |
-//! | `block` | by their own blocking calls, as they come: ours spins for a moment, then sleeps |
-//! | `park` | asleep at once: against the kernel's own |
+//! | `spin` | they retry at once; the lower bound is two words in memory |
+//! | `block` | they use their own blocking calls in their default configuration: ours spins for a moment, then sleeps |
+//! | `park` | they sleep at once; the peers are kernel objects |
 
 use std::time::Instant;
 
@@ -33,7 +34,7 @@ use super::subjects::{Spsc, SpscParking, THALWEG, unknown};
 pub const WORKLOAD: Workload = Workload {
     name: "spsc_latency",
     group: "queue",
-    what: "A round trip to another thread: percentiles, spinning, blocking and asleep, from the floor up.",
+    what: "A round trip to another thread: percentiles, spinning, blocking and asleep, from the lower bound up.",
     source: "rigtorp's and atomic_queue's ping-pong; nimsync's, which timed two clock reads on one thread",
     peers: &ALL,
     seconds: 60,
@@ -67,10 +68,10 @@ const SPIN: [&str; 3] = ["atomics", "rtrb", "crossbeam"];
 const BLOCK: [&str; 4] = ["crossbeam", "kanal", "std", "flume"];
 const PARK: [&str; 3] = ["eventfd", "unix_socket", "std"];
 
-/// Five samples of these are enough for a far tail.
+/// Five samples of this size are enough for the far tail.
 const ROUND_TRIPS: u64 = 20_000;
 const QUICK_ROUND_TRIPS: u64 = 500;
-/// Of a thousand: how many at the head of a sample are not counted.
+/// Per mille of a sample's round trips, at its start, that are not counted.
 const WARM_UP: u64 = 20;
 
 const CHECKED: &str = "every number came back as it went, before the next left";
@@ -147,7 +148,7 @@ fn side<L: Link>(trips: u64, split: bool) -> Side<'static, Sample> {
     Side::new(move || sample::<L>(trips, split))
 }
 
-/// What one of the two threads found out.
+/// The result of one of the two threads.
 enum End {
     Here(Latencies),
     There,

@@ -1,4 +1,5 @@
-//! Ways for a number to another thread and back, from the floor up: two words in memory, channels, the kernel's own.
+//! Ways to send a number to another thread and back, from the lower bound up: two words in memory,
+//! channels, kernel objects.
 
 use std::io::{Read, Write};
 use std::marker::PhantomData;
@@ -13,7 +14,7 @@ use thalweg_peers::patience;
 
 use crate::problem::Problem;
 
-/// One way for numbers to another thread.
+/// One way to send numbers to another thread.
 pub trait Link: 'static {
     /// Its public name.
     const NAME: &'static str;
@@ -22,23 +23,23 @@ pub trait Link: 'static {
     /// The receiving end.
     type Far: Send + 'static;
 
-    /// A new one.
+    /// Creates a link.
     ///
     /// # Errors
-    /// The system has none to give.
+    /// The operating system cannot provide it.
     fn new() -> Result<(Self::Near, Self::Far), Problem>;
 
-    /// Sends a number, not 2^64 - 1.
+    /// Sends a number other than 2^64 - 1.
     fn send(near: &mut Self::Near, message: u64);
 
-    /// Receives a number, and waits for it.
+    /// Receives a number, waiting for it.
     fn receive(far: &mut Self::Far) -> u64;
 }
 
-/// One number is on its way at a time; a capacity that every ring takes.
+/// A capacity that every ring accepts. Only one number is in flight at a time.
 const CAPACITY: usize = 64;
 
-/// A channel whose ends look again at once.
+/// A channel whose ends retry at once.
 #[derive(Debug)]
 pub struct Spinning<C>(PhantomData<C>);
 
@@ -62,7 +63,7 @@ impl<C: Channel> Link for Spinning<C> {
     }
 }
 
-/// A channel by its blocking calls.
+/// A channel used through its blocking calls.
 #[derive(Debug)]
 pub struct Blocking<C>(PhantomData<C>);
 
@@ -86,11 +87,11 @@ impl<C: Channel> Link for Blocking<C> {
     }
 }
 
-/// `atomics`, the floor: a word that holds the number and 1, or 0.
+/// `atomics`, the lower bound: a word that contains the number plus 1, or 0.
 #[derive(Debug)]
 pub struct Atomics;
 
-/// Alone on its cache line and the one that is fetched with it.
+/// Alone on its cache line and on the line that is prefetched with it.
 #[repr(align(128))]
 #[derive(Debug)]
 pub struct Word(AtomicU64);
@@ -107,7 +108,7 @@ impl Link for Atomics {
 
     #[inline]
     fn send(near: &mut Arc<Word>, message: u64) {
-        // The answer to the number before says that it was taken.
+        // The reply to the previous number confirms that it was taken.
         near.0.store(message + 1, Ordering::Release);
     }
 
@@ -122,7 +123,7 @@ impl Link for Atomics {
     }
 }
 
-/// `eventfd`: the number and 1 as its count.
+/// `eventfd`: its count is the number plus 1.
 #[derive(Debug)]
 pub struct EventFd;
 

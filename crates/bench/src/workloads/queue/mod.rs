@@ -1,8 +1,10 @@
 //! Hand-off between threads and between tasks: the channels against their peers.
 //!
-//! A subject is a type behind the peers' trait ([`subjects`]); a cell's sides are compiled for it alone ([`sides`]), move
-//! their messages between threads that start at one gate ([`crew`], [`threads`]), as often as makes a sample ([`run`]), and
-//! every message is checked while it is measured. Rows come from [`rows`]; which points are measured, from [`grid`].
+//! A subject is a type that implements the peers' trait ([`subjects`]). A cell's sides are compiled
+//! for each subject separately ([`sides`]). They send their messages between threads that start at
+//! one gate ([`crew`], [`threads`]), repeatedly until a sample is complete ([`run`]), and check
+//! every message while measuring. [`rows`] creates the rows, and [`grid`] selects the measured
+//! points.
 
 pub mod async_channel;
 pub mod burst;

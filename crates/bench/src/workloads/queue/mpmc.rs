@@ -1,4 +1,4 @@
-//! `mpmc`: many threads hand numbers to many, each number to one of them.
+//! `mpmc`: many threads pass numbers to many others; each number is received once.
 
 use thalweg_peers::channel::Waiting;
 
@@ -17,7 +17,7 @@ use super::{go_chan, sides, threads};
 pub const WORKLOAD: Workload = Workload {
     name: "mpmc",
     group: "queue",
-    what: "Several threads hand numbers to several: two shared ends.",
+    what: "Several threads pass numbers to several others: both ends are shared.",
     source: "crossbeam's own grid; 5x3 is nimsync's, which ran it on one thread and lost 4,744 of 5,000",
     peers: &PEERS,
     seconds: 60,
@@ -39,11 +39,11 @@ const CAPACITY: Knob = Knob {
 const PLACEMENT: Knob = Knob {
     name: "placement",
     default: "free,one_cpu",
-    what: "free, one_cpu or split, as a list; one_cpu with 2x2 only by default",
+    what: "free, one_cpu or split, as a list; by default one_cpu runs only 2x2",
 };
 const KNOBS: &[Knob] = &[TOPOLOGY, CAPACITY, PLACEMENT, grid::MESSAGES, grid::FULL];
 
-/// The ones of which the best is to be matched.
+/// The peers whose best the target refers to.
 const RIVALS: [&str; 3] = ["crossbeam", "kanal", "flume"];
 const PEERS: [&str; 6] = [
     "crossbeam",

@@ -1,7 +1,8 @@
-//! `mpsc`: many threads hand numbers to one.
+//! `mpsc`: many threads pass numbers to one.
 //!
-//! Capacities are totals, the same for every subject. With 32 producers and more there are many threads a processor, and
-//! what is asked for is that the queue does not get dearer: ours with 4 producers runs in the same rounds.
+//! Capacities are totals, the same for every subject. With 32 producers and more there are many
+//! threads per processor. The requirement is that the cost per message does not grow, so Thalweg
+//! with 4 producers runs in the same rounds.
 
 use thalweg_peers::channel::Waiting;
 
@@ -21,7 +22,7 @@ use super::{go_chan, sides, subjects, threads};
 pub const WORKLOAD: Workload = Workload {
     name: "mpsc",
     group: "queue",
-    what: "2 to 100 threads hand numbers to one: whether a shared tail is what they pay for.",
+    what: "2 to 100 threads pass numbers to one: the cost of a shared tail.",
     source: "nimsync's mpsc benchmark (which timed a thread's own clock) and atomic_queue's charts",
     peers: &PEERS,
     seconds: 120,
@@ -43,11 +44,11 @@ const CAPACITY: Knob = Knob {
 const PLACEMENT: Knob = Knob {
     name: "placement",
     default: "free,one_cpu",
-    what: "free, one_cpu or split, as a list; one_cpu with 4 producers only by default",
+    what: "free, one_cpu or split, as a list; by default one_cpu runs only 4 producers",
 };
 const KNOBS: &[Knob] = &[PRODUCERS, CAPACITY, PLACEMENT, grid::MESSAGES, grid::FULL];
 
-/// The ones of which the best is to be beaten.
+/// The peers whose best the target refers to.
 const RIVALS: [&str; 4] = ["crossbeam", "std", "flume", "kanal"];
 const PEERS: [&str; 8] = [
     "crossbeam",
@@ -59,12 +60,12 @@ const PEERS: [&str; 8] = [
     "vyukov",
     go_chan::NAME,
 ];
-/// Those that come without bound.
+/// The peers that have an unbounded variant.
 const UNBOUNDED: [&str; 5] = ["crossbeam", "std", "flume", "kanal", "tokio"];
 
-/// Ours with few producers, beside the crowd.
+/// Thalweg with few producers, for comparison with many.
 const OURS_AT_4: &str = "thalweg@4";
-/// From here on the crowd is compared with it.
+/// The number of producers from which the comparison is made.
 const CROWD: u64 = 32;
 
 fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
@@ -140,7 +141,7 @@ fn point(
     Ok(rows)
 }
 
-/// Ours with many producers against ours with 4, pair by pair.
+/// Thalweg with many producers against Thalweg with 4, pair by pair.
 fn beside_few(measured: &Measured<'_>) -> Row {
     let mut row = measured.alone("ns", &[threads::CHECKED_ONE]);
     let many = measured.times_of(subjects::THALWEG);

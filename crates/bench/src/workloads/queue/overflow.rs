@@ -1,7 +1,8 @@
-//! `overflow`: 10,000 numbers into 16 slots, by each policy, and where every one of them went.
+//! `overflow`: 10,000 numbers into 16 slots with each overflow policy, and the fate of each number.
 //!
-//! The receiver takes a microsecond over each, so that the channel is full nearly always. Under `block` four senders
-//! share the 10,000 between them, first come first served, and none may starve.
+//! The receiver works for a microsecond on each number, so the channel is nearly always full. With
+//! `block`, four senders share the 10,000 numbers on a first-come, first-served basis, and none may
+//! starve.
 
 use std::collections::BTreeMap;
 use std::hint::spin_loop;
@@ -25,7 +26,7 @@ use super::subjects::THALWEG;
 pub const WORKLOAD: Workload = Workload {
     name: "overflow",
     group: "queue",
-    what: "A full channel by each policy: delivered + dropped = published, and nobody starves under block.",
+    what: "A full channel with each policy: delivered + dropped = published, and no sender starves under block.",
     source: "nimsync's backpressure_test: sent 1,600, failed 8,400, \"success rate 100 %\"",
     peers: &[],
     seconds: 5,
@@ -36,7 +37,7 @@ pub const WORKLOAD: Workload = Workload {
 const PUBLISHED: u64 = 10_000;
 const CAPACITY: usize = 16;
 const SENDERS: usize = 4;
-/// What the receiver takes over each.
+/// The receiver's work for each number.
 const WORK: Duration = Duration::from_micros(1);
 
 const POLICIES: [(&str, Overflow); 5] = [
@@ -47,16 +48,16 @@ const POLICIES: [(&str, Overflow); 5] = [
     ("latest", Overflow::Latest),
 ];
 
-/// A kind of channel whose senders and receivers are used through what all kinds have.
+/// A kind of channel, used through the operations that all kinds have.
 trait Kind: 'static {
     const NAME: &'static str;
-    /// Whether its senders can take values out, and so have every policy.
+    /// Whether its senders can remove values, and therefore support every policy.
     const EVICTS: bool;
     type Sender: Send + 'static;
     type Receiver: Send + 'static;
     fn with(policy: Overflow) -> Result<(Self::Sender, Self::Receiver), Problem>;
     fn send(sender: &Self::Sender, message: u64) -> Result<(), SendError<u64>>;
-    /// `None`: closed and drained.
+    /// Returns `None` if the channel is closed and drained.
     fn receive(receiver: &Self::Receiver) -> Option<u64>;
     fn stats(receiver: &Self::Receiver) -> Stats;
 }
@@ -124,14 +125,14 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
     Ok(rows)
 }
 
-/// What happened to the numbers of one run.
+/// The fate of the numbers of one run.
 #[derive(Debug, Default)]
 struct Fate {
     elapsed: Duration,
     delivered: u64,
     dropped: u64,
     conflated: u64,
-    /// How many each sender got through.
+    /// The number of values that each sender sent successfully.
     shares: Vec<u64>,
 }
 
@@ -219,7 +220,7 @@ fn row(kind: &str, policy: &str, producers: usize, fates: &[Fate]) -> Row {
     row
 }
 
-/// What one thread of a run found out.
+/// The result of one thread of a run.
 enum End {
     Sent {
         number: usize,

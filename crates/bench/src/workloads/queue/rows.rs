@@ -1,4 +1,4 @@
-//! From a cell's samples to rows: one a peer, and which of them carries the bar.
+//! Turns a cell's samples into rows: one per peer, and the selection of the row with the target.
 
 use crate::cell::{Cell, Sample};
 use crate::judgement::Target;
@@ -17,9 +17,9 @@ use super::go_chan;
 /// How thoroughly a cell is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rigour {
-    /// A bar rests on it: 15 pairs over 3 processes.
+    /// The cell has a target: 15 pairs over 3 processes.
     Bar,
-    /// To look at: the least that makes a row, in one process.
+    /// For information only: the minimum for a row, in one process.
     Look,
 }
 
@@ -29,14 +29,15 @@ pub struct Measured<'a> {
     workload: &'a Workload,
     cell: Cell,
     taken: Vec<Vec<Sample>>,
-    /// Why a peer is not among them.
+    /// The reason why a peer is missing.
     missing: Option<(&'static str, String)>,
 }
 
-/// Takes the samples of `cell`; a peer that this machine lacks is left out, and its row will say so.
+/// Takes the samples of `cell`. A peer that is missing on this machine is left out, and its row
+/// records the reason.
 ///
 /// # Errors
-/// What failed in a process.
+/// Something failed in a process.
 pub fn measure<'a>(
     lab: &mut Lab,
     workload: &'a Workload,
@@ -72,7 +73,7 @@ pub fn measure<'a>(
     })
 }
 
-/// A subject's name without what it is tuned to: `thalweg` of `thalweg@4`.
+/// A subject's name without its variant: `thalweg` for `thalweg@4`.
 fn plain(subject: &str) -> &str {
     subject.split('@').next().unwrap_or(subject)
 }
@@ -85,7 +86,7 @@ impl Measured<'_> {
         Some(times(&self.taken[place]))
     }
 
-    /// A row for the first subject against each of the others, as rows of `unit`; each says that `checks` were made.
+    /// A row for the first subject against each of the others, in `unit`; each row lists `checks`.
     #[must_use]
     pub fn rows(&self, unit: &str, checks: &[&str]) -> Vec<Row> {
         let mut rows: Vec<Row> = (1..self.cell.subjects.len())
@@ -146,14 +147,14 @@ fn worst_over_median(samples: &[f64]) -> Option<f64> {
     Some(worst / median(samples)?)
 }
 
-/// Why a bar between two threads is not judged here, if so.
+/// The reason why a target between two threads is not judged here, if there is one.
 #[must_use]
 pub fn refusal(lab: &Lab) -> Option<&'static str> {
     let few = (allowed().len() < 2).then_some("fewer than 2 processors");
     lab.refusal().or(few)
 }
 
-/// Where a cell's process runs for this `placement`: `split` is a matter of its threads.
+/// The placement of a cell's process. `split` only affects its threads.
 ///
 /// # Errors
 /// There is no such placement.
@@ -167,17 +168,18 @@ pub fn process_placement(placement: &str) -> Result<Placement, Problem> {
     }
 }
 
-/// Holds the row against this peer to `target`; where there is no such row, nothing is held.
+/// Sets `target` on the row against this peer, if there is such a row.
 pub fn hold(rows: &mut [Row], peer: &str, target: &Target, refusal: Option<&str>) {
     for row in rows.iter_mut() {
-        // A row without a ratio has said already why.
+        // A row without a ratio already contains the reason.
         if row.peer.as_deref() == Some(peer) && row.ratio.is_some() {
             *row = row.clone().held_to(target, refusal);
         }
     }
 }
 
-/// Holds the row against the fastest of these peers, by its median, to `target`; all rows where `among` is empty.
+/// Sets `target` on the row against the fastest of these peers by median; of all peers if `among`
+/// is empty.
 pub fn hold_fastest(rows: &mut [Row], among: &[&str], target: &Target, refusal: Option<&str>) {
     let fastest = rows
         .iter()

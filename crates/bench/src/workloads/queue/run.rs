@@ -1,9 +1,10 @@
-//! One run of a cell, and as many of them as make a sample.
+//! One run of a cell, and the repetition of runs until a sample is complete.
 //!
-//! A sample lasts 50 to 200 ms: long enough that neither the clock nor the way through the start gate shows, short enough
-//! that the sides of a round share the machine's mood. How many messages that takes differs from subject to subject by a
-//! factor of a hundred, so each subject finds its own number while it warms up, and figures are per message. A cell
-//! that was asked for with a number of messages moves just that many a run, as many runs a sample as it takes.
+//! A sample takes 50 to 200 ms: long enough that the clock and the start gate do not matter, short
+//! enough that the sides of a round run under the same conditions. The number of messages that this
+//! takes differs between subjects by a factor of a hundred. Each subject therefore determines its
+//! own number during warm-up, and figures are per message. A cell with a given number of messages
+//! sends exactly that number per run, and repeats the run until the sample is complete.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,40 +12,41 @@ use std::time::Duration;
 use crate::cell::Sample;
 use crate::problem::Problem;
 
-/// What a sample should last.
+/// The intended duration of a sample.
 const SAMPLE: Duration = Duration::from_millis(80);
 /// The same in a quick run.
 const QUICK_SAMPLE: Duration = Duration::from_millis(5);
 
-/// A trial of fewer messages than this says more about the gate than about the subject.
+/// A trial of fewer messages than this measures the gate more than the subject.
 const FEWEST: u64 = 1 << 10;
 
-/// Most runs a sample: each starts its threads anew, which is not timed but takes its time.
+/// The largest number of runs per sample: each run starts its threads, which is not timed but takes
+/// time.
 const MOST_RUNS: u64 = 200;
 
-/// What one run of a subject found out.
+/// The result of one run of a subject.
 #[derive(Clone, Debug, Default)]
 pub struct Run {
-    /// From the start gate to the last message.
+    /// Time from the start gate to the last message.
     pub elapsed: Duration,
-    /// Further sums; those of several runs are added up.
+    /// Further counts, summed over several runs.
     pub counts: BTreeMap<&'static str, f64>,
 }
 
-/// How many messages a run moves.
+/// The number of messages per run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Messages {
     /// As many as make a sample.
     Timed,
-    /// This many, and as many runs as make a sample.
+    /// This number, in as many runs as make a sample.
     Exactly(u64),
 }
 
 impl Messages {
-    /// As `params` spells it: `timed`, or a number.
+    /// Parses the spelling in `params`: `timed`, or a number.
     ///
     /// # Errors
-    /// It is neither.
+    /// The text is neither.
     pub fn parse(text: &str) -> Result<Self, Problem> {
         match text {
             "timed" => Ok(Self::Timed),
@@ -59,15 +61,16 @@ impl Messages {
 #[derive(Debug)]
 pub struct Sampler {
     messages: Messages,
-    /// A run's messages are a multiple of this: each thread gets the same share.
+    /// The number of messages in a run is a multiple of this, so that each thread gets the same
+    /// share.
     unit: u64,
     sample: Duration,
-    /// Messages a run and runs a sample, once they are known.
+    /// Messages per run and runs per sample, once they are determined.
     settled: Option<(u64, u64)>,
 }
 
 impl Sampler {
-    /// One whose runs move `messages`, rounded up to a multiple of `unit`.
+    /// A sampler whose runs send `messages`, rounded up to a multiple of `unit`.
     #[must_use]
     pub fn new(messages: Messages, unit: u64, quick: bool) -> Self {
         Self {
@@ -78,7 +81,7 @@ impl Sampler {
         }
     }
 
-    /// One whose samples are of one run each and last this long.
+    /// A sampler whose samples consist of one run each and take this long.
     #[must_use]
     pub fn lasting(sample: Duration, unit: u64) -> Self {
         Self {
@@ -87,10 +90,10 @@ impl Sampler {
         }
     }
 
-    /// Takes the next sample: `run` moves as many messages as it is told.
+    /// Takes the next sample. `run` sends the number of messages that it receives as argument.
     ///
     /// # Errors
-    /// What `run` says.
+    /// The error that `run` returns.
     pub fn take(
         &mut self,
         mut run: impl FnMut(u64) -> Result<Run, Problem>,
@@ -126,7 +129,7 @@ impl Sampler {
             }
             Messages::Timed => {
                 let mut messages = self.rounded(FEWEST);
-                // A quarter of a sample says well enough how long a whole one would take.
+                // A quarter of a sample is enough to estimate a whole one.
                 loop {
                     let once = run(messages)?.elapsed;
                     if once * 4 >= self.sample {
@@ -171,18 +174,18 @@ fn sample_of(sum: &Run, messages: u64) -> Sample {
     sample
 }
 
-/// Processor time of the whole process, with its threads' start and end.
+/// Processor time of the whole process, including start and end of its threads.
 pub const CPU_NS: &str = "cpu_ns";
-/// The wall clock's time to it.
+/// The corresponding wall-clock time.
 pub const WALL_NS: &str = "wall_ns";
-/// How often a sleeping receiver was woken.
+/// The number of times that a sleeping receiver was woken.
 pub const WAKES: &str = "wakes";
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// A subject that takes so many nanoseconds a message.
+    /// A subject that takes this many nanoseconds per message.
     fn subject(ns: u64) -> impl FnMut(u64) -> Result<Run, Problem> {
         move |messages| {
             Ok(Run {
@@ -220,7 +223,7 @@ mod tests {
                 subject(10)(messages)
             })
             .unwrap();
-        // One to find out, then 80 of 1 ms.
+        // One run to determine the number, then 80 of 1 ms.
         assert_eq!(runs, 81);
         assert_eq!(sample.metrics["messages"], 8e6);
         assert_eq!(sample.metrics["items_per_wake"], 8e6 / 160.0);

@@ -1,7 +1,8 @@
-//! `spsc_same_thread`: push then pop, one thread.
+//! `spsc_same_thread`: push then pop, on one thread.
 //!
-//! Nothing crosses from one processor to another and the ring never holds more than one number: this is the cost of the
-//! instructions alone, and says nothing of a hand-over. It is here because rings are quoted by it.
+//! Nothing crosses between processors, and the ring never contains more than one number. The
+//! workload measures the cost of the instructions alone, not of a hand-off. It exists because
+//! figures for rings are often quoted this way.
 
 use std::time::Instant;
 
@@ -25,7 +26,7 @@ use super::subjects::one_to_one;
 pub const WORKLOAD: Workload = Workload {
     name: "spsc_same_thread",
     group: "queue",
-    what: "Push then pop on one thread: the instructions of a hand-over without the hand-over.",
+    what: "Push then pop on one thread: the instructions of a hand-off without the hand-off.",
     source: "nimsync's benchmark_spsc_simple, which counts both halves and quotes 615 M op/s",
     peers: &PEERS,
     seconds: 15,
@@ -39,14 +40,14 @@ const POINT: Knob = Knob {
     default: "1024:timed",
     what: "capacity:messages, as a list",
 };
-/// The points under which the figure is quoted elsewhere.
+/// The points for which other projects quote figures.
 const VERBATIM: &str = "1024:timed,16:10000000,1024:10000000,1024:100000000";
 
 const PEERS: [&str; 5] = ["rtrb", "rtrb_0_3", "crossbeam", "c11_ring", INLINED];
-/// The ring in C inlined into its loop; the others are called, or inlined, by this one.
+/// The ring in C inlined into its loop. The other C ring is called across the language boundary.
 const INLINED: &str = "c11_ring_inlined";
 
-/// What is quoted, in operations: a push is one, a pop is another.
+/// The quoted figure, in operations: a push is one, a pop is another.
 const QUOTED: f64 = 615e6;
 
 const CHECKED: &str =
@@ -70,7 +71,7 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
         let measured = rows::measure(lab, &WORKLOAD, cell, rigour)?;
         let mut rows = measured.rows("ns", &[CHECKED]);
         for row in &mut rows {
-            // Both halves count, as where the figure comes from.
+            // Both halves count, as in the benchmark that the figure comes from.
             let both = 2e9 / row.subject_median;
             row.metrics.insert("both_halves_per_s".to_owned(), both);
             row.metrics
@@ -117,7 +118,7 @@ fn turns<C: Channel>(
     }))
 }
 
-/// A side whose loop answers whether all came back as they went.
+/// A side whose loop returns whether every number came back unchanged.
 fn side(
     messages: Messages,
     quick: bool,

@@ -1,4 +1,4 @@
-//! The sides of a cell in which threads hand over to threads: `spsc_threads`, `mpsc`, `mpmc`.
+//! The sides of cells in which threads pass messages to threads: `spsc_threads`, `mpsc`, `mpmc`.
 
 use thalweg_peers::channel::{Channel, ManyReceivers, ManySenders};
 
@@ -11,10 +11,10 @@ use super::run::{Messages, Sampler};
 use super::subjects::{many_to_many, many_to_one, one_to_one};
 use super::threads::{Threads, hand_over};
 
-/// What a cell says about its threads and its channel.
+/// The threads and the channel of a cell.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
-    /// `None`: without bound.
+    /// `None` means unbounded.
     capacity: Option<usize>,
     senders: usize,
     receivers: usize,
@@ -54,7 +54,7 @@ impl Shape {
     }
 
     fn go(&self) -> Result<Side<'static, Sample>, Problem> {
-        // It has none without bound, and no batches: those cells do not ask for it.
+        // Go's channel has no unbounded variant and no batches; those cells do not include it.
         go_chan::side(
             self.bound()?,
             self.senders,
@@ -64,7 +64,7 @@ impl Shape {
         )
     }
 
-    /// A side whose every run makes a channel by `make` and moves its messages.
+    /// A side whose every run creates a channel with `make` and sends its messages.
     fn side<C: Channel>(
         self,
         make: impl Fn() -> Result<(Vec<C::Sender>, Vec<C::Receiver>), Problem> + 'static,
@@ -110,7 +110,7 @@ fn spreading<C: ManyReceivers>(shape: Shape) -> Result<Side<'static, Sample>, Pr
 /// The sides of a cell with one sender and one receiver.
 ///
 /// # Errors
-/// A parameter or a subject that makes no sense.
+/// A parameter or a subject is invalid.
 pub fn one_to_one_cell(cell: &Cell) -> Result<Vec<Side<'static, Sample>>, Problem> {
     let shape = Shape::of(cell, 1, 1)?;
     each(cell, |name| match name {
@@ -119,10 +119,11 @@ pub fn one_to_one_cell(cell: &Cell) -> Result<Vec<Side<'static, Sample>>, Proble
     })
 }
 
-/// The sides of a cell with `producers` senders and one receiver. A subject `thalweg@4` has 4 of them wherever it stands.
+/// The sides of a cell with `producers` senders and one receiver. The subject `thalweg@4` has 4
+/// senders in every cell.
 ///
 /// # Errors
-/// A parameter or a subject that makes no sense.
+/// A parameter or a subject is invalid.
 pub fn many_to_one_cell(cell: &Cell) -> Result<Vec<Side<'static, Sample>>, Problem> {
     let producers = cell.number("producers")? as usize;
     each(cell, |subject| {
@@ -143,10 +144,10 @@ pub fn many_to_one_cell(cell: &Cell) -> Result<Vec<Side<'static, Sample>>, Probl
     })
 }
 
-/// The sides of a cell of a `topology` like `2x3`: two senders, three receivers.
+/// The sides of a cell with a `topology` like `2x3`: two senders, three receivers.
 ///
 /// # Errors
-/// A parameter or a subject that makes no sense.
+/// A parameter or a subject is invalid.
 pub fn many_to_many_cell(cell: &Cell) -> Result<Vec<Side<'static, Sample>>, Problem> {
     let (senders, receivers) = topology(cell.text("topology")?)?;
     let shape = Shape::of(cell, senders, receivers)?;
@@ -163,10 +164,10 @@ fn each(
     cell.subjects.iter().map(|name| side(name)).collect()
 }
 
-/// How many senders and receivers `2x3` says.
+/// The number of senders and receivers in a text like `2x3`.
 ///
 /// # Errors
-/// It says nothing of the kind.
+/// The text has another form.
 pub fn topology(text: &str) -> Result<(usize, usize), Problem> {
     let sides = text.split_once('x').and_then(|(senders, receivers)| {
         let sides: (usize, usize) = (senders.parse().ok()?, receivers.parse().ok()?);

@@ -1,7 +1,7 @@
-//! `sizes`: which capacity is best, and whether it is better at all.
+//! `sizes`: finds the best capacity, and whether the difference is significant.
 //!
-//! All capacities take turns in one process; the last row holds the best against the next best. Where the interval of their
-//! ratio holds 1, the answer is that no size is better.
+//! All capacities take turns in one process. The last row compares the best with the next best. If
+//! the interval of their ratio contains 1, no size is better.
 
 use thalweg_peers::channel::Channel;
 
@@ -88,7 +88,7 @@ fn all_sizes(lab: &Lab, messages: &str) -> Result<Vec<Row>, Problem> {
     Ok(rows)
 }
 
-/// The best capacity against the next best. The lists are of the same rounds.
+/// The best capacity against the next best. The lists belong to the same rounds.
 fn best(mut ours: Vec<(usize, Vec<f64>)>, params: &[(&str, &str)]) -> Row {
     let of = |samples: &[f64]| median(samples).unwrap_or(f64::INFINITY);
     ours.sort_by(|a, b| of(&a.1).total_cmp(&of(&b.1)));

@@ -1,4 +1,4 @@
-//! `spsc_threads`: what it costs to hand a number to another thread.
+//! `spsc_threads`: the cost of passing a number to another thread.
 
 use thalweg_peers::channel::Waiting;
 
@@ -17,7 +17,7 @@ use super::{go_chan, sides, threads};
 pub const WORKLOAD: Workload = Workload {
     name: "spsc_threads",
     group: "queue",
-    what: "One thread hands numbers to another: the cost of a message, one at a time and in batches.",
+    what: "One thread passes numbers to another: the cost of a message, one at a time and in batches.",
     source: "the rings' own benchmarks, with blocking calls, a wake-up check and every message verified",
     peers: &ONE_BY_ONE,
     seconds: 110,
@@ -39,11 +39,11 @@ const BATCH: Knob = Knob {
 const PLACEMENT: Knob = Knob {
     name: "placement",
     default: "free,one_cpu",
-    what: "free, one_cpu or split, as a list; in batches only free by default",
+    what: "free, one_cpu or split, as a list; by default batches run only with free",
 };
 const KNOBS: &[Knob] = &[CAPACITY, BATCH, PLACEMENT, grid::MESSAGES, grid::FULL];
 
-/// Peers, the ones with a bar first.
+/// Peers; those with a target come first.
 const ONE_BY_ONE: [&str; 11] = [
     "rtrb",
     "rtrb_0_3",
@@ -57,7 +57,7 @@ const ONE_BY_ONE: [&str; 11] = [
     "c11_ring",
     go_chan::NAME,
 ];
-/// Those that know batches, and one that does not.
+/// Peers that support batches, and one that does not.
 const IN_BATCHES: [&str; 5] = ["rtrb", "rtrb_0_3", "disruptor", "c11_ring", "crossbeam"];
 
 fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {

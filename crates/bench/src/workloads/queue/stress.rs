@@ -1,4 +1,4 @@
-//! `stress`: two threads that never wait, and how often each finds the ring full or empty.
+//! `stress`: two threads that never wait, and how often each of them finds the ring full or empty.
 
 use std::time::Instant;
 
@@ -23,7 +23,7 @@ use super::threads::CHECKED_ONE;
 pub const WORKLOAD: Workload = Workload {
     name: "stress",
     group: "queue",
-    what: "Two threads try and try again: throughput, and the share of tries that failed.",
+    what: "Two threads retry without waiting: throughput, and the share of tries that failed.",
     source: "nimsync's benchmark_stress, whose one thread could never fail and was quoted as 0 % contention",
     peers: &PEERS,
     seconds: 10,
@@ -40,7 +40,7 @@ const MESSAGES: Knob = Knob {
 const PEERS: [&str; 2] = ["rtrb", "crossbeam"];
 const CAPACITY: usize = 1024;
 
-/// Sends that found it full, and receives that found it empty.
+/// The metric for sends that found the ring full.
 const FAILED_SENDS: &str = "failed_sends";
 const FAILED_RECEIVES: &str = "failed_receives";
 
@@ -87,7 +87,7 @@ fn side<C: Channel>(
     }))
 }
 
-/// What one of the two threads found out.
+/// The result of one of the two threads.
 struct End {
     began: Instant,
     ended: Instant,
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn tries_that_fail_are_counted() {
-        // One slot: the two must take turns, so that tries fail on both sides.
+        // With one slot the threads must take turns, so tries fail on both sides.
         let params = [("capacity", "1"), ("messages", "20000")];
         let mut cell = Cell::new(WORKLOAD.name, &params, &grid::with_ours(&PEERS));
         cell.quick = true;

@@ -1,30 +1,30 @@
-//! Ours, behind the peers' trait, and every subject by its name.
+//! Thalweg's channels behind the peers' trait, and a lookup of subjects by name.
 //!
-//! A workload writes its side once for any type with the trait; the macros here choose the type by name, so that each side
-//! is compiled for its subject alone.
+//! A workload writes its side once for any type that implements the trait. The macros here select
+//! the type by name, so each side is compiled for its subject separately.
 
 use thalweg::queue::{self, Options, mpmc, mpsc, spsc};
 use thalweg_peers::channel::{Channel, ManyReceivers, ManySenders, Waiting};
 
 use crate::problem::Problem;
 
-/// Our own subjects' name in every row.
+/// The name of our subjects in every row.
 pub const THALWEG: &str = "thalweg";
 
-/// What a call says that cannot fail.
+/// The message of a call that cannot fail.
 const OPEN: &str = "both sides live as long as the measurement";
-/// A cell's capacity is one that all of its subjects take.
+/// The message for capacities: every subject of a cell accepts the cell's capacity.
 const SANE: &str = "a capacity that every subject takes";
 
-/// `spsc`: one sender, one receiver, waiting as it does by default.
+/// `spsc`: one sender, one receiver, with the default wait strategy.
 #[derive(Debug)]
 pub struct Spsc;
 
-/// `spsc` that sleeps at once where it has to wait.
+/// `spsc` that sleeps at once instead of spinning.
 #[derive(Debug)]
 pub struct SpscParking;
 
-/// `mpsc`: a lane a sender.
+/// `mpsc`: one lane per sender.
 #[derive(Debug)]
 pub struct Mpsc;
 
@@ -78,7 +78,7 @@ fn parking() -> Options {
 }
 
 ours!(Spsc, spsc, |capacity| spsc::channel(capacity), batches: {
-    /// In place, and the blocking call where there is no room.
+    /// In place; the blocking call only if there is no space.
     #[inline]
     fn send_batch(sender: &mut Self::Sender, first: u64, count: usize) {
         let mut messages = first..first + count as u64;
@@ -92,7 +92,7 @@ ours!(Spsc, spsc, |capacity| spsc::channel(capacity), batches: {
         }
     }
 
-    /// In place, and the blocking call where there is nothing.
+    /// In place; the blocking call only if there is no message.
     #[inline]
     fn receive_batch(receiver: &mut Self::Receiver, count: usize, mut each: impl FnMut(u64)) {
         let mut left = count;
@@ -119,7 +119,7 @@ impl ManySenders for Mpsc {
 impl ManySenders for Mpmc {}
 impl ManyReceivers for Mpmc {}
 
-/// No subject of the workload has this name.
+/// Reports that no subject of the workload has this name.
 ///
 /// # Errors
 /// Always.
@@ -127,7 +127,8 @@ pub fn unknown<T>(name: &str) -> Result<T, Problem> {
     Err(Problem::Usage(format!("`{name}` is no subject here")))
 }
 
-/// Calls `$side::<Subject>($arguments)` for the subject with one sender and one receiver that has this name.
+/// Calls `$side::<Subject>($arguments)` for the single-sender, single-receiver subject with this
+/// name.
 macro_rules! one_to_one {
     ($name:expr, $side:ident($($argument:expr),*)) => {
         match $name {

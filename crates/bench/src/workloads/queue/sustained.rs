@@ -1,14 +1,15 @@
-//! `sustained`: the same for seconds in every run, and for hours on request.
+//! `sustained`: the same load for seconds in every run, and for hours on request.
 //!
-//! Channels are made, used and dropped all the time, in turns: one to one, two to one, two to two, each for a round of a
-//! second at most, with every message checked; so whatever leaks, of memory, file descriptors or mappings, shows. A point a
-//! minute is written to a file as it is taken, so that a run that is killed keeps what it has; one that is interrupted
-//! (SIGINT, SIGTERM) ends with its row.
+//! Channels are created, used and dropped all the time, in turns: one to one, two to one, two to
+//! two. Each runs for a round of at most a second, and every message is checked. Leaks of memory,
+//! file descriptors or mappings become visible. One point per minute is written to a file as it is
+//! taken, so a run that is killed keeps its points. A run that is interrupted (SIGINT, SIGTERM)
+//! still writes its row.
 //!
-//! | what | judged from | bar |
+//! | what | judged after | target |
 //! | --- | --- | --- |
 //! | load | two hours | each hour within 10 % of the first |
-//! | memory | twenty minutes | at most 64 KiB an hour more, after the first ten minutes |
+//! | memory | twenty minutes | at most 64 KiB more per hour, after the first ten minutes |
 //! | descriptors, mappings | twenty minutes | as many at the end as after the first ten minutes |
 
 mod points;
@@ -40,7 +41,7 @@ use super::threads::{Threads, hand_over};
 pub const WORKLOAD: Workload = Workload {
     name: "sustained",
     group: "queue",
-    what: "3, 5 and 10 s of hand-over without a pause: throughput by the window, and what is left behind.",
+    what: "3, 5 and 10 s of hand-off without a pause: throughput per window, and leaks.",
     source: "nimsync's benchmark_sustained, which called 10 s long",
     peers: &[],
     seconds: 20,
@@ -52,7 +53,7 @@ pub const WORKLOAD: Workload = Workload {
 pub const HOURS: Workload = Workload {
     name: "sustained_hours",
     group: "endurance",
-    what: "Hand-over for hours: whether the last is as fast as the first, and whether anything leaks.",
+    what: "Hand-off for hours: whether the last is as fast as the first, and whether anything leaks.",
     source: "nimsync's claims of 12 and 24 hours, which no program of theirs measured",
     peers: &[],
     seconds: 3600,
@@ -60,9 +61,9 @@ pub const HOURS: Workload = Workload {
     ..Workload::USUAL
 };
 
-/// Points are a minute apart, or a tenth of what is shorter.
+/// Points are a minute apart, or a tenth of a shorter run.
 const APART: Duration = Duration::from_secs(60);
-/// A round of each kind of channel.
+/// The duration of a round of each kind of channel.
 const ROUND: Duration = Duration::from_secs(1);
 const CAPACITY: usize = 1024;
 
@@ -74,7 +75,7 @@ fn run(lab: &mut Lab, workload: &Workload, seconds: &[u64]) -> Result<Vec<Row>, 
         .iter()
         .map(|seconds| lab.duration(Duration::from_secs(*seconds)))
         .collect();
-    // A duration that was asked for is run once.
+    // A requested duration is run once.
     durations.dedup();
     let interrupted = Interrupted::watch()?;
     let mut rows = Vec::new();
@@ -92,13 +93,13 @@ fn run(lab: &mut Lab, workload: &Workload, seconds: &[u64]) -> Result<Vec<Row>, 
     Ok(rows)
 }
 
-/// How long a run is, and how it is cut up.
+/// The duration of a run and its division.
 #[derive(Clone, Copy)]
 struct Plan {
     duration: Duration,
-    /// From point to point.
+    /// The time between points.
     apart: Duration,
-    /// A round of one kind of channel.
+    /// The duration of a round of one kind of channel.
     round: Duration,
 }
 
@@ -124,7 +125,7 @@ fn points_of(
     lab.begin(&format!("{} {span}", workload.name), count.ceil() as usize);
     let log = Log::create(workload.name, &span)?;
     let mut rounds = Rounds::new(plan.round);
-    // Not counted: each kind finds out how many messages make a round.
+    // Not counted: each kind determines the number of messages per round.
     rounds.turn()?;
     let began = Instant::now();
     let mut points = Vec::new();
@@ -146,7 +147,7 @@ fn points_of(
     Ok(points)
 }
 
-/// `None`: there is no point.
+/// `None` means that there is no point.
 fn row(
     lab: &Lab,
     workload: &Workload,
@@ -193,7 +194,7 @@ fn row(
     })
 }
 
-/// One kind of channel after the other, and what they moved.
+/// One kind of channel after the other, and the messages they moved.
 struct Rounds {
     samplers: [Sampler; 3],
     messages: u64,
@@ -207,7 +208,7 @@ impl Rounds {
         }
     }
 
-    /// A round of each kind.
+    /// Runs a round of each kind.
     fn turn(&mut self) -> Result<(), Problem> {
         let [spsc, mpsc, mpmc] = &mut self.samplers;
         let threads = Threads {
@@ -259,7 +260,7 @@ fn spread<C: ManyReceivers>(
     hand_over::<C>(senders, vec![receiver.clone(), receiver], messages, threads)
 }
 
-/// Where points go as they are taken.
+/// Writes points to a file as they are taken.
 struct Log {
     file: File,
     path: PathBuf,
@@ -284,12 +285,12 @@ impl Log {
     }
 
     fn line(&self, line: &str) -> Result<(), Problem> {
-        // Nothing is kept back: a file has no buffer of its own here.
+        // The file is unbuffered, so every line is written at once.
         writeln!(&self.file, "{line}").map_err(Problem::io(self.path.display().to_string()))
     }
 }
 
-/// Whether somebody asked this run to end. A second signal ends the process.
+/// Whether a signal requested the end of this run. A second signal ends the process.
 struct Interrupted {
     seen: Arc<AtomicBool>,
     handlers: Vec<SigId>,
@@ -336,7 +337,7 @@ mod tests {
         let interrupted = Interrupted::watch().unwrap();
         let duration = Duration::from_millis(600);
         let points = points_of(&lab, &WORKLOAD, Plan::of(duration), &interrupted).unwrap();
-        // A round that takes longer than a tenth makes fewer.
+        // If a round takes longer than a tenth of the run, there are fewer points.
         assert!((1..=11).contains(&points.len()), "{} points", points.len());
         let row = row(&lab, &WORKLOAD, duration, &points, false).unwrap();
         assert!(row.metrics["messages"] > 0.0 && row.metrics["seconds"] >= 0.6);

@@ -1,4 +1,4 @@
-//! A point of a long run, and what many of them say.
+//! A point of a long run, and the conclusions from many points.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,14 +7,14 @@ use std::time::Duration;
 use crate::problem::Problem;
 use crate::statistics::median;
 
-/// What is not judged: memory finds its level.
+/// The start of a run that is not judged, because memory is still settling.
 const SETTLE: Duration = Duration::from_secs(600);
 const HOUR: Duration = Duration::from_secs(3600);
 
 /// The columns of [`Point::line`].
 pub const HEAD: &str = "seconds,messages,ns_per_message,rss_kib,fds,mappings";
 
-/// What this process holds.
+/// The resources of this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Watched {
     /// Resident memory.
@@ -26,7 +26,7 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// Counts now.
+    /// Reads the current values.
     ///
     /// # Errors
     /// There is no `/proc`.
@@ -49,7 +49,7 @@ impl Watched {
     }
 }
 
-/// What happened since the point before.
+/// The changes since the previous point.
 #[derive(Clone, Copy, Debug)]
 pub struct Point {
     /// Since the run began.
