@@ -1,12 +1,15 @@
-//! `search_overhead`: what a search through Thalweg costs over the same search called directly.
+//! `search_overhead`: the extra cost of a search through Thalweg compared with calling the same
+//! search directly.
 //!
-//! Both sides use the same walker on the same workers and read the same lines. The direct side's sink is a closure that
-//! counts where it is called, on the workers; Thalweg's is a stream that this thread reads in batches. What lies
-//! between the two is the call, the stream, and the second thread that reads it.
+//! Both sides use the same walker on the same workers and read the same lines. The direct side's
+//! sink is a closure that counts on the workers, where it is called. Thalweg's sink is a stream
+//! that this thread reads in batches. The difference between the two is the call, the stream, and
+//! the second thread that reads it.
 //!
-//! The programs in C and Python do the same through the library; they are held against the Rust client's sample of the same
-//! round. A round is direct, Rust, C, Python, asyncio, and the next one backwards. Each sample is as many searches as
-//! the direct side needs for a second, the same number for all.
+//! The programs in C and Python do the same through the library; they are compared with the Rust
+//! client's sample of the same round. A round is direct, Rust, C, Python, asyncio; the next round
+//! goes backwards. Each sample has the same number of searches: as many as the direct side
+//! completes in a second.
 
 mod client;
 mod direct;
@@ -34,7 +37,7 @@ pub const WORKLOAD: Workload = Workload {
     name: "search_overhead",
     group: "boundary",
     what: "A search of real files through Thalweg against the same walker called directly.",
-    source: "ripgrep's libraries, offered to other languages: what does the boundary cost a real program?",
+    source: "ripgrep's libraries, offered to other languages: the cost of the boundary in a real program",
     peers: &["direct", "rust"],
     seconds: 320,
     run,
@@ -44,28 +47,28 @@ pub const WORKLOAD: Workload = Workload {
 /// Pairs of each side.
 const PAIRS: usize = 20;
 
-/// What every sample lasts at least.
+/// The minimum duration of every sample.
 const SAMPLE: Duration = Duration::from_secs(1);
 /// The same in a quick run.
 const QUICK_SAMPLE: Duration = Duration::from_millis(100);
 
-/// Searches of which the fastest counts, when a sample is planned.
+/// Number of trial searches, of which the fastest is used to plan a sample.
 const TRIALS: usize = 5;
 
-/// A sample is planned this much longer, so that a lucky one still lasts long enough.
+/// A sample is planned this much longer, so that even an unusually fast one lasts long enough.
 const MARGIN: f64 = 1.15;
 
-/// What is searched for.
+/// The search pattern.
 struct Subject {
-    /// As `params` has it.
+    /// Its name in `params`.
     density: &'static str,
     pattern: &'static str,
-    /// Whether the bars apply: they are about a search, not about a dump of every line.
+    /// Whether the targets apply: they are for a search, not for a dump of every line.
     judged: bool,
 }
 
 const SUBJECTS: [Subject; 2] = [
-    // The same as `make run`'s: a match in every few files.
+    // The same as in `make run`: a match in every few files.
     Subject {
         density: "usual",
         pattern: "unsafe",
@@ -79,23 +82,23 @@ const SUBJECTS: [Subject; 2] = [
     },
 ];
 
-/// What one search found. All hosts must agree.
+/// The result of one search. All hosts must agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
     /// Lines that matched.
     pub matches: u64,
-    /// Sum of their numbers.
+    /// Sum of their line numbers.
     pub lines: u64,
 }
 
-/// The tree, and how it is called in a result: without the way to it.
+/// The searched tree, and its name in a result, without its path.
 struct Tree {
     path: PathBuf,
     label: String,
 }
 
 impl Tree {
-    /// `THALWEG_BENCH_DIR`, else the sources that cargo fetched for this build.
+    /// Finds the tree: `THALWEG_BENCH_DIR`, else the sources that cargo fetched for this build.
     fn find() -> Result<Self, Problem> {
         if let Some(path) = env::var_os("THALWEG_BENCH_DIR").map(PathBuf::from) {
             let label = path
@@ -181,7 +184,7 @@ fn programs(tree: &Tree, subject: &Subject) -> Result<[Program; 3], Problem> {
     ])
 }
 
-/// What a program answers.
+/// The answer of a program.
 #[derive(Deserialize)]
 struct Answer {
     ns: u64,
@@ -199,7 +202,8 @@ fn measure(lab: &Lab, tree: &Tree, subject: &Subject) -> Result<Vec<Row>, Proble
     let rust = client::Client::open(subject.pattern, &tree.path)?;
     let programs = programs(tree, subject)?;
 
-    // The first search warms the files up, the fastest of the next says how many make a sample.
+    // The first search warms the file cache; the fastest of the next ones determines the number per
+    // sample.
     let known = direct.search()?;
     let mut once = Duration::MAX;
     for _ in 0..TRIALS {

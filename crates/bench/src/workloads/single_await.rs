@@ -1,13 +1,16 @@
-//! `single_await`: how long an await takes in Python whose call does nothing, against what else binds Rust to asyncio.
+//! `single_await`: the duration of an await in Python whose call does nothing, against other
+//! bindings between Rust and asyncio.
 //!
-//! The same loop awaits, in a process of each: our call that does nothing; an async function of pyo3-async-runtimes; one of `UniFFI`'s. All three are answered by another
-//! thread: ours by the service's actor, theirs by a worker of tokio's. The row against `uniffi_ready` is `UniFFI`'s await of what is ready where it is asked,
-//! which no other thread has a part in: it stands beside, and is held to nothing.
+//! The same loop runs in a separate process for each side and awaits our call that does nothing, an
+//! async function of pyo3-async-runtimes, or one of `UniFFI`. In all three another thread answers:
+//! the service's actor for ours, a tokio worker for the others. The row against `uniffi_ready` is
+//! `UniFFI`'s await of a value that is already ready, which involves no other thread. That row is
+//! for information and has no target.
 //!
 //! - `one_cpu`: each process is pinned to one processor;
 //! - `hot`: two processors, awaits back to back.
 //!
-//! The peers are built on request (`make bench-peers`); where they are not, the rows say so.
+//! The peers are built on request (`make bench-peers`); if they are missing, the rows record it.
 
 use std::cell::RefCell;
 
@@ -31,14 +34,14 @@ pub const WORKLOAD: Workload = Workload {
     name: "single_await",
     group: "boundary",
     what: "An await in Python whose call does nothing: ours, pyo3-async-runtimes' and UniFFI's.",
-    source: "what users of both say of their bridges to asyncio",
+    source: "reports by users of both about their bridges to asyncio",
     peers: &[PEERS[0].name, PEERS[1].name, PEERS[2].name],
     seconds: 60,
     run,
     ..Workload::USUAL
 };
 
-/// A peer, and which of its functions is awaited.
+/// A peer, and the function that is awaited.
 struct Peer {
     name: &'static str,
     program: &'static str,
@@ -81,7 +84,7 @@ const QUICK_BLOCKS: usize = 5;
 
 #[derive(Deserialize)]
 struct Block {
-    /// Of each counted await, in order, ns.
+    /// Latencies of the counted awaits, in order, in ns.
     latencies: Vec<u64>,
 }
 
@@ -234,7 +237,7 @@ mod tests {
         });
         let verdicts: Vec<Option<String>> = verdicts.collect();
         let said: Vec<Option<&str>> = verdicts.iter().map(Option::as_deref).collect();
-        // Also in a debug build, of which the lab says that it judges nothing.
+        // Also in a debug build, for which the lab gives no verdicts.
         if lab.refusal().is_none() {
             assert_eq!(said, [Some("passed"), Some("failed"), None]);
         } else {

@@ -1,17 +1,19 @@
-//! `view_read`: what reading a match costs the host, once it is there.
+//! `view_read`: the host's cost of reading a match that has already arrived.
 //!
-//! A generator service fills a stream. The host waits, untimed, until the stream is full; then it times acquiring a
-//! batch, touching line, column, the path's length and the first and last byte of the text of each match, and
-//! releasing the batch; then the next, until a stream's worth was read. What the generator does meanwhile is not the
-//! host's time, but what it does to the caches is.
+//! A generator service fills a stream. The host waits, untimed, until the stream is full. It then
+//! times acquiring a batch, touching each match (line, column, the path's length, and the first and
+//! last byte of the text), and releasing the batch, until it has read the capacity of the stream.
+//! The generator's work in the meantime is not the host's time, but its effect on the caches is.
 //!
 //! The peer is the same loop over an array, in the same process:
-//! - `array`: as many matches as were streamed, each read once, as they come from memory;
-//! - `kept`: a stream's worth, read over and over, so that it never leaves the cache. No stream between
-//!   two processors can have that; it says what the loop itself costs.
+//! - `array`: as many matches as were streamed, each read once, from memory;
+//! - `kept`: the capacity of a stream, read repeatedly, so that it never leaves the cache. No
+//!   stream between two processors can do this; it shows the cost of the loop itself.
 //!
-//! The rows of `record=tick` are the same of records of 64 bytes that are all numbers, of which three are touched. There Python also reads by columns: three
-//! of a batch's fields as arrays that lie in the library's memory, each summed up in one go, against the same columns of an array of its own.
+//! The rows of `record=tick` measure the same for records of 64 bytes that consist of numbers, of
+//! which three are touched. There Python also reads by columns: three fields of a batch as arrays
+//! in the library's memory, each summed in one operation, against the same columns of its own
+//! array.
 
 use std::cell::RefCell;
 
@@ -33,7 +35,7 @@ pub const WORKLOAD: Workload = Workload {
     name: "view_read",
     group: "boundary",
     what: "The host's own time for a record of a stream, read in place, as objects or by columns, against an array.",
-    source: "the batch view: one crossing a batch instead of one a record",
+    source: "the batch view: one crossing per batch instead of one per record",
     peers: &["array", "kept"],
     seconds: 60,
     run,
@@ -43,16 +45,16 @@ pub const WORKLOAD: Workload = Workload {
 /// Samples of each side.
 const SAMPLES: usize = 20;
 
-/// Records in a batch, in every host: what a loop takes in one turn and stays fair.
+/// Records per batch, in every host: as many as a loop can process at once and stay fair.
 pub const BATCH: u32 = 256;
 
-/// A stream's worth: its capacity in `wit/lab.thalweg.toml`.
+/// The capacity of a stream, as in `wit/lab.thalweg.toml`.
 pub const CAPACITY: u64 = 8192;
 
-/// Matches of which every byte is checked before anything is measured.
+/// The number of matches whose every byte is checked before the measurement.
 const VERIFIED: u64 = 20_000;
 
-/// What is read.
+/// The record type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Record {
     Match,
@@ -60,7 +62,7 @@ enum Record {
 }
 
 impl Record {
-    /// The line that asks a host to read it `name`'s way.
+    /// The line that makes a host read it in the way `name`.
     fn line(self, name: &str, count: u64) -> String {
         match self {
             Self::Match => format!("{name} {count}"),
@@ -68,7 +70,7 @@ impl Record {
         }
     }
 
-    /// What a sample of `count` sums up to.
+    /// The expected sum of a sample of `count` records.
     fn checksum(self, name: &str, count: u64) -> u64 {
         let contents = Contents::new();
         match (self, name) {
@@ -81,7 +83,7 @@ impl Record {
         }
     }
 
-    /// The parameter that says how many.
+    /// The parameter with the number of records.
     fn plural(self) -> &'static str {
         match self {
             Self::Match => "matches",
@@ -89,7 +91,7 @@ impl Record {
         }
     }
 
-    /// In the names of rows and metrics.
+    /// The name in rows and metrics.
     fn name(self) -> &'static str {
         match self {
             Self::Match => "match",
@@ -98,13 +100,13 @@ impl Record {
     }
 }
 
-/// What one language reads.
+/// The measurements of one language.
 struct Reading {
     host: LabHost,
     record: Record,
-    /// Records a sample: a few ms to a few 100 ms of the host's time.
+    /// Records per sample: a few ms to a few 100 ms of the host's time.
     count: u64,
-    /// What is read through Thalweg: `views`, `objects`, `columns`, `arrays`.
+    /// The ways to read through Thalweg: `views`, `objects`, `columns`, `arrays`.
     subjects: &'static [&'static str],
     peers: &'static [&'static str],
 }
@@ -154,7 +156,7 @@ const READINGS: [Reading; 6] = [
     },
 ];
 
-/// The bars: of a match those of the first landing; of a tick 10 M a second in Python.
+/// The targets: for a match those of the first release; for a tick 10 M per second in Python.
 fn target(record: Record, language: &str, subject: &str, peer: &str) -> Option<Target> {
     use Record::{Match, Tick};
     match (record, language, subject, peer) {
@@ -166,10 +168,10 @@ fn target(record: Record, language: &str, subject: &str, peer: &str) -> Option<T
     }
 }
 
-/// What a program answers to a sample.
+/// The answer of a program to a sample.
 #[derive(Clone, Copy, Deserialize)]
 struct Read {
-    /// The host's own time, all matches together.
+    /// The host's own time for all matches.
     ns: u64,
     records: u64,
     checksum: u64,
@@ -178,7 +180,7 @@ struct Read {
 #[derive(Deserialize)]
 struct Verified {
     records: u64,
-    /// FNV-1a 64, as hexadecimal digits: JSON's numbers end at 2^53.
+    /// FNV-1a 64 in hexadecimal digits, because JSON's numbers are exact only up to 2^53.
     digest: String,
 }
 

@@ -1,8 +1,10 @@
-//! A hand-over between threads: set up, started at one gate, timed, checked.
+//! A hand-off between threads: set up, started at one gate, timed, checked.
 //!
-//! The time is the wall clock's from the first thread that passes the gate ([`super::crew`]) to the receiver that is last with
-//! its last message. A message carries its sender's number and its place in that sender's sequence. One receiver sees
-//! every sequence without a gap; several see each in order, and together every message once (by count and sum).
+//! The time is wall-clock time, from the first thread that passes the gate ([`super::crew`]) to the
+//! last message of the last receiver. A message contains its sender's number and its index in that
+//! sender's sequence. A single receiver checks that every sequence has no gap. Several receivers
+//! check that each sequence is in order, and together that every message arrived once (by count and
+//! sum).
 
 use std::time::Instant;
 
@@ -14,25 +16,26 @@ use crate::problem::Problem;
 use super::crew::Crew;
 use super::run::{Run, WAKES};
 
-/// Bits of a message that count; the rest is the sender's number.
+/// Bits of a message that contain the index; the others contain the sender's number.
 const SEQUENCE_BITS: u32 = 40;
 const SEQUENCE: u64 = (1 << SEQUENCE_BITS) - 1;
 
-/// What is asserted in every run, for the row.
+/// The checks of every run, for the row.
 pub const CHECKED_ONE: &str = "every message arrived once, each sender's in order without a gap";
-/// The same where several threads receive.
+/// The same with several receivers.
 pub const CHECKED_MANY: &str = "every message arrived at one receiver, each sender's in order there; count and sum of each sender's";
 
-/// Which threads there are, and what each does.
+/// The threads and their settings.
 #[derive(Clone, Copy, Debug)]
 pub struct Threads {
-    /// Messages at a time, on both sides.
+    /// Messages per operation, on both sides.
     pub batch: usize,
-    /// Senders on the first processor that is allowed, receivers on the second.
+    /// Whether senders run on the first allowed processor and receivers on the second.
     pub split: bool,
 }
 
-/// Moves `messages` from `senders` to `receivers`, each side taking equal shares, and checks all of them.
+/// Moves `messages` from `senders` to `receivers`, divided equally on each side, and checks all of
+/// them.
 ///
 /// # Errors
 /// A check fails, or a thread panics or hangs.
@@ -83,19 +86,19 @@ pub fn hand_over<C: Channel>(
     if let (Some(began), Some(ended)) = (began, ended) {
         run.elapsed = ended.duration_since(began);
     }
-    // Every receiver reads the one channel's count.
+    // Every receiver reads the same counter of the channel.
     if let Some(wakes) = ends.iter().filter_map(|end| end.wakes).max() {
         run.counts.insert(WAKES, wakes as f64);
     }
     Ok(run)
 }
 
-/// How a thread ended that did not panic.
+/// The result of a thread that did not panic.
 #[derive(Debug)]
 struct End {
     began: Instant,
     ended: Instant,
-    /// A receiver's, one a sender; a sender has none.
+    /// A receiver's tallies, one per sender; empty for a sender.
     tallies: Vec<Tally>,
     wakes: Option<u64>,
 }
@@ -113,19 +116,20 @@ fn send_all<C: Channel>(sender: &mut C::Sender, number: u64, count: u64, batch: 
     }
 }
 
-/// What one receiver got from one sender.
+/// The messages that one receiver got from one sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Tally {
-    /// The sequence that would be next.
+    /// The expected next index.
     next: u64,
     count: u64,
     sum: u64,
-    /// Bits in which a message was not the one that was due; or a sequence that went back.
+    /// The bits in which messages differ from the expected ones, or a mark for a sequence that went
+    /// backwards.
     wrong: u64,
 }
 
 impl Tally {
-    /// Of a sequence without a gap.
+    /// The tally of a sequence without a gap.
     fn gapless(count: u64, wrong: u64) -> Self {
         Self {
             next: count,
@@ -136,7 +140,7 @@ impl Tally {
     }
 }
 
-/// The only receiver: each sender's messages without a gap.
+/// Receives everything as the only receiver: each sender's messages without a gap.
 fn receive_all<C: Channel>(
     receiver: &mut C::Receiver,
     senders: usize,
@@ -178,7 +182,7 @@ fn receive_all<C: Channel>(
         .collect()
 }
 
-/// One of several receivers: some of each sender's messages, in order.
+/// Receives as one of several receivers: some of each sender's messages, in order.
 fn receive_share<C: Channel>(receiver: &mut C::Receiver, senders: usize, count: u64) -> Vec<Tally> {
     let mut tallies = vec![Tally::default(); senders];
     let mut strangers = 0;
@@ -273,7 +277,8 @@ mod tests {
         crossbeam(1, 1, 6_400, batches).unwrap();
     }
 
-    /// A channel that does to a message what the test says, before it goes through crossbeam's.
+    /// A channel that alters messages in the way that the test selects, before crossbeam's channel
+    /// sends them.
     struct Broken<const CHANGE: u8>;
 
     const SWAPS: u8 = 0;

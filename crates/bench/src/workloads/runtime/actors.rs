@@ -1,14 +1,15 @@
-//! `actor_call`, `actor_cast`, `actor_spawn_stop`: actors that hold a state and no stack, against two libraries of actors on tokio, and against an
-//! actor written by hand with a task and a channel.
+//! `actor_call`, `actor_cast`, `actor_spawn_stop`: actors that have state and no stack, against two
+//! actor libraries on tokio, and against an actor written by hand with a task and a channel.
 //!
-//! The bars hold against the libraries. Who calls or casts is an actor of ours, and a task of tokio's: a library's own actor would be no faster.
+//! The targets refer to the libraries. The caller is an actor on our side and a task on tokio's
+//! side: an actor of the library would be no faster.
 //!
-//! | parameter | value | what it means |
+//! | parameter | value | meaning |
 //! | --- | --- | --- |
-//! | `deadline` | `default` | a call waits as each has it: ours for five seconds at most, as OTP's; the others for ever |
-//! | | `same` | for five seconds at most, all of them |
-//! | `mailbox` | `1024` | room for so many, and the sender waits: our default. `ractor` has no such mailbox |
-//! | | `unbounded` | room for any number: ours for 2^31. `kameo`'s own default of 64 makes its sender wait more |
+//! | `deadline` | `default` | each library's default timeout: ours is five seconds, as in OTP; the others wait without a limit |
+//! | | `same` | five seconds for all of them |
+//! | `mailbox` | `1024` | a capacity of 1,024 messages; a full mailbox blocks the sender. This is our default. `ractor` has no such mailbox |
+//! | | `unbounded` | any number of messages: ours has a capacity of 2^31. `kameo`'s own default of 64 blocks its sender more often |
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,11 +35,11 @@ use super::point::{Point, knobs};
 /// Both libraries.
 pub const LIBRARIES: &[&str] = &["ractor", "kameo"];
 
-/// One after another.
+/// Calls, one after another.
 pub const CALL: Workload = Workload {
     name: "actor_call",
     group: "runtime",
-    what: "One actor calls another and waits for the reply, again and again.",
+    what: "One actor repeatedly calls another and waits for the reply.",
     source: "the `ask` of every library of actors, and OTP's gen_server:call",
     peers: &[
         "tokio_current_thread",
@@ -53,16 +54,16 @@ pub const CALL: Workload = Workload {
         (
             "deadline",
             "default,same",
-            "default: each waits as it does unless told otherwise; same: all for five seconds at most; as a list"
+            "default: each library's own timeout; same: at most five seconds for all; as a list"
         )
     ],
     cells: Some(open::<Calls>),
 };
 
-/// As many as there is room for.
+/// Casts, as many as the mailbox accepts.
 pub const CAST: Workload = Workload {
     name: "actor_cast",
-    what: "One actor casts to another, to the last message handled.",
+    what: "One actor casts to another, until the last message is handled.",
     source: "the `tell` of every library of actors, and OTP's gen_server:cast",
     seconds: 90,
     run: run::<Casts>,
@@ -71,18 +72,18 @@ pub const CAST: Workload = Workload {
         (
             "mailbox",
             "1024,unbounded",
-            "room for how many messages, or for any number, as a list; ractor has only the second"
+            "capacity of the mailbox, or unbounded, as a list; ractor has only the second"
         )
     ],
     cells: Some(open::<Casts>),
     ..CALL
 };
 
-/// One after another, too.
+/// Actors, started and stopped one after another.
 pub const SPAWN_STOP: Workload = Workload {
     name: "actor_spawn_stop",
-    what: "An actor is started, stopped and waited for, again and again.",
-    source: "what a library of actors costs where actors are many and short",
+    what: "An actor is repeatedly started, stopped and awaited.",
+    source: "the cost of an actor library when actors are many and short-lived",
     seconds: 45,
     run: run::<Lives>,
     knobs: knobs![("actors", "1000", "actors, one after another")],
@@ -90,7 +91,7 @@ pub const SPAWN_STOP: Workload = Workload {
     ..CALL
 };
 
-/// Ours, and what it knows.
+/// Our actor and its state.
 #[derive(Debug, Default)]
 pub struct Counting {
     count: Count,
@@ -100,10 +101,11 @@ pub struct Counting {
 /// A cast.
 #[derive(Debug)]
 pub struct Add(u64);
-/// A call that is answered with the next number.
+/// A call; the reply is the next number.
 #[derive(Debug)]
 pub struct Next(pub u64);
-/// A call that is answered with how many numbers came, and how many of them out of order.
+/// A call; the reply is the count of received numbers, and the count of those that were out of
+/// order.
 #[derive(Debug)]
 struct Both;
 
@@ -134,16 +136,16 @@ impl Handler<Both> for Counting {
     }
 }
 
-/// What OTP's calls wait, and ours.
+/// The default timeout of calls in OTP and in Thalweg.
 const FIVE_SECONDS: Duration = Duration::from_secs(5);
-/// The most that a mailbox of ours has room for.
+/// The largest capacity of our mailboxes.
 const ANY: u32 = 1 << 31;
 
 /// See [`CALL`].
 #[derive(Clone, Copy, Debug)]
 pub struct Calls {
     rounds: u64,
-    /// The others': ours is five seconds anyway.
+    /// The timeout of the other libraries; ours is always five seconds.
     within: Option<Duration>,
 }
 
@@ -216,8 +218,8 @@ pub struct Casts {
 impl Pair for Casts {
     const WORKLOAD: &'static Workload = &CAST;
     const CHECKED: &'static str =
-        "an operation is a cast that was handled; all came, and in their order";
-    /// How many came, and how many out of order.
+        "an operation is a cast that was handled; all arrived, and in order";
+    /// The number of received casts, and of those out of order.
     type Found = (u64, u64);
 
     fn of(cell: &Cell) -> Result<Self, Problem> {

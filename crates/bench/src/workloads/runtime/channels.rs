@@ -1,4 +1,4 @@
-//! `mpsc_contention`, `uncontended_channel`: many actors send to one, and one to one.
+//! `mpsc_contention`, `uncontended_channel`: many actors send to one, and one sends to one.
 
 use thalweg_peers::tokio_runtime;
 use thalweg_runtime::{channel, spawn};
@@ -43,7 +43,7 @@ pub const UNCONTENDED_CHANNEL: Workload = Workload {
     ..MPSC_CONTENTION
 };
 
-/// Both: they differ by their sizes only.
+/// Both workloads: they differ only in their sizes.
 #[derive(Clone, Copy, Debug)]
 pub struct Funnel<const CONTENDED: bool> {
     producers: u32,
@@ -58,7 +58,7 @@ impl<const CONTENDED: bool> Pair for Funnel<CONTENDED> {
     };
     const CHECKED: &'static str =
         "an operation is a message; all of each producer arrived, and in its order";
-    /// How many came of each producer, and how many out of order.
+    /// The number of messages from each producer, and of those out of order.
     type Found = (Vec<u32>, u64);
 
     fn of(cell: &Cell) -> Result<Self, Problem> {

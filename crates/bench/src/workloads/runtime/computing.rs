@@ -16,7 +16,7 @@ use super::driver::{open, run};
 use super::pair::{ENDS, Pair, same};
 use super::point::{DRIVERS, EACH, HOOK, LIFETIME, OWN, Point, WORKERS, knobs};
 
-/// An actor a chunk.
+/// One actor per chunk.
 pub const FAN_OUT_COMPUTE: Workload = Workload {
     name: "fan_out_compute",
     group: "runtime",
@@ -29,10 +29,10 @@ pub const FAN_OUT_COMPUTE: Workload = Workload {
     cells: Some(open::<Primes<false>>),
 };
 
-/// The same on more and more workers.
+/// The same with more and more workers.
 pub const MULTI_THREAD_SCALING: Workload = Workload {
     name: "multi_thread_scaling",
-    what: "The same on 1, 2, 4 .. workers, to all processors: how much faster each gets.",
+    what: "The same on 1, 2, 4 .. workers, up to the number of processors: the speed-up of each.",
     source: "smarm's `multi_scheduler`, which its authors ran on one processor",
     run: scaling,
     knobs: &[
@@ -56,17 +56,17 @@ pub const MULTI_THREAD_SCALING: Workload = Workload {
     ..FAN_OUT_COMPUTE
 };
 
-/// Where the numbers end that are tried.
+/// The exclusive upper bound of the tested numbers.
 const BELOW: u64 = 200_000;
-/// So many of them are primes.
+/// The number of primes below it.
 const FOUND: u64 = 17_984;
 
-/// Both: they differ by the workers only.
+/// Both workloads: they differ only in the workers.
 #[derive(Clone, Copy, Debug)]
 pub struct Primes<const SCALING: bool>(u64);
 
 impl<const SCALING: bool> Primes<SCALING> {
-    /// How many primes are in this chunk: the same machine code for both sides.
+    /// The number of primes in a chunk. Both sides run the same machine code.
     #[inline(never)]
     fn primes(self, chunk: u64) -> u64 {
         let numbers = BELOW * chunk / self.0..BELOW * (chunk + 1) / self.0;
@@ -74,7 +74,7 @@ impl<const SCALING: bool> Primes<SCALING> {
     }
 }
 
-/// By trial division: it computes for long and touches no memory.
+/// By trial division, which computes for a long time and touches no memory.
 fn is_prime(number: u64) -> bool {
     let mut divisor = 2;
     while divisor * divisor <= number {
@@ -131,7 +131,8 @@ fn scaling(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
     Ok(rows)
 }
 
-/// Writes `scaling_vs_1` into each row, and `peer_scaling_vs_1`: how many times as fast as on one worker, where that was measured.
+/// Writes `scaling_vs_1` and `peer_scaling_vs_1` into each row: the speed relative to one worker,
+/// if that was measured.
 fn against_one_worker(rows: &mut [Row]) {
     let but_workers = |row: &Row| {
         let mut params = row.params.clone();

@@ -1,11 +1,11 @@
-//! How a [`Pair`] is timed.
+//! Times a [`Pair`].
 //!
-//! 1. A cell is set up by installing its panic hook; nothing is started.
-//! 2. A side's sample is a series of runs, as many as last 40 ms, which the side finds out before its first: a run of some of
-//!    these workloads lasts a few microseconds.
-//! 3. `cold`: each run has a runtime of its own, and its start and stop are timed. `warm`: one runtime for the whole series, in which
-//!    the work is done once before the timer starts.
-//! 4. What the runs found is kept until the timer has stopped, and then checked, all of it.
+//! 1. Setting up a cell only installs its panic hook; nothing is started.
+//! 2. A side's sample is a series of runs that takes 40 ms, because a run of some workloads takes
+//!    only a few microseconds. The side determines the number of runs before its first sample.
+//! 3. `cold`: each run has its own runtime, and the time includes its start and stop. `warm`: one
+//!    runtime serves the whole series, and the work is done once before the timer starts.
+//! 4. The results of the runs are kept until the timer has stopped; then all of them are checked.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -29,17 +29,18 @@ use super::pair::Pair;
 use super::panics::PLANNED;
 use super::point::{Point, points};
 
-/// What a sample should last: neither the clock shows then nor a single tick of the kernel's timer.
+/// The intended duration of a sample: long enough that neither the clock nor a single timer tick of
+/// the kernel matters.
 const SAMPLE: Duration = Duration::from_millis(40);
 /// The same in a quick run.
 const QUICK_SAMPLE: Duration = Duration::from_millis(2);
-/// Most runs of a sample.
+/// The largest number of runs per sample.
 const MOST_RUNS: u32 = 10_000;
 
 /// Takes the samples of every point of the workload.
 ///
 /// # Errors
-/// A knob makes no sense, or what failed in a cell's process.
+/// A knob is invalid, or something failed in a cell's process.
 pub fn run<P: Pair>(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
     let mut all = Vec::new();
     for mut cell in points(lab, P::WORKLOAD) {
@@ -81,7 +82,7 @@ pub fn run<P: Pair>(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
 /// Sets up both sides of a cell.
 ///
 /// # Errors
-/// A parameter is missing or makes no sense, or there is no /dev/null.
+/// A parameter is missing or invalid, or there is no /dev/null.
 pub fn open<P: Pair>(cell: &Cell) -> Result<Vec<Side<'static, Sample>>, Problem> {
     let point = Point::of(cell)?;
     let pair = P::of(cell)?;
@@ -122,7 +123,8 @@ pub fn open<P: Pair>(cell: &Cell) -> Result<Vec<Side<'static, Sample>>, Problem>
     sides.collect()
 }
 
-/// Panics that are planned are printed nowhere; by any other the lab itself is broken, and that is told.
+/// Installs a hook that does not print planned panics. Any other panic means that the lab itself is
+/// broken, and is printed.
 fn hook(silent: bool) -> Result<(), Problem> {
     if silent {
         let before = panic::take_hook();
@@ -139,13 +141,13 @@ fn hook(silent: bool) -> Result<(), Problem> {
     }
 }
 
-/// Some runs, and what they found.
+/// Some runs and their results.
 struct Series<F> {
     elapsed: Duration,
     found: Vec<F>,
 }
 
-/// Takes so many runs of one side.
+/// Takes this many runs of one side.
 type TakeSeries<P> = Box<dyn Fn(u32) -> Result<Series<<P as Pair>::Found>, Problem>>;
 
 impl<F> Series<F> {
@@ -208,7 +210,7 @@ where
     }))
 }
 
-/// How many runs last as long as a sample should.
+/// Determines how many runs take as long as a sample should.
 fn settle<F>(
     sample: Duration,
     series: impl Fn(u32) -> Result<Series<F>, Problem>,
@@ -218,7 +220,8 @@ fn settle<F>(
         let elapsed = series(runs)?.elapsed.max(Duration::from_nanos(1));
         let exact = f64::from(runs) * sample.as_secs_f64() / elapsed.as_secs_f64();
         let wanted = exact.ceil().clamp(1.0, f64::from(MOST_RUNS)) as u32;
-        // The first runs of a process are slower than the rest: a long series tells better than a short one.
+        // The first runs of a process are slower than the rest, so a long series gives a better
+        // estimate than a short one.
         if wanted <= runs.saturating_mul(4) {
             return Ok(wanted);
         }

@@ -1,7 +1,8 @@
-//! `io_echo`: sockets, each with an actor at either end.
+//! `io_echo`: sockets with an actor at each end.
 //!
-//! Clients and servers are both in the runtime under test: a program that answers others asks others, too, and a client of another kind
-//! would take a processor from whoever is measured. So half of what is timed is the client's, on both sides alike.
+//! Clients and servers run in the runtime under test. A program that serves requests usually also
+//! makes requests, and a client outside of the runtime would take a processor away from the
+//! measured one. Half of the measured time is therefore the client's, on both sides alike.
 
 use std::io::{self, Read, Write};
 use std::net::Ipv4Addr;
@@ -28,7 +29,7 @@ use super::point::{DRIVERS, HOOK, LIFETIME, OWN, Point, WORKERS};
 pub const WORKLOAD: Workload = Workload {
     name: "io_echo",
     group: "runtime",
-    what: "64 B there and back over TCP on loopback, an actor at each end of a connection; both ends are in the runtime under test.",
+    what: "64 B there and back over TCP on loopback, with an actor at each end of a connection; both ends are in the runtime under test.",
     source: "smarm's benchmark of this name: 1, 100 and 1,000 connections with 10,000 echoes each",
     peers: &["tokio_current_thread", "tokio_multi_thread"],
     seconds: 240,
@@ -38,7 +39,7 @@ pub const WORKLOAD: Workload = Workload {
         WORKERS,
         Knob {
             default: "all",
-            what: "what tokio looks after between tasks: all, or it has no sockets",
+            what: "the drivers that tokio runs between tasks: all, because sockets need them",
             ..DRIVERS
         },
         HOOK,
@@ -48,16 +49,17 @@ pub const WORKLOAD: Workload = Workload {
         Knob {
             name: "connections",
             default: "1x10000,100x500,1000x50",
-            what: "connections x echoes over each, as a list; so few that a sample takes less than a second. In full: 1x10000,100x10000,1000x10000",
+            what: "connections x echoes over each, as a list; the default keeps a sample below a second. In full: 1x10000,100x10000,1000x10000",
         },
     ],
     cells: Some(open),
 };
 
-/// What a call says that cannot fail.
+/// The message for operations on a live loopback connection, which cannot fail.
 const ENDS: &str = "both ends of a connection on loopback live";
 
-/// Most connections at once: a descriptor for each end, and some for the lab, are what most systems allow.
+/// The largest number of connections: most systems allow a descriptor for each end and some for the
+/// lab.
 const MOST_CONNECTIONS: u64 = 9_000;
 
 /// See [`WORKLOAD`].
@@ -70,7 +72,8 @@ pub struct Echo {
 impl Pair for Echo {
     const WORKLOAD: &'static Workload = &WORKLOAD;
     const CHECKED: &'static str = "an operation is an echo; connections are made in the time, too; every byte that came back is the one that was sent, and none is missing";
-    /// How many ns each echo took, how many came back wrong, and how many bytes were answered.
+    /// The time of each echo in ns, the number of wrong echoes, and the number of bytes that the
+    /// servers sent back.
     type Found = (Vec<u64>, u64, u64);
 
     fn of(cell: &Cell) -> Result<Self, Problem> {
@@ -100,7 +103,7 @@ impl Pair for Echo {
         let address = listener.local_addr().expect(ENDS);
         let connect = |_| {
             let client = TcpStream::connect(address).expect(ENDS);
-            // Its end leaves no port behind that waits for a minute.
+            // Closing the connection this way leaves no port in TIME_WAIT.
             set_socket_linger(&client, Some(Duration::ZERO)).expect(ENDS);
             (client, listener.accept().expect(ENDS).0)
         };
@@ -144,7 +147,7 @@ impl Pair for Echo {
     }
 }
 
-/// What is sent over this connection as its message of this number: no two that follow each other are alike in any byte.
+/// The payload of message `number` on this connection: consecutive messages differ in every byte.
 fn message(connection: u64, number: u64) -> [u8; MESSAGE] {
     let first = connection.wrapping_mul(31).wrapping_add(number) as u8;
     std::array::from_fn(|place| first.wrapping_add(place as u8))
@@ -160,7 +163,7 @@ fn answer(mut stream: TcpStream) -> u64 {
                 stream.write_all(&room[..count]).expect(ENDS);
                 answered += count as u64;
             }
-            // That is how a client ends that does not linger.
+            // A client that does not linger ends its connection this way.
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => break,
             Err(error) => panic!("{ENDS}: {error}"),
         }
@@ -189,7 +192,7 @@ fn ask(mut stream: TcpStream, connection: u64, echoes: u64) -> (Vec<u64>, u64) {
 }
 
 fn open(cell: &Cell) -> Result<Vec<Side<'static, Sample>>, Problem> {
-    // Each connection is two descriptors; the limit that a shell sets is often 1,024.
+    // Each connection needs two descriptors; the limit of a shell is often 1,024.
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit {
         current: limit.maximum,

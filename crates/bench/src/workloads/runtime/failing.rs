@@ -1,15 +1,16 @@
-//! `failure`: what it costs to be told of ends, to begin again, and to ask whether one is cancelled.
+//! `failure`: the cost of monitoring actors, restarting them, and checking for cancellation.
 //!
 //! | `of` | an operation |
 //! | --- | --- |
-//! | `monitor` | an actor monitors another, and stops doing so |
-//! | `link` | two actors are linked, and no longer |
-//! | `cancelled` | an actor asks whether its scope is cancelled |
+//! | `monitor` | an actor monitors another, and stops monitoring it |
+//! | `link` | two actors are linked, then unlinked |
+//! | `cancelled` | an actor checks whether its scope is cancelled |
 //! | `cancelled_deadline` | the same in a scope with a deadline |
-//! | `stop_restart` | a supervised child is stopped, made anew and answers a call |
-//! | `kill_restart` | the same of one that is killed |
+//! | `stop_restart` | a supervised child is stopped, restarted, and answers a call |
+//! | `kill_restart` | the same, but the child is killed |
 //!
-//! On one worker, which all of them share. There is no peer: the bars are times. `actor_call` and the others have peers.
+//! All of them run on one worker. There is no peer: the targets are times. `actor_call` and the
+//! others have peers.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -35,7 +36,7 @@ use super::pair::{ENDS, same};
 pub const WORKLOAD: Workload = Workload {
     name: "failure",
     group: "runtime",
-    what: "A monitor set and dropped, a link made and undone, the look whether one is cancelled, a child that ends and is made anew.",
+    what: "Setting and dropping a monitor, linking and unlinking, checking for cancellation, restarting a child.",
     source: "the bars of supervision",
     peers: &[],
     seconds: 10,
@@ -47,14 +48,14 @@ pub const WORKLOAD: Workload = Workload {
 const OF: Knob = Knob {
     name: "of",
     default: "monitor,link,cancelled,cancelled_deadline,stop_restart,kill_restart",
-    what: "what is done, as a list",
+    what: "the measured operations, as a list",
 };
 
 const CHECKED: &str = "who was monitored and linked ends without ending the other, none was cancelled, and the supervisor counted as many restarts as were asked for; ns is the median";
-/// Nobody waits so long.
+/// A timeout that no operation reaches.
 const LONG: Duration = Duration::from_secs(3_600);
 
-/// How often a sample does it, and what one may take, in ns.
+/// The number of operations per sample, and the limit of one in ns.
 fn kind(of: &str) -> Option<(u64, f64)> {
     match of {
         "monitor" | "link" => Some((100_000, 100.0)),
@@ -97,7 +98,7 @@ fn open(cell: &Cell) -> Result<Vec<Side<'static, Sample>>, Problem> {
         let timed = init(Config::exact(1))
             .map_err(|error| Problem::NotReady(error.to_string()))?
             .run(move || {
-                // Once untimed, for what is made once.
+                // Runs once untimed, for one-time initialisation.
                 timed(&of, times / 10 + 1)?;
                 timed(&of, times)
             });
@@ -107,7 +108,7 @@ fn open(cell: &Cell) -> Result<Vec<Side<'static, Sample>>, Problem> {
     Ok(vec![side])
 }
 
-/// In an actor.
+/// Runs in an actor.
 fn timed(of: &str, times: u64) -> Result<Duration, String> {
     match of {
         "monitor" => beside_another(|other| {
@@ -140,13 +141,13 @@ fn repeat(times: u64, mut f: impl FnMut()) -> Duration {
     began.elapsed()
 }
 
-/// Whose end nobody hears of afterwards.
+/// Runs `f` with another actor, whose exit nobody observes afterwards.
 fn beside_another(f: impl FnOnce(&Pid) -> Duration) -> Result<Duration, String> {
     let other = spawn(|| sleep(LONG));
     let elapsed = f(&other.pid());
     other.pid().kill().map_err(|error| error.to_string())?;
     match other.join() {
-        Ok(()) => Err("who was killed ended well".to_owned()),
+        Ok(()) => Err("the killed actor exited normally".to_owned()),
         Err(_) => Ok(elapsed),
     }
 }
@@ -170,7 +171,7 @@ impl Handler<Next> for Child {
     }
 }
 
-/// Until the next incarnation has answered.
+/// Waits until the next incarnation has answered.
 fn restart(times: u64, end: impl Fn(&ActorRef<Child>)) -> Result<Duration, String> {
     let (spec, child) = ChildSpec::actor("child", || Child);
     let supervisor = Supervisor::new(Strategy::OneForOne)
@@ -182,7 +183,7 @@ fn restart(times: u64, end: impl Fn(&ActorRef<Child>)) -> Result<Duration, Strin
     let mut number = 0;
     let elapsed = repeat(times, || {
         end(&child);
-        // The call may have been taken by the one that ends.
+        // The incarnation that is ending may have taken the call.
         sum += loop {
             if let Ok(next) = child.call(Next(number)) {
                 break next;

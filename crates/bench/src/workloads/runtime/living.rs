@@ -1,4 +1,5 @@
-//! `live_actors`: many actors that wait, what each takes, and what all of them do: nothing.
+//! `live_actors`: many waiting actors: the memory of each, and the processor time of all, which
+//! must be zero.
 
 use std::fs;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use crate::workloads::{Knob, Workload};
 pub const WORKLOAD: Workload = Workload {
     name: "live_actors",
     group: "runtime",
-    what: "Actors that are there and wait: how long they take to make, bytes and mappings of each, and what the processors do for them in some seconds.",
+    what: "Actors that exist and wait: their creation time, the bytes and mappings of each, and the processor time that they use in some seconds.",
     source: "a million live actors, and 10,000 parked ones that cost nothing: DESIGN's own bars",
     peers: &[],
     seconds: 70,
@@ -36,7 +37,7 @@ pub const WORKLOAD: Workload = Workload {
 const ACTORS: Knob = Knob {
     name: "actors",
     default: "10000",
-    what: "how many, as a list; a million parked ones take 5 GB",
+    what: "number of actors, as a list; a million parked ones take 5 GB",
 };
 const KIND: Knob = Knob {
     name: "kind",
@@ -46,12 +47,12 @@ const KIND: Knob = Knob {
 const SECONDS: Knob = Knob {
     name: "seconds",
     default: "5",
-    what: "how long they are watched while they wait",
+    what: "how long they are observed while they wait",
 };
 
-/// Bytes of an idle behaviour actor.
+/// The limit for an idle behaviour actor, in bytes.
 const MOST_BYTES: f64 = 512.0;
-/// What the workers need to find their sleep.
+/// The time in which the workers fall asleep.
 const SETTLE: Duration = Duration::from_millis(200);
 const QUICK_WATCH: Duration = Duration::from_millis(200);
 const CHECKED: &str = "an operation is an actor: made, and answering a call, or parked; all answered, or all had begun; bytes are of resident memory and mappings of the process, each less what was there before";
@@ -72,7 +73,8 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
                 ("seconds", seconds.as_str()),
             ];
             let cell = Cell::new(WORKLOAD.name, &params, &[THALWEG]);
-            // Each sample in a process of its own: what one leaves in the allocator the next would not have to ask for.
+            // Each sample has its own process: memory that one sample leaves in the allocator would
+            // not be requested again by the next.
             let plan = Plan {
                 warm_up: 0,
                 ..lab.plan(None)
@@ -86,7 +88,7 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
             if kind == "behaviour" {
                 targets.push(Target::Metric("bytes", MOST_BYTES));
             }
-            // Counts, not times: but a watch of a moment says little.
+            // The figures are counts, not times, but a short observation proves little.
             rows.push(row.held_to(&Target::All(targets), lab.refusal()));
         }
     }
@@ -109,7 +111,7 @@ fn open(cell: &Cell) -> Result<Vec<Side<'static, Sample>>, Problem> {
     let side = Side::new(move || {
         let runtime = Runtime::start(Config::exact(WORKERS))
             .map_err(|error| Problem::NotReady(error.to_string()))?;
-        // One of the kind first: what is made once is no actor's.
+        // One actor of the kind is created first, so that one-time allocations are not counted.
         let _first = make(&runtime, 1)?;
         let before = Memory::now()?;
         let began = Instant::now();
@@ -128,7 +130,7 @@ fn open(cell: &Cell) -> Result<Vec<Side<'static, Sample>>, Problem> {
     Ok(vec![side])
 }
 
-/// References to the actors, where there are any.
+/// References to the actors, if there are any.
 type Kept = Vec<ActorRef<Counter>>;
 
 struct Counter(u64);
@@ -178,7 +180,7 @@ fn parked(runtime: &Runtime, count: u64) -> Result<Kept, Problem> {
             }
         }));
     }
-    // A look now and then: there is nobody to wake this thread.
+    // Polls at intervals, because nothing wakes this thread.
     let patience = Instant::now() + Duration::from_secs(120);
     while begun.load(Ordering::Relaxed) < count {
         if Instant::now() > patience {
@@ -190,7 +192,7 @@ fn parked(runtime: &Runtime, count: u64) -> Result<Kept, Problem> {
     Ok(Vec::new())
 }
 
-/// What the process has of the kernel.
+/// The process's memory and mappings, as counted by the kernel.
 struct Memory {
     bytes: f64,
     mappings: f64,
@@ -202,7 +204,7 @@ impl Memory {
         let status = read("/proc/self/status")?;
         Ok(Self {
             bytes: resident(&status)
-                .ok_or_else(|| Problem::Check("the kernel says no VmRSS".to_owned()))?,
+                .ok_or_else(|| Problem::Check("the kernel reports no VmRSS".to_owned()))?,
             mappings: read("/proc/self/maps")?.lines().count() as f64,
         })
     }
@@ -217,7 +219,7 @@ fn resident(status: &str) -> Option<f64> {
     Some(kib * 1024.0)
 }
 
-/// What was done while nothing was to do.
+/// The activity of the process while it is idle.
 struct Watched {
     cpu_percent: f64,
     switches: f64,
@@ -244,7 +246,7 @@ impl Watched {
     }
 }
 
-/// Of the whole process so far, in s.
+/// The processor time of the process so far, in s.
 fn processor_time() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9

@@ -1,8 +1,10 @@
-//! `actor_memory`: what an idle actor takes, against libraries of actors on tokio.
+//! `actor_memory`: the memory of an idle actor, against actor libraries on tokio.
 //!
-//! Each subject has a process of its own, `thalweg-bench-memory actors SUBJECT ACTORS`, and one worker: what another subject had left in the
-//! allocator would not be asked for again. Its own allocator counts what is asked of the heap, which is the same on every machine; the
-//! kernel counts what stays in memory. Every actor has answered a call, and each side's mailboxes are as they are unless asked otherwise.
+//! Each subject has its own process, `thalweg-bench-memory actors SUBJECT ACTORS`, with one worker:
+//! memory that another subject left in the allocator would not be requested again. That program's
+//! allocator counts the bytes requested from the heap, which are the same on every machine. The
+//! kernel counts the resident memory. Every actor has answered a call, and each side uses its
+//! default mailbox unless a knob changes it.
 
 use std::process::Command;
 
@@ -35,15 +37,15 @@ pub const WORKLOAD: Workload = Workload {
 const ACTORS: Knob = Knob {
     name: "actors",
     default: "100000",
-    what: "how many",
+    what: "number of actors",
 };
 
 const PROGRAM: &str = "thalweg-bench-memory";
-/// Of theirs.
+/// The limit relative to the libraries.
 const MOST: f64 = 0.1;
 const CHECKED: &str = "bytes that an actor asks of the heap; rss_bytes is what it adds to the process's memory; every actor answered a call before";
 
-/// Bytes of an actor.
+/// Bytes per actor.
 #[derive(Clone, Copy, Debug, Deserialize)]
 struct Found {
     heap: f64,
@@ -101,7 +103,7 @@ fn row(actors: &str, ours: Found, peer: &str, theirs: Found) -> Row {
         Target::AtMostPeers("bytes", MOST),
         Target::AtMostPeers("rss_bytes", MOST),
     ]);
-    // Counts, not times: they are judged in a quick run, too.
+    // The figures are counts, not times, so they are judged in a quick run, too.
     row.held_to(&target, None)
 }
 

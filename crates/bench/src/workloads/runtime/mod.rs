@@ -1,25 +1,28 @@
 //! Actors against tokio's tasks: the same work on both sides, on one worker and on several.
 //!
-//! | parameter | value | what it means |
+//! | parameter | value | meaning |
 //! | --- | --- | --- |
-//! | `lifetime` | `cold` | the runtime's start and stop are timed, too: a runtime a run |
-//! | | `warm` | timed by the main actor or task, after it has done the same once, untimed |
-//! | `workers` | 1 | the peer is `tokio_current_thread`, ours runs on the thread that starts it, too |
-//! | | 2, .. | the peer is `tokio_multi_thread`; its main future is a task, so that it runs on a worker |
-//! | `drivers` | `time` | tokio looks after timers only, as our runtime does |
-//! | | `all` | after sockets, too, as `#[tokio::main]` has it: then its `current_thread` writes to an eventfd and polls it whenever the main future is woken, and a start makes both |
-//! | `allocator` | `system` | both sides have the system's |
-//! | | `preempting` | both have ours around it |
+//! | `lifetime` | `cold` | the time includes the runtime's start and stop: one runtime per run |
+//! | | `warm` | the main actor or task takes the time, after it has done the same work once, untimed |
+//! | `workers` | 1 | the peer is `tokio_current_thread`; our runtime also runs on the thread that starts it |
+//! | | 2, .. | the peer is `tokio_multi_thread`; its main future is a task, so it runs on a worker |
+//! | `drivers` | `time` | tokio drives only timers, like our runtime |
+//! | | `all` | also sockets, as with `#[tokio::main]`: `current_thread` then writes to an eventfd and polls it whenever the main future is woken, and a start creates both |
+//! | `allocator` | `system` | both sides use the system's allocator |
+//! | | `preempting` | both use our allocator, which wraps the system's |
 //! | `hook` | `silent` | the panic hook prints nothing, on either side |
-//! | | `default` | it is the standard library's, and standard error is /dev/null |
+//! | | `default` | the hook is the standard library's, and standard error is /dev/null |
 //!
-//! A workload is a [`Pair`](pair::Pair): what our actors do, what tokio's tasks do (`thalweg_peers::tokio_runtime`), and what both must
-//! have found. [`driver`] times it: a sample is as many runs as last long enough, and what each run found is checked.
+//! A workload is a [`Pair`](pair::Pair): the work of our actors, the work of tokio's tasks
+//! (`thalweg_peers::tokio_runtime`), and the result that both must produce. [`driver`] times it: a
+//! sample consists of enough runs, and the result of each run is checked.
 //!
-//! Our runtime's own knobs come from the environment, `THALWEG_TIMESLICE` and `THALWEG_ALLOC_INTERVAL`, and stand among the result's knobs; any other
-//! variable that it would hear is refused. `allocator=preempting` measures in a program of its own, `thalweg-bench-preempting`, whose
-//! allocator has the points that the interval counts: it is what `sweep` sets. Of `RUST_BACKTRACE` a cell's process
-//! sees 0: a panic with a backtrace costs many times one without, on either side, and that is not what is compared.
+//! Our runtime's own knobs come from the environment, `THALWEG_TIMESLICE` and
+//! `THALWEG_ALLOC_INTERVAL`, and are recorded among the result's knobs. Any other variable that the
+//! runtime reads is refused. `allocator=preempting` measures in a separate program,
+//! `thalweg-bench-preempting`, whose allocator has the preemption points that the interval counts;
+//! `sweep` uses it. The process of a cell runs with `RUST_BACKTRACE=0`: on either side a panic with
+//! a backtrace costs many times one without, and backtraces are not what is compared.
 
 pub mod actors;
 pub mod channels;

@@ -1,4 +1,4 @@
-//! The same work twice: what each workload says of itself.
+//! The same work on two sides: the description of a workload.
 
 use std::fmt::Debug;
 use std::future::Future;
@@ -12,27 +12,27 @@ use crate::workloads::Workload;
 
 use super::point::Point;
 
-/// What a call says that cannot fail.
+/// The message for joining an actor that is not expected to panic.
 pub const ENDS: &str = "an actor that nobody told to panic ends well";
 
-/// What a run by a library of actors finds.
+/// The future result of a run by an actor library.
 pub type Found<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// One workload, with its sizes.
 pub trait Pair: Copy + Send + 'static {
     /// Its description.
     const WORKLOAD: &'static Workload;
-    /// What an operation is, and what is checked.
+    /// The meaning of an operation, and the checks.
     const CHECKED: &'static str;
-    /// How another form of our own side is called, where the row is held against that, too.
+    /// The name of another form of our own side, if the row is also compared with that.
     const OTHER_FORM: Option<&'static str> = None;
-    /// What a run finds.
+    /// The result of a run.
     type Found: Send + 'static;
 
-    /// The sizes of `cell`.
+    /// The sizes in `cell`.
     ///
     /// # Errors
-    /// One is missing, or is no number.
+    /// A size is missing, or is not a number.
     fn of(cell: &Cell) -> Result<Self, Problem>;
 
     /// See [`Pair::OTHER_FORM`].
@@ -41,48 +41,48 @@ pub trait Pair: Copy + Send + 'static {
         self
     }
 
-    /// The libraries of actors on tokio that the row is held against, instead of tokio's own tasks.
+    /// The actor libraries on tokio that the row is compared with, instead of tokio's own tasks.
     #[must_use]
     fn libraries(self) -> &'static [&'static str] {
         &[]
     }
 
-    /// Operations of a run.
+    /// The number of operations in a run.
     fn operations(self) -> u64;
 
-    /// One run, in an actor.
+    /// Runs once, in an actor.
     fn ours(self) -> Self::Found;
 
-    /// One run, in a task of tokio's.
+    /// Runs once, in a tokio task.
     fn tokio(self) -> impl Future<Output = Self::Found> + Send + 'static;
 
-    /// One run by one of [`Pair::libraries`], in a task of tokio's.
+    /// Runs once with one of [`Pair::libraries`], in a tokio task.
     fn library(self, name: &str) -> Found<Self::Found> {
         unreachable!("{name} is none of the libraries")
     }
 
-    /// Whether a run found what it must.
+    /// Checks the result of a run.
     ///
     /// # Errors
-    /// What it found, and what it must.
+    /// The result is wrong; the message contains the actual and the expected result.
     fn check(self, found: &Self::Found) -> Result<(), String>;
 
-    /// What a run found out about single operations.
+    /// Records the latencies of single operations in a run.
     fn record(_found: &Self::Found, _latencies: &mut Latencies) {}
 
-    /// What else a run found out, by name; a sample has the median of its runs.
+    /// Further metrics of a run, by name; a sample has the median of its runs.
     fn metrics(self, _found: &Self::Found) -> Vec<(&'static str, f64)> {
         Vec::new()
     }
 
-    /// What the row at `point` must keep.
+    /// The target of the row at `point`.
     fn target(self, point: Point) -> Option<Target>;
 }
 
-/// Whether `found` is what is `due`.
+/// Checks that `found` equals `due`.
 ///
 /// # Errors
-/// It is not.
+/// They differ.
 pub fn same<T: PartialEq + Debug>(what: &str, found: T, due: T) -> Result<(), String> {
     if found == due {
         Ok(())

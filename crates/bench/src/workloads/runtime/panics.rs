@@ -1,4 +1,4 @@
-//! `catch_unwind_panics`: actors that panic, and a supervisor that hears of it.
+//! `catch_unwind_panics`: actors that panic, and a supervisor that is notified of each panic.
 
 use std::panic::panic_any;
 
@@ -18,7 +18,7 @@ use super::point::{DRIVERS, HOOK, LIFETIME, OWN, Point, WORKERS};
 pub const WORKLOAD: Workload = Workload {
     name: "catch_unwind_panics",
     group: "runtime",
-    what: "Actors panic, and their supervisor hears of each: what a panic costs besides its printing, and without a backtrace.",
+    what: "Actors panic, and their supervisor is notified of each: the cost of a panic without its message and backtrace.",
     source: "smarm's benchmark of this name: 10,000 panics, and tokio's 4.8 times as dear by what the hook prints",
     peers: &["tokio_current_thread", "tokio_multi_thread"],
     seconds: 120,
@@ -43,7 +43,7 @@ pub const WORKLOAD: Workload = Workload {
     cells: Some(open::<Panics>),
 };
 
-/// What they panic with. The silent hook knows it.
+/// The panic message. The silent hook recognises it.
 pub const PLANNED: &str = "a planned panic";
 
 /// See [`WORKLOAD`].

@@ -1,4 +1,4 @@
-//! Where a workload is measured: on how many workers, with which start, hook and knobs.
+//! A point of measurement: the workers, the lifetime, the panic hook and the knobs.
 
 use thalweg_runtime::runtime::{Ready, init};
 use thalweg_runtime::{Config, Source};
@@ -14,31 +14,31 @@ use crate::workloads::{Knob, Workload};
 pub const LIFETIME: Knob = Knob {
     name: "lifetime",
     default: "cold,warm",
-    what: "cold: with the runtime's start and stop, warm: without, as a list",
+    what: "cold: including the runtime's start and stop, warm: without, as a list",
 };
 
-/// How many threads run actors.
+/// The number of threads that run actors.
 pub const WORKERS: Knob = Knob {
     name: "workers",
     default: "1,2",
     what: "threads that run actors, as a list; 1 is measured against tokio's current_thread; `each`: 1, 2, 4 .. all processors",
 };
 
-/// What tokio looks after between tasks.
+/// The drivers that tokio runs between tasks.
 pub const DRIVERS: Knob = Knob {
     name: "drivers",
     default: "time",
-    what: "what tokio looks after between tasks, time or all, as a list; bars hold at time",
+    what: "the drivers that tokio runs between tasks, time or all, as a list; targets apply to time",
 };
 
-/// Who is told of a panic.
+/// The panic hook.
 pub const HOOK: Knob = Knob {
     name: "hook",
     default: "silent",
     what: "the panic hook: silent, or default with standard error to /dev/null, as a list",
 };
 
-/// Our runtime's. It reads those that begin with `THALWEG_` from the environment itself.
+/// The knobs of our runtime. It reads those that begin with `THALWEG_` from the environment itself.
 pub const OWN: [Knob; 3] = [
     Knob {
         name: "THALWEG_TIMESLICE",
@@ -48,16 +48,16 @@ pub const OWN: [Knob; 3] = [
     Knob {
         name: "THALWEG_ALLOC_INTERVAL",
         default: "128",
-        what: "our runtime's: allocations from one point of preemption to the next, where allocator=preempting",
+        what: "our runtime's: allocations between two preemption points, with allocator=preempting",
     },
     ALLOCATOR,
 ];
 
-/// What both sides allocate with.
+/// The allocator of both sides.
 pub const ALLOCATOR: Knob = Knob {
     name: "allocator",
     default: "system",
-    what: "system, or preempting: the system's with our runtime's points in it, in a program of its own, as a list",
+    what: "system, or preempting: the system's with our runtime's preemption points, in a separate program, as a list",
 };
 
 /// A value of [`ALLOCATOR`].
@@ -84,19 +84,19 @@ macro_rules! knobs {
 }
 pub(crate) use knobs;
 
-/// A knob's value that stands for several: see [`WORKERS`].
+/// A knob value that is short for several: see [`WORKERS`].
 pub const EACH: &str = "each";
 
 /// See the module.
 #[derive(Clone, Copy, Debug)]
 pub struct Point {
-    /// Whether start and stop are timed.
+    /// Whether the time includes start and stop.
     pub cold: bool,
     /// Threads that run actors.
     pub workers: usize,
-    /// Whether tokio looks after sockets, too.
+    /// Whether tokio also drives sockets.
     pub io: bool,
-    /// Whether panics are printed nowhere.
+    /// Whether panics are not printed.
     pub silent: bool,
 }
 
@@ -115,7 +115,7 @@ impl Point {
         })
     }
 
-    /// Who we are held against.
+    /// The peer.
     #[must_use]
     pub fn peer(self) -> &'static str {
         match self.workers {
@@ -124,20 +124,21 @@ impl Point {
         }
     }
 
-    /// Our runtime, as far as it starts without anything to run.
+    /// Our runtime, before it has anything to run.
     ///
     /// # Errors
-    /// What it says.
+    /// The error that the runtime reports.
     pub fn ready(self) -> Result<Ready, Problem> {
-        // A machine that is slow for a moment is no stall, and no news.
+        // Disables stall detection: a machine that is slow for a moment is not a stall to report.
         init(Config::exact(self.workers).stall(None))
             .map_err(|error| Problem::NotReady(error.to_string()))
     }
 
-    /// Whether our runtime hears nothing from the environment but what is a knob of ours, and noted: anything else would move figures unseen.
+    /// Checks that the environment configures our runtime only through our recorded knobs: any
+    /// other variable would change figures without a trace in the result.
     ///
     /// # Errors
-    /// It hears something else, or a knob is set to what it does not take.
+    /// Another variable is set, or a knob has an invalid value.
     pub fn check_environment(self) -> Result<(), Problem> {
         let described = Config::exact(self.workers)
             .describe()
@@ -155,13 +156,15 @@ impl Point {
         }
     }
 
-    /// Whether a bar can rest on it: nothing is printed, and tokio looks after no more than our runtime does.
+    /// Whether a target applies: no panic is printed, and tokio drives only what our runtime
+    /// drives.
     #[must_use]
     pub fn is_barred(self) -> bool {
         self.silent && !self.io
     }
 
-    /// A limit of the ratio at one worker and another at two; none at more, or where [no bar can rest](Self::is_barred).
+    /// A limit of the ratio for one worker and another for two; none for more, or if [no target
+    /// applies](Self::is_barred).
     #[must_use]
     pub fn bars(self, one: f64, two: f64) -> Option<Target> {
         match self.workers {
@@ -184,8 +187,9 @@ fn either(cell: &Cell, knob: &Knob, yes: &str, no: &str) -> Result<bool, Problem
     }
 }
 
-/// A cell for each combination of what the knobs of `workload` list, without its subjects: a knob is a parameter, those of our
-/// runtime are variables of the cell's environment.
+/// A cell for each combination of the values that the knobs of `workload` list, without its
+/// subjects. A knob is a parameter; the knobs of our runtime are variables of the cell's
+/// environment.
 #[must_use]
 pub fn points(lab: &Lab, workload: &Workload) -> Vec<Cell> {
     let mut cells = vec![Cell::new(workload.name, &[], &[])];
@@ -212,7 +216,7 @@ pub fn points(lab: &Lab, workload: &Workload) -> Vec<Cell> {
     cells
 }
 
-/// The values in a list; [`EACH`] stands for the powers of two below `processors`, and `processors`.
+/// The values in a list; [`EACH`] means the powers of two below `processors`, and `processors`.
 fn values(text: &str, processors: usize) -> Vec<String> {
     if text == EACH {
         let powers = (0..).map(|power| 1 << power);

@@ -1,4 +1,5 @@
-//! `deep_recursion`: a function that calls itself, where that is plain on one side and a heap of futures on the other.
+//! `deep_recursion`: a recursive function, which is plain calls on one side and boxed futures on
+//! the other.
 
 use std::hint::black_box;
 
@@ -18,7 +19,7 @@ use super::point::{Point, knobs};
 pub const WORKLOAD: Workload = Workload {
     name: "deep_recursion",
     group: "runtime",
-    what: "A recursion 500 levels deep, in one actor and with an actor a level; cold, the runtime's start decides.",
+    what: "A recursion 500 levels deep, in one actor and with one actor per level; when cold, the runtime's start dominates.",
     source: "smarm's benchmark of this name: depth 500",
     peers: &["tokio_current_thread", "tokio_multi_thread"],
     seconds: 30,
@@ -89,7 +90,7 @@ impl Pair for DeepRecursion {
     }
 }
 
-/// Each level is a frame of its own: the compiler knows neither how deep it goes nor what comes back.
+/// Each level has its own frame: the compiler cannot predict the depth or the result.
 #[inline(never)]
 fn level(depth: u64) -> u64 {
     match black_box(depth) {

@@ -1,4 +1,4 @@
-//! `skynet`: a tree of actors, ten below each.
+//! `skynet`: a tree of actors in which each inner actor has ten children.
 
 use thalweg_peers::tokio_beyond;
 use thalweg_runtime::spawn;
@@ -16,7 +16,7 @@ use super::point::{Point, knobs};
 pub const WORKLOAD: Workload = Workload {
     name: "skynet",
     group: "runtime",
-    what: "Ten actors, each with ten below it, down to the leaves, whose numbers are added up on the way back.",
+    what: "A tree of actors with ten children each; the numbers of the leaves are added up on the way back.",
     source: "the benchmark of this name that many runtimes quote: a million leaves; here 100,000, a power of ten may be set",
     peers: &["tokio_current_thread", "tokio_multi_thread"],
     seconds: 30,

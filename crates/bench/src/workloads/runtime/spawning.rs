@@ -1,4 +1,4 @@
-//! `chained_spawn`, `ping_pong_oneshot`, `spawn_storm_busy`: actors that live for a moment.
+//! `chained_spawn`, `ping_pong_oneshot`, `spawn_storm_busy`: short-lived actors.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,11 +16,11 @@ use super::driver::{open, run};
 use super::pair::{ENDS, Pair, same, sum_below};
 use super::point::{Point, knobs};
 
-/// Spawn, join, and again.
+/// Spawns and joins an actor, repeatedly.
 pub const CHAINED_SPAWN: Workload = Workload {
     name: "chained_spawn",
     group: "runtime",
-    what: "Actors are spawned and joined, one after another: what the shortest of lives costs.",
+    what: "Actors are spawned and joined, one after another: the cost of the shortest possible actor.",
     source: "smarm's benchmark of this name: 1,000 times spawn and join",
     peers: &["tokio_current_thread", "tokio_multi_thread"],
     seconds: 15,
@@ -70,7 +70,7 @@ impl Pair for ChainedSpawn {
     }
 }
 
-/// A question to a new actor, and its answer.
+/// Asks a new actor a question, and receives its answer.
 pub const PING_PONG_ONESHOT: Workload = Workload {
     name: "ping_pong_oneshot",
     what: "A new actor each round, asked over one oneshot channel and answering over another.",
@@ -131,10 +131,10 @@ impl Pair for PingPong {
     }
 }
 
-/// Many short lives beside a few long ones.
+/// Spawns many short-lived actors while a few long-lived ones yield.
 pub const SPAWN_STORM_BUSY: Workload = Workload {
     name: "spawn_storm_busy",
-    what: "Actors are spawned and joined in blocks of 64 while others yield; no block begins before each of those has run since the last began.",
+    what: "Actors are spawned and joined in blocks of 64 while others yield; no block begins before each of the others has run since the previous block began.",
     source: "smarm's benchmark of this name: 10,000 actors while 8 yield in the background",
     run: run::<SpawnStorm>,
     knobs: knobs![
@@ -162,7 +162,8 @@ pub struct SpawnStorm {
 impl Pair for SpawnStorm {
     const WORKLOAD: &'static Workload = &SPAWN_STORM_BUSY;
     const CHECKED: &'static str = "an operation is a spawn and its join; the sum of what the actors returned; each yielder ran at least once per 64 spawns, for which the spawner yields until it has, on both sides";
-    /// The sum of the numbers, how often each yielder ran, and how often the spawner yielded for them.
+    /// The sum of the numbers, how often each yielder ran, and how often the spawner yielded for
+    /// them.
     type Found = (u64, Vec<u64>, u64);
 
     fn of(cell: &Cell) -> Result<Self, Problem> {

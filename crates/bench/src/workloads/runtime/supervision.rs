@@ -1,4 +1,4 @@
-//! `supervised_spawn`: what it costs that somebody hears of an actor's end.
+//! `supervised_spawn`: the cost of notifying a supervisor of an actor's exit.
 
 use thalweg_peers::tokio_beyond;
 use thalweg_runtime::{JoinSet, Signal, channel, spawn, spawn_under};
@@ -16,7 +16,7 @@ use super::point::{Point, knobs};
 pub const WORKLOAD: Workload = Workload {
     name: "supervised_spawn",
     group: "runtime",
-    what: "Actors that end well, all spawned and then all heard of as they end, against ours that are joined one after the other, and tokio's.",
+    what: "Actors that exit normally, all spawned first, then collected as they exit, against ours that are joined one after the other, and tokio's.",
     source: "smarm's claim that supervision costs nothing",
     peers: &["thalweg@bare", "tokio_current_thread", "tokio_multi_thread"],
     seconds: 20,
@@ -25,12 +25,12 @@ pub const WORKLOAD: Workload = Workload {
         (
             "actors",
             "10000",
-            "actors that are spawned before the first is heard of"
+            "actors that are spawned before the first exit is received"
         ),
         (
             "by",
             "set,channel",
-            "who hears: set: a JoinSet, as tokio's; channel: the receiver of spawn_under's signals, where tokio's are joined in order; as a list"
+            "the collector: set: a JoinSet, as tokio's; channel: the receiver of spawn_under's signals, where tokio's are joined in order; as a list"
         )
     ],
     cells: Some(open::<Supervision>),

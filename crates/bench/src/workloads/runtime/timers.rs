@@ -1,4 +1,4 @@
-//! `many_timers`: everybody sleeps, and is woken when it is time.
+//! `many_timers`: many actors sleep, and each is woken at its deadline.
 
 use std::time::{Duration, Instant};
 
@@ -32,7 +32,7 @@ pub const WORKLOAD: Workload = Workload {
     cells: Some(open::<ManyTimers>),
 };
 
-/// Of all naps, so that each run of either side has the same.
+/// The seed of all sleep times, so that each run of either side has the same.
 const SEED: u64 = 0x7a17;
 
 /// See [`WORKLOAD`].
@@ -42,7 +42,7 @@ pub struct ManyTimers(u64);
 impl Pair for ManyTimers {
     const WORKLOAD: &'static Workload = &WORKLOAD;
     const CHECKED: &'static str = "an operation is a whole run; as many woke as slept, and none too early; latencies are by how much they overslept";
-    /// By how many ns each woke too late.
+    /// By how many ns each sleeper woke too late.
     type Found = Vec<i64>;
 
     fn of(cell: &Cell) -> Result<Self, Problem> {
@@ -92,7 +92,7 @@ impl Pair for ManyTimers {
     }
 }
 
-/// How long the sleeper of this number sleeps: 1 to 10 ms.
+/// The sleep time of the sleeper with this number: 1 to 10 ms.
 fn nap(number: u64) -> Duration {
     let mut random = fastrand::Rng::with_seed(SEED ^ number);
     Duration::from_nanos(random.u64(1_000_000..=10_000_000))

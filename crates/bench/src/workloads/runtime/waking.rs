@@ -1,4 +1,4 @@
-//! `wake`: an actor that waits is woken by one of its own worker, and by a thread.
+//! `wake`: a waiting actor is woken by an actor on its own worker, or by a thread.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
@@ -23,8 +23,8 @@ use super::point::{Point, knobs};
 pub const WORKLOAD: Workload = Workload {
     name: "wake",
     group: "runtime",
-    what: "From a wake-up to the one that was woken: two actors take turns, or an actor and a thread that spins until it is its turn.",
-    source: "what every hand-over between actors rests on",
+    what: "From a wake-up until the woken actor runs: two actors take turns, or an actor and a thread that spins until it is its turn.",
+    source: "the basis of every hand-off between actors",
     peers: &["tokio_current_thread", "tokio_multi_thread"],
     seconds: 40,
     run: run::<Waking>,
@@ -46,7 +46,8 @@ pub struct Waking {
     by_thread: bool,
 }
 
-/// Two that take turns: how many turns were taken, and who waits for its own. The first has the even ones.
+/// Two participants that take turns: the number of turns taken, and the wakers. The first
+/// participant has the even turns.
 #[derive(Debug, Default)]
 pub struct Turns {
     taken: AtomicU64,
@@ -58,10 +59,11 @@ impl Turns {
         self.taken.load(Ordering::Acquire) % 2 == place
     }
 
-    /// The turn of `place` is over.
+    /// Ends the turn of participant `place`.
     fn pass(&self, place: u64) {
         self.taken.fetch_add(1, Ordering::AcqRel);
-        // With the one below: either the waker is seen here, or the turn there.
+        // Pairs with the fence below: either this side sees the waker, or the other side sees the
+        // turn.
         fence(Ordering::SeqCst);
         if let Some(other) = self.waiting[1 - place as usize].get() {
             other.wake_by_ref();
@@ -79,7 +81,7 @@ impl Turns {
 impl Pair for Waking {
     const WORKLOAD: &'static Workload = &WORKLOAD;
     const CHECKED: &'static str = "an operation is a turn, of which two make a round; by a thread a round is a wake-up and the answer that the thread spins for; as many turns were taken as were due; wake_ns is a turn without the runtime's start and stop";
-    /// How many turns were taken, and ns a turn.
+    /// The number of turns taken, and ns per turn.
     type Found = (u64, f64);
 
     fn of(cell: &Cell) -> Result<Self, Problem> {
@@ -159,7 +161,7 @@ impl Pair for Waking {
 }
 
 impl Waking {
-    /// Takes the turns of `place` in an actor.
+    /// Takes the turns of participant `place`, in an actor.
     fn wait(self, place: u64, turns: &Turns) {
         turns.register(place, wait::waker());
         for _ in 0..self.rounds {
@@ -170,14 +172,15 @@ impl Waking {
         }
     }
 
-    /// Takes those of the second on a thread, which never sleeps: what is measured is how the other is woken.
+    /// Takes the turns of the second participant on a thread that never sleeps, because the wake-up
+    /// of the other is what is measured.
     fn spin(self, turns: &Turns) {
         for _ in 0..self.rounds {
             let mut spun = 0_u32;
             while !turns.is_of(1) {
                 spun += 1;
                 if spun.is_multiple_of(1_000) {
-                    // Somebody else may be here, on a machine with few processors.
+                    // On a machine with few processors, another thread may need this one.
                     thread::yield_now();
                 }
                 spin_loop();

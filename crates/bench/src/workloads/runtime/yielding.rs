@@ -1,4 +1,5 @@
-//! `yield_many`, `yield_in_hot_loop`: actors that make way for each other, and one that has nobody to make way for.
+//! `yield_many`, `yield_in_hot_loop`: actors that yield to each other, and one that has no other
+//! actor to yield to.
 
 use thalweg_peers::tokio_runtime;
 use thalweg_runtime::{spawn, yield_now};
@@ -12,11 +13,11 @@ use super::driver::{open, run};
 use super::pair::{ENDS, Pair, same};
 use super::point::{Point, knobs};
 
-/// Many actors take turns.
+/// Many actors that take turns.
 pub const YIELD_MANY: Workload = Workload {
     name: "yield_many",
     group: "runtime",
-    what: "Actors that do nothing but make way for each other: what a turn costs.",
+    what: "Actors that only yield to each other: the cost of a turn.",
     source: "smarm's benchmark of this name: of the order of 100,000 yields",
     peers: &["tokio_current_thread", "tokio_multi_thread"],
     seconds: 15,
@@ -28,10 +29,10 @@ pub const YIELD_MANY: Workload = Workload {
     cells: Some(open::<Yields<false>>),
 };
 
-/// One actor that yields to nobody.
+/// One actor that yields while no other wants to run.
 pub const YIELD_IN_HOT_LOOP: Workload = Workload {
     name: "yield_in_hot_loop",
-    what: "One actor that makes way again and again while nobody else wants to run.",
+    what: "One actor that yields repeatedly while no other actor wants to run.",
     source: "smarm's benchmark of this name: 1,000,000 yields",
     seconds: 60,
     run: run::<Yields<true>>,
@@ -43,7 +44,7 @@ pub const YIELD_IN_HOT_LOOP: Workload = Workload {
     ..YIELD_MANY
 };
 
-/// Both: they differ by their sizes only.
+/// Both workloads: they differ only in their sizes.
 #[derive(Clone, Copy, Debug)]
 pub struct Yields<const ALONE: bool> {
     actors: u64,

@@ -11,7 +11,7 @@ use crate::problem::Problem;
 /// Records in a batch, as in the other hosts.
 const BATCH: u32 = 256;
 
-/// A client with a query of its own.
+/// A client with its own query.
 #[derive(Debug)]
 pub struct Client {
     search: SearchClient,
@@ -19,7 +19,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Starts an instance and compiles `pattern` for `dir`, hidden files in.
+    /// Starts an instance and compiles `pattern` for `dir`, including hidden files.
     ///
     /// # Errors
     /// The runtime does not start, or the service refuses the pattern or the directory.
@@ -43,10 +43,10 @@ impl Client {
         Ok(Self { search, query })
     }
 
-    /// One search, to its end.
+    /// Runs one search to its end.
     ///
     /// # Errors
-    /// The call or the stream did not end well.
+    /// The call or the stream failed.
     pub fn search(&self) -> Result<Found, Problem> {
         let failed = |why: String| Problem::Check(why);
         let mut stream = self

@@ -1,4 +1,4 @@
-//! The walker called as a function: on the runtime's workers, with a closure as sink.
+//! The walker called as a function on the runtime's workers, with a closure as its sink.
 
 use std::path::Path;
 use std::sync::{Arc, mpsc};
@@ -16,7 +16,7 @@ pub struct Direct {
     workers: Workers,
 }
 
-/// The runtime's workers, the same that the service's actors run on.
+/// The runtime's workers, which also run the service's actors.
 #[derive(Clone, Debug)]
 struct Workers(Handle);
 
@@ -36,7 +36,8 @@ impl Crew for Workers {
     }
 }
 
-/// What one searcher counted. Told when the searcher ends, so that counting costs no lock and no atomic.
+/// The count of one searcher. It is sent when the searcher ends, so counting needs no lock and no
+/// atomic.
 struct Counted {
     found: Found,
     tell: mpsc::Sender<Found>,
@@ -51,16 +52,17 @@ impl Counted {
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        // Nobody listens only where the search has failed already.
+        // The receiver is gone only if the search has already failed.
         let _ = self.tell.send(self.found);
     }
 }
 
 impl Direct {
-    /// Compiles `pattern` for the directory `dir`, hidden files in, as the service's default has it.
+    /// Compiles `pattern` for the directory `dir`, including hidden files, with the service's
+    /// defaults.
     ///
     /// # Errors
-    /// The pattern or the directory is none, or the runtime does not start.
+    /// The pattern or the directory is invalid, or the runtime does not start.
     pub fn new(pattern: &str, dir: &Path) -> Result<Self, Problem> {
         let settings = Settings {
             hidden: true,
@@ -75,15 +77,15 @@ impl Direct {
         })
     }
 
-    /// How many workers search at once.
+    /// The number of workers that search at once.
     pub fn workers(&self) -> usize {
         self.workers.0.workers()
     }
 
-    /// One search, to its end.
+    /// Runs one search to its end.
     ///
     /// # Errors
-    /// It was stopped.
+    /// The search was stopped.
     pub fn search(&self) -> Result<Found, Problem> {
         let (tell, told) = mpsc::channel();
         let (end, ended) = mpsc::channel();
@@ -110,7 +112,7 @@ impl Direct {
                 let _ = end.send(outcome.stopped);
             },
         );
-        // Ends when the last sink and what makes them are gone.
+        // Ends when the last sink and its factory are gone.
         let found = told.iter().fold(
             Found {
                 matches: 0,

@@ -1,8 +1,10 @@
-//! `ablation`: which of the two makes an ingress fast, the structure that carries or the rule that wakes?
+//! `ablation`: does the structure or the wake-up rule make an ingress fast?
 //!
-//! Every structure under every rule, all else equal: the request, the threads, the eventfd, and a consumer that never spins. A
-//! row for each cell, against 16 mutex shards woken on their edge, which is where the question comes from: there, structure
-//! and rule were changed together. Thalweg's channel, which brings its own way to sleep, stands beside the cells.
+//! Every structure is measured with every rule. Everything else is equal: the request, the threads,
+//! the eventfd, and a consumer that never spins. There is one row per cell, against 16 mutex shards
+//! woken on their edge. The question comes from a comparison with that subject, which changed
+//! structure and rule together. Thalweg's channel, which has its own way to sleep, is measured next
+//! to the cells.
 
 use super::bell::{Edge, Rule};
 use super::grid::{CHECKED, Grid, open};
@@ -17,7 +19,7 @@ use crate::workloads::Workload;
 pub const WORKLOAD: Workload = Workload {
     name: "ablation",
     group: "boundary",
-    what: "Every ingress under every rule of waking: is it the structure or the rule that makes submission fast?",
+    what: "Every ingress with every wake-up rule: does the structure or the rule make submission fast?",
     source: "nim-ffi's comparison of sharded mutexes with a lock-free queue, which changed both at once",
     peers: &PEERS,
     seconds: 300,

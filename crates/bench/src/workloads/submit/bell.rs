@@ -1,15 +1,16 @@
-//! How a sleeping consumer is woken, and the three rules of when.
+//! Wakes a sleeping consumer, with three rules of when to do so.
 //!
-//! | rule | a producer writes the eventfd | what it asks for |
+//! | rule | a producer writes the eventfd | requirement |
 //! | --- | --- | --- |
-//! | [`Edge`] | when it made the structure (or the shard, or the lane) busy that was empty | the structure must tell |
-//! | [`Always`] | after each request | nothing |
-//! | [`Flag`] | when the consumer has announced that it sleeps | a fence a request, two on the way to sleep |
+//! | [`Edge`] | when its request made an empty structure (or shard, or lane) non-empty | the structure must report this |
+//! | [`Always`] | after each request | none |
+//! | [`Flag`] | when the consumer has announced that it sleeps | one fence per request, two on the way to sleep |
 //!
-//! The consumer sleeps in a blocking read of the eventfd, which takes all that was written since the last one. So under
-//! `Edge` and `Always` it needs no announcement: a write that came before the read makes the read return at once.
+//! The consumer sleeps in a blocking read of the eventfd, which takes everything that was written
+//! since the last read. `Edge` and `Always` therefore need no announcement: a write before the read
+//! makes the read return at once.
 //!
-//! Nobody spins before sleeping, under no rule: the cells of the ablation differ in structure and rule, and in nothing else.
+//! No rule spins before sleeping: the cells of the ablation differ only in structure and rule.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -18,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering, fence};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::{Errno, read, write};
 
-/// An eventfd, and the words beside it.
+/// An eventfd and the words next to it.
 #[derive(Debug)]
 pub struct Bell {
     fd: OwnedFd,
@@ -27,7 +28,7 @@ pub struct Bell {
 }
 
 impl Bell {
-    /// One that has not been rung.
+    /// A bell that has not been rung.
     ///
     /// # Errors
     /// The system has no more file descriptors.
@@ -42,7 +43,7 @@ impl Bell {
     /// Writes the eventfd.
     ///
     /// # Panics
-    /// The kernel refuses, which it does to nobody who rang fewer than 2^64 times.
+    /// The kernel refuses the write, which happens only after 2^64 rings.
     pub fn ring(&self) {
         loop {
             match write(&self.fd, &1u64.to_ne_bytes()) {
@@ -55,10 +56,10 @@ impl Bell {
         }
     }
 
-    /// Sleeps until the bell was rung, if it was not since the last call.
+    /// Sleeps until the bell rings; returns at once if it has rung since the last call.
     ///
     /// # Panics
-    /// The kernel refuses, for which there is no reason.
+    /// The kernel refuses the read, which is not expected to happen.
     pub fn wait(&self) {
         let mut rung = [0; 8];
         loop {
@@ -72,37 +73,38 @@ impl Bell {
         }
     }
 
-    /// Tells the consumer that nothing more will come.
+    /// Tells the consumer that no more requests follow.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Release);
         self.ring();
     }
 
-    /// Whether nothing more will come than what is there.
+    /// Whether no requests follow the ones already there.
     #[must_use]
     pub fn stopped(&self) -> bool {
         self.stopped.load(Ordering::Acquire)
     }
 }
 
-/// When a producer rings.
+/// The rule of when a producer rings.
 pub trait Rule: Send + Sync + 'static {
-    /// As `params` spells it.
+    /// The spelling in `params`.
     const NAME: &'static str;
 
-    /// Whether `was_empty` is asked for: for lanes the answer costs a fence.
+    /// Whether the rule needs `was_empty`: for lanes the answer costs a fence.
     const EDGE: bool = false;
 
     /// Whether the consumer announces that it sleeps.
     const ANNOUNCED: bool = false;
 
-    /// After a request was published: rings if the rule says so, and whether it did.
+    /// Called after a request was published. Rings if the rule requires it, and returns whether it
+    /// did.
     fn published(bell: &Bell, was_empty: bool) -> bool;
 
-    /// The consumer is about to sleep; then it must look again.
+    /// Called when the consumer is about to sleep; it must then check again.
     fn announce(_bell: &Bell) {}
 
-    /// The consumer is awake.
+    /// Called when the consumer is awake.
     fn withdraw(_bell: &Bell) {}
 }
 
@@ -147,7 +149,8 @@ impl Rule for Flag {
 
     #[inline]
     fn published(bell: &Bell, _was_empty: bool) -> bool {
-        // Pairs with the fence in `announce`: either this sees the announcement or the consumer, looking again, the request.
+        // Pairs with the fence in `announce`: either this side sees the announcement, or the
+        // consumer sees the request when it checks again.
         fence(Ordering::SeqCst);
         let asleep =
             bell.asleep.load(Ordering::Relaxed) && bell.asleep.swap(false, Ordering::Relaxed);

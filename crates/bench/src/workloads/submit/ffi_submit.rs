@@ -1,8 +1,9 @@
-//! `ffi_submit`: what it costs K threads to hand their requests to the one that runs them.
+//! `ffi_submit`: the cost for K threads of handing their requests to the thread that runs them.
 //!
-//! The request is a no-op, so that the ingress is all there is. The peers are the ingresses that such frameworks were built
-//! on, each woken on its edge. A row for each peer and number of producers; one for Thalweg alone, whose `scaling_vs_1` is
-//! requests a second in multiples of what one producer does; and the scaling gate at the most producers.
+//! The request is a no-op, so that only the ingress is measured. The peers are the ingresses of
+//! such frameworks, each woken on its edge. There is one row for each peer and number of producers;
+//! one row for Thalweg alone, whose `scaling_vs_1` is its requests per second as a multiple of one
+//! producer's; and the scaling gate at the largest number of producers.
 
 use super::bell::{Edge, Rule};
 use super::gate;
@@ -20,7 +21,7 @@ use crate::workloads::Workload;
 pub const WORKLOAD: Workload = Workload {
     name: "ffi_submit",
     group: "boundary",
-    what: "Requests a second that K threads hand to the one that runs them, until the last has returned.",
+    what: "Requests per second that K threads hand to the thread that runs them, until the last submission has returned.",
     source: "nim-ffi's submission benchmark and its gate: does an ingress scale with its producers?",
     peers: &PEERS,
     seconds: 120,
@@ -29,13 +30,13 @@ pub const WORKLOAD: Workload = Workload {
     cells: Some(open),
 };
 
-/// Producers at which the bars hold.
+/// The number of producers at which the targets apply.
 const BARRED: usize = 8;
 
 /// Against mutex shards, by time.
 const AGAINST_SHARDS: Target = Target::Ratio(0.5);
 
-/// Of 8 producers, on two processors that they share with the consumer.
+/// The scaling of 8 producers, on two processors that they share with the consumer.
 const KEPT: Target = Target::AtLeast("scaling_vs_1", 0.8);
 
 fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {

@@ -1,19 +1,21 @@
-//! The scaling gate: with more producers, more requests a second, or the ingress is a lock.
+//! The scaling gate: an ingress must submit more requests per second with more producers, or it
+//! behaves like a lock.
 
 use std::collections::BTreeMap;
 
 use crate::judgement::{Figures, Target};
 
-/// What the most producers must submit a second, in multiples of what one does.
+/// The required submissions per second of the most producers, as a multiple of one producer's.
 pub const REQUIRED: f64 = 1.5;
 
-/// Processors below which producers and consumer share too few for the gate to say anything.
+/// With fewer processors, producers and consumer share too few for a meaningful verdict.
 const PROCESSORS: usize = 4;
 
-/// The bar that it holds.
+/// The target of the gate.
 pub const TARGET: Target = Target::AtLeast("scaling_vs_1", REQUIRED);
 
-/// What is said of an ingress whose `metrics` hold `scaling_vs_1`. `refusal`: why this run judges nothing, if so.
+/// The verdict on an ingress whose `metrics` contain `scaling_vs_1`. `refusal` is the reason why
+/// this run gives no verdicts, if there is one.
 #[must_use]
 pub fn verdict(
     metrics: &BTreeMap<String, f64>,
@@ -90,9 +92,10 @@ mod tests {
 
     #[test]
     fn a_global_lock_measured_here_fails_it() {
-        // The machine's processors are made up, the figures are not: with the lock held until the consumer accepted, 8 producers
-        // are as fast as one. One submission is a handshake of two switches, so few are enough; the best of both sides
-        // is what the machine's other work disturbed least.
+        // The processor count is made up, the figures are not. With the lock held until the
+        // consumer has accepted, 8 producers are as fast as one. A submission is a handshake of two
+        // thread switches, so few submissions are enough. The best sample of each side is the one
+        // that other work on the machine disturbed least.
         let subject = subjects::find("global_lock", "edge").expect("it is a subject");
         let best = |producers| {
             let load = Load {

@@ -1,7 +1,9 @@
-//! `global_lock`: one slot behind one lock, and who submits holds the lock until the consumer has accepted.
+//! `global_lock`: one slot behind one lock. The submitter holds the lock until the consumer has
+//! accepted.
 //!
-//! The framework's first ingress. The slot is empty at each submission, so `edge` wakes as often as `always` does. The
-//! acceptance comes through an eventfd, as there: with the wake-up it makes two switches of threads a request.
+//! This is the framework's first ingress. The slot is empty at each submission, so `edge` wakes as
+//! often as `always`. As in the original, the acceptance is signalled through an eventfd: with the
+//! wake-up this makes two thread switches per request.
 
 use std::io;
 use std::ptr::{self, NonNull};
@@ -23,11 +25,11 @@ struct Slot {
     accepted: Bell,
 }
 
-/// A producer's.
+/// A producer's end.
 #[derive(Debug)]
 pub struct SlotEntry(Arc<Slot>);
 
-/// The consumer's.
+/// The consumer's end.
 #[derive(Debug)]
 pub struct SlotExit(Arc<Slot>);
 
@@ -72,7 +74,8 @@ impl Exit for SlotExit {
             return Found::Nothing;
         };
         self.0.accepted.ring();
-        // SAFETY: it was submitted and is run only here, so it is alive until `run` returns.
+        // SAFETY: the request was submitted and is run only here, so it is alive until `run`
+        // returns.
         run(unsafe { request.as_ref() });
         Found::Some
     }

@@ -1,5 +1,5 @@
-//! Subjects times numbers of producers, all in the same rounds: so what is compared, subject with subject and many producers
-//! with one, is compared pair by pair.
+//! Subjects times numbers of producers, all in the same rounds. Subjects, and numbers of producers,
+//! are therefore compared pair by pair.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use crate::problem::Problem;
 use crate::processes;
 use crate::statistics::median;
 
-/// Fresh processes.
+/// The number of fresh processes.
 const PROCESSES: usize = 3;
 
-/// What every sample asserts, as results say it.
+/// The checks of every sample, as recorded in results.
 pub const CHECKED: &str = "callbacks = submissions, none twice, none failed, each producer's in order, payloads and scalars intact";
 
 /// The samples of a grid.
@@ -27,10 +27,10 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// Takes them, for a workload whose `cells` is [`open`].
+    /// Takes the samples, for a workload whose `cells` is [`open`].
     ///
     /// # Errors
-    /// A check that failed, or the system's.
+    /// A check failed, or the operating system reported an error.
     pub fn take(
         lab: &Lab,
         workload: &str,
@@ -63,20 +63,20 @@ impl Grid {
         Ok(Self { taken })
     }
 
-    /// The samples of one point, in ns a request.
+    /// The samples of one point, in ns per request.
     ///
     /// # Panics
-    /// It was not asked for.
+    /// The point was not measured.
     #[must_use]
     pub fn times(&self, subject: &Subject, producers: usize) -> Vec<f64> {
         processes::times(self.samples(subject, producers))
     }
 
-    /// What a row says of one point besides its times: `ops_per_s`, `completed_per_s`, `items_per_wake` where somebody was
-    /// woken, and `scaling_vs_1`.
+    /// The metrics of one point: `ops_per_s`, `completed_per_s`, `items_per_wake` if the consumer
+    /// was woken, and `scaling_vs_1`.
     ///
     /// # Panics
-    /// It was not asked for.
+    /// The point was not measured.
     #[must_use]
     pub fn metrics(&self, subject: &Subject, producers: usize) -> BTreeMap<String, f64> {
         let mut metrics = processes::metrics(self.samples(subject, producers));
@@ -86,7 +86,7 @@ impl Grid {
         metrics
     }
 
-    /// Requests a second in multiples of what one producer does: the median over the rounds.
+    /// Requests per second as a multiple of one producer's: the median over the rounds.
     fn scaling(&self, subject: &Subject, producers: usize) -> Option<f64> {
         let one = self.times(subject, 1);
         let many = self.times(subject, producers);
@@ -102,7 +102,7 @@ impl Grid {
     }
 }
 
-/// A point as the list of a cell's subjects spells it.
+/// The name of a point in the list of a cell's subjects.
 fn name(subject: &Subject, producers: usize) -> String {
     format!("{} {} {producers}", subject.structure, subject.rule)
 }
@@ -114,10 +114,10 @@ fn point(name: &str) -> Option<(&'static Subject, usize)> {
     words.next().is_none().then_some((subject, producers))
 }
 
-/// Sets the points of a cell up.
+/// Sets up the points of a cell.
 ///
 /// # Errors
-/// A subject that is none.
+/// A subject does not exist.
 pub fn open(cell: &Cell) -> Result<Vec<Side<'static, Sample>>, Problem> {
     let each = cell.number("per_thread")?;
     let settle = Duration::from_millis(cell.number("settle_ms")?);

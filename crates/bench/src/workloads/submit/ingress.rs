@@ -1,8 +1,9 @@
-//! What an ingress is: the way of a request from any of several producers to one consumer.
+//! An ingress: the path of a request from any of several producers to one consumer.
 //!
-//! Two traits, because the ablation takes them apart. An [`Ingress`] is the whole: what carries requests, and how its consumer
-//! sleeps and is woken. [`Woken`] makes one of a [`Structure`], which only carries, and a [`Rule`]. All
-//! of it is compiled for each pair alone.
+//! There are two layers of traits, because the ablation separates them. An [`Ingress`] is the
+//! whole: the structure that carries requests, and the way its consumer sleeps and is woken.
+//! [`Woken`] combines a [`Structure`], which only carries requests, and a [`Rule`]. All of it is
+//! compiled for each pair separately.
 
 use std::io;
 use std::marker::PhantomData;
@@ -12,41 +13,44 @@ use std::thread;
 use super::bell::{Bell, Rule};
 use super::request::{Request, Submitted};
 
-/// A request was not taken.
+/// The request was not accepted.
 #[derive(Debug)]
 pub struct Refused;
 
 /// A producer's end.
 pub trait Submit: Send + 'static {
-    /// Hands a request over.
+    /// Submits a request.
     ///
     /// # Safety
-    /// The request stays where and as it is until the consumer ran it, or until the consumer is gone.
+    /// The request must neither move nor change until the consumer has run it, or until the
+    /// consumer is gone.
     ///
     /// # Errors
+    /// The ingress does not accept it.
     /// The ingress does not take it.
     unsafe fn submit(&mut self, request: Submitted) -> Result<(), Refused>;
 }
 
 /// The consumer's end.
 pub trait Consume: Send + 'static {
-    /// Runs what comes, until nothing more will come.
+    /// Runs arriving requests until no more follow.
     fn consume(self, run: impl FnMut(&Request));
 }
 
-/// Tells the consumer, once, that nothing more will come.
+/// Tells the consumer, once, that no more requests follow.
 pub type Stop = Box<dyn FnOnce() + Send>;
 
-/// A way from producers to one consumer.
+/// A path from producers to one consumer.
 pub trait Ingress: 'static {
     /// A producer's end.
     type Submitter: Submit;
     /// The consumer's end.
     type Consumer: Consume;
 
-    /// An empty one, with an end for each producer.
+    /// An empty ingress, with an end for each producer.
     ///
     /// # Errors
+    /// The operating system's error.
     /// The system's.
     fn open(producers: usize) -> io::Result<(Vec<Self::Submitter>, Self::Consumer, Stop)>;
 
@@ -54,46 +58,48 @@ pub trait Ingress: 'static {
     fn wakes<'a>(submitters: impl Iterator<Item = &'a Self::Submitter>) -> u64;
 }
 
-/// What a look into a structure found.
+/// The result of draining a structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// Requests, which were run.
+    /// There were requests, and they were run.
     Some,
-    /// Nothing: who sleeps now is woken by the rule.
+    /// There were none. A consumer that sleeps now is woken by the rule.
     Nothing,
-    /// A producer is about to make its request visible: look again, and do not sleep.
+    /// A producer is about to make its request visible: the consumer must check again and not
+    /// sleep.
     Unlinked,
 }
 
-/// What carries requests.
+/// A structure that carries requests.
 pub trait Structure: 'static {
     /// A producer's end.
     type Entry: Entry;
     /// The consumer's end.
     type Exit: Exit;
 
-    /// An empty one, with an end for each producer.
+    /// An empty structure, with an end for each producer.
     ///
     /// # Errors
+    /// The operating system's error.
     /// The system's.
     fn open(producers: usize) -> io::Result<(Vec<Self::Entry>, Self::Exit)>;
 }
 
 /// A producer's end of a structure.
 pub trait Entry: Send + 'static {
-    /// Puts a request in and then calls [`Rule::published`]; gives its answer.
+    /// Adds a request, then calls [`Rule::published`] and returns its answer.
     ///
     /// # Safety
-    /// As [`Submit::submit`].
+    /// As for [`Submit::submit`].
     ///
     /// # Errors
-    /// The structure does not take it.
+    /// The structure does not accept it.
     unsafe fn push<R: Rule>(&mut self, request: Submitted, bell: &Bell) -> Result<bool, Refused>;
 }
 
 /// The consumer's end of a structure.
 pub trait Exit: Send + 'static {
-    /// Takes out what is there, each producer's requests in their order, and runs it.
+    /// Removes all requests, each producer's in order, and runs them.
     fn drain<R: Rule>(&mut self, run: &mut impl FnMut(&Request)) -> Found;
 }
 
@@ -150,7 +156,7 @@ impl<S: Structure, R: Rule> Ingress for Woken<S, R> {
 impl<E: Entry, R: Rule> Submit for WakingEntry<E, R> {
     #[inline]
     unsafe fn submit(&mut self, request: Submitted) -> Result<(), Refused> {
-        // SAFETY: the caller keeps the same promise.
+        // SAFETY: the caller upholds the same contract.
         let woke = unsafe { self.entry.push::<R>(request, &self.bell) }?;
         self.wakes += u64::from(woke);
         Ok(())
@@ -160,7 +166,7 @@ impl<E: Entry, R: Rule> Submit for WakingEntry<E, R> {
 impl<E: Exit, R: Rule> Consume for SleepingExit<E, R> {
     fn consume(mut self, mut run: impl FnMut(&Request)) {
         loop {
-            // Before the look: what was there when it was stopped is still run.
+            // Read before draining: requests that were submitted before the stop are still run.
             let stopped = self.bell.stopped();
             match self.exit.drain::<R>(&mut run) {
                 Found::Some => continue,

@@ -1,4 +1,4 @@
-//! What a person may set, from the environment or by `--set`, and what is allowed.
+//! The settings of the workloads, from the environment or `--set`, and their valid values.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use crate::lab::Lab;
 use crate::problem::Problem;
 use crate::workloads::Knob;
 
-/// Requests of each producer.
+/// Requests per producer.
 const PER_THREAD: Knob = Knob {
     name: "THALWEG_SUBMIT_PER_THREAD",
     default: "20000",
@@ -40,13 +40,13 @@ const SCALING_GATE: Knob = Knob {
 /// All of them.
 pub const KNOBS: &[Knob] = &[PER_THREAD, ITERS, THREADS, SETTLE, SCALING_GATE];
 
-/// Requests of each producer in a quick run, at most.
+/// Largest number of requests per producer in a quick run.
 const QUICK: u64 = 1_000;
 
-/// How the knobs stand.
+/// The values of the knobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Requests of each producer.
+    /// Requests per producer.
     pub each: u64,
     /// Samples of each cell in each process.
     pub iterations: usize,
@@ -59,10 +59,10 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// As `lab` has the knobs.
+    /// The knobs as set in `lab`.
     ///
     /// # Errors
-    /// A value that is not allowed, with those that are.
+    /// A value is invalid; the message lists the valid ones.
     pub fn of(lab: &Lab) -> Result<Self, Problem> {
         let mut settings = Self::read(|knob| lab.knob(knob))?;
         if lab.quick() {
@@ -114,7 +114,7 @@ fn value<V>(
     let text = text(knob);
     parse(text.trim()).ok_or_else(|| {
         Problem::Usage(format!(
-            "{}={text} makes no sense: {}",
+            "{}={text} is invalid: {}",
             knob.name, knob.what
         ))
     })

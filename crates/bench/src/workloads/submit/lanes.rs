@@ -1,12 +1,15 @@
-//! `lanes`: the structure of Thalweg's mpsc channel alone, under the ablation's rules in place of its own.
+//! `lanes`: only the structure of Thalweg's mpsc channel, with the ablation's rules instead of its
+//! own.
 //!
-//! Nobody waits in the channel: the consumer only ever tries, and sleeps at the [`Bell`]. What the channel does for waiters of
-//! its own on each send, to look at one word, is in the figure.
+//! No thread waits in the channel: the consumer only tries, and sleeps at the [`Bell`]. The figure
+//! includes the channel's check for its own waiters on each send, which reads one word.
 //!
-//! The edge is the lane's, as a shard's is the shard's. A lane has no word that both sides write, so the edge needs one more: the
-//! consumer says how many requests of each producer it took out, and passes a fence before it looks again; the producer passes a
-//! fence after it put a request in, and reads that number. If all before the new one were out, the lane was empty, and it rings.
-//! If not, the consumer has not said so yet: it will, then passes its fence, looks again, and finds the new one.
+//! The edge belongs to a lane, as it belongs to a shard in the mutex shards. A lane has no word
+//! that both sides write, so the edge needs an extra protocol. The consumer publishes how many
+//! requests of each producer it has taken, and passes a fence before it checks again. The producer
+//! passes a fence after it added a request, and reads that number. If all earlier requests were
+//! taken, the lane was empty, and the producer rings. Otherwise the consumer has not published the
+//! number yet: it will publish it, pass its fence, check again, and find the new request.
 
 use std::io;
 use std::sync::Arc;
@@ -25,12 +28,12 @@ const BATCH: usize = 256;
 #[derive(Debug)]
 pub struct Lanes;
 
-/// How many requests of one producer the consumer took out; on lines of its own.
+/// How many requests of one producer the consumer has taken; on its own cache lines.
 #[repr(align(128))]
 #[derive(Debug, Default)]
 struct Taken(AtomicU64);
 
-/// A producer's.
+/// A producer's end.
 #[derive(Debug)]
 pub struct LaneEntry {
     sender: Sender<Submitted>,
@@ -38,12 +41,12 @@ pub struct LaneEntry {
     taken: Arc<Taken>,
 }
 
-/// The consumer's.
+/// The consumer's end.
 #[derive(Debug)]
 pub struct LaneExit {
     receiver: Receiver<Submitted>,
     batch: Vec<Submitted>,
-    /// By producer: how many were taken out, and where it is told.
+    /// By producer: the number of taken requests, and the word that publishes it.
     taken: Vec<(u64, Arc<Taken>)>,
 }
 
@@ -91,7 +94,8 @@ impl Exit for LaneExit {
         while self.receiver.try_recv_batch(&mut self.batch, BATCH).is_ok() {
             found = Found::Some;
             for Submitted(request) in self.batch.drain(..) {
-                // SAFETY: it was submitted and is run only here, so it is alive until `run` returns.
+                // SAFETY: the request was submitted and is run only here, so it is alive until
+                // `run` returns.
                 let request = unsafe { request.as_ref() };
                 if R::EDGE {
                     self.taken[request.producer()].0 += 1;

@@ -1,15 +1,15 @@
 //! Submission: requests from several producer threads to one consumer that runs them.
 //!
-//! | module | what it knows |
+//! | module | contents |
 //! | --- | --- |
 //! | [`ffi_submit`], [`ablation`] | the two workloads |
-//! | [`knobs`], [`gate`] | what can be set, and when scaling passes |
-//! | [`grid`], [`sample`] | how samples are taken, and what each asserts |
-//! | [`request`] | what is submitted, and the books that are kept of it |
+//! | [`knobs`], [`gate`] | the settings, and the condition for scaling to pass |
+//! | [`grid`], [`sample`] | how samples are taken and checked |
+//! | [`request`] | the request, and the consumer's bookkeeping |
 //! | [`ingress`], [`bell`] | what an ingress is, and how its consumer is woken |
-//! | [`subjects`] | all of them: [`lanes`], [`thalweg`], [`mutex_shards`], [`vyukov`], [`take_all`], [`global_lock`] |
+//! | [`subjects`] | all subjects: [`lanes`], [`thalweg`], [`mutex_shards`], [`vyukov`], [`take_all`], [`global_lock`] |
 //!
-//! `docs/internals/ablation.md` says what the ablation found.
+//! `docs/internals/ablation.md` describes the results of the ablation.
 
 pub mod ablation;
 pub mod bell;

@@ -1,11 +1,12 @@
-//! `mutex_shards`: sixteen FIFOs, each behind a mutex, and a producer always uses the same.
+//! `mutex_shards`: sixteen FIFOs, each behind a mutex. A producer always uses the same one.
 //!
-//! The ingress of the framework that the workload comes from, with its rules: a producer appends to its shard under the
-//! shard's lock, and the edge is the shard's, so that one idle consumer may be woken up to sixteen times. The consumer
-//! takes the shards' lists one after another, splices them into one, and runs that.
+//! This is the ingress of the framework that the workload comes from, with its rules. A producer
+//! appends to its shard under the shard's lock. The edge belongs to the shard, so one idle consumer
+//! may be woken up to sixteen times. The consumer takes the shards' lists one after another,
+//! splices them into one, and runs that.
 //!
-//! Two things are kinder than the original: producers that come later do not move the others to new shards, and the
-//! lock is `std`'s, which is one word and does not call the kernel where it is free.
+//! Two details are cheaper than in the original: later producers do not move the others to new
+//! shards, and the lock is `std`'s, which is one word and makes no system call when it is free.
 
 use std::io;
 use std::ptr::{self, NonNull};
@@ -16,21 +17,21 @@ use super::bell::{Bell, Rule};
 use super::ingress::{Entry, Exit, Found, Refused, Structure};
 use super::request::{Request, Submitted};
 
-/// As many as the original has.
+/// The same number as in the original.
 const SHARDS: usize = 16;
 
 /// See the module.
 #[derive(Debug)]
 pub struct MutexShards;
 
-/// A chain of requests, oldest first; both null where it is empty.
+/// A chain of requests, oldest first; both pointers are null if it is empty.
 #[derive(Debug)]
 struct Chain {
     oldest: *mut Request,
     newest: *mut Request,
 }
 
-// SAFETY: it points to requests that whoever holds the chain may link and read, on any thread.
+// SAFETY: it points to requests that the owner of the chain may link and read, on any thread.
 unsafe impl Send for Chain {}
 
 impl Chain {
@@ -39,12 +40,12 @@ impl Chain {
         newest: ptr::null_mut(),
     };
 
-    /// Appends `other`, which is not empty.
+    /// Appends `other`, which must not be empty.
     fn append(&mut self, other: &Self) {
         if self.newest.is_null() {
             self.oldest = other.oldest;
         } else {
-            // SAFETY: a request in a chain was submitted and not run, so it is alive.
+            // SAFETY: a request in a chain was submitted and has not been run, so it is alive.
             unsafe { &*self.newest }
                 .next
                 .store(other.oldest, Ordering::Relaxed);
@@ -53,7 +54,7 @@ impl Chain {
     }
 }
 
-/// On two cache lines of its own, as the original's padding wants it.
+/// On its own two cache lines, like the original's padding.
 #[repr(align(128))]
 #[derive(Debug)]
 struct Shard(Mutex<Chain>);
@@ -64,14 +65,14 @@ impl Shard {
     }
 }
 
-/// A producer's.
+/// A producer's end.
 #[derive(Debug)]
 pub struct ShardEntry {
     shards: Arc<[Shard; SHARDS]>,
     mine: usize,
 }
 
-/// The consumer's.
+/// The consumer's end.
 #[derive(Debug)]
 pub struct ShardExit(Arc<[Shard; SHARDS]>);
 
@@ -126,7 +127,8 @@ impl Exit for ShardExit {
             return Found::Nothing;
         };
         loop {
-            // SAFETY: it was submitted and is run only here, so it is alive until `run` returns.
+            // SAFETY: the request was submitted and is run only here, so it is alive until `run`
+            // returns.
             let request = unsafe { next.as_ref() };
             let after = request.next.load(Ordering::Relaxed);
             run(request);

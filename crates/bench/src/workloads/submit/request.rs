@@ -1,31 +1,32 @@
-//! What is submitted, and the books that the consumer keeps of it.
+//! The request, and the consumer's bookkeeping.
 
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::time::Instant;
 
-/// Two cache lines, as in the binding framework that the workload comes from: callback, user data, id, payload, eight
-/// scalars, the link of a queue that threads itself through its requests, and whether it was answered.
+/// Two cache lines, as in the binding framework that the workload comes from: callback, user data,
+/// id, payload, eight scalars, the link for intrusive queues, and whether it was answered.
 ///
-/// Requests are written in place, in a block of the producer's that was touched before the start: what is timed is to fill
-/// one in and to hand it over, not where its memory comes from. Every ingress hands over the same thing, a pointer to it.
+/// Requests are written in place, in a block of the producer that was touched before the start. The
+/// timed work is filling in a request and handing it over, not allocating its memory. Every ingress
+/// hands over the same thing, a pointer to the request.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct Request {
     callback: fn(&mut Books, &Request),
-    /// Whatever the caller wants to see again in its callback; here: which producer it is.
+    /// The value that the caller gets back in its callback; here, the producer's number.
     user_data: usize,
     id: u64,
     payload: &'static [u8],
     scalars: [u64; 8],
-    /// For the queues that link requests.
+    /// The link for the queues that link requests.
     pub(super) next: AtomicPtr<Request>,
     answered: AtomicBool,
 }
 
 const _: () = assert!(size_of::<Request>() == 128);
 
-/// What each scalar is mixed with, so that two that changed places are seen.
+/// The keys that the scalars are mixed with, so that swapped scalars are detected.
 const KEYS: [u64; 8] = [
     1,
     1 << 9,
@@ -40,7 +41,7 @@ const KEYS: [u64; 8] = [
 /// Bytes of a payload.
 const PAYLOAD: usize = 24;
 
-/// Payloads are stretches of it, each request another than its neighbours.
+/// Payloads are sections of this text; neighbouring requests have different ones.
 static TEXT: [u8; 64 + PAYLOAD] = {
     let mut text = [0; 64 + PAYLOAD];
     let mut at = 0;
@@ -57,7 +58,7 @@ fn payload(id: u64) -> &'static [u8] {
 }
 
 impl Request {
-    /// The memory of one, with nothing in it.
+    /// The memory of a request, with empty fields.
     #[must_use]
     pub fn blank() -> Self {
         Self {
@@ -85,13 +86,13 @@ impl Request {
         };
     }
 
-    /// What the consumer does with it.
+    /// Runs the request; called by the consumer.
     #[inline]
     pub fn run(&self, books: &mut Books) {
         (self.callback)(books, self);
     }
 
-    /// Which producer submitted it.
+    /// The producer that submitted it.
     #[must_use]
     pub fn producer(&self) -> usize {
         self.user_data
@@ -103,18 +104,18 @@ impl Request {
     }
 }
 
-/// A request on its way: who holds it may read it.
+/// A request in transit; its owner may read it.
 #[derive(Clone, Copy, Debug)]
 pub struct Submitted(pub NonNull<Request>);
 
-// SAFETY: whoever submits promises that the request stays as it is until it was run (`Submit::submit`), and a
-// request may be read from any thread.
+// SAFETY: the submitter guarantees that the request does not change until it was run
+// (`Submit::submit`), and a request may be read from any thread.
 unsafe impl Send for Submitted {}
 
-/// What the consumer found so far.
+/// The consumer's findings so far.
 #[derive(Debug)]
 pub struct Books {
-    /// By producer: the id that is due.
+    /// By producer: the expected next id.
     due: Vec<u64>,
     count: u64,
     total: u64,
@@ -122,12 +123,12 @@ pub struct Books {
     unordered: u64,
     damaged: u64,
     blank: u64,
-    /// When the last of all came.
+    /// The time of the last request.
     pub finished: Option<Instant>,
 }
 
 impl Books {
-    /// Empty ones, for so many requests of so many producers.
+    /// Empty books, for the given numbers of requests and producers.
     #[must_use]
     pub fn new(producers: usize, each: u64) -> Self {
         Self {
@@ -142,7 +143,7 @@ impl Books {
         }
     }
 
-    /// The callback of a request that does nothing: it is counted and looked at.
+    /// The callback of a no-op request: it counts and checks the request.
     fn enter(&mut self, request: &Request) {
         if request.answered.load(Ordering::Relaxed) {
             self.doubles += 1;
@@ -163,19 +164,19 @@ impl Books {
         }
     }
 
-    /// How many requests there are to run.
+    /// The total number of requests to run.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// How many requests were run.
+    /// The number of requests that were run.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// What is wrong with them, if something is.
+    /// A description of the errors, if there are any.
     #[must_use]
     pub fn fault(&self) -> Option<String> {
         let faults = [

@@ -1,13 +1,15 @@
 //! One sample: K producers, each with its block of requests, and one consumer.
 //!
-//! 1. Before the timer: the ingress, the threads, and the producers' blocks, which are touched so that no page is new. The
-//!    consumer sleeps.
-//! 2. The producers stand at the start gate, looking at it and yielding. The timer starts when the gate opens and ends when the
-//!    last producer has returned from its last submission. In it: to fill in each request, and to hand it over.
-//! 3. Then the consumer has [`Load::settle`] to run what is left. When that is over, or all was run, it is told to stop, and runs
-//!    what it still finds: a wake-up that got lost shows as requests missing at the deadline, a request that
-//!    comes twice as one too many.
-//! 4. What the books say must be nothing ([`Books::fault`]), and no submission may have failed.
+//! 1. Before the timer starts, the ingress, the threads and the producers' blocks are created. The
+//!    blocks are touched, so that no page is new. The consumer sleeps.
+//! 2. The producers wait at the start gate, polling it and yielding. The timer starts when the gate
+//!    opens and ends when the last producer has returned from its last submission. The time
+//!    includes filling in each request and handing it over.
+//! 3. Then the consumer has [`Load::settle`] to run the remaining requests. After that time, or
+//!    when all were run, it receives the stop signal, and runs the requests that it still finds. A
+//!    lost wake-up shows as requests missing at the deadline, a request that arrives twice as one
+//!    too many.
+//! 4. The books must show no error ([`Books::fault`]), and no submission may have failed.
 
 use std::hint::spin_loop;
 use std::ptr::NonNull;
@@ -21,24 +23,27 @@ use super::request::{Books, Request, Submitted};
 use crate::cell::Sample;
 use crate::problem::Problem;
 
-/// What a sample consists of.
+/// The parameters of a sample.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
     /// Threads that submit.
     pub producers: usize,
-    /// Requests of each.
+    /// Requests per producer.
     pub each: u64,
-    /// How long the consumer may take for what is left when the last producer has returned.
+    /// How long the consumer may take for the remaining requests after the last producer has
+    /// returned.
     pub settle: Duration,
 }
 
-/// Looks at the start gate before a producer yields: with more producers than processors the others want to get there, too.
+/// Polls of the start gate before a producer yields: with more producers than processors, the
+/// others must reach the gate, too.
 const LOOKS: u32 = 64;
 
-/// How long the consumer gets to fall asleep before the start: an idle ingress is where a submission begins.
+/// The time for the consumer to fall asleep before the start: a submission begins at an idle
+/// ingress.
 const FALL_ASLEEP: Duration = Duration::from_millis(1);
 
-/// What producers, consumer and the one who waits for them share.
+/// The state that producers, the consumer and the main thread share.
 #[derive(Debug)]
 struct Meeting {
     ready: AtomicUsize,
@@ -48,9 +53,9 @@ struct Meeting {
     waiting: Thread,
 }
 
-/// What a producer leaves behind.
+/// The results of a producer.
 struct Produced<S> {
-    // Kept until the consumer is gone, which reads it.
+    // Kept alive until the consumer, which reads it, is gone.
     _block: Vec<Request>,
     submitter: S,
     returned: Instant,
@@ -60,7 +65,8 @@ struct Produced<S> {
 /// Takes one sample of `I`.
 ///
 /// # Errors
-/// A request is missing, came twice, out of order or damaged, or was not taken; or the system's.
+/// A request is missing, duplicated, out of order, damaged or refused; or the operating system
+/// reports an error.
 pub fn take<I: Ingress>(load: &Load) -> Result<Sample, Problem> {
     let (submitters, consumer, stop) =
         I::open(load.producers).map_err(Problem::io("cannot open an ingress"))?;
@@ -110,7 +116,8 @@ pub fn take<I: Ingress>(load: &Load) -> Result<Sample, Problem> {
     let books = consumer.join().expect("a consumer has nothing to panic at");
     let refused: u64 = produced.iter().map(|one| one.refused).sum();
     let wakes = I::wakes(produced.iter().map(|one| &one.submitter));
-    // The consumer is gone: nobody looks at the requests any more, nor waits for an end of the ingress.
+    // The consumer is gone: no thread reads the requests any more, or waits at an end of the
+    // ingress.
     drop(produced);
 
     if refused > 0 {
@@ -172,7 +179,8 @@ fn produce<S: Submit>(
     for (request, id) in block.iter_mut().zip(0..) {
         request.fill(producer, id);
         let submitted = Submitted(NonNull::from(request));
-        // SAFETY: nobody touches a request of the block again until the block is dropped, after the consumer is gone.
+        // SAFETY: no thread touches a request of the block again until the block is dropped, after
+        // the consumer is gone.
         if unsafe { submitter.submit(submitted) }.is_err() {
             refused += 1;
         }

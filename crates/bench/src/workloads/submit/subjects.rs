@@ -1,4 +1,4 @@
-//! The subjects: every structure under every rule, and Thalweg's channel as its users get it.
+//! The subjects: every structure with every rule, and Thalweg's channel in its normal form.
 
 use super::bell::{Always, Edge, Flag, Rule};
 use super::global_lock::GlobalLock;
@@ -12,18 +12,19 @@ use super::vyukov::Vyukov;
 use crate::cell::Sample;
 use crate::problem::Problem;
 
-/// One of them.
+/// A subject.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject {
-    /// What carries the requests; the name in a result.
+    /// The structure that carries the requests; the subject's name in a result.
     pub structure: &'static str,
-    /// How its consumer is woken; the parameter `wake`.
+    /// The wake-up rule of its consumer; the parameter `wake`.
     pub rule: &'static str,
     /// Takes one sample, compiled for this subject alone.
     pub take: fn(&Load) -> Result<Sample, Problem>,
 }
 
-/// `thalweg`, whose consumer wakes by a rule of the channel's own. That is a flag: a word that says whether somebody sleeps.
+/// `thalweg`, whose consumer is woken by the channel's own rule. That rule is a flag: a word that
+/// tells whether the consumer sleeps.
 pub const THALWEG: Subject = Subject {
     structure: "thalweg",
     rule: Flag::NAME,
@@ -49,17 +50,17 @@ pub const CELLS: [Subject; 15] = under_each_rule! {
     "global_lock": GlobalLock
 };
 
-/// Who is measured against `thalweg`.
+/// The subjects that are measured against `thalweg`.
 pub const PEERS: [&str; 4] = ["mutex_shards", "vyukov", "take_all", "global_lock"];
 
-/// All of them.
+/// All subjects.
 pub fn all() -> impl Iterator<Item = &'static Subject> {
     const THALWEGS: &[Subject] = &[THALWEG];
     const THE_CELLS: &[Subject] = &CELLS;
     THALWEGS.iter().chain(THE_CELLS)
 }
 
-/// The one of this structure and rule.
+/// The subject with this structure and rule.
 #[must_use]
 pub fn find(structure: &str, rule: &str) -> Option<&'static Subject> {
     all().find(|subject| subject.structure == structure && subject.rule == rule)

@@ -1,8 +1,8 @@
-//! `take_all`: a stack of many producers (R. K. Treiber, "Systems programming: coping with parallelism", 1986) that its consumer
-//! takes whole and turns over.
+//! `take_all`: a stack of many producers (R. K. Treiber, "Systems programming: coping with
+//! parallelism", 1986). Its consumer takes the whole stack and reverses it.
 //!
-//! One word is the whole state, so there is no ABA and no half-linked request, and who finds it null made an empty stack
-//! busy: the edge is exact.
+//! One word is the whole state, so there is no ABA problem and no half-linked request. A producer
+//! that finds it null made an empty stack non-empty: the edge is exact.
 
 use std::io;
 use std::ptr;
@@ -17,16 +17,16 @@ use super::request::{Request, Submitted};
 #[derive(Debug)]
 pub struct TakeAll;
 
-/// On lines of its own, since everybody writes it.
+/// On its own cache lines, because all threads write it.
 #[repr(align(128))]
 #[derive(Debug, Default)]
 struct Newest(AtomicPtr<Request>);
 
-/// A producer's.
+/// A producer's end.
 #[derive(Debug)]
 pub struct StackEntry(Arc<Newest>);
 
-/// The consumer's.
+/// The consumer's end.
 #[derive(Debug)]
 pub struct StackExit(Arc<Newest>);
 
@@ -73,14 +73,14 @@ impl Entry for StackEntry {
 impl Exit for StackExit {
     fn drain<R: Rule>(&mut self, run: &mut impl FnMut(&Request)) -> Found {
         let newest = &self.0.0;
-        // A look first, so that an idle consumer does not take the line from the producers.
+        // Check first, so that an idle consumer does not take the cache line from the producers.
         if newest.load(Ordering::Relaxed).is_null() {
             return Found::Nothing;
         }
         let mut rest = newest.swap(ptr::null_mut(), Ordering::Acquire);
         let mut oldest = ptr::null_mut();
         while !rest.is_null() {
-            // SAFETY: the whole chain was taken out here, and nothing of it was run.
+            // SAFETY: the whole chain was removed here, and none of it was run.
             let link = unsafe { &(*rest).next };
             let before = link.load(Ordering::Relaxed);
             link.store(oldest, Ordering::Relaxed);
@@ -88,7 +88,7 @@ impl Exit for StackExit {
             rest = before;
         }
         while !oldest.is_null() {
-            // SAFETY: as above; it is alive until `run` returns.
+            // SAFETY: as above; the request is alive until `run` returns.
             let request = unsafe { &*oldest };
             oldest = request.next.load(Ordering::Relaxed);
             run(request);

@@ -1,4 +1,5 @@
-//! `thalweg`: the channel as its users get it, unbounded like its peers here, with its own way to wait.
+//! `thalweg`: the channel in its normal form, unbounded like its peers here, with its own way to
+//! wait.
 
 use std::io;
 
@@ -7,18 +8,18 @@ use thalweg_queue::mpsc::{Receiver, Sender, unbounded};
 use super::ingress::{Consume, Ingress, Refused, Stop, Submit};
 use super::request::{Request, Submitted};
 
-/// Requests that the consumer takes at a time: a batch, as `recv_batch` is for.
+/// Requests that the consumer takes at a time, with `recv_batch`.
 const BATCH: usize = 256;
 
 /// See the module.
 #[derive(Debug)]
 pub struct Channel;
 
-/// A producer's.
+/// A producer's end.
 #[derive(Debug)]
 pub struct ChannelEntry(Sender<Submitted>);
 
-/// The consumer's.
+/// The consumer's end.
 #[derive(Debug)]
 pub struct ChannelExit(Receiver<Submitted>);
 
@@ -36,7 +37,7 @@ impl Ingress for Channel {
     }
 
     fn wakes<'a>(mut submitters: impl Iterator<Item = &'a ChannelEntry>) -> u64 {
-        // The channel counts for all of them.
+        // The channel counts for all submitters together.
         submitters
             .next()
             .map_or(0, |entry| entry.0.stats().receiver_wakes)
@@ -55,7 +56,8 @@ impl Consume for ChannelExit {
         let mut batch = Vec::with_capacity(BATCH);
         while self.0.recv_batch(&mut batch, BATCH).is_ok() {
             for Submitted(request) in batch.drain(..) {
-                // SAFETY: it was submitted and is run only here, so it is alive until `run` returns.
+                // SAFETY: the request was submitted and is run only here, so it is alive until
+                // `run` returns.
                 run(unsafe { request.as_ref() });
             }
         }

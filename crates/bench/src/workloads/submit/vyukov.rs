@@ -1,10 +1,13 @@
 //! `vyukov`: Dmitry Vyukov's intrusive queue of many producers and one consumer ("Intrusive MPSC node-based queue", 1024cores).
 //!
-//! 1. A producer swaps itself in as the newest, then links the one that it found there to itself. Between the two
-//!    steps the chain is broken: the consumer sees that ([`Found::Unlinked`]) and must not sleep.
-//! 2. A stub keeps the chain from ever being empty. The consumer puts it in again when it is about to take the last request.
-//! 3. The edge: who finds the stub as the newest made an empty queue busy. It also finds it there when the stub has just
-//!    been put behind others, and wakes a consumer that is awake.
+//! 1. A producer swaps in its request as the newest, then links the previous newest to it. Between
+//!    the two steps the chain is broken: the consumer detects this ([`Found::Unlinked`]) and must
+//!    not sleep.
+//! 2. A stub keeps the chain from ever being empty. The consumer inserts it again when it is about
+//!    to take the last request.
+//! 3. The edge: a producer that finds the stub as the newest made an empty queue non-empty. It also
+//!    finds the stub there when the stub has just been inserted behind other requests, and then
+//!    wakes a consumer that is awake.
 
 use std::io;
 use std::sync::Arc;
@@ -18,7 +21,7 @@ use super::request::{Request, Submitted};
 #[derive(Debug)]
 pub struct Vyukov;
 
-/// On lines of its own, since every producer writes it.
+/// On its own cache lines, because every producer writes it.
 #[repr(align(128))]
 #[derive(Debug)]
 struct Newest(AtomicPtr<Request>);
@@ -34,35 +37,35 @@ impl Queue {
         (&raw const self.stub).cast_mut()
     }
 
-    /// Links a request in; whether the stub was the newest.
+    /// Links a request; returns whether the stub was the newest.
     ///
     /// # Safety
-    /// The request is alive until it was taken out, and in the queue only once.
+    /// The request must be alive until it is taken out, and must be in the queue only once.
     #[inline]
     unsafe fn push(&self, request: *mut Request) -> bool {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that the request is alive.
         unsafe { &*request }
             .next
             .store(std::ptr::null_mut(), Ordering::Relaxed);
         let before = self.newest.0.swap(request, Ordering::AcqRel);
-        // SAFETY: nobody takes out a request that nothing is linked to, so the one before is alive.
+        // SAFETY: a request that has no successor is never taken out, so the previous one is alive.
         unsafe { &*before }.next.store(request, Ordering::Release);
         before == self.stub()
     }
 }
 
-/// A producer's.
+/// A producer's end.
 #[derive(Debug)]
 pub struct VyukovEntry(Arc<Queue>);
 
-/// The consumer's.
+/// The consumer's end.
 #[derive(Debug)]
 pub struct VyukovExit {
     queue: Arc<Queue>,
     oldest: *mut Request,
 }
 
-// SAFETY: the pointer leads into the queue, whose requests may be read on any thread.
+// SAFETY: the pointer points into the queue, whose requests may be read on any thread.
 unsafe impl Send for VyukovExit {}
 
 impl Structure for Vyukov {
@@ -90,7 +93,7 @@ impl Entry for VyukovEntry {
         Submitted(request): Submitted,
         bell: &Bell,
     ) -> Result<bool, Refused> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the contract of `Submit::submit`.
         let was_empty = unsafe { self.0.push(request.as_ptr()) };
         Ok(R::published(bell, was_empty))
     }
@@ -98,7 +101,7 @@ impl Entry for VyukovEntry {
 
 impl VyukovExit {
     fn next_of(request: *mut Request) -> *mut Request {
-        // SAFETY: it is in the queue and not taken out, or the stub: alive.
+        // SAFETY: it is either in the queue and not taken out, or the stub; both are alive.
         unsafe { &*request }.next.load(Ordering::Acquire)
     }
 
@@ -121,7 +124,8 @@ impl VyukovExit {
             if self.queue.newest.0.load(Ordering::Acquire) != self.oldest {
                 return Err(Found::Unlinked);
             }
-            // SAFETY: the stub lives as long as the queue, and the consumer has taken it out before.
+            // SAFETY: the stub lives as long as the queue, and the consumer has taken it out
+            // before.
             unsafe { self.queue.push(stub) };
             next = Self::next_of(self.oldest);
             if next.is_null() {
@@ -138,7 +142,8 @@ impl Exit for VyukovExit {
         loop {
             match self.pop() {
                 Ok(request) => {
-                    // SAFETY: it was submitted and is run only here, so it is alive until `run` returns.
+                    // SAFETY: the request was submitted and is run only here, so it is alive until
+                    // `run` returns.
                     run(unsafe { &*request });
                     found = Found::Some;
                 }

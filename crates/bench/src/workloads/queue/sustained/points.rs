@@ -52,24 +52,24 @@ impl Watched {
 /// The changes since the previous point.
 #[derive(Clone, Copy, Debug)]
 pub struct Point {
-    /// Since the run began.
+    /// Time since the run began.
     pub at: Duration,
-    /// Since the point before.
+    /// Time since the previous point.
     pub took: Duration,
-    /// Messages since then.
+    /// Messages since the previous point.
     pub messages: u64,
-    /// What the process holds now.
+    /// The resources of the process at this point.
     pub left: Watched,
 }
 
 impl Point {
-    /// Nanoseconds a message, with the start and the end of each round's threads.
+    /// Nanoseconds per message, including start and end of each round's threads.
     #[must_use]
     pub fn ns(&self) -> f64 {
         self.took.as_secs_f64() * 1e9 / self.messages.max(1) as f64
     }
 
-    /// As a line of the log.
+    /// The point as a line of the log.
     #[must_use]
     pub fn line(&self) -> String {
         let Watched {
@@ -86,7 +86,7 @@ impl Point {
     }
 }
 
-/// Whether a run is long enough to say that nothing leaks.
+/// Whether a run is long enough to detect leaks.
 #[must_use]
 pub fn is_long(ran: Duration) -> bool {
     ran >= 2 * SETTLE
@@ -98,7 +98,7 @@ pub fn hours(ran: Duration) -> u64 {
     ran.as_secs() / HOUR.as_secs()
 }
 
-/// What all points say.
+/// The metrics of all points.
 #[must_use]
 pub fn metrics(points: &[Point]) -> BTreeMap<String, f64> {
     let messages: u64 = points.iter().map(|point| point.messages).sum();
@@ -127,7 +127,8 @@ pub fn metrics(points: &[Point]) -> BTreeMap<String, f64> {
     metrics
 }
 
-/// How far, in percent, the throughput of any whole hour is from the first one's.
+/// The largest difference between the throughput of a whole hour and that of the first hour, in
+/// percent.
 fn worst_hour(points: &[Point]) -> Option<f64> {
     let mut of_hours: BTreeMap<u64, (u64, Duration)> = BTreeMap::new();
     for point in points {
@@ -135,7 +136,7 @@ fn worst_hour(points: &[Point]) -> Option<f64> {
         hour.0 += point.messages;
         hour.1 += point.took;
     }
-    // The last one may not be whole.
+    // The last hour may be incomplete.
     let ran = points.last()?.at;
     let mut rates = of_hours
         .into_iter()
@@ -147,7 +148,7 @@ fn worst_hour(points: &[Point]) -> Option<f64> {
         .reduce(f64::max)
 }
 
-/// KiB an hour, by least squares.
+/// KiB per hour, by least squares.
 fn slope(points: &[&Point]) -> f64 {
     let count = points.len() as f64;
     let hour = |point: &Point| point.at.as_secs_f64() / HOUR.as_secs_f64();
@@ -166,7 +167,7 @@ fn slope(points: &[&Point]) -> f64 {
 mod tests {
     use super::*;
 
-    /// A point a minute for so many minutes.
+    /// One point per minute for `minutes` minutes.
     fn points(minutes: u64, messages: impl Fn(u64) -> u64, rss: impl Fn(u64) -> u64) -> Vec<Point> {
         (1..=minutes)
             .map(|minute| Point {
@@ -184,7 +185,7 @@ mod tests {
 
     #[test]
     fn the_slope_is_of_what_comes_after_the_first_ten_minutes() {
-        // It grows fast for nine minutes, then by 2 KiB a minute.
+        // Memory grows fast for nine minutes, then by 2 KiB per minute.
         let rss = |minute: u64| {
             if minute < 10 {
                 500 * minute
@@ -211,7 +212,7 @@ mod tests {
                 1_000
             }
         };
-        // The fourth hour is not whole: it does not count.
+        // The fourth hour is incomplete and does not count.
         let metrics = metrics(&points(200, slower, |_| 5_000));
         assert!((metrics["worst_hour_percent"] - 20.0).abs() < 1e-6);
     }

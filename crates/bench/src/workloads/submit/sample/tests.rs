@@ -1,4 +1,4 @@
-//! Every ingress keeps what the workload asserts, and one that does not is caught.
+//! Tests that every ingress passes the workload's checks, and that a faulty one is detected.
 
 use std::io;
 use std::sync::mpsc;
@@ -48,7 +48,7 @@ fn the_always_rule_wakes_once_a_request() {
     }
 }
 
-/// An ingress that is wrong in one way: what it does with the `n`th request.
+/// An ingress with one fault, which it applies to the `n`th request.
 struct Wrong<const FAULT: u8>;
 
 const LOST: u8 = 0;
@@ -94,7 +94,7 @@ impl<const FAULT: u8> Consume for WrongExit<FAULT> {
     fn consume(self, mut run: impl FnMut(&Request)) {
         let mut count = 0;
         let mut run = |Submitted(request): Submitted| {
-            // SAFETY: requests stay as they are until the consumer is gone.
+            // SAFETY: requests do not change until the consumer is gone.
             run(unsafe { request.as_ref() });
         };
         while let Ok(Some(request)) = self.0.recv() {
