@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Build what the languages' tests load, $CARGO_TARGET_DIR/debug/libthalweg_{search,echo,feed,hello,conformance}.so, and the program that writes the
-# tables of the C runner.
+# Build the libraries that the languages' tests load,
+# $CARGO_TARGET_DIR/debug/libthalweg_{search,echo,feed,hello,conformance}.so, and the program that
+# writes the tables of the C runner.
 #
-# cargo joins the features of what it is asked for at once, those of a test among them. Asked for the tests of both services in the
-# whole workspace, it builds what `make test-rust` built and no more; it leaves their libraries among the dependencies.
+# cargo unifies the features of everything that one command builds, including tests. This command
+# builds the tests of both services in the whole workspace, so it reuses the output of `make
+# test-rust` and builds nothing else. It leaves the libraries in the folder of the dependencies.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

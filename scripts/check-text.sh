@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Rules for the text of committed files that no language's linter knows.
+# Rules for the text of committed files that no language's linter checks.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -9,7 +9,8 @@ complain() {
   failed=1
 }
 
-# 1. No path of the machine that a file was made on: neither this clone's, nor a home directory, nor scratch.
+# 1. No path of the machine that a file was created on: neither this clone's, nor a home directory,
+#    nor a scratch folder.
 here=$(pwd)
 paths='(^|[^A-Za-z0-9_.~/-])/(work|root|home|Users|tmp)/[A-Za-z0-9_.-]'
 if git grep -nIE "$paths" -- . ':!LICENSE-*' ':!scripts/check-text.sh'; then
@@ -20,7 +21,7 @@ if git grep -nIF -e "$here/" -e "${HOME:-/nonexistent}/." -- .; then
 fi
 
 # 2. Clippy reads an exported macro only where its own crate expands it, so `unsafe` inside macro_rules! is
-#    checked here: SAFETY stands on the line or in the six above.
+#    checked here: SAFETY is on the same line or in the six lines above.
 while IFS= read -r -d '' file; do
   [ -f "$file" ] || continue
   awk -v file="$file" '
@@ -45,7 +46,7 @@ fi
 # 4. Links between pages lead to files that exist.
 while IFS=: read -r page link; do
   target=$(dirname "$page")/${link%%#*}
-  if ! [ -e "$target" ]; then complain "$page links to $link, which is not there"; fi
+  if ! [ -e "$target" ]; then complain "$page links to $link, which does not exist"; fi
 done < <(git grep -oE '\]\([^)#:]+(#[^)]*)?\)' -- '*.md' | sed -E 's/\]\(([^)]*)\)$/\1/')
 
 exit "$failed"

@@ -27,7 +27,8 @@ if ((${#changed[@]} == 0)); then
 fi
 printf 'check: %d files changed since %s\n' "${#changed[@]}" "$base"
 
-# matching PATTERN...: the changed files that match one of the patterns; generated and golden files are left out.
+# matching PATTERN...: the changed files that match one of the patterns; generated and golden files
+# are left out.
 matching() {
   local file pattern
   for file in "${changed[@]}"; do
@@ -39,7 +40,8 @@ matching() {
   done
 }
 
-# The workspace packages that contain changed files, found by the nearest Cargo.toml above each file.
+# The workspace packages that contain changed files, found by the nearest Cargo.toml above each
+# file.
 mapfile -t packages < <(printf '%s\n' "${changed[@]}" | python3 -c '
 import json, os, subprocess, sys
 arguments = ["cargo", "metadata", "--no-deps", "--offline", "--locked", "--format-version", "1"]

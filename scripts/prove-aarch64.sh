@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The queue's and the runtime's tests on another processor: compiled for 64-bit Arm, and run by qemu's user mode.
+# Run the tests of the queue and the runtime on another processor: compiled for 64-bit Arm, and run
+# by qemu's user mode.
 #
 #   scripts/prove-aarch64.sh
 set -euo pipefail
@@ -22,10 +23,12 @@ export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="$emulator -L /usr/aarch64-
 export RUST_BACKTRACE=0
 run() { cargo test --locked --target "$triple" "$@"; }
 
-# Not the queue's `stopped`: it asserts how long a thread ran, and here a translator runs in it.
+# The queue's test `stopped` is left out: it asserts how long a thread ran, and here that includes a
+# translator.
 run -p thalweg-queue --lib --test channels --test memory
 
-# Left out: what starts itself again, to see how that ends (the kernel starts no program of another processor) ..
+# Left out: tests that start their own program again to observe how it ends, because the kernel
+# starts no program for another processor ..
 children=(
   stack::tests::overflowing:: stack::tests::guarding::a_heavy_guard_faults
   stack::tests::guarding::without_memory_there_is_an_error_and_what_was_made_still_serves
@@ -35,7 +38,7 @@ children=(
   without_a_hook_it_goes_to_standard_error
   a_worker_that_waits_in_a_destructor_says_so
 )
-# .. and what looks up a flag of a mapping, which the emulator's /proc does not have.
+# .. and tests that look up a flag of a mapping, which the emulator's /proc does not have.
 books=(stack::tests::guarding::a_stack_never_gets_a_huge_page)
 
 skips=()

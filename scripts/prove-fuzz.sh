@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Runs each fuzz target for so many seconds, from its corpus: prove-fuzz.sh SECONDS NIGHTLY [TARGET..]
+# Run each fuzz target for SECONDS, from its corpus: prove-fuzz.sh SECONDS NIGHTLY [TARGET..]
 #
-# What breaks a target is left in build/fuzz, with libFuzzer's word on it; its hex goes into fuzz/corpus/TARGET.hex with the mending.
+# An input that breaks a target is left in build/fuzz, with libFuzzer's report; add its hex to
+# fuzz/corpus/TARGET.hex with the fix.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,11 +15,11 @@ work=$PWD/build/fuzz
 mkdir -p "$work"
 
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}/fuzz
-# What cargo-fuzz sets: coverage for libFuzzer, and AddressSanitizer.
+# The flags that cargo-fuzz sets: coverage for libFuzzer, and AddressSanitizer.
 export RUSTFLAGS="--cfg fuzzing -Zsanitizer=address -Cpasses=sancov-module -Ccodegen-units=1 \
 -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
 -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares"
-# A fault is a runtime's own to look at; each worker has a signal stack of its own.
+# The runtime handles faults itself; each worker has its own signal stack.
 export ASAN_OPTIONS=handle_segv=0:handle_sigbus=0:handle_abort=0:allow_user_segv_handler=1:use_sigaltstack=0:quarantine_size_mb=64
 cargo "+$nightly" build --quiet --locked --release --target "$triple" --manifest-path fuzz/Cargo.toml
 
@@ -31,7 +32,8 @@ for target in "${targets[@]}"; do
     python3 -c 'import sys; sys.stdout.buffer.write(bytes.fromhex(sys.argv[1]))' "$hex" >"$work/$target/seed-$number"
   done <"fuzz/corpus/$target.hex"
   leaks=1
-  # Its actors go on beside the fuzzer, and hold memory on stacks that the leak check does not know; `make prove-soak` looks for leaks there.
+  # Its actors continue to run next to the fuzzer, and own memory on stacks that the leak check
+  # cannot see; `make prove-soak` checks them for leaks.
   if [ "$target" = c_abi ]; then leaks=0; fi
   echo "$target: $seconds s from $number seeds"
   "$CARGO_TARGET_DIR/$triple/release/$target" "-max_total_time=$seconds" -max_len=4096 -rss_limit_mb=512 -malloc_limit_mb=64 \

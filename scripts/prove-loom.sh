@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Explore every model with up to 3 preemptions, each for SECONDS at most, and say at the end which were explored to
-# their end and which were cut off. A model that fails fails this.
+# Explore every model with up to 3 preemptions, each for at most SECONDS, and list at the end which
+# were explored completely and which were cut off. A failing model fails the script.
 #
 #   scripts/prove-loom.sh SECONDS COMMAND...
 #
-# COMMAND is cargo's, up to the packages.
+# COMMAND is cargo's command line, up to the packages.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,7 +14,7 @@ mkdir -p build
 log=build/prove-loom.log
 : >"$log"
 
-# Two at a time, each with a processor of its own, and named after its thread.
+# Two at a time, each on its own processor, and named after its thread.
 status=0
 {
   "$@" -p thalweg-queue --lib --test loom -- --test-threads=2 &&

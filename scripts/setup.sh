@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Set up what the repository needs on this machine, and nothing twice.
+# Set up what the repository needs on this machine; skip what is already set up.
 #
-#   scripts/setup.sh build     what `make build` and `make run` need
-#   scripts/setup.sh test      that, and what `make lint` and `make test` need besides
-#   scripts/setup.sh prove     that, and what `make prove` needs besides
+#   scripts/setup.sh build     everything for `make build` and `make run`
+#   scripts/setup.sh test      also everything for `make lint` and `make test`
+#   scripts/setup.sh prove     also everything for `make prove`
 #
-# Checks the toolchains, installs missing system packages where it may (root on a system with apt), else
-# prints the one line that does, installs the pinned Rust toolchains through rustup and the pinned Python
-# tools into .venv. A second run with nothing changed takes well under a second.
+# Checks the toolchains. Installs missing system packages if it can (root on a system with apt);
+# otherwise prints the one command that does. Installs the pinned Rust toolchains through rustup and
+# the pinned Python tools into .venv. A second run without changes takes well under a second.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -24,8 +24,8 @@ nightly=$(cat scripts/nightly-version)
 stamps=build/stamps
 mkdir -p "$stamps"
 
-# rustup puts itself into the shell's profile, which a shell started by make or CI may not have read.
-# The Python to make .venv of is not the one in it.
+# rustup adds itself to the shell's profile, which a shell started by make or CI may not have read.
+# The Python that creates .venv must not be the one in it.
 PATH=":$PATH:"
 PATH=${PATH//":$PWD/.venv/bin:"/:}
 export PATH="$HOME/.cargo/bin${PATH%:}"
@@ -34,7 +34,7 @@ problems=()
 problem() { problems+=("$1"); }
 say() { printf 'setup: %s\n' "$*"; }
 
-# What stands below it is worthless without it, so the problems found so far end the set-up here.
+# The steps below need everything above, so the problems found so far end the set-up here.
 stop_on_problems() {
   if ((${#problems[@]})); then
     for line in "${problems[@]}"; do printf 'setup: %s\n' "$line" >&2; done
@@ -70,23 +70,23 @@ find_python() {
 missing_packages() {
   local python
   have cc || echo gcc libc6-dev
-  # A compiler without the C library's headers builds nothing.
+  # A compiler without the headers of the C library is useless.
   if have cc && ! echo '#include <stdio.h>' | cc -E -x c - >/dev/null 2>&1; then echo libc6-dev; fi
   have git || echo git
   have grep || echo grep
   if ! have python3; then
     echo python3 python3-venv
   elif python=$(find_python) && ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
-    # Only Debian takes venv out of Python; its package name follows the interpreter's.
+    # Only Debian packages venv separately from Python; the package name follows the interpreter's.
     if [ "$python" = /usr/bin/python3 ]; then echo python3-venv; else echo "$(basename "$python")-venv"; fi
   fi
   if [ "$purpose" != build ]; then
     have shellcheck || echo shellcheck
-    # The headers promise C++ too.
+    # The headers support C++ too.
     have g++ || echo g++
-    # Counts the hot paths' instructions.
+    # Counts instructions of the hot paths.
     have valgrind || echo valgrind
-    # The C runner of the conformance scenarios reads them with it.
+    # The C runner of the conformance scenarios parses them with it.
     if have cc && ! echo '#include <jansson.h>' | cc -E -x c - >/dev/null 2>&1; then echo libjansson-dev; fi
   fi
 }
@@ -157,8 +157,8 @@ check_rust() {
   fi
 }
 
-# Miri and the foreign target widen what the tests reach. Where they cannot be had (no rustup, no network)
-# the test steps that want them say so, and fail where CI is set; the set-up goes on.
+# Miri and the foreign target widen the test coverage. If they are not available (no rustup, no
+# network), the test steps that need them report it, and fail if CI is set; the set-up continues.
 check_test_toolchains() {
   have rustup || return 0
   if ! rustup run "$nightly" cargo miri --version >/dev/null 2>&1; then
@@ -173,7 +173,8 @@ check_test_toolchains() {
   fi
 }
 
-# Looks at the dependencies. Compiled without optimisation: that takes a minute or two, and it runs as fast as anybody needs.
+# cargo-deny checks the dependencies. It is compiled without optimisation: this takes a minute or
+# two, and the result is fast enough.
 check_deny() {
   local wanted
   wanted=$(cat scripts/deny-version)
@@ -185,7 +186,7 @@ check_deny() {
   rm -rf build/cargo-deny
 }
 
-# An emulator of 64-bit Arm, and a linker with that system's C library: likewise.
+# An emulator of 64-bit Arm, and a linker with that system's C library; also optional.
 check_emulator() {
   local packages=()
   have qemu-aarch64 || have qemu-aarch64-static || packages+=(qemu-user)
@@ -204,7 +205,7 @@ check_emulator() {
 
 # --- Python tools ----------------------------------------------------------------------------------
 
-# A virtual environment holds its own path, so a clone that was moved needs a new one.
+# A virtual environment contains its own path, so a clone that was moved needs a new one.
 check_venv() {
   local key stamp
   key=$({ cat scripts/python-tools.txt && pwd && echo "$python" && python_version "$python"; } |

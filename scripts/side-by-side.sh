@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Run commands side by side, as many at a time as there are processors, begun in the order in which they are given. What each
-# wrote is shown in one piece, when it has ended. For commands that take one processor each. One that fails fails this.
+# Run commands in parallel, as many at a time as there are processors, started in the order given.
+# The output of each command is shown as a whole when it has ended. Use it for commands that take
+# one processor each. A failing command fails the script.
 #
 #   scripts/side-by-side.sh COMMAND...
 set -euo pipefail

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Say that a step cannot run on this machine, and why. In CI that is a failure: what CI does not run, nobody
-# runs. Elsewhere the step is named again at the end of the run.
+# Report that a step cannot run on this machine, and why. In CI this is a failure, because a step
+# that CI skips is never run. Elsewhere the step is listed again at the end of the run.
 #
 #   scripts/skip.sh TARGET REASON
 set -euo pipefail

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Run make targets one after another and say at the end how each of them went.
+# Run make targets one after another and print the result of each at the end.
 #
 #   scripts/steps.sh NAME TARGET...
 #
-# A failed target does not keep the next from running: one run shows everything that is wrong. A target that
-# could not run here leaves a line in build/skipped (scripts/skip.sh) and is named at the end.
+# The next target runs even if one fails, so one run shows everything that is wrong. A target that
+# could not run here leaves a line in build/skipped (scripts/skip.sh) and is listed at the end.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `unsafe` without SAFETY must fail `make lint`. Plants some in a scratch crate that has this workspace's lints
-# and expects clippy to refuse it, with a documented twin that it must accept.
+# `unsafe` without SAFETY must fail `make lint`. This script plants some in a scratch crate that has
+# this workspace's lints, and expects clippy to refuse it and to accept a documented twin.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,7 +13,7 @@ cp rust-toolchain.toml "$scratch/"
   awk '/^\[/ { on = /^\[workspace\.lints/ } on' Cargo.toml
 } >"$scratch/Cargo.toml"
 
-# lint SOURCE: clippy's exit status, its words in $scratch/log.
+# lint SOURCE: returns clippy's exit status, and writes its output to $scratch/log.
 lint() {
   printf '//! Planted.\n%s\n' "$1" >"$scratch/src/lib.rs"
   CARGO_TARGET_DIR="$scratch/target" cargo clippy --quiet --offline --manifest-path "$scratch/Cargo.toml" \
@@ -28,7 +28,7 @@ refused() {
   fi
 }
 
-# The sources are Rust, in which $ and ` are nothing to the shell.
+# The sources are Rust, where $ and ` have no meaning for the shell.
 # shellcheck disable=SC2016
 {
   block='pub fn f(p: &u8) -> u8 { %s unsafe { *std::ptr::from_ref(p) } }'
@@ -56,7 +56,7 @@ $block" "$in_macro" "$an_impl"; do
   fi
 done
 
-# Where a macro is exported and only others expand it, clippy is blind and check-text.sh looks.
+# Clippy does not check a macro that is exported and expanded only by others; check-text.sh does.
 # shellcheck disable=SC2016
 exported='//! Planted.
 /// Reads.

@@ -1,4 +1,4 @@
-//! Compiles what is in C: the ring, and structs that are copied with their tails.
+//! Compiles the C code: the ring, and structs that are copied with their tails.
 
 fn main() {
     println!("cargo::rerun-if-changed=c");

@@ -25,7 +25,7 @@ pub use table::text;
 /// Params that a workload determines itself while it measures: the number of operations per sample.
 const FOUND_OUT: [&str; 1] = ["searches"];
 
-/// Knobs of a run that change the certainty of its figures, not what they measure.
+/// Knobs of a run that change the certainty of its figures, not their meaning.
 const OF_NO_ACCOUNT: [&str; 2] = ["samples", "load_at_start"];
 
 /// The result of a comparison.

@@ -1,4 +1,4 @@
-//! The program from outside: what it prints, and how it exits.
+//! Tests the program from outside: its output and its exit status.
 
 use std::process::{Command, Output};
 

@@ -1,4 +1,5 @@
-//! The host programs in Rust and C, line by line. The Python one is run by the lab itself, where its package is installed.
+//! Tests the host programs in Rust and C, line by line. The lab itself runs the Python one, if its
+//! package is installed.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! The lab's commands from outside, on files and on the smallest of measurements.
+//! Tests the lab's commands from outside, on files and on minimal measurements.
 
 use std::fs;
 use std::io::Write;
@@ -26,12 +26,12 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("the lab speaks UTF-8")
 }
 
-/// A result that is committed.
+/// A committed result file.
 fn committed() -> PathBuf {
     hosts::root().join("benchmarks/results/xeon-2cpu-guest/2026-11-21/result.json")
 }
 
-/// The committed result with its ratios made `times` as large, in a file of its own.
+/// The committed result with its ratios multiplied by `times`, in a new file.
 fn planted(folder: &Path, times: f64) -> PathBuf {
     let mut report: Report = result_file::read(&committed()).unwrap();
     for row in &mut report.results {
@@ -63,7 +63,7 @@ fn regress_ends_with_0_on_the_same_with_1_on_a_planted_regression_and_with_2_on_
     let output = regress(&committed(), &worse, &[]);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stdout).contains("WORSE"));
-    // The other way round it became better.
+    // In the other direction it became better.
     let output = regress(&worse, &committed(), &[]);
     assert_eq!(output.status.code(), Some(0));
 

@@ -1,4 +1,5 @@
-//! The runtime's workloads, each subject once, in small: in processes of their own, since they change the panic hook.
+//! Runs each subject of the runtime workloads once, in small, in separate processes because they
+//! change the panic hook.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -6,10 +7,10 @@ use std::process::{Command, Stdio};
 use thalweg_bench::cell::Cell;
 use thalweg_bench::workloads::WORKLOADS;
 
-/// Parameters that make a workload small, and those that are not the usual ones.
+/// Parameters that make a workload small, or select a variant.
 type Form = &'static [(&'static str, &'static str)];
 
-/// Each workload, once for each way that it can go.
+/// Each workload, with all of its variants.
 const SMALL: &[(&str, &[Form])] = &[
     (
         "chained_spawn",
@@ -68,7 +69,7 @@ const SMALL: &[(&str, &[Form])] = &[
     ),
 ];
 
-/// Those that are held against libraries of actors, and which of them.
+/// The workloads that are compared with actor libraries, and those libraries.
 const OF_ACTORS: &[(&str, Form, &[&str])] = &[
     (
         "actor_call",
@@ -97,7 +98,7 @@ const OF_ACTORS: &[(&str, Form, &[&str])] = &[
     ),
 ];
 
-/// Those without a peer, of which a process takes one sample.
+/// The workloads without a peer; a process takes one sample of each.
 const ALONE: [(&str, &[Form]); 2] = [
     (
         "live_actors",
@@ -119,7 +120,7 @@ const ALONE: [(&str, &[Form]); 2] = [
     ),
 ];
 
-/// Its subjects have a program of their own.
+/// The workload whose subjects have a separate program.
 const COUNTED: &str = "actor_memory";
 
 #[test]
@@ -155,7 +156,7 @@ fn every_subject_takes_a_sample_cold_and_warm_on_one_worker_and_on_two() {
     }
 }
 
-/// A quick cell of this form; what it does not say is as usual.
+/// A quick cell of this form; other parameters have their usual values.
 fn at_point(name: &str, form: Form, subjects: &[&str], (workers, lifetime): (&str, &str)) -> Cell {
     let mut cell = Cell::new(name, form, subjects);
     cell.quick = true;
@@ -312,12 +313,13 @@ fn what_a_cell_does_not_know_is_answered() {
     assert!(answer("cold", "tokio_multi_thread").contains("is not measured on 1 workers"));
 }
 
-/// What a process says that has this cell and takes a sample of each of two subjects, and what it prints besides.
+/// The answers of a process that opens this cell and takes a sample of each of two subjects, and
+/// its other output.
 fn answers(cell: &Cell) -> (String, String) {
     asked(cell, "thalweg-bench", "0\n1\n")
 }
 
-/// The same of this program, which is asked for these samples.
+/// The same for the program `name` and these samples.
 fn asked(cell: &Cell, name: &str, samples: &str) -> (String, String) {
     served(&mut program(name), cell, samples)
 }

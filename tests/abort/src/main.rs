@@ -1,7 +1,9 @@
-//! Under `panic = "abort"` no actor could be killed, cancelled or restarted: each way to open a runtime says so, with an error that has a type, before
-//! anything has begun. What threads share works as ever.
+//! With `panic = "abort"` no actor could be killed, cancelled or restarted. Each way to open a
+//! runtime therefore returns a typed error before anything starts. Synchronisation between threads
+//! still works.
 //!
-//! `cargo run --profile abort -p thalweg-abort`: cargo builds its own tests so that they unwind.
+//! Run it with `cargo run --profile abort -p thalweg-abort`, because cargo always builds tests with
+//! unwinding.
 
 use std::thread;
 use std::time::Duration;
@@ -26,7 +28,7 @@ fn main() {
             other => panic!("{how}: {other:?}"),
         }
     }
-    // A setting that is no good either is not what is to be mended first.
+    // The abort error takes precedence over an invalid setting.
     assert!(matches!(init(Config::exact(0)), Err(StartError::Abort)));
 
     let (sender, numbers) = channel();

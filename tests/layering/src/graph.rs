@@ -1,11 +1,11 @@
-//! The packages that cargo resolved, and who depends on whom.
+//! The packages that cargo resolved, and their dependencies.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-/// What a dependency is for. A crate's users get its normal and its build dependencies; nobody but its own
-/// tests gets the rest.
+/// The kind of a dependency. A crate's users get its normal and its build dependencies; only its
+/// own tests get the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// `[dependencies]`.
@@ -16,7 +16,7 @@ pub enum Kind {
     Dev,
 }
 
-/// Packages by name. Two versions of one package are one node: the rules are about names.
+/// Packages by name. Two versions of one package are one node, because the rules are about names.
 #[derive(Debug, Default)]
 pub struct Graph {
     members: BTreeMap<String, String>,
@@ -24,10 +24,10 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// Reads what `cargo metadata --format-version 1` printed.
+    /// Parses the output of `cargo metadata --format-version 1`.
     ///
     /// # Errors
-    /// What serde says, where the text is not cargo's.
+    /// serde's error, if the text is not cargo's.
     pub fn from_metadata(json: &str) -> Result<Self, serde_json::Error> {
         let metadata: Metadata = serde_json::from_str(json)?;
         let names: BTreeMap<&str, &str> = metadata
@@ -62,7 +62,7 @@ impl Graph {
         Ok(graph)
     }
 
-    /// Adds a package of the workspace, which lies in `folder` below the workspace's root.
+    /// Adds a package of the workspace in `folder`, relative to the workspace's root.
     pub fn member(&mut self, name: &str, folder: &str) {
         self.members.insert(name.to_owned(), folder.to_owned());
     }
@@ -82,13 +82,14 @@ impl Graph {
             .map(|(name, folder)| (name.as_str(), folder.as_str()))
     }
 
-    /// Where a package of the workspace lies below its root; `None` for any other package.
+    /// The folder of a package of the workspace, relative to its root; `None` for any other
+    /// package.
     #[must_use]
     pub fn folder(&self, name: &str) -> Option<&str> {
         self.members.get(name).map(String::as_str)
     }
 
-    /// What `name` itself names in its manifest, of every kind.
+    /// The dependencies of every kind in the manifest of `name`.
     pub fn direct(&self, name: &str) -> impl Iterator<Item = (Kind, &str)> {
         self.edges
             .get(name)
@@ -97,8 +98,8 @@ impl Graph {
             .map(|(kind, to)| (*kind, to.as_str()))
     }
 
-    /// A shortest way from `name` to each package that its users get with it: the packages on the way, both
-    /// ends included.
+    /// A shortest path from `name` to each package that its users get with it: the packages on the
+    /// path, both ends included.
     #[must_use]
     pub fn reached(&self, name: &str) -> Vec<Vec<String>> {
         let mut seen = BTreeSet::from([name.to_owned()]);
@@ -107,7 +108,7 @@ impl Graph {
         while next < ways.len() {
             let way = ways[next].clone();
             next += 1;
-            let at = way.last().expect("a way has its beginning");
+            let at = way.last().expect("a path has a first element");
             for (kind, to) in self.direct(at) {
                 if kind != Kind::Dev && seen.insert(to.to_owned()) {
                     ways.push(way.iter().cloned().chain([to.to_owned()]).collect());

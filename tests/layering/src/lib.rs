@@ -1,7 +1,8 @@
-//! Which crate may depend on which, as a test.
+//! Tests which crate may depend on which.
 //!
-//! The layers are a promise to whoever uses a lower one alone: no foreign language below `port`, no peer of
-//! the benchmark lab in anybody's build. [`Graph`] is what cargo resolved, [`violations`] is the promise.
+//! The layers are a guarantee for users of the lower crates: no foreign language below `port`, and
+//! no peer of the benchmark lab in any user's build. [`Graph`] is the resolved dependency graph of
+//! cargo; [`violations`] checks the guarantee.
 
 mod graph;
 mod rules;

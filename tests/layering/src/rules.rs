@@ -1,22 +1,24 @@
-//! The rules, as tables, and what breaks them.
+//! The rules, as tables, and the check for violations.
 //!
-//! A name that ends in `/` stands for the crates in that folder.
+//! A name that ends in `/` means all crates in that folder.
 //!
-//! 1. A crate of the workspace names only those of its own that stand in its row of [`LAYERS`]; tests and
-//!    benchmarks of a crate count like the crate. What lies in a folder of [`FOLDERS`] goes by that row.
-//! 2. A crate of the workspace that no row knows is a violation: whoever adds one says where it stands.
-//! 3. A package of [`CONFINED`] comes with no crate but those of its row, on whatever way: neither named nor
-//!    brought along. Only what a user gets counts here; a crate's tests may use what they like.
+//! 1. A crate of the workspace depends only on those workspace crates that are listed in its row of
+//!    [`LAYERS`]. Its tests and benchmarks follow the same rule. A crate in a folder of [`FOLDERS`]
+//!    follows that row.
+//! 2. A crate of the workspace without a row is a violation: adding a crate means adding a row.
+//! 3. A package of [`CONFINED`] is a dependency only of the crates in its row, whether direct or
+//!    transitive. Only dependencies that a user gets count here; a crate's tests may use any
+//!    package.
 
 use std::fmt;
 
 use crate::graph::Graph;
 
-/// The crates and what each may name, bottom first.
+/// The crates and the dependencies of each, bottom first.
 const LAYERS: &[(&str, &[&str])] = &[
     ("thalweg-queue", &[]),
     ("thalweg-wire", &[]),
-    // Marks without anything below them.
+    // Markers without dependencies.
     ("thalweg-macros", &[]),
     ("thalweg-runtime", &["thalweg-queue"]),
     ("thalweg-bindgen", &["thalweg-wire"]),
@@ -33,7 +35,8 @@ const LAYERS: &[(&str, &[&str])] = &[
             "thalweg-port",
         ],
     ),
-    // All below but capi. bindgen would bring wit-parser to every user, which the table below forbids.
+    // All crates below, except capi. bindgen would bring wit-parser to every user, which the table
+    // below forbids.
     (
         "thalweg",
         &[
@@ -65,28 +68,29 @@ const LAYERS: &[(&str, &[&str])] = &[
         "thalweg-hot-paths",
         &["thalweg-queue", "thalweg", "crates/bench/"],
     ),
-    // The lab's peers, wrapped: nothing of ours is among them.
+    // The lab's peers, wrapped: none of our crates is among them.
     ("thalweg-peers", &[]),
-    // It is built once more for its own profile, so it has no more below it than it needs.
+    // This crate is built again for its own profile, so its dependencies are minimal.
     ("thalweg-abort", &["thalweg-runtime"]),
-    // Both surfaces: Rust and the C table.
+    // Both interfaces: Rust and the C function table.
     ("thalweg-faults", &["thalweg", "thalweg-capi"]),
     ("thalweg-layering", &[]),
 ];
 
-/// Folders whose crates are no layer, and what these may name.
+/// Folders whose crates form no layer, and their dependencies.
 const FOLDERS: &[(&str, &[&str])] = &[
-    // Like a user's own code: the facade, and the C table for what becomes a library.
+    // Like a user's own code: the facade, and the C function table for crates that become a
+    // library.
     ("examples/", &["thalweg", "thalweg-capi", "examples/"]),
     ("conformance/", &["thalweg", "thalweg-capi", "conformance/"]),
     // The lab's own service. The lab itself has a row above.
     ("crates/bench/", &["thalweg", "thalweg-capi"]),
-    // Opens a library at run time and knows its table alone.
+    // Opens a library at run time and uses only its function table.
     ("bindings/", &["thalweg-capi"]),
     ("tests/", &["thalweg"]),
 ];
 
-/// What the lab measures against. None of it reaches a user.
+/// The peers of the lab. Users get none of them.
 pub const PEERS: &[&str] = &[
     "async-channel",
     "ciborium",
@@ -104,7 +108,7 @@ pub const PEERS: &[&str] = &[
     "tokio",
 ];
 
-/// Packages, the crates that alone may have them, and why.
+/// Packages, the only crates that may depend on them, and the reason.
 const CONFINED: &[(&[&str], &[&str], &str)] = &[
     (
         &["wit-parser"],
@@ -133,10 +137,10 @@ const CONFINED: &[(&[&str], &[&str], &str)] = &[
     ),
 ];
 
-/// One dependency that should not be there.
+/// A forbidden dependency.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Violation {
-    /// No row says where this crate of the workspace stands.
+    /// The crate of the workspace has no row.
     Unknown {
         /// The crate.
         member: String,
@@ -147,12 +151,12 @@ pub enum Violation {
     Layer {
         /// The crate.
         member: String,
-        /// What it names.
+        /// The dependency.
         names: String,
     },
-    /// A crate has a package that is confined to others.
+    /// A crate depends on a package that is confined to others.
     Confined {
-        /// From the crate to the package, both included.
+        /// The path from the crate to the package, both included.
         way: Vec<String>,
         /// The rule's reason.
         why: &'static str,
@@ -174,7 +178,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Everything in `graph` that breaks a rule, in the order of the crates' names.
+/// All violations in `graph`, in the order of the crates' names.
 #[must_use]
 pub fn violations(graph: &Graph) -> Vec<Violation> {
     let mut found = Vec::new();
@@ -188,7 +192,7 @@ pub fn violations(graph: &Graph) -> Vec<Violation> {
                 let mut named: Vec<&str> = graph.direct(member).map(|(_, to)| to).collect();
                 named.sort_unstable();
                 named.dedup();
-                // A crate that names itself does so for its own tests: a feature switched on there.
+                // A crate that depends on itself does so to enable a feature for its own tests.
                 named.retain(|to| {
                     *to != member && graph.folder(to).is_some() && !listed(graph, allowed, to)
                 });
@@ -199,7 +203,7 @@ pub fn violations(graph: &Graph) -> Vec<Violation> {
             }
         }
         for way in graph.reached(member) {
-            let package = way.last().expect("a way has an end");
+            let package = way.last().expect("a path has a last element");
             for (packages, owners, why) in CONFINED {
                 if packages.contains(&package.as_str()) && !listed(graph, owners, member) {
                     found.push(Violation::Confined {
@@ -223,7 +227,7 @@ fn row(member: &str, folder: &str) -> Option<&'static [&'static str]> {
     layer.or_else(by_folder).map(|(_, allowed)| *allowed)
 }
 
-/// Whether `list` holds `name`, or its folder.
+/// Whether `list` contains `name`, or its folder.
 fn listed(graph: &Graph, list: &[&str], name: &str) -> bool {
     list.iter().any(|entry| {
         *entry == name

@@ -1,7 +1,7 @@
-//! `cargo tree` of everything that a user builds: no peer of the lab is in it.
+//! Checks with `cargo tree` that no package that a user builds depends on a peer of the lab.
 //!
-//! The rules read cargo's metadata, which joins the features of the whole workspace; this asks for each package alone, as its
-//! user's build would.
+//! The rules read cargo's metadata, which unifies the features of the whole workspace. This test
+//! resolves each package alone, as its user's build does.
 
 use std::process::Command;
 
@@ -24,7 +24,7 @@ fn cargo(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("cargo writes UTF-8")
 }
 
-/// The peers among the packages that come with `package`; the crate that wraps them counts as one.
+/// The peers among the dependencies of `package`; the crate that wraps them counts as one.
 fn peers_in(package: &str) -> Vec<String> {
     let target = "x86_64-unknown-linux-gnu";
     let tree = cargo(&[
@@ -52,7 +52,8 @@ struct Package {
 fn no_peer_of_the_lab_is_in_what_a_user_builds() {
     let text = cargo(&["metadata", "--format-version", "1", "--no-deps"]);
     let metadata: Metadata = serde_json::from_str(&text).expect("cargo's own format");
-    // The lab itself; what it measures through (crates/bench/service) is built like a user's service.
+    // The lab itself. The crate that it measures through (crates/bench/service) is built like a
+    // user's service.
     let of_lab = ["thalweg-bench", "thalweg-hot-paths", "thalweg-peers"];
     let mut asked = Vec::new();
     for Package {

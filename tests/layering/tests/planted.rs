@@ -1,8 +1,8 @@
-//! Each rule against a graph that breaks it, and against the nearest one that does not.
+//! Checks each rule against a graph that violates it, and against the nearest graph that does not.
 
 use thalweg_layering::{Graph, Kind, Violation, violations};
 
-/// The layers as they should be.
+/// A graph without violations.
 fn sound() -> Graph {
     let mut graph = Graph::default();
     for name in [
@@ -102,7 +102,7 @@ fn a_peer_that_another_package_brings_along_is_found_with_its_way() {
         ),
         "{ways:?}"
     );
-    // Everything above has it too.
+    // All crates above depend on it, too.
     assert!(
         ways.iter()
             .any(|way| way.starts_with("thalweg -> thalweg-port")),

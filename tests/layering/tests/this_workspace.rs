@@ -1,4 +1,4 @@
-//! The rules against what cargo resolves for this workspace.
+//! Checks the rules against the dependencies that cargo resolves for this workspace.
 
 use std::process::Command;
 
@@ -26,7 +26,7 @@ fn every_crate_keeps_to_its_layer() {
     let metadata = String::from_utf8(output.stdout).expect("cargo writes UTF-8");
     let graph = Graph::from_metadata(&metadata).expect("cargo's own format");
 
-    // A reader that found nothing would pass every rule.
+    // An empty graph would pass every rule.
     for (member, folder) in [
         ("thalweg-queue", "crates/queue"),
         ("thalweg", "crates/thalweg"),

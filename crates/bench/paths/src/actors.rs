@@ -1,4 +1,4 @@
-//! What actors do all the time, on one worker, with no end of a time slice in between.
+//! Frequent operations of actors, on one worker, without the end of a time slice.
 
 use std::hint::black_box;
 use std::sync::{Arc, OnceLock};
@@ -13,7 +13,7 @@ fn on_one_worker(job: impl FnOnce() + Send + 'static) {
     init(config).expect("the settings are in order").run(job);
 }
 
-/// An actor is spawned and joined.
+/// Spawns and joins an actor.
 pub fn spawn_join(count: u64) {
     on_one_worker(move || {
         for number in 0..count {
@@ -23,7 +23,7 @@ pub fn spawn_join(count: u64) {
     });
 }
 
-/// An actor is spawned in a scope and joined.
+/// Spawns an actor in a scope and joins it.
 pub fn scope_spawn(count: u64) {
     on_one_worker(move || {
         let whole = scope(OnFailure::FailFast, |scope| {
@@ -36,7 +36,7 @@ pub fn scope_spawn(count: u64) {
     });
 }
 
-/// One of two actors lets the other run.
+/// One of two actors yields to the other.
 pub fn yield_turn(count: u64) {
     on_one_worker(move || {
         let other = spawn(move || (0..count / 2).for_each(|_| yield_now()));
@@ -86,7 +86,7 @@ impl Handler<Sum> for Counter {
     }
 }
 
-/// A message to a behaviour actor, which handles 64 of them in a turn.
+/// Casts a message to a behaviour actor, which handles 64 of them per turn.
 pub fn actor_cast(count: u64) {
     on_one_worker(move || {
         let counter = start(Counter(0));
@@ -100,7 +100,7 @@ pub fn actor_cast(count: u64) {
     });
 }
 
-/// A call of a behaviour actor, and its reply.
+/// Calls a behaviour actor, and receives its reply.
 pub fn actor_call(count: u64) {
     on_one_worker(move || {
         let counter = start(Counter(7));

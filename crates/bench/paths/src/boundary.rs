@@ -1,4 +1,4 @@
-//! What crosses between languages: messages, streams, calls.
+//! The boundary between languages: messages, streams, calls.
 
 use std::hint::black_box;
 use std::ops::ControlFlow;
@@ -29,7 +29,7 @@ fn view<'a>(content: &Content<'a>) -> MatchView<'a> {
     }
 }
 
-/// A match becomes a message in memory that is there already.
+/// Encodes a match into existing memory.
 pub fn encode_match(count: u64) {
     let contents = Contents::new();
     let mut buffer = Vec::new();
@@ -40,7 +40,7 @@ pub fn encode_match(count: u64) {
     }
 }
 
-/// A text and a number become a message in memory that is there already.
+/// Encodes a text and a number into existing memory.
 pub fn encode_request(count: u64) {
     let mut buffer = Vec::new();
     for n in 0..count {
@@ -53,7 +53,7 @@ pub fn encode_request(count: u64) {
     }
 }
 
-/// A message is opened, checked and read in place.
+/// Opens a message, checks it and reads it in place.
 pub fn view_match(count: u64) {
     let contents = Contents::new();
     let bytes =
@@ -65,7 +65,7 @@ pub fn view_match(count: u64) {
     }
 }
 
-/// A match goes through a stream: written by an actor, read in place on this thread.
+/// Sends matches through a stream: an actor writes them, this thread reads them in place.
 pub fn stream_match(count: u64) {
     let lab = LabClient::start(|| LabService).expect("the runtime starts");
     let mut stream = lab.generate(count).wait().expect("it cannot fail");
@@ -76,7 +76,7 @@ pub fn stream_match(count: u64) {
     assert_eq!(lines, count * (count + 1) / 2, "every match came once");
 }
 
-/// An event of 488 bytes goes through a stream, written and read 256 at a time.
+/// Sends events of 488 bytes through a stream, written and read 256 at a time.
 pub fn stream_event(count: u64) {
     let lab = LabClient::start(|| LabService).expect("the runtime starts");
     let mut stream = lab.events(count, 256).wait().expect("it cannot fail");
@@ -111,7 +111,7 @@ pub fn stream_direct(count: u64) {
     assert_eq!(sum, count * (count - 1) / 2, "every event came once");
 }
 
-/// A call that does nothing: submitted, run by the service's actor, completed, waited for.
+/// A call that does nothing: submitted, run by the service's actor, completed, awaited.
 pub fn call(count: u64) {
     let lab = LabClient::start(|| LabService).expect("the runtime starts");
     for _ in 0..count {
@@ -119,7 +119,7 @@ pub fn call(count: u64) {
     }
 }
 
-/// The same, run by an actor of its own.
+/// The same, run by a separate actor.
 pub fn call_async(count: u64) {
     let lab = LabClient::start(|| LabService).expect("the runtime starts");
     for _ in 0..count {
@@ -127,7 +127,7 @@ pub fn call_async(count: u64) {
     }
 }
 
-/// Calls that do nothing, submitted to a port 64 at a time and reaped: what one costs.
+/// Calls that do nothing, submitted to a port 64 at a time and reaped: the cost of one call.
 pub fn submit_reap_64(count: u64) {
     const BATCH: u64 = 64;
     let runtime = Instance::runtime().expect("the runtime starts");

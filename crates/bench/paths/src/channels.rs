@@ -1,16 +1,17 @@
-//! The channels, on one thread: what a message costs where nobody waits and no cache line travels.
+//! The channels on one thread: the cost of a message without waiting and without cache-line
+//! transfers.
 
 use std::hint::black_box;
 
 use thalweg_queue::{mpmc, mpsc, oneshot, spsc};
 
-/// Room for a batch, and small enough for the nearest cache.
+/// Enough for a batch, and small enough for the first-level cache.
 const CAPACITY: usize = 1_024;
 
-/// Messages of a batch.
+/// Messages per batch.
 const BATCH: u64 = 64;
 
-/// A message is sent and received.
+/// Sends and receives a message.
 pub fn spsc_pair(count: u64) {
     let (sender, receiver) = spsc::channel(CAPACITY).expect("there is memory");
     for message in 0..count {
@@ -19,7 +20,7 @@ pub fn spsc_pair(count: u64) {
     }
 }
 
-/// The same through `rtrb`, the peer.
+/// The same with `rtrb`, the peer.
 pub fn spsc_pair_rtrb(count: u64) {
     let (mut producer, mut consumer) = rtrb::RingBuffer::new(CAPACITY);
     for message in 0..count {
@@ -28,7 +29,7 @@ pub fn spsc_pair_rtrb(count: u64) {
     }
 }
 
-/// 64 messages are written into the ring in place, and looked at in place.
+/// Writes 64 messages into the ring in place, and reads them in place.
 pub fn spsc_batch_64(count: u64) {
     let (mut sender, mut receiver) = spsc::channel(CAPACITY).expect("there is memory");
     for first in 0..count {
@@ -41,7 +42,7 @@ pub fn spsc_batch_64(count: u64) {
     }
 }
 
-/// Nothing is there to receive.
+/// Tries to receive from an empty channel.
 pub fn spsc_empty(count: u64) {
     let (sender, receiver) = spsc::channel::<u64>(CAPACITY).expect("there is memory");
     for _ in 0..count {
@@ -50,7 +51,7 @@ pub fn spsc_empty(count: u64) {
     drop(sender);
 }
 
-/// A message is sent and received, by the sender's own lane after the first 63.
+/// Sends and receives a message; after the first 63 it uses the sender's own lane.
 pub fn mpsc_pair(count: u64) {
     let (sender, receiver) = mpsc::channel(CAPACITY).expect("there is memory");
     for message in 0..count {
@@ -59,7 +60,7 @@ pub fn mpsc_pair(count: u64) {
     }
 }
 
-/// Nothing is there to receive, in the lanes or beside them.
+/// Tries to receive when both the lanes and the shared ring are empty.
 pub fn mpsc_empty(count: u64) {
     let (sender, receiver) = mpsc::channel(CAPACITY).expect("there is memory");
     for message in 0..64u64 {
@@ -72,7 +73,7 @@ pub fn mpsc_empty(count: u64) {
     drop(sender);
 }
 
-/// A message is sent and received.
+/// Sends and receives a message.
 pub fn mpmc_pair(count: u64) {
     let (sender, receiver) = mpmc::channel(CAPACITY).expect("there is memory");
     for message in 0..count {
@@ -81,7 +82,7 @@ pub fn mpmc_pair(count: u64) {
     }
 }
 
-/// Nothing is there to receive.
+/// Tries to receive from an empty channel.
 pub fn mpmc_empty(count: u64) {
     let (sender, receiver) = mpmc::channel::<u64>(CAPACITY).expect("there is memory");
     for _ in 0..count {
@@ -90,7 +91,7 @@ pub fn mpmc_empty(count: u64) {
     drop(sender);
 }
 
-/// A channel is made, used and gone.
+/// Creates, uses and drops a channel.
 pub fn oneshot_pair(count: u64) {
     for message in 0..count {
         let (sender, receiver) = oneshot::channel();

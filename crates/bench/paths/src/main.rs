@@ -1,8 +1,9 @@
 //! The hot paths, each alone and in one process.
 //!
-//! `cargo run --release -p thalweg-hot-paths` prints nanoseconds an operation, for a first look: what is quoted comes from `thalweg-bench`, which
-//! compares. `hot_paths PATH COUNT` runs one path so often and prints nothing, for a profiler:
-//! `crates/bench/instructions.sh` counts instructions that way. `hot_paths --names` says which paths there are.
+//! `cargo run --release -p thalweg-hot-paths` prints nanoseconds per operation as a first estimate;
+//! quoted figures come from `thalweg-bench`, which compares with peers. `hot_paths PATH COUNT` runs
+//! one path COUNT times and prints nothing, for a profiler: `crates/bench/instructions.sh` counts
+//! instructions that way. `hot_paths --names` lists the paths.
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -12,7 +13,7 @@ mod boundary;
 mod channels;
 mod sync;
 
-/// A path: its name, how often it runs where only the time is wanted, and the path itself.
+/// A path: its name, the number of repetitions for a time estimate, and the path itself.
 type Path = (&'static str, u64, fn(u64));
 
 const PATHS: [Path; 28] = [

@@ -1,10 +1,10 @@
-//! What actors share, where nobody waits.
+//! The objects that actors share, without contention.
 
 use std::hint::black_box;
 
 use thalweg::runtime::sync::{Mutex, Notify, RwLock, Semaphore};
 
-/// A value is locked, changed and unlocked.
+/// Locks, changes and unlocks a value.
 pub fn mutex_pair(count: u64) {
     let mutex = Mutex::new(0);
     for _ in 0..count {
@@ -13,7 +13,7 @@ pub fn mutex_pair(count: u64) {
     assert_eq!(mutex.into_inner(), count);
 }
 
-/// A value is locked for reading, read and unlocked.
+/// Locks a value for reading, reads and unlocks it.
 pub fn read_pair(count: u64) {
     let lock = RwLock::new(1);
     for _ in 0..count {
@@ -21,7 +21,7 @@ pub fn read_pair(count: u64) {
     }
 }
 
-/// A permit is taken and given back.
+/// Acquires and releases a permit.
 pub fn permit_pair(count: u64) {
     let semaphore = Semaphore::new(1);
     for _ in 0..count {
@@ -29,7 +29,7 @@ pub fn permit_pair(count: u64) {
     }
 }
 
-/// A wake-up is left and taken.
+/// Stores and consumes a wake-up.
 pub fn notify_pair(count: u64) {
     let notify = Notify::new();
     for _ in 0..count {

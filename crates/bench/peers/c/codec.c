@@ -1,9 +1,10 @@
 /*
- * Structs with tails, as a C library passes them: a copy into memory that is there ("encode"), a copy whose tails are the
- * receiver's own ("decode"), and its end.
+ * Structs with tails, as a C library passes them: a copy into existing memory ("encode"), a copy
+ * that owns its tails ("decode"), and freeing that copy.
  *
- * It is a peer of the lab, called from Rust. In the flat copy tails stand one behind the other after the struct, and its
- * pointers point at them: a memcpy a tail and nothing else. Nothing is checked: who reads it trusts who wrote it.
+ * It is a peer of the lab, called from Rust. In the flat copy the tails follow the struct one
+ * behind the other, and its pointers point at them: one memcpy per tail and nothing else. Nothing
+ * is checked: the reader trusts the writer.
  */
 
 #include <stdbool.h>

@@ -1,9 +1,10 @@
 /*
- * A bounded ring of u64 between one producer and one consumer, as a C programmer would write it today: two positions
- * that only grow, each on a cache line of its own beside its owner's copy of the other one.
+ * A bounded ring of u64 between one producer and one consumer, as a C programmer would write it
+ * today: two positions that only grow, each on its own cache line next to its owner's copy of the
+ * other one.
  *
- * It is a peer of the lab, called from Rust: an operation is a call that no compiler inlines. ring_same_thread is the
- * same ring inlined into its loop, for the cell that compares loops.
+ * It is a peer of the lab, called from Rust: each operation is a call that no compiler inlines.
+ * ring_same_thread is the same ring inlined into its loop, for the cell that compares loops.
  */
 
 #include <stdalign.h>
@@ -124,8 +125,8 @@ size_t thalweg_ring_pop_many(struct ring *ring, uint64_t *messages, size_t count
 }
 
 /*
- * Pushes and pops 0 .. count in turn; the bits in which any message differed from what was pushed, all ones where a
- * push or a pop was refused.
+ * Pushes and pops 0 .. count in turn. Returns the bits in which any message differed from the
+ * pushed one; all ones if a push or a pop was refused.
  */
 uint64_t thalweg_ring_same_thread(struct ring *ring, uint64_t count) {
   uint64_t wrong = 0;

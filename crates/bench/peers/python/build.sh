@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Build the modules that Python loads as peers, into target/bench-peers/python. `make bench-peers` calls this.
+# Build the modules that Python loads as peers, into target/bench-peers/python. Called by `make
+# bench-peers`.
 set -euo pipefail
 cd "$(dirname "$0")"
 

@@ -1,13 +1,14 @@
-//! `ractor`, `kameo`, and an actor written by hand: what the lab's actors do, done by libraries of actors on tokio.
+//! `ractor`, `kameo`, and an actor written by hand: the lab's actor workloads with actor libraries
+//! on tokio.
 //!
-//! | module | subject | what it is |
+//! | module | subject | description |
 //! | --- | --- | --- |
-//! | [`ractor`] | `ractor` | its mailbox has no bound |
-//! | [`kameo`] | `kameo` | its mailbox has a bound unless asked otherwise: 64 messages |
+//! | [`ractor`] | `ractor` | its mailbox is unbounded |
+//! | [`kameo`] | `kameo` | its mailbox is bounded by default: 64 messages |
 //! | [`by_hand`] | `tokio_current_thread`, `tokio_multi_thread` | a task, a channel, and a `oneshot` for each reply |
 //!
-//! Each is a [`Counter`]: the workloads are compiled for each alone. The libraries are built without their spans and traces, which cost them
-//! more than a message does.
+//! Each is a [`Counter`], and the workloads are compiled for each separately. The libraries are
+//! built without their spans and traces, which cost them more than a message.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -18,10 +19,10 @@ pub mod by_hand;
 pub mod kameo;
 pub mod ractor;
 
-/// What a call says that cannot fail.
+/// The message of a call to an actor that has not been stopped.
 const LIVES: &str = "an actor that nobody stopped answers";
 
-/// What its actor knows: how many numbers came, and how many of them out of order.
+/// The state of the actor: the count of received numbers, and the count of those out of order.
 #[derive(Debug, Default)]
 pub struct Count {
     came: u64,
@@ -29,38 +30,39 @@ pub struct Count {
 }
 
 impl Count {
-    /// Another number: they are due from 0 on.
+    /// Adds a number; the numbers are expected from 0 on.
     pub fn add(&mut self, number: u64) {
         self.wrong += u64::from(number != self.came);
         self.came += 1;
     }
 
-    /// How many came, and how many of them out of order.
+    /// The count of received numbers, and of those out of order.
     #[must_use]
     pub fn both(&self) -> (u64, u64) {
         (self.came, self.wrong)
     }
 }
 
-/// An actor that counts what is cast to it.
+/// An actor that counts the casts it receives.
 pub trait Counter: Sized + Send + Sync + 'static {
-    /// A new one, whose mailbox has room for so many messages, or for any number. When it has ended it counts itself in `ended`.
+    /// Starts an actor whose mailbox has the capacity `room`, or is unbounded if it is `None`. When
+    /// the actor has ended, it increments `ended`.
     fn start(room: Option<usize>, ended: &Arc<AtomicU64>) -> impl Future<Output = Self> + Send;
 
-    /// Calls it: the number after `number`. With `within` it waits no longer than that.
+    /// Calls the actor and returns the number after `number`. `within` limits the wait.
     fn next(&self, number: u64, within: Option<Duration>) -> impl Future<Output = u64> + Send;
 
-    /// Casts a number; waits for room where the mailbox has a bound.
+    /// Casts a number; waits while a bounded mailbox is full.
     fn add(&self, number: u64) -> impl Future<Output = ()> + Send;
 
-    /// Calls it: see [`Count::both`].
+    /// Calls the actor: see [`Count::both`].
     fn both(&self) -> impl Future<Output = (u64, u64)> + Send;
 
-    /// Stops it, and waits until it has ended.
+    /// Stops the actor, and waits until it has ended.
     fn end(self) -> impl Future<Output = ()> + Send;
 }
 
-/// `rounds` calls, one after another; the sum of the replies.
+/// Makes `rounds` calls, one after another; returns the sum of the replies.
 pub async fn calls<C: Counter>(rounds: u64, within: Option<Duration>) -> u64 {
     let counter = C::start(None, &Arc::default()).await;
     let mut sum = 0;
@@ -71,7 +73,7 @@ pub async fn calls<C: Counter>(rounds: u64, within: Option<Duration>) -> u64 {
     sum
 }
 
-/// Casts the numbers below `messages`; see [`Count::both`], when the last was handled.
+/// Casts the numbers below `messages`; returns [`Count::both`] after the last was handled.
 pub async fn casts<C: Counter>(messages: u64, room: Option<usize>) -> (u64, u64) {
     let counter = C::start(room, &Arc::default()).await;
     for number in 0..messages {
@@ -82,7 +84,7 @@ pub async fn casts<C: Counter>(messages: u64, room: Option<usize>) -> (u64, u64)
     both
 }
 
-/// Starts and ends `actors`, one after another; how many ended.
+/// Starts and ends `actors`, one after another; returns the number that ended.
 pub async fn started_and_ended<C: Counter>(actors: u64) -> u64 {
     let ended = Arc::default();
     for _ in 0..actors {
@@ -91,7 +93,7 @@ pub async fn started_and_ended<C: Counter>(actors: u64) -> u64 {
     ended.load(Ordering::Acquire)
 }
 
-/// Adds `actors` to `all`, each of which has answered a call.
+/// Adds `actors` to `all`; each has answered a call.
 pub async fn idle<C: Counter>(all: &mut Vec<C>, actors: u64, room: Option<usize>) {
     let ended = Arc::default();
     for number in 0..actors {

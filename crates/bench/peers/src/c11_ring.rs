@@ -1,4 +1,5 @@
-//! `c11_ring`: a ring with cached positions in C, one call an operation; and the same inlined into a loop in C.
+//! `c11_ring`: a ring with cached positions in C, one call per operation; and the same ring inlined
+//! into a loop in C.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -6,7 +7,7 @@ use std::sync::Arc;
 use crate::channel::{Channel, Waiting};
 use crate::patience;
 
-/// As `struct ring` in `c/ring.c`, which alone knows what is in it.
+/// The opaque `struct ring` of `c/ring.c`.
 #[repr(C)]
 struct RawRing {
     _opaque: [u8; 0],
@@ -30,14 +31,15 @@ pub struct C11Ring;
 #[derive(Debug)]
 struct Ring(NonNull<RawRing>);
 
-// SAFETY: the ring is made for two threads: its positions are atomic, and each slot belongs to the side that they say.
+// SAFETY: the ring is made for two threads: its positions are atomic, and they determine the side
+// that each slot belongs to.
 unsafe impl Send for Ring {}
-// SAFETY: as above; only `Sender` pushes and only `Receiver` pops, each by a unique reference.
+// SAFETY: as above; only `Sender` pushes and only `Receiver` pops, each with a unique reference.
 unsafe impl Sync for Ring {}
 
 impl Ring {
     fn new(capacity: usize) -> Self {
-        // SAFETY: it takes any number.
+        // SAFETY: the function accepts any number.
         let ring = unsafe { thalweg_ring_new(capacity) };
         Self(NonNull::new(ring).expect("a ring's capacity is a power of two"))
     }
@@ -45,16 +47,16 @@ impl Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // SAFETY: it came from `thalweg_ring_new`, and nobody else has it any more.
+        // SAFETY: it came from `thalweg_ring_new`, and there is no other reference to it.
         unsafe { thalweg_ring_free(self.0.as_ptr()) }
     }
 }
 
-/// The one that pushes.
+/// The pushing side.
 #[derive(Debug)]
 pub struct Sender(Arc<Ring>);
 
-/// The one that pops, and where it puts a batch.
+/// The popping side, and its buffer for batches.
 #[derive(Debug)]
 pub struct Receiver(Arc<Ring>, Vec<u64>);
 
@@ -81,14 +83,15 @@ impl Channel for C11Ring {
 
     #[inline]
     fn try_send(sender: &mut Self::Sender, message: u64) -> bool {
-        // SAFETY: the ring lives, and the unique reference makes this its only producer now.
+        // SAFETY: the ring is alive, and the unique reference makes this its only producer now.
         unsafe { thalweg_ring_push(sender.0.0.as_ptr(), message) }
     }
 
     #[inline]
     fn try_receive(receiver: &mut Self::Receiver) -> Option<u64> {
         let mut message = 0;
-        // SAFETY: the ring lives, the unique reference makes this its only consumer now, and the message has a place.
+        // SAFETY: the ring is alive, the unique reference makes this its only consumer now, and
+        // `message` is valid for writing.
         unsafe { thalweg_ring_pop(receiver.0.0.as_ptr(), &raw mut message) }.then_some(message)
     }
 
@@ -113,7 +116,7 @@ impl Channel for C11Ring {
         while left > 0 {
             let most = left.min(batch.len());
             let taken = patience::until(|| {
-                // SAFETY: as in `try_receive`; the batch has room for `most`.
+                // SAFETY: as in `try_receive`; the buffer has space for `most` messages.
                 let popped =
                     unsafe { thalweg_ring_pop_many(ring.0.as_ptr(), batch.as_mut_ptr(), most) };
                 (popped > 0).then_some(popped)
@@ -124,11 +127,11 @@ impl Channel for C11Ring {
     }
 }
 
-/// Pushes and pops `count` messages in turn in a loop of C, into which the ring is inlined; whether all came back as
-/// they went.
+/// Pushes and pops `count` messages in turn in a C loop that contains the inlined ring; returns
+/// whether all of them came back unchanged.
 #[must_use]
 pub fn same_thread(capacity: usize, count: u64) -> bool {
     let ring = Ring::new(capacity);
-    // SAFETY: the ring lives, and no other thread knows it.
+    // SAFETY: the ring is alive, and no other thread uses it.
     unsafe { thalweg_ring_same_thread(ring.0.as_ptr(), count) == 0 }
 }

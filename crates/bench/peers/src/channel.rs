@@ -1,35 +1,37 @@
-//! What a subject of the lab can do.
+//! The operations of a subject of the lab.
 
 /// A channel of `u64` between one sender and one receiver.
 ///
-/// Every function is one call of the subject's own, so that its cost is what is measured. A subject that is closed while
-/// it is measured is a defect of the lab, and ends the process with a panic.
+/// Every function is one call of the subject itself, so that only its cost is measured. If a
+/// subject is closed during a measurement, this is a defect of the lab, and the process panics.
 pub trait Channel: 'static {
     /// Its public name.
     const NAME: &'static str;
-    /// How a side waits that finds it full or empty: its own blocking call, or looking again.
+    /// How a side waits that finds the channel full or empty: in its own blocking call, or by
+    /// retrying.
     const WAITING: Waiting;
     /// The sending side.
     type Sender: Send + 'static;
     /// The receiving side.
     type Receiver: Send + 'static;
 
-    /// A new one that holds at most `capacity` messages.
+    /// A new channel that accepts at most `capacity` messages.
     fn bounded(capacity: usize) -> (Self::Sender, Self::Receiver);
 
-    /// Sends, and waits while it is full.
+    /// Sends a message; waits while the channel is full.
     fn send(sender: &mut Self::Sender, message: u64);
 
-    /// Receives, and waits while it is empty.
+    /// Receives a message; waits while the channel is empty.
     fn receive(receiver: &mut Self::Receiver) -> u64;
 
-    /// Sends if there is room now.
+    /// Sends if there is space now.
     fn try_send(sender: &mut Self::Sender, message: u64) -> bool;
 
     /// Receives if there is a message now.
     fn try_receive(receiver: &mut Self::Receiver) -> Option<u64>;
 
-    /// Sends `first`, `first + 1`, .. as one batch of `count`: one by one where it knows no batches.
+    /// Sends `first`, `first + 1`, .. as one batch of `count`; one by one if the subject has no
+    /// batches.
     #[inline]
     fn send_batch(sender: &mut Self::Sender, first: u64, count: usize) {
         for message in first..first + count as u64 {
@@ -37,7 +39,8 @@ pub trait Channel: 'static {
         }
     }
 
-    /// Receives exactly `count` messages and gives each to `each`: one by one where it knows no batches.
+    /// Receives exactly `count` messages and passes each to `each`; one by one if the subject has
+    /// no batches.
     #[inline]
     fn receive_batch(receiver: &mut Self::Receiver, count: usize, mut each: impl FnMut(u64)) {
         for _ in 0..count {
@@ -45,23 +48,23 @@ pub trait Channel: 'static {
         }
     }
 
-    /// How often the channel woke a sleeping receiver so far, if it counts that.
+    /// How often the channel has woken a sleeping receiver, if it counts that.
     #[must_use]
     fn wakes(_receiver: &Self::Receiver) -> Option<u64> {
         None
     }
 }
 
-/// A channel whose sending side can be cloned: one clone a thread.
+/// A channel whose sending side can be cloned: one clone per thread.
 pub trait ManySenders: Channel<Sender: Clone> {
-    /// One that grows without bound, if it comes as such.
+    /// An unbounded channel, if the subject has one.
     #[must_use]
     fn unbounded() -> Option<(Self::Sender, Self::Receiver)> {
         None
     }
 }
 
-/// A channel whose receiving side can be cloned, too. A message goes to one of them.
+/// A channel whose receiving side can be cloned, too. Each message goes to one receiver.
 pub trait ManyReceivers: ManySenders<Receiver: Clone> {}
 
 /// How a side waits.
@@ -69,12 +72,13 @@ pub trait ManyReceivers: ManySenders<Receiver: Clone> {}
 pub enum Waiting {
     /// By the subject's own blocking call.
     Own,
-    /// It has none: the caller looks again, as [`crate::patience`] does for all of these alike.
+    /// The subject has no blocking call: the caller retries with [`crate::patience`], which is the
+    /// same for all of these.
     Looks,
 }
 
 impl Waiting {
-    /// As a result's row says it.
+    /// The text in a result's row.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {

@@ -1,7 +1,7 @@
 //! `disruptor`: one ring of preallocated events, for one producer and for many, read by an event poller.
 //!
-//! Its capacity is a power of two. It has no call that sleeps; its own busy loops have neither a spin hint nor a
-//! yield, so both sides look again as every peer without blocking calls does.
+//! Its capacity is a power of two. It has no blocking call, and its own busy loops have neither a
+//! spin hint nor a yield. Both sides therefore retry like every peer without blocking calls.
 
 use disruptor::{
     BusySpin, EventPoller, MultiProducer, MultiProducerBarrier, Producer, SingleConsumerBarrier,
@@ -19,7 +19,7 @@ pub struct Disruptor;
 #[derive(Debug)]
 pub struct DisruptorMany;
 
-/// A producer, and the most that it publishes at once.
+/// A producer, and the largest number of messages that it publishes at once.
 pub struct Sender<P> {
     producer: P,
     longest_batch: usize,
@@ -40,7 +40,7 @@ impl<P> std::fmt::Debug for Sender<P> {
     }
 }
 
-/// The one that reads.
+/// The consumer.
 pub struct Receiver<B> {
     poller: EventPoller<u64, B>,
 }

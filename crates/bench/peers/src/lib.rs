@@ -1,24 +1,25 @@
-//! The peers: what the lab measures Thalweg's channels, actors and codecs against, each behind the same few functions.
+//! The peers: the channels, actors and codecs that the lab compares with Thalweg's, each behind the
+//! same few functions.
 //!
-//! A subject of the lab is a type that implements [`Channel`]; a loop over it is compiled for that type alone, so that
-//! neither a virtual call nor a closure stands between the loop and the peer's own code. A peer waits by its own
-//! blocking calls where it has them; those that have none look again as [`patience`] says.
+//! A subject of the lab is a type that implements [`Channel`]. A loop over it is compiled for that
+//! type separately, so neither a virtual call nor a closure is between the loop and the peer's own
+//! code. A peer waits in its own blocking calls if it has them; the others retry with [`patience`].
 //!
 //! | module | peers |
 //! | --- | --- |
-//! | [`channel`] | what a subject can do |
+//! | [`channel`] | the operations of a subject |
 //! | [`ring`] | `rtrb`, `rtrb_0_3` |
 //! | [`shared`] | `crossbeam`, `kanal`, `flume`, `async-channel` |
 //! | [`std_mpsc`], [`tokio_mpsc`] | `std`, `tokio` |
 //! | [`disruptor`] | `disruptor` |
-//! | [`c11_ring`], [`vyukov`] | two rings of our own making: C with cached positions, Vyukov's stamped slots |
+//! | [`c11_ring`], [`vyukov`] | two rings written for the lab: C with cached positions, Vyukov's stamped slots |
 //! | [`tasks`] | channels and runtimes for `async` code |
 //! | [`tokio_runtime`], [`tokio_echo`], [`tokio_beyond`] | `tokio_current_thread`, `tokio_multi_thread` |
 //! | [`actors`] | `ractor`, `kameo` |
 //! | [`codec`] | `ciborium`, `minicbor`, `bincode`, `postcard`, `rkyv`, `flatbuffers`, `c_struct` |
-//! | [`versions`] | which version of each |
+//! | [`versions`] | the version of each peer |
 //!
-//! The crate stands apart, and only the lab depends on it: no peer ever reaches a user.
+//! Only the lab depends on this crate, so users of Thalweg never depend on a peer.
 
 pub mod actors;
 pub mod c11_ring;
@@ -37,7 +38,7 @@ pub mod tokio_runtime;
 pub mod versions;
 pub mod vyukov;
 
-/// The libraries themselves, for what is not a channel of numbers.
+/// The libraries themselves, for uses other than a channel of numbers.
 pub mod crates {
     pub use crossbeam_channel;
     pub use disruptor;

@@ -1,8 +1,9 @@
-//! Waiting on a peer that cannot wait by itself: look again, with a spin hint between.
+//! Waiting for a peer that has no blocking calls: retry, with a spin hint between the tries.
 //!
-//! Where the threads of a cell outnumber the processors they may use, a thread that spins keeps the one it waits for
-//! from running, so after a few looks it yields. The lab says which of the two holds before it starts the threads; the
-//! answer is read only after a look has failed, so that it costs nothing where there is nothing to wait for.
+//! If a cell has more threads than processors, a spinning thread can keep the thread that it waits
+//! for from running. In this case it yields after a few tries. The lab sets the mode before it
+//! starts the threads. The mode is read only after a failed try, so it costs nothing when there is
+//! nothing to wait for.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,15 +11,15 @@ use std::thread::yield_now;
 
 static CROWDED: AtomicBool = AtomicBool::new(false);
 
-/// Looks between two yields, in a crowd: about a microsecond.
+/// Tries between two yields, if there are more threads than processors: about a microsecond.
 const LOOKS: u32 = 64;
 
-/// Says whether threads outnumber processors from now on, for the whole process.
+/// Sets whether there are more threads than processors from now on, for the whole process.
 pub fn set_crowded(crowded: bool) {
     CROWDED.store(crowded, Ordering::Relaxed);
 }
 
-/// Looks until `look` finds something.
+/// Retries until `look` returns a value.
 #[inline]
 pub fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
     if let Some(found) = look() {

@@ -1,11 +1,14 @@
-//! `rtrb` and `rtrb_0_3`: the ring with cached positions, at its present version and the one before.
+//! `rtrb` and `rtrb_0_3`: the ring with cached positions, in its current version and the previous
+//! one.
 //!
-//! The two differ in what a side caches, so both are peers. Batches are chunks, written and read in place.
+//! The two differ in the positions that a side caches, so both are peers. Batches are chunks,
+//! written and read in place.
 
 use crate::channel::{Channel, Waiting};
 use crate::patience;
 
-/// A chunk that is as long as the ring would make the sides take turns: half of it at most.
+/// The longest chunk: half of the ring, because a chunk as long as the ring would make the sides
+/// take turns.
 fn longest_chunk(capacity: usize) -> usize {
     (capacity / 2).max(1)
 }

@@ -2,7 +2,7 @@
 
 use crate::channel::{Channel, ManyReceivers, ManySenders, Waiting};
 
-/// What a call says that cannot fail: nobody closes a channel while it is measured.
+/// The message of a call that cannot fail: no channel is closed while it is measured.
 const OPEN: &str = "both sides live as long as the measurement";
 
 macro_rules! shared {
@@ -64,7 +64,7 @@ shared!(
     |receiver| receiver.try_recv().ok()
 );
 
-// Its tries answer with whether there was room or a message; an error means that it is closed.
+// A try returns whether there was space or a message; an error means that the channel is closed.
 shared!(
     Kanal,
     kanal,

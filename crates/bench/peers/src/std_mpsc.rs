@@ -4,19 +4,19 @@ use std::sync::mpsc;
 
 use crate::channel::{Channel, ManySenders, Waiting};
 
-/// What a call says that cannot fail.
+/// The message of a call that cannot fail.
 const OPEN: &str = "both sides live as long as the measurement";
 
 /// `std`.
 #[derive(Debug)]
 pub struct Std;
 
-/// The two senders are two types in `std`; which one it is never changes, so the branch is predicted.
+/// `std` has two types of senders. A sender never changes its type, so the branch is predicted.
 #[derive(Clone, Debug)]
 pub enum Sender {
-    /// Of a `sync_channel`.
+    /// The sender of a `sync_channel`.
     Bounded(mpsc::SyncSender<u64>),
-    /// Of a `channel`.
+    /// The sender of a `channel`.
     Unbounded(mpsc::Sender<u64>),
 }
 

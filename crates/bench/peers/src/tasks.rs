@@ -1,4 +1,4 @@
-//! Channels for `async` code, and the runtime that all of them are measured on.
+//! Channels for `async` code, and the runtime on which all of them are measured.
 
 use std::future::Future;
 use std::io;
@@ -6,7 +6,7 @@ use std::io;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 
-/// What a call says that cannot fail.
+/// The message of a call that cannot fail.
 const OPEN: &str = "both sides live as long as the measurement";
 
 /// A channel of `u64` between two tasks.
@@ -18,13 +18,13 @@ pub trait TaskChannel: 'static {
     /// The receiving side.
     type Receiver: Send + 'static;
 
-    /// A new one that holds at most `capacity` messages.
+    /// A new channel that accepts at most `capacity` messages.
     fn bounded(capacity: usize) -> (Self::Sender, Self::Receiver);
 
-    /// Sends, and waits while it is full.
+    /// Sends a message; waits while the channel is full.
     fn send(sender: &mut Self::Sender, message: u64) -> impl Future<Output = ()> + Send;
 
-    /// Receives, and waits while it is empty.
+    /// Receives a message; waits while the channel is empty.
     fn receive(receiver: &mut Self::Receiver) -> impl Future<Output = u64> + Send;
 }
 
@@ -94,10 +94,10 @@ task_channel!(
     |receiver| receiver.recv()
 );
 
-/// The runtime for a cell: the current thread alone where `workers` is 0, else that many threads.
+/// The runtime for a cell: only the current thread if `workers` is 0, else that many threads.
 ///
 /// # Errors
-/// The system gives no thread.
+/// The operating system cannot start a thread.
 pub fn runtime(workers: usize) -> io::Result<Runtime> {
     if workers == 0 {
         Builder::new_current_thread().build()
@@ -106,8 +106,8 @@ pub fn runtime(workers: usize) -> io::Result<Runtime> {
     }
 }
 
-/// Runs two tasks to their end on `runtime`, both spawned: on many threads the main future's own thread is none of the
-/// workers.
+/// Runs two tasks to completion on `runtime`. Both are spawned, because on a multi-threaded runtime
+/// the thread of the main future is not a worker.
 pub fn run_both<A, B>(
     runtime: &Runtime,
     first: impl Future<Output = A> + Send + 'static,

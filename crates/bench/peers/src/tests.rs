@@ -1,4 +1,4 @@
-//! Every peer keeps the promises that the lab's checks rest on.
+//! Tests that every peer has the properties that the lab's checks rely on.
 
 use std::thread;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::tokio_mpsc::Tokio;
 use crate::tokio_runtime;
 use crate::vyukov::Vyukov;
 
-/// Two threads, one message at a time and then in batches of odd sizes; order and payload.
+/// Two threads, one message at a time and then in batches of odd sizes; checks order and payload.
 fn hands_over<C: Channel>() {
     let (mut sender, mut receiver) = C::bounded(16);
     let sending = thread::spawn(move || {
@@ -47,7 +47,7 @@ fn hands_over<C: Channel>() {
     sending.join().unwrap();
 }
 
-/// `capacity` messages go in, one more does not, and they come out in order.
+/// `capacity` messages fit, one more does not, and they come out in order.
 fn is_bounded<C: Channel>() {
     let (mut sender, mut receiver) = C::bounded(8);
     assert_eq!(C::try_receive(&mut receiver), None, "{}", C::NAME);
@@ -132,7 +132,7 @@ macro_rules! every {
     ($($test:ident: $check:ident of $($subject:ident),+;)+) => {
         $(#[test]
         fn $test() {
-            // The tests run beside each other: there are always more threads than processors.
+            // The tests run in parallel, so there are always more threads than processors.
             patience::set_crowded(true);
             $($check::<$subject>();)+
         })+
@@ -182,7 +182,7 @@ fn the_loop_in_c_checks_what_it_moves() {
     assert!(c11_ring::same_thread(16, 10_000));
 }
 
-/// What is cast comes in order, calls are answered, and an actor that is stopped has ended.
+/// Casts arrive in order, calls are answered, and a stopped actor has ended.
 fn counts<C: Counter>(rooms: &[Option<usize>]) {
     let casts = |room| async move {
         assert_eq!(

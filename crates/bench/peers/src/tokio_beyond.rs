@@ -1,4 +1,5 @@
-//! `tokio_current_thread`, `tokio_multi_thread`: what goes beyond the twelve workloads of [`tokio_runtime`](super::tokio_runtime).
+//! `tokio_current_thread`, `tokio_multi_thread`: workloads in addition to the twelve of
+//! [`tokio_runtime`](super::tokio_runtime).
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -6,10 +7,11 @@ use std::task::{Poll, Waker};
 
 use tokio::task::{JoinSet, spawn};
 
-/// What a call says that cannot fail.
+/// The message for joining a task that is not expected to panic.
 const ENDS: &str = "a task that nobody told to panic ends well";
 
-/// Ten tasks below each, down to `leaves`, the numbers from `first` on; their sum.
+/// A tree of tasks with ten children each, down to `leaves`, numbered from `first`; returns the sum
+/// of the numbers.
 pub fn skynet(first: u64, leaves: u64) -> Pin<Box<dyn Future<Output = u64> + Send>> {
     Box::pin(async move {
         if leaves == 1 {
@@ -27,7 +29,7 @@ pub fn skynet(first: u64, leaves: u64) -> Pin<Box<dyn Future<Output = u64> + Sen
     })
 }
 
-/// Spawns all, then awaits all; how many ended well.
+/// Spawns all tasks, then awaits all; returns the number that finished normally.
 pub async fn all_joined(tasks: u64) -> u64 {
     let spawned: Vec<_> = (0..tasks).map(|_| spawn(async {})).collect();
     let mut well = 0;
@@ -37,7 +39,7 @@ pub async fn all_joined(tasks: u64) -> u64 {
     well
 }
 
-/// The same, each heard of as it ends. How many ended well.
+/// The same, but each is collected as it finishes. Returns the number that finished normally.
 pub async fn all_in_a_set(tasks: u64) -> u64 {
     let mut set = JoinSet::new();
     for _ in 0..tasks {
@@ -50,7 +52,8 @@ pub async fn all_in_a_set(tasks: u64) -> u64 {
     well
 }
 
-/// `rounds` times: waits until `mine`, then `pass`es. Whoever passes to this task wakes the waker that `register` got.
+/// Waits for `mine`, then calls `pass`, `rounds` times. The task that passes the turn to this one
+/// wakes the waker that `register` received.
 pub async fn take_turns(
     rounds: u64,
     register: impl Fn(Waker) + Send,
@@ -75,7 +78,7 @@ pub async fn take_turns(
     }
 }
 
-/// Two tasks, to the end of both.
+/// Runs two tasks until both finish.
 pub async fn both(
     one: impl Future<Output = ()> + Send + 'static,
     other: impl Future<Output = ()> + Send + 'static,

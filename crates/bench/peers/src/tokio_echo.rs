@@ -1,7 +1,8 @@
-//! `tokio_current_thread`, `tokio_multi_thread`: TCP connections over which one task asks and another answers.
+//! `tokio_current_thread`, `tokio_multi_thread`: TCP connections with one task that sends requests
+//! and one that answers.
 //!
-//! Reads and writes are polled as `tokio::io::AsyncReadExt` and `AsyncWriteExt` poll them: a read into more room than there was to
-//! read tells tokio that the socket is empty, and saves it the next try.
+//! Reads and writes are polled like `tokio::io::AsyncReadExt` and `AsyncWriteExt` poll them: a read
+//! that does not fill its buffer tells tokio that the socket is empty, and saves the next try.
 
 use std::future::poll_fn;
 use std::io;
@@ -13,16 +14,17 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::spawn;
 
-/// What a call says that cannot fail.
+/// The message for operations on a live loopback connection, which cannot fail.
 const ENDS: &str = "both ends of a connection on loopback live";
 
-/// Bytes of a message.
+/// Bytes per message.
 pub const MESSAGE: usize = 64;
-/// Room for what is read at once.
+/// The size of the read buffer.
 pub const ROOM: usize = 1024;
 
-/// `connections`, made one after another; then all of them `echoes` at once, each message what `message` says of its connection and its
-/// number. How many ns each echo took, how many came back with another byte than was sent, and how many bytes were answered.
+/// Opens `connections` one after another, then makes `echoes` round trips on all of them at once.
+/// Each message is `message` of its connection and its number. Returns the time of each echo in ns,
+/// the number of wrong echoes, and the number of bytes that the servers sent back.
 pub async fn echo(
     connections: u64,
     echoes: u64,
@@ -34,7 +36,7 @@ pub async fn echo(
     let mut pairs = Vec::with_capacity(connections as usize);
     for _ in 0..connections {
         let client = TcpStream::connect(address).await.expect(ENDS);
-        // Its end leaves no port behind that waits for a minute.
+        // Closing the connection this way leaves no port in TIME_WAIT.
         client.set_zero_linger().expect(ENDS);
         pairs.push((client, listener.accept().await.expect(ENDS).0));
     }
@@ -65,7 +67,7 @@ async fn answer(mut stream: TcpStream) -> u64 {
                 write(&mut stream, &room[..count]).await.expect(ENDS);
                 answered += count as u64;
             }
-            // That is how a client ends that does not linger.
+            // A client that does not linger ends its connection this way.
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => break,
             Err(error) => panic!("{ENDS}: {error}"),
         }

@@ -1,36 +1,36 @@
-//! `tokio`: its `mpsc` by the blocking calls, from threads that are not its own.
+//! `tokio`: its `mpsc` through the blocking calls, from threads outside of a runtime.
 
 use tokio::sync::mpsc;
 
 use crate::channel::{Channel, ManySenders, Waiting};
 
-/// What a call says that cannot fail.
+/// The message of a call that cannot fail.
 const OPEN: &str = "both sides live as long as the measurement";
 
 /// `tokio`.
 #[derive(Debug)]
 pub struct Tokio;
 
-/// The two senders are two types in tokio.
+/// tokio has two types of senders.
 #[derive(Clone, Debug)]
 pub enum Sender {
-    /// Of a `channel`.
+    /// The sender of a `channel`.
     Bounded(mpsc::Sender<u64>),
-    /// Of an `unbounded_channel`.
+    /// The sender of an `unbounded_channel`.
     Unbounded(mpsc::UnboundedSender<u64>),
 }
 
-/// And so are the two receivers.
+/// tokio has two types of receivers.
 #[derive(Debug)]
 pub enum Receiver {
-    /// Of a `channel`.
+    /// The receiver of a `channel`.
     Bounded(mpsc::Receiver<u64>),
-    /// Of an `unbounded_channel`.
+    /// The receiver of an `unbounded_channel`.
     Unbounded(mpsc::UnboundedReceiver<u64>),
 }
 
 impl Receiver {
-    /// The next message, and waits for it; `None`: closed and drained.
+    /// Waits for the next message; `None` if the channel is closed and drained.
     #[inline]
     pub fn message(&mut self) -> Option<u64> {
         match self {

@@ -1,7 +1,8 @@
-//! `tokio_current_thread`, `tokio_multi_thread`: what the lab's runtime workloads do with actors, done with tokio's tasks.
+//! `tokio_current_thread`, `tokio_multi_thread`: the lab's runtime workloads with tokio's tasks
+//! instead of actors.
 //!
-//! One function a workload. What it returns is what the workload then checks; sizes, and work that is no runtime's own, come from
-//! the caller, so that both sides have the same.
+//! There is one function per workload, and the workload checks its result. Sizes, and work that
+//! does not belong to the runtime, come from the caller, so that both sides use the same.
 
 use std::future::Future;
 use std::io;
@@ -14,10 +15,10 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, spawn, yield_now};
 
-/// What a call says that cannot fail.
+/// The message for joining a task that is not expected to panic.
 const ENDS: &str = "a task that nobody told to panic ends well";
 
-/// A runtime, started.
+/// A running runtime.
 #[derive(Debug)]
 pub struct Tokio {
     runtime: Runtime,
@@ -25,11 +26,11 @@ pub struct Tokio {
 }
 
 impl Tokio {
-    /// Starts one: `current_thread` for one worker, else `multi_thread`. With `io` it drives files and sockets, too, as
-    /// `#[tokio::main]` has it; without, timers only.
+    /// Starts a runtime: `current_thread` for one worker, else `multi_thread`. With `io` it also
+    /// drives files and sockets, like `#[tokio::main]`; without, only timers.
     ///
     /// # Errors
-    /// The system gives no thread, or no epoll instance.
+    /// The operating system cannot provide a thread or an epoll instance.
     pub fn start(workers: usize, io: bool) -> io::Result<Self> {
         let mut builder = match workers {
             1 => Builder::new_current_thread(),
@@ -42,7 +43,8 @@ impl Tokio {
         Ok(Self { runtime, workers })
     }
 
-    /// Runs `main` to its end. On many threads as a task: the thread that starts the runtime is none of its workers.
+    /// Runs `main` to completion. On several threads it runs as a task, because the thread that
+    /// starts the runtime is not a worker.
     pub fn run<T: Send + 'static>(&self, main: impl Future<Output = T> + Send + 'static) -> T {
         if self.workers == 1 {
             self.runtime.block_on(main)
@@ -53,7 +55,7 @@ impl Tokio {
     }
 }
 
-/// Spawns and awaits `tasks`, one after another; the sum of their numbers.
+/// Spawns and awaits `tasks`, one after another; returns the sum of their numbers.
 pub async fn chained_spawn(tasks: u64) -> u64 {
     let mut sum = 0;
     for number in 0..tasks {
@@ -62,7 +64,8 @@ pub async fn chained_spawn(tasks: u64) -> u64 {
     sum
 }
 
-/// A task a round that gets a number and answers with the next; the sum of the answers.
+/// Spawns one task per round, which receives a number and answers with the next; returns the sum of
+/// the answers.
 pub async fn ping_pong_oneshot(rounds: u64) -> u64 {
     let mut sum = 0;
     for number in 0..rounds {
@@ -78,8 +81,9 @@ pub async fn ping_pong_oneshot(rounds: u64) -> u64 {
     sum
 }
 
-/// Spawns and awaits `tasks` in blocks while `yielders` yield, and after each block yields until each of them has run since it began; the sum
-/// of their numbers, how often each yielder ran, and how often it yielded for them.
+/// Spawns and awaits `tasks` in blocks while `yielders` yield. After each block it yields until
+/// each yielder has run since the block began. Returns the sum of the numbers, how often each
+/// yielder ran, and how often the spawner yielded for them.
 pub async fn spawn_storm_busy(tasks: u64, block: u64, yielders: u64) -> (u64, Vec<u64>, u64) {
     let stop = Arc::new(AtomicBool::new(false));
     let turns: Vec<_> = (0..yielders).map(|_| Arc::new(AtomicU64::new(0))).collect();
@@ -127,7 +131,7 @@ async fn sum_of(tasks: Vec<JoinHandle<u64>>) -> u64 {
     sum
 }
 
-/// `tasks` that yield this often each; how often all did.
+/// Runs `tasks` that yield this often each; returns the total number of yields.
 pub async fn yield_many(tasks: u64, yields: u64) -> u64 {
     let yielding = |_| {
         spawn(async move {
@@ -142,7 +146,8 @@ pub async fn yield_many(tasks: u64, yields: u64) -> u64 {
     sum_of((0..tasks).map(yielding).collect()).await
 }
 
-/// `sleeps` at once, as long as `nap` says; by how many ns each woke too late.
+/// Runs `sleeps` at once, with the duration that `nap` returns; returns by how many ns each woke
+/// too late.
 pub async fn many_timers(sleeps: u64, nap: fn(u64) -> Duration) -> Vec<i64> {
     let sleeping = |number| {
         spawn(async move {
@@ -160,13 +165,13 @@ pub async fn many_timers(sleeps: u64, nap: fn(u64) -> Duration) -> Vec<i64> {
     late
 }
 
-/// A task a chunk of `work`; the sum of what they found.
+/// Runs `work` in one task per chunk; returns the sum of the results.
 pub async fn fan_out(chunks: u64, work: impl Fn(u64) -> u64 + Copy + Send + 'static) -> u64 {
     let working = |chunk| spawn(async move { work(chunk) });
     sum_of((0..chunks).map(working).collect()).await
 }
 
-/// A future in a future, `depth` times; how deep it was.
+/// Nests futures `depth` times; returns the depth reached.
 pub fn recursion(depth: u64) -> Pin<Box<dyn Future<Output = u64> + Send>> {
     Box::pin(async move {
         match depth {
@@ -176,7 +181,7 @@ pub fn recursion(depth: u64) -> Pin<Box<dyn Future<Output = u64> + Send>> {
     })
 }
 
-/// A task that awaits a task, `depth` times; how deep it was.
+/// Nests tasks that await a task, `depth` times; returns the depth reached.
 pub fn task_per_level(depth: u64) -> Pin<Box<dyn Future<Output = u64> + Send>> {
     Box::pin(async move {
         match depth {
@@ -186,7 +191,8 @@ pub fn task_per_level(depth: u64) -> Pin<Box<dyn Future<Output = u64> + Send>> {
     })
 }
 
-/// `producers` that send this many each to one consumer; how many it got of each, and how many out of order.
+/// Runs `producers` that send this many messages each to one consumer; returns the number received
+/// from each, and the number out of order.
 pub async fn funnel(producers: u32, each: u32) -> (Vec<u32>, u64) {
     let (sender, mut receiver) = mpsc::unbounded_channel();
     for producer in 0..producers {
@@ -210,7 +216,7 @@ pub async fn funnel(producers: u32, each: u32) -> (Vec<u32>, u64) {
     consumer.await.expect(ENDS)
 }
 
-/// Tasks that panic; how many of them were seen to.
+/// Runs tasks that panic; returns the number of panics observed.
 pub async fn panics(tasks: u64, panicking: fn()) -> u64 {
     let spawned: Vec<_> = (0..tasks)
         .map(|_| spawn(async move { panicking() }))

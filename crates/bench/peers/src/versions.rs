@@ -1,13 +1,13 @@
-//! Which version of each peer this is, read from the manifest that pins them.
+//! The version of each peer, read from the manifest that pins it.
 
 const MANIFEST: &str = include_str!("../Cargo.toml");
 
-/// The version of the peer of this public name; of one that was written here, what it is.
+/// The version of the peer with this public name; for a peer written here, a description.
 #[must_use]
 pub fn of(peer: &str) -> String {
     let package = match peer {
         "std" => return "std::sync::mpsc of the compiler in `tools`".to_owned(),
-        "c11_ring" => return "crates/bench/peers/c/ring.c, one call an operation".to_owned(),
+        "c11_ring" => return "crates/bench/peers/c/ring.c, one call per operation".to_owned(),
         "c11_ring_inlined" => return "crates/bench/peers/c/ring.c, the loop in C".to_owned(),
         "c_struct" => return "crates/bench/peers/c/codec.c".to_owned(),
         "vyukov" => return "crates/bench/peers/src/vyukov.rs".to_owned(),

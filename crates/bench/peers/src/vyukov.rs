@@ -1,12 +1,12 @@
-//! `vyukov`: the bounded queue of Dmitry Vyukov with a stamp in every slot and a shared tail.
+//! `vyukov`: Dmitry Vyukov's bounded queue with a stamp in every slot and a shared tail.
 //!
 //! ```text
 //! slot i, lap n:   stamp = n * capacity + i        free, for the sender whose ticket that is
 //!                  stamp = n * capacity + i + 1    full, for the receiver with that ticket
 //! ```
 //!
-//! A sender takes its ticket by a compare-and-swap on the tail once it has seen its slot free, so that a full queue
-//! refuses it; a receiver does the same at the head.
+//! A sender takes its ticket by a compare-and-swap on the tail after it has seen its slot free, so
+//! a full queue refuses it. A receiver does the same at the head.
 
 use std::cell::UnsafeCell;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::patience;
 #[derive(Debug)]
 pub struct Vyukov;
 
-/// Alone on its cache line, and on the one that is fetched with it.
+/// Alone on its cache line, and on the line that is prefetched with it.
 #[repr(align(128))]
 #[derive(Debug)]
 struct Alone(AtomicUsize);
@@ -38,7 +38,8 @@ struct Queue {
     slots: Box<[Slot]>,
 }
 
-// SAFETY: a message is touched only by the side whose ticket its slot's stamp shows, and handed over by the stamp.
+// SAFETY: only the side whose ticket is in the slot's stamp touches a message, and the stamp passes
+// it to the other side.
 unsafe impl Sync for Queue {}
 
 impl Queue {
@@ -59,7 +60,8 @@ impl Queue {
         }
     }
 
-    /// The ticket of the next slot at `end` whose stamp is `ahead` of its ticket; `None` if that slot is not there yet.
+    /// The ticket of the next slot at `end` whose stamp is `ahead` of its ticket; `None` if that
+    /// slot is not ready.
     #[inline]
     fn ticket(&self, end: &AtomicUsize, ahead: usize) -> Option<usize> {
         let mut ticket = end.load(Ordering::Relaxed);

@@ -52,7 +52,7 @@ const SAMPLE: Duration = Duration::from_secs(1);
 /// The same in a quick run.
 const QUICK_SAMPLE: Duration = Duration::from_millis(100);
 
-/// Number of trial searches, of which the fastest is used to plan a sample.
+/// Number of trial searches; the fastest is used to plan a sample.
 const TRIALS: usize = 5;
 
 /// A sample is planned this much longer, so that even an unusually fast one lasts long enough.

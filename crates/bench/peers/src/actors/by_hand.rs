@@ -1,4 +1,4 @@
-//! An actor as tokio's own tutorial has it: a task that owns the state and reads a channel.
+//! An actor as in tokio's own tutorial: a task that owns the state and reads a channel.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,7 +29,7 @@ pub struct ByHand {
 
 impl Count {
     fn handle(&mut self, message: Message) {
-        // Who asked may have stopped waiting.
+        // The caller may have stopped waiting.
         match message {
             Message::Add(number) => self.add(number),
             Message::Next(number, reply) => drop(reply.send(number + 1)),

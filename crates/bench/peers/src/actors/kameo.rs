@@ -95,7 +95,7 @@ impl Counter for Kameo {
 
     async fn end(self) {
         self.0.stop_gracefully().await.expect(LIVES);
-        // Its `wait_for_shutdown` waits only until the mailbox is closed.
+        // kameo's `wait_for_shutdown` waits only until the mailbox is closed.
         let ended = self.0.wait_for_shutdown_result().await;
         assert!(ended.is_ok(), "{LIVES}");
     }

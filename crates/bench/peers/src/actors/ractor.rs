@@ -1,4 +1,4 @@
-//! `ractor`: a supervised actor with four ports of its own, whose messages are boxed as `Any`.
+//! `ractor`: a supervised actor with four ports, whose messages are boxed as `Any`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

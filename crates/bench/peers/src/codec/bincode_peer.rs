@@ -1,4 +1,5 @@
-//! `bincode`: its own derives, its standard configuration. Its last release that is more than a notice.
+//! `bincode`: its own derives and its standard configuration, in the last release that contains
+//! code rather than a notice.
 
 use super::{Codec, Value};
 

@@ -1,4 +1,5 @@
-//! `c_struct`: structs in C with their tails, copied by C. Nothing is checked; it is what a library in C that passes pointers costs.
+//! `c_struct`: structs in C with their tails, copied by C. Nothing is checked; it shows the cost of
+//! a C library that passes pointers.
 
 use std::slice;
 
@@ -61,40 +62,42 @@ unsafe extern "C" {
     fn thalweg_codec_free_bytes(it: *mut Text);
 }
 
-/// A struct in C and the three functions that know its tails.
+/// A struct in C and the three functions that handle its tails.
 pub trait Struct: Copy + 'static {
-    /// What it is in Rust.
+    /// The corresponding Rust type.
     type Value: Value;
 
-    /// A struct whose tails are those of `value`, borrowed; `parts` holds what has no place in `value`.
+    /// A struct whose tails are borrowed from `value`; `parts` owns the arrays that `value` does
+    /// not have.
     fn borrow(value: &Self::Value, parts: &mut Parts) -> Self;
 
-    /// What it says.
+    /// Converts the struct to Rust.
     ///
     /// # Safety
-    /// Its tails are there.
+    /// Its tails must be valid.
     unsafe fn read(&self) -> Self::Value;
 
-    /// Copies it and its tails behind one another to `to`.
+    /// Copies the struct to `to`, and its tails behind one another after it.
     ///
     /// # Safety
-    /// Its tails are there, and at `to` is room for it and each tail, rounded up to 8 bytes.
+    /// Its tails must be valid, and `to` must have space for the struct and each tail, rounded up
+    /// to 8 bytes.
     unsafe fn put(&self, to: *mut u8) -> usize;
 
-    /// Copies it to `to`, each tail into memory of its own.
+    /// Copies the struct to `to`, and each tail into newly allocated memory.
     ///
     /// # Safety
-    /// Its tails are there.
+    /// Its tails must be valid.
     unsafe fn keep(&self, to: *mut Self) -> bool;
 
     /// Frees the tails.
     ///
     /// # Safety
-    /// It came from [`keep`](Self::keep), and this is the only call.
+    /// The struct must come from [`keep`](Self::keep), and must not be freed twice.
     unsafe fn free(it: *mut Self);
 }
 
-/// Arrays of structs that a value of Rust has not.
+/// Arrays of structs that a Rust value does not have.
 #[derive(Default)]
 pub struct Parts {
     requests: Vec<Request>,
@@ -107,7 +110,7 @@ impl std::fmt::Debug for Parts {
     }
 }
 
-/// A struct whose tails are its own.
+/// A struct that owns its tails.
 pub struct Kept<S: Struct>(S);
 
 impl<S: Struct> std::fmt::Debug for Kept<S> {
@@ -120,10 +123,10 @@ impl<S: Struct> Kept<S> {
     /// A copy of `from`.
     ///
     /// # Safety
-    /// The tails of `from` are there.
+    /// The tails of `from` must be valid.
     unsafe fn of(from: &S) -> Self {
         let mut to = *from;
-        // SAFETY: as the caller says.
+        // SAFETY: the caller guarantees that the tails are valid.
         let kept = unsafe { from.keep(&raw mut to) };
         assert!(kept, "out of memory");
         Self(to)
@@ -132,12 +135,12 @@ impl<S: Struct> Kept<S> {
 
 impl<S: Struct> Drop for Kept<S> {
     fn drop(&mut self) {
-        // SAFETY: it came from `keep`, and nobody uses it after this.
+        // SAFETY: it came from `keep`, and nothing uses it after this.
         unsafe { S::free(&raw mut self.0) }
     }
 }
 
-/// Room for a struct and its tails, aligned for both.
+/// Memory for a struct and its tails, aligned for both.
 #[derive(Debug, Default)]
 pub struct Room(Vec<u64>);
 
@@ -149,33 +152,33 @@ fn text(bytes: &[u8]) -> Text {
 }
 
 /// # Safety
-/// Its bytes are there.
+/// Its bytes must be valid.
 unsafe fn bytes(text: &Text) -> Vec<u8> {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees that the bytes are valid.
     unsafe { slice::from_raw_parts(text.data, text.size) }.to_vec()
 }
 
 /// # Safety
-/// Its bytes are there.
+/// Its bytes must be valid.
 unsafe fn string(text: &Text) -> String {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees that the bytes are valid.
     String::from_utf8(unsafe { bytes(text) }).expect("it was text before")
 }
 
 macro_rules! functions {
     ($put:ident, $keep:ident, $free:ident) => {
         unsafe fn put(&self, to: *mut u8) -> usize {
-            // SAFETY: as the caller says.
+            // SAFETY: the caller upholds the contract of `Struct::put`.
             unsafe { $put(self, to) }
         }
 
         unsafe fn keep(&self, to: *mut Self) -> bool {
-            // SAFETY: as the caller says.
+            // SAFETY: the caller upholds the contract of `Struct::keep`.
             unsafe { $keep(self, to) }
         }
 
         unsafe fn free(it: *mut Self) {
-            // SAFETY: as the caller says.
+            // SAFETY: the caller upholds the contract of `Struct::free`.
             unsafe { $free(it) }
         }
     };
@@ -193,7 +196,7 @@ impl Struct for Request {
 
     unsafe fn read(&self) -> EchoRequest {
         EchoRequest {
-            // SAFETY: as the caller says.
+            // SAFETY: the caller guarantees that the tails are valid.
             message: unsafe { string(&self.message) },
             delay_ms: self.delay_ms,
         }
@@ -217,7 +220,7 @@ impl Struct for Response {
     }
 
     unsafe fn read(&self) -> EchoResponse {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller guarantees that the tails are valid.
         let (echoed, timer_name) = unsafe { (string(&self.echoed), string(&self.timer_name)) };
         EchoResponse { echoed, timer_name }
     }
@@ -259,7 +262,7 @@ impl Struct for Complex {
     }
 
     unsafe fn read(&self) -> ComplexRequest {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller guarantees that the tails are valid.
         let (messages, tags) = unsafe {
             (
                 slice::from_raw_parts(self.messages, self.message_count),
@@ -269,13 +272,13 @@ impl Struct for Complex {
         ComplexRequest {
             messages: messages
                 .iter()
-                // SAFETY: as the caller says.
+                // SAFETY: the caller guarantees that the tails are valid.
                 .map(|message| unsafe { message.read() })
                 .collect(),
-            // SAFETY: as the caller says.
+            // SAFETY: the caller guarantees that the tails are valid.
             tags: tags.iter().map(|tag| unsafe { string(tag) }).collect(),
             note: (!self.note.data.is_null())
-                // SAFETY: as the caller says.
+                // SAFETY: the caller guarantees that the tails are valid.
                 .then(|| unsafe { string(&self.note) }),
             retries: self.has_retries.then_some(self.retries),
         }
@@ -297,7 +300,7 @@ impl Struct for Text {
 
     unsafe fn read(&self) -> BytesPayload {
         BytesPayload {
-            // SAFETY: as the caller says.
+            // SAFETY: the caller guarantees that the bytes are valid.
             data: unsafe { bytes(self) },
         }
     }
@@ -319,26 +322,27 @@ macro_rules! codec {
             fn own(value: &$value) -> Kept<$struct> {
                 let mut parts = Parts::default();
                 let borrowed = <$struct as Struct>::borrow(value, &mut parts);
-                // SAFETY: its tails are `value`'s and `parts`'.
+                // SAFETY: its tails belong to `value` and `parts`, which are alive.
                 unsafe { Kept::of(&borrowed) }
             }
 
             fn value(own: &Kept<$struct>) -> $value {
-                // SAFETY: its tails are its own.
+                // SAFETY: it owns its tails.
                 unsafe { own.0.read() }
             }
 
             fn encode(own: &Kept<$struct>, buffer: &mut Room) -> usize {
                 if buffer.0.is_empty() {
-                    // Twice what the largest value takes.
+                    // Twice the size of the largest value.
                     buffer.0 = vec![0; 1 << 18];
                 }
-                // SAFETY: its tails are its own, and the largest payload has 1 MiB.
+                // SAFETY: it owns its tails, and the largest payload is 1 MiB.
                 unsafe { own.0.put(buffer.0.as_mut_ptr().cast()) }
             }
 
             fn decode(buffer: &Room) -> Kept<$struct> {
-                // SAFETY: `encode` has written one to the room's begin, and its tails behind it.
+                // SAFETY: `encode` has written a struct to the start of the buffer, and its tails
+                // behind it.
                 unsafe { Kept::of(&*buffer.0.as_ptr().cast::<$struct>()) }
             }
         }

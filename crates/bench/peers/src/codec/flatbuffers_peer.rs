@@ -1,4 +1,5 @@
-//! `flatbuffers`: what its compiler writes for the four types, as little of it as is used here.
+//! `flatbuffers`: the compiler's output for the four types, reduced to the parts that are used
+//! here.
 
 use flatbuffers::{
     FlatBufferBuilder, Follow, ForwardsUOffset, InvalidFlatbuffer, Table, Vector, Verifiable,
@@ -27,7 +28,7 @@ type Tables<'a> = ForwardsUOffset<Vector<'a, ForwardsUOffset<Request<'a>>>>;
 type Texts<'a> = ForwardsUOffset<Vector<'a, ForwardsUOffset<&'a str>>>;
 type Blob<'a> = ForwardsUOffset<Vector<'a, u8>>;
 
-/// Where field number `n` stands in a table's own table.
+/// The position of field number `n` in a table's vtable.
 const fn slot(n: u16) -> u16 {
     4 + 2 * n
 }
@@ -41,7 +42,7 @@ macro_rules! table {
             type Inner = Self;
 
             unsafe fn follow(buf: &'a [u8], loc: usize) -> Self {
-                // SAFETY: the caller says that a table of this type stands there.
+                // SAFETY: the caller guarantees that a table of this type is at this position.
                 Self(unsafe { Table::new(buf, loc) })
             }
         }
@@ -59,7 +60,7 @@ macro_rules! table {
         impl<'a> $name<'a> {
             $(
                 fn $field(self) -> Option<<$ty as Follow<'a>>::Inner> {
-                    // SAFETY: the verifier has found this type there, or nothing.
+                    // SAFETY: the verifier has found this type there, or no field.
                     unsafe { self.0.get::<$ty>(slot($slot), None) }
                 }
             )*

@@ -1,5 +1,6 @@
-//! `minicbor`, by hand: maps with the fields' names for keys, in the order of their encoded bytes, so byte for byte what our CBOR is.
-//! A decoder takes the keys in any order, and refuses those that it does not know.
+//! `minicbor`, by hand: maps whose keys are the field names, in the order of their encoded bytes,
+//! so the output is byte for byte that of our CBOR. The decoder accepts the keys in any order, and
+//! refuses unknown keys.
 
 use minicbor::decode::Error;
 use minicbor::encode::write::Write;
@@ -12,29 +13,29 @@ use super::{Codec, InPlace, Value};
 #[derive(Debug)]
 pub struct Minicbor;
 
-/// What is written by hand for a type.
+/// The hand-written code for a type.
 pub trait ByHand: Value {
-    /// Writes it.
+    /// Writes the value.
     ///
     /// # Errors
-    /// What the sink reports.
+    /// The error that the sink reports.
     fn write<W: Write>(&self, to: &mut Encoder<W>)
     -> Result<(), minicbor::encode::Error<W::Error>>;
 
-    /// Reads it.
+    /// Reads a value.
     ///
     /// # Errors
-    /// It is none of this type.
+    /// The input is not of this type.
     fn read(from: &mut Decoder<'_>) -> Result<Self, Error>;
 
-    /// Reads it where it stands: [`Value::sum`].
+    /// Reads a value in place: [`Value::sum`].
     ///
     /// # Errors
-    /// It is none of this type.
+    /// The input is not of this type.
     fn look(from: &mut Decoder<'_>) -> Result<u64, Error>;
 }
 
-/// Each key of a map of definite length.
+/// Calls `each` for every key of a map of definite length.
 fn each<'b>(
     from: &mut Decoder<'b>,
     mut field: impl FnMut(&'b str, &mut Decoder<'b>) -> Result<(), Error>,
@@ -59,7 +60,7 @@ fn count(from: &mut Decoder<'_>) -> Result<u64, Error> {
     from.array()?.ok_or(Error::message("of no definite length"))
 }
 
-/// `null`, or what `read` reads.
+/// `null`, or the value that `read` reads.
 fn optional<'b, T>(
     from: &mut Decoder<'b>,
     read: impl FnOnce(&mut Decoder<'b>) -> Result<T, Error>,

@@ -1,8 +1,8 @@
-//! Codecs, each behind the same few functions: what the lab's workload `codec` compares.
+//! Codecs, each behind the same few functions: the subjects of the lab's workload `codec`.
 //!
-//! | module | what it knows |
+//! | module | contents |
 //! | --- | --- |
-//! | [`values`] | the four types, what stands in them, and a sum over all of their fields |
+//! | [`values`] | the four types, their values, and a sum over all of their fields |
 //! | [`serde_peers`] | `ciborium`, `postcard` |
 //! | [`bincode_peer`], [`rkyv_peer`], [`minicbor_peer`], [`flatbuffers_peer`] | one each |
 //! | [`c_struct`] | structs in C, copied with their tails |
@@ -17,30 +17,31 @@ pub mod values;
 
 pub use values::Value;
 
-/// A codec of values of type `V`. Each function is one operation of the codec's own; a failure is a defect of the lab, and a panic.
+/// A codec of values of type `V`. Each function is one operation of the codec itself. A failure is
+/// a defect of the lab, and panics.
 pub trait Codec<V: Value>: 'static {
     /// Its public name.
     const NAME: &'static str;
-    /// The value as this codec's users have it.
+    /// The codec's own representation of the value.
     type Own;
-    /// Where an encoded value stands. Its memory is used again by the next.
+    /// The memory of an encoded value; the next encoding reuses it.
     type Buffer: Default;
 
-    /// `value` as this codec has it.
+    /// Converts `value` to the codec's representation.
     fn own(value: &V) -> Self::Own;
 
-    /// What `own` was made of.
+    /// Converts `own` back.
     fn value(own: &Self::Own) -> V;
 
-    /// Writes `own` into `buffer`, of which nothing before stays. Returns how many bytes were written.
+    /// Writes `own` into `buffer`, replacing its contents. Returns the number of bytes written.
     fn encode(own: &Self::Own, buffer: &mut Self::Buffer) -> usize;
 
-    /// Checks what stands in `buffer`, and copies all of it out.
+    /// Checks the contents of `buffer`, and copies them out.
     fn decode(buffer: &Self::Buffer) -> Self::Own;
 }
 
-/// One that can be read where it stands.
+/// A codec that can read in place.
 pub trait InPlace<V: Value>: Codec<V> {
-    /// Checks what stands in `buffer` and reads every field of it: [`Value::sum`], without a copy.
+    /// Checks the contents of `buffer` and reads every field: [`Value::sum`], without a copy.
     fn view(buffer: &Self::Buffer) -> u64;
 }

@@ -1,4 +1,4 @@
-//! `ciborium` and `postcard`: by serde's derives.
+//! `ciborium` and `postcard`, using serde's derives.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

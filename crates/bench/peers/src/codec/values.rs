@@ -1,16 +1,17 @@
-//! The values: those of a benchmark of another library, type by type.
+//! The values to encode: those of another library's benchmark, type by type.
 
 use std::fmt::Debug;
 
 use serde::{Deserialize, Serialize};
 
-/// A value that codecs are compared by.
+/// A value that codecs are compared with.
 pub trait Value: Clone + PartialEq + Debug + Send + Sync + 'static {
-    /// Over every field: numbers as they are, of text and bytes length, first and last.
+    /// The sum over every field: numbers as they are; for text and bytes the length, the first and
+    /// the last byte.
     fn sum(&self) -> u64;
 }
 
-/// A text's or a blob's part of a sum.
+/// The contribution of a text or a blob to a sum.
 #[must_use]
 #[inline]
 pub fn ends(bytes: &[u8]) -> u64 {
@@ -34,9 +35,9 @@ pub fn ends(bytes: &[u8]) -> u64 {
     rkyv::Deserialize,
 )]
 pub struct EchoRequest {
-    /// What is to come back.
+    /// The text to send back.
     pub message: String,
-    /// After how many ms.
+    /// The delay of the reply in ms.
     pub delay_ms: i64,
 }
 
@@ -54,13 +55,13 @@ pub struct EchoRequest {
     rkyv::Deserialize,
 )]
 pub struct EchoResponse {
-    /// What came.
+    /// The received text.
     pub echoed: String,
-    /// Who answered.
+    /// The name of the responder.
     pub timer_name: String,
 }
 
-/// A bit of everything.
+/// A value with fields of many kinds.
 #[derive(
     Clone,
     Debug,
@@ -80,7 +81,7 @@ pub struct ComplexRequest {
     pub tags: Vec<String>,
     /// 53 bytes.
     pub note: Option<String>,
-    /// None or more.
+    /// Zero or more.
     pub retries: Option<i64>,
 }
 
@@ -98,13 +99,13 @@ pub struct ComplexRequest {
     rkyv::Deserialize,
 )]
 pub struct BytesPayload {
-    /// As many as the row says.
+    /// The length depends on the row.
     #[serde(with = "serde_bytes")]
     pub data: Vec<u8>,
 }
 
 impl EchoRequest {
-    /// The one of the original benchmark.
+    /// The value of the original benchmark.
     #[must_use]
     pub fn example() -> Self {
         Self {
@@ -115,7 +116,7 @@ impl EchoRequest {
 }
 
 impl EchoResponse {
-    /// The one of the original benchmark.
+    /// The value of the original benchmark.
     #[must_use]
     pub fn example() -> Self {
         Self {
@@ -126,7 +127,7 @@ impl EchoResponse {
 }
 
 impl ComplexRequest {
-    /// As large as that of the original benchmark.
+    /// A value of the same size as in the original benchmark.
     #[must_use]
     pub fn example() -> Self {
         Self {
@@ -144,7 +145,7 @@ impl ComplexRequest {
 }
 
 impl BytesPayload {
-    /// `size` bytes, of which no two neighbours are alike.
+    /// `size` bytes; neighbouring bytes differ.
     #[must_use]
     pub fn of(size: usize) -> Self {
         Self {

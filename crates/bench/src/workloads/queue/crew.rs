@@ -41,7 +41,7 @@ pub struct Crew<T> {
 }
 
 impl<T: Send + 'static> Crew<T> {
-    /// A crew of `size` threads, none of which has started.
+    /// A crew of `size` threads; no thread has started yet.
     ///
     /// Subjects without blocking calls are informed whether there are more threads than processors.
     #[must_use]

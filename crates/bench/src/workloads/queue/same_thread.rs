@@ -44,7 +44,7 @@ const POINT: Knob = Knob {
 const VERBATIM: &str = "1024:timed,16:10000000,1024:10000000,1024:100000000";
 
 const PEERS: [&str; 5] = ["rtrb", "rtrb_0_3", "crossbeam", "c11_ring", INLINED];
-/// The ring in C inlined into its loop. The other C ring is called across the language boundary.
+/// The ring in C inlined into a loop in C. The loop in Rust calls or inlines the other rings.
 const INLINED: &str = "c11_ring_inlined";
 
 /// The quoted figure, in operations: a push is one, a pop is another.

@@ -1,17 +1,18 @@
-//! What a Python program gets from PyO3: an await through pyo3-async-runtimes, and a stream of ticks as an iterator, by hand.
+//! The Python peer that uses PyO3: an await through pyo3-async-runtimes, and a stream of ticks as
+//! an iterator written by hand.
 
 use std::thread;
 
 use crossbeam_channel::Receiver;
 use pyo3::prelude::*;
 
-/// An await that does nothing, on a worker of tokio's.
+/// An await that does nothing, on a tokio worker.
 #[pyfunction]
 fn nop(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     pyo3_async_runtimes::tokio::future_into_py(py, async { Ok(()) })
 }
 
-/// As in `crates/bench/wit/lab.wit`.
+/// The same as in `crates/bench/wit/lab.wit`.
 #[pyclass(frozen, get_all)]
 struct Tick {
     number: u64,
@@ -24,7 +25,7 @@ struct Tick {
     volume: u64,
 }
 
-/// As in `crates/bench/service/src/ticks.rs`.
+/// The same as in `crates/bench/service/src/ticks.rs`.
 fn tick(n: u64) -> Tick {
     let bid = 10_000 + n % 97;
     Tick {
@@ -39,7 +40,7 @@ fn tick(n: u64) -> Tick {
     }
 }
 
-/// Ticks that a thread puts into a channel of 8,192 places.
+/// Ticks that a thread sends through a channel of capacity 8,192.
 #[pyclass(frozen)]
 struct Ticks {
     receiver: Receiver<Tick>,
@@ -51,7 +52,7 @@ impl Ticks {
         of
     }
 
-    /// What is there is taken at once; the interpreter is let go of only to wait.
+    /// A tick that is ready is taken at once; the interpreter is released only to wait.
     fn __next__(&self, py: Python<'_>) -> Option<Tick> {
         match self.receiver.try_recv() {
             Ok(tick) => Some(tick),

@@ -1,14 +1,14 @@
-//! What a Python program gets from UniFFI: an await.
+//! The Python peer that uses UniFFI: an await.
 
 uniffi::setup_scaffolding!();
 
-/// Does nothing, on a worker of tokio's: as a call of ours is answered by another thread.
+/// Does nothing, on a tokio worker: another thread answers, as for our calls.
 #[uniffi::export(async_runtime = "tokio")]
 async fn nop() {
-    // It neither panics nor is cancelled.
+    // The task neither panics nor is cancelled.
     let _ = tokio::spawn(async {}).await;
 }
 
-/// Does nothing, where it is asked: no other thread has a part in it.
+/// Does nothing, on the calling thread: no other thread is involved.
 #[uniffi::export]
 async fn ready() {}
