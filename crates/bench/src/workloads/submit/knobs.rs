@@ -112,12 +112,8 @@ fn value<V>(
     parse: impl Fn(&str) -> Option<V>,
 ) -> Result<V, Problem> {
     let text = text(knob);
-    parse(text.trim()).ok_or_else(|| {
-        Problem::Usage(format!(
-            "{}={text} is invalid: {}",
-            knob.name, knob.what
-        ))
-    })
+    parse(text.trim())
+        .ok_or_else(|| Problem::Usage(format!("{}={text} is invalid: {}", knob.name, knob.what)))
 }
 
 fn producers(text: &str) -> Option<Vec<usize>> {
