@@ -86,7 +86,7 @@ mod tests {
             "## Run 2",
             "A processor with 2 processors (may use 0-1)",
             "knobs: quick true",
-            "mind: it is of a quick run: it judges nothing",
+            "mind: it is from a quick run: it judges nothing",
             "mind: virtual: kvm.",
             "| search_overhead |",
         ] {

@@ -273,7 +273,7 @@ fn a_sweep_prints_every_point_what_follows_and_each_sample() {
         "{said}"
     );
     assert!(
-        said.contains("says nothing about which point is better"),
+        said.contains("does not show which point is better"),
         "{said}"
     );
     assert_eq!(fs::read_to_string(csv).unwrap().lines().count(), 1 + 2 * 5);

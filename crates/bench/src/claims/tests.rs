@@ -433,7 +433,7 @@ fn a_quick_run_gives_no_verdict() {
     quick.knobs.insert("quick".to_owned(), "true".to_owned());
     let page = markdown(&[quick]);
     assert!(!page.contains("**confounded**"));
-    assert!(page.contains("because it is of a quick run"));
+    assert!(page.contains("because it is from a quick run"));
 }
 
 #[test]

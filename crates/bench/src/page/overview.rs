@@ -206,7 +206,7 @@ mod tests {
         let reports = [report];
         let html = header(&reports, &sections(&reports));
         assert!(
-            html.contains("it is of a quick run: it judges nothing"),
+            html.contains("it is from a quick run: it judges nothing"),
             "{html}"
         );
         assert!(html.find("warning") < html.find("tiles"));
