@@ -10,8 +10,8 @@
 //! # fn run(lab: &Lab) -> Result<Row, thalweg_bench::problem::Problem> {
 //! let params = [("capacity", "1024"), ("batch", "1"), ("placement", "free")];
 //! let cell = Cell::new("spsc_threads", &params, &["thalweg", "rtrb", "crossbeam"]);
-//! // Fifteen samples of each subject, five in each of three processes, A B C C B A A B C .. in
-//! each.
+//! // Fifteen samples of each subject, five in each of three processes,
+//! // A B C C B A A B C .. in each.
 //! let taken = processes::sample(lab, &cell, lab.plan(Some(15)), 3)?;
 //! let mut row = Row::new(
 //!     ("spsc_threads", "queue"),

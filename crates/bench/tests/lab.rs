@@ -216,7 +216,7 @@ fn what_is_not_there_ends_with_2_and_what_is() {
 fn a_quick_run_is_no_baseline() {
     let output = lab(&["run", "idle", "--quick", "--allow-debug", "--save-baseline"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("no baseline"));
+    assert!(text(&output.stderr).contains("cannot be a baseline"));
 }
 
 #[test]

@@ -93,7 +93,7 @@ fn job_that_waits_for_a_stack_beside_a_stop_begins_or_is_cancelled() {
         });
         let stopper = thread::spawn({
             let model = model.clone();
-            move || model.scheduler.halt()
+            move || model.scheduler.halt(std::time::Duration::MAX)
         });
         model.scheduler.wait_for_stack(task);
         stopper.join().unwrap();
