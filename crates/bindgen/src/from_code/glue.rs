@@ -147,7 +147,7 @@ pub fn glue(api: &Api, package: &Package, module: &str) -> Result<Output, Refuse
     if gives(|ok| matches!(ok, Out::Stream(_))) {
         out.push_str(
             "
-            /// Sends items until the reader is gone. If a record is refused, the reader gets the reason.
+            /// Sends what comes until nobody listens any more. Where a record is refused the reader gets the reason.
             fn stream<T, E>(
                 call: &port::Call,
                 items: impl Iterator<Item = T> + Send + 'static,
@@ -166,7 +166,7 @@ pub fn glue(api: &Api, package: &Package, module: &str) -> Result<Output, Refuse
     if gives(|ok| matches!(ok, Out::Failing(_))) {
         out.push_str(
             "
-            /// Sends items until the reader is gone. The first error ends the stream.
+            /// Sends what comes until nobody listens any more. The first error ends the stream.
             fn failing<T, E>(
                 call: &port::Call,
                 items: impl Iterator<Item = Result<T, port::CallError<E>>> + Send + 'static,
