@@ -62,14 +62,14 @@ impl Idle {
     }
 
     /// One that has found nothing, and has said where it sleeps: who takes its bit sees that. Another look comes next.
-    pub(crate) fn lie_down(&self, index: usize) {
+    pub(crate) fn set_idle(&self, index: usize) {
         self.idle.fetch_or(1 << index, Ordering::Release);
         self.searching.fetch_sub(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
     }
 
     /// One that was woken, or found something at its other look. It looks whether there is more.
-    pub(crate) fn get_up(&self, index: usize) {
+    pub(crate) fn clear_idle(&self, index: usize) {
         self.idle.fetch_and(!(1 << index), Ordering::AcqRel);
     }
 }

@@ -11,7 +11,7 @@
 //!    if it has descriptors there (`io`).
 //! 4. Others rely on a searcher and on one that was woken, who each take one job. So the last searcher that finds something, and whoever
 //!    gets up, takes its job, looks whether there are more, and then wakes one more worker: a burst fans out.
-//! 5. A woken actor goes to its home's desk, never elsewhere (`desk`).
+//! 5. A woken actor goes to its home's queue, never elsewhere (`remote_queue`).
 //! 6. Placement by two choices, after Mitzenmacher, "The Power of Two Choices in Randomized Load Balancing" (1996): a started actor stays with its
 //!    worker, so one that would need a stack more there first looks at one other worker, and is left with that one if it has clearly fewer. There
 //!    whoever is idle may take it, as if it were in the ring. Only what makes the number of stacks grow pays for it.
@@ -30,7 +30,6 @@ use std::time::Duration;
 
 use crate::affinity;
 use crate::config::Config;
-use crate::desk::Desk;
 use crate::groups::Groups;
 use crate::idle::{Announced, Idle};
 use crate::injector::Injector;
@@ -39,6 +38,7 @@ use crate::io::Pool;
 use crate::join::JoinError;
 use crate::metrics::Counts;
 use crate::registry::Registry;
+use crate::remote_queue::RemoteQueue;
 use crate::ring::Ring;
 use crate::runtime;
 use crate::shim::{AtomicBool, AtomicUsize, Mutex, Ordering, fence, lock};
@@ -64,7 +64,7 @@ pub trait Run: Send + Sync + 'static {
 
 /// A worker's place in the runtime.
 pub(crate) struct Seat {
-    pub(crate) desk: &'static Desk,
+    pub(crate) remote_queue: &'static RemoteQueue,
     pub(crate) ring: Ring<Header>,
     /// What other workers left for this one to start: rule 6.
     pub(crate) placed: Injector,
@@ -152,7 +152,7 @@ struct Thread {
 impl Scheduler {
     pub(crate) fn new(config: Config) -> Self {
         let seats = (0..config.workers).map(|_| Seat {
-            desk: Desk::take(),
+            remote_queue: RemoteQueue::obtain(),
             ring: Ring::new(),
             placed: Injector::new(),
             stacks: AtomicUsize::new(0),
@@ -289,7 +289,7 @@ impl Scheduler {
     pub(crate) fn announce(self: &Arc<Self>) {
         match self.idle.announce() {
             Announced::Awaited => {}
-            Announced::Wakes(index) => self.seats[index].desk.unpark(),
+            Announced::Wakes(index) => self.seats[index].remote_queue.unpark(),
             Announced::Unheard => {
                 // Without one more the others do it: a machine short of threads is slower, not wrong.
                 let _ = self.start_worker();
@@ -335,7 +335,7 @@ impl Scheduler {
         self.shortages.fetch_add(1, Ordering::Release);
         fence(Ordering::SeqCst);
         for seat in &self.seats {
-            seat.desk.unpark();
+            seat.remote_queue.unpark();
         }
         // One that has not started has stacks of its own.
         let _ = self.start_worker();
@@ -401,14 +401,14 @@ impl Scheduler {
     }
 
     /// Rule 3. In this order: who chooses an idle worker knows where it is to be woken.
-    pub(crate) fn lie_down(&self, index: usize, in_poller: bool) {
-        self.seats[index].desk.lie_down(in_poller);
-        self.idle.lie_down(index);
+    pub(crate) fn prepare_park(&self, index: usize, in_poller: bool) {
+        self.seats[index].remote_queue.prepare_park(in_poller);
+        self.idle.set_idle(index);
     }
 
-    pub(crate) fn get_up(&self, index: usize) {
-        self.seats[index].desk.get_up();
-        self.idle.get_up(index);
+    pub(crate) fn finish_park(&self, index: usize) {
+        self.seats[index].remote_queue.finish_park();
+        self.idle.clear_idle(index);
     }
 
     #[inline(always)]
@@ -427,7 +427,7 @@ impl Scheduler {
         self.actors_without_stack.drain().for_each(cancel);
         for seat in &self.seats {
             seat.placed.drain().for_each(cancel);
-            seat.desk.unpark();
+            seat.remote_queue.unpark();
         }
     }
 
@@ -483,7 +483,7 @@ impl Scheduler {
 impl Drop for Scheduler {
     fn drop(&mut self) {
         for seat in &self.seats {
-            seat.desk.give_back();
+            seat.remote_queue.recycle();
         }
     }
 }

@@ -3,7 +3,7 @@
 //! 1. Whoever holds a [`Task`] holds one of its references, or knows somebody who does for as long: the runtime holds one from
 //!    the spawn to the end, a [`JoinHandle`](crate::JoinHandle) one, a waker one, an entry in an inbox one.
 //! 2. Until it is started a job belongs to the queue that it is in. From then on `next`, `phase`, `notified` and `fiber` are its home worker's
-//!    alone: no other thread looks at them, but at `next` of one that has ended (`join_set`). `desk` is written once, at the start, before any waker of the job exists.
+//!    alone: no other thread looks at them, but at `next` of one that has ended (`join_set`). `remote_queue` is written once, at the start, before any waker of the job exists.
 //! 3. `stage` is the closure's until the start, the running worker's until `DONE`, and then by [`life`](crate::life) the
 //!    handle's or the worker's.
 //! 4. `control` is made by whoever first asks for it, with any reference, and given up with the job. `doomed` is set by it alone, and never cleared;
@@ -25,13 +25,13 @@ use std::task::{RawWaker, RawWakerVTable, Waker};
 pub(crate) use self::joined::{Joiner, Sleeper};
 pub(crate) use self::named::Turning;
 use crate::cancel::Node;
-use crate::desk::Desk;
 use crate::exit::{Control, ExitReason};
 use crate::fiber::Fiber;
 use crate::id::ActorId;
 use crate::join::JoinError;
 use crate::life::Life;
 use crate::preempt;
+use crate::remote_queue::RemoteQueue;
 use crate::shim::{AtomicBool, AtomicPtr, Cell, Ordering, UnsafeCell};
 use crate::stack::overflow::{self, Name};
 use crate::trace::TraceContext;
@@ -67,14 +67,14 @@ pub(crate) struct Header {
     /// Filled while `life` says so, and nobody has emptied it.
     joiner: UnsafeCell<MaybeUninit<Joiner>>,
     /// Whose actor filled the joiner's place; null: none's.
-    joiner_desk: AtomicPtr<Desk>,
+    joiner_queue: AtomicPtr<RemoteQueue>,
     pub(crate) next: Cell<Option<Task>>,
     pub(crate) fiber: Cell<Option<NonNull<Fiber>>>,
     /// Where on its stack it was when it was last put aside: a hint, for `ahead`.
     pub(crate) frame: Cell<*const u8>,
-    desk: AtomicPtr<Desk>,
+    remote_queue: AtomicPtr<RemoteQueue>,
     /// The next in the inbox.
-    pub(crate) behind: Cell<Option<Task>>,
+    pub(crate) next_remote: Cell<Option<Task>>,
     /// Where its handle is in a [`JoinSet`](crate::JoinSet), whose owner's this is.
     pub(crate) place: Cell<u32>,
     pub(crate) phase: Cell<Phase>,
@@ -312,12 +312,12 @@ impl Task {
                 table: &Job::<F, T>::TABLE,
                 life,
                 joiner: UnsafeCell::new(MaybeUninit::uninit()),
-                joiner_desk: AtomicPtr::new(std::ptr::null_mut()),
+                joiner_queue: AtomicPtr::new(std::ptr::null_mut()),
                 next: Cell::new(None),
                 fiber: Cell::new(None),
                 frame: Cell::new(std::ptr::null()),
-                desk: AtomicPtr::new(std::ptr::null_mut()),
-                behind: Cell::new(None),
+                remote_queue: AtomicPtr::new(std::ptr::null_mut()),
+                next_remote: Cell::new(None),
                 place: Cell::new(0),
                 phase: Cell::new(Phase::Fresh),
                 notified: Cell::new(false),
@@ -369,13 +369,13 @@ impl Task {
     }
 
     /// Rule 2, at the start.
-    pub(crate) fn settle(&self, desk: &'static Desk, fiber: NonNull<Fiber>) {
+    pub(crate) fn settle(&self, queue: &'static RemoteQueue, fiber: NonNull<Fiber>) {
         let header = self.header();
         header.fiber.set(Some(fiber));
         header
-            .desk
-            .store(std::ptr::from_ref(desk).cast_mut(), Ordering::Relaxed);
-        // Who dooms it either is seen from here on or sees the desk.
+            .remote_queue
+            .store(std::ptr::from_ref(queue).cast_mut(), Ordering::Relaxed);
+        // Who dooms it either is seen from here on or sees the queue.
         barrier::light_or_full();
     }
 
@@ -437,7 +437,10 @@ impl Task {
         }
         if header.life.is_joined()
             && let Some(worker) = worker
-            && std::ptr::eq(header.joiner_desk.load(Ordering::Relaxed), worker.desk)
+            && std::ptr::eq(
+                header.joiner_queue.load(Ordering::Relaxed),
+                worker.remote_queue,
+            )
         {
             // SAFETY: `life`'s rule 1: an actor of this very worker filled the place, and does not run.
             let joiner = unsafe { header.take_joiner() };
@@ -521,9 +524,9 @@ impl Task {
     /// From any thread.
     pub(crate) fn wake(self) {
         let header = self.header();
-        let desk = header.desk.load(Ordering::Relaxed);
+        let queue = header.remote_queue.load(Ordering::Relaxed);
         if let Some(worker) = worker::current()
-            && std::ptr::eq(desk, worker.desk)
+            && std::ptr::eq(queue, worker.remote_queue)
         {
             if !header.life.is_done() {
                 worker.wake(self);
@@ -533,12 +536,12 @@ impl Task {
         if !header.life.is_done() && !header.woken.swap(true, Ordering::AcqRel) {
             header.life.add_reference();
             // SAFETY: rule 2: there was a waker, so the job has been started. Desks are never freed.
-            unsafe { &*desk }.push(self);
+            unsafe { &*queue }.push(self);
         }
     }
 
     /// Rule 5, the home's, for one that it took out of its inbox.
-    pub(crate) fn wake_from_inbox(self, wake: impl FnOnce(Self)) {
+    pub(crate) fn wake_from_remote_queue(self, wake: impl FnOnce(Self)) {
         let header = self.header();
         header.woken.swap(false, Ordering::AcqRel);
         if !header.life.is_done() {

@@ -39,7 +39,7 @@ impl Seat {
             bell.header().life.add_reference();
             // SAFETY: it was just made, and is in no queue.
             unsafe { bell.cancel(JoinError::Stopped) };
-            self.desk.push(bell);
+            self.remote_queue.push(bell);
         }
     }
 }

@@ -17,19 +17,19 @@
 //!
 //! # No wake-up is lost between the last look and the wait
 //!
-//! A desk's `sleep` word is `AWAKE`, `PARKED`, `POLLING` or `RUNG`. The worker (S) stores `PARKED` or `POLLING`, passes a full fence, looks everywhere
+//! A queue's `sleep` word is `AWAKE`, `PARKED`, `POLLING` or `NOTIFIED`. The worker (S) stores `PARKED` or `POLLING`, passes a full fence, looks everywhere
 //! once more, waits, stores `AWAKE`. A waker (W) publishes, passes a full fence, loads the word. All of W's cases:
 //!
 //! - W loads what S stored before the wait in question: then W's fence comes after S's or S's look after W's fence. If W loads an older value
 //!   of the word than S's last, S's fence is the later one and its look sees what W published, whatever W does: S does not wait. If W loads S's last:
 //! - `PARKED`: W unparks. The parker keeps a token: before or after S sleeps is the same.
-//! - `POLLING`: W turns it to `RUNG`, and if that was W it writes to the bell, an eventfd in the poller. An eventfd's event stays in epoll until
+//! - `POLLING`: W turns it to `NOTIFIED`, and if that was W it writes to the bell, an eventfd in the poller. An eventfd's event stays in epoll until
 //!   a wait takes it, and S's is the only one: before or after S waits is the same.
-//! - `RUNG`: another waker is between its exchange and its write; S wakes up by that, and looks everywhere before it sleeps again.
+//! - `NOTIFIED`: another waker is between its exchange and its write; S wakes up by that, and looks everywhere before it sleeps again.
 //! - `AWAKE`: S looks before it sleeps.
 //!
 //! A bell that is late, written for a sleep that ended otherwise, ends the next wait early, once. A waker that outlived its runtime finds no
-//! bell at the desk, or that of the desk's next worker, which wakes up in vain.
+//! bell at the queue, or that of the queue's next worker, which wakes up in vain.
 
 mod blocking;
 mod poller;

@@ -1,4 +1,4 @@
-//! `idle` and `desk`: no job waits while a worker sleeps, in its poller or in its parker.
+//! `idle` and `remote_queue`: no job waits while a worker sleeps, in its poller or in its parker.
 
 use std::sync::atomic::{AtomicUsize as Figure, Ordering::Relaxed};
 
@@ -8,13 +8,13 @@ use loom::thread;
 use thalweg_queue::Parker;
 use thalweg_queue::explore::{explore, large_model, model};
 
-use crate::desk::Desk;
 use crate::idle::{Announced, Idle};
+use crate::remote_queue::RemoteQueue;
 
 /// Workers that take jobs, which are nothing but a number, and sleep.
 struct Model {
     idle: Idle,
-    desks: [&'static Desk; 2],
+    queues: [&'static RemoteQueue; 2],
     /// The first worker's, which it sleeps in; see `models::poller`. The second one has none.
     poller: Parker,
     /// In two places, as in a ring and the injector: who takes one from here has not seen what is there.
@@ -28,11 +28,11 @@ struct Model {
 
 impl Model {
     fn new() -> Arc<Self> {
-        let (desks, poller) = ([(); 2].map(|()| Desk::make()), Parker::new());
-        desks[0].hang(Some(poller.waker()));
+        let (queues, poller) = ([(); 2].map(|()| RemoteQueue::allocate()), Parker::new());
+        queues[0].set_unparker(Some(poller.waker()));
         Arc::new(Self {
             idle: Idle::new(),
-            desks,
+            queues,
             poller,
             jobs: [0, 0].map(AtomicUsize::new),
             heard: Figure::new(0),
@@ -56,7 +56,7 @@ impl Model {
             self.heard.fetch_add(1, Relaxed);
         }
         if let Announced::Wakes(index) = announced {
-            self.desks[index].unpark();
+            self.queues[index].unpark();
         }
         announced
     }
@@ -81,18 +81,18 @@ impl Model {
         if self.has() {
             return self.idle.end_search() && self.pass_on();
         }
-        let (desk, in_poller) = (self.desks[index], index == 0);
-        desk.lie_down(in_poller);
-        self.idle.lie_down(index);
+        let (queue, in_poller) = (self.queues[index], index == 0);
+        queue.prepare_park(in_poller);
+        self.idle.set_idle(index);
         if !self.has() {
             if in_poller {
                 self.poller.park(None);
             } else {
-                desk.parker.park(None);
+                queue.parker.park(None);
             }
         }
-        desk.get_up();
-        self.idle.get_up(index);
+        queue.finish_park();
+        self.idle.clear_idle(index);
         self.pass_on()
     }
 
@@ -163,7 +163,7 @@ fn who_is_chosen_while_it_gets_up_sees_the_job() {
     for index in [0, 1] {
         model(move || {
             let model = Model::new();
-            [&model.poller, &model.desks[1].parker][index].unpark();
+            [&model.poller, &model.queues[1].parker][index].unpark();
             let other = thread::spawn({
                 let model = model.clone();
                 move || model.add(0)

@@ -9,8 +9,8 @@ use loom::thread;
 use thalweg_queue::explore::{large_model, model};
 
 use super::{Counted, counted, go, job, run, settle, take_some};
-use crate::desk::Desk;
 use crate::life::Life;
+use crate::remote_queue::RemoteQueue;
 use crate::wait::Woke;
 
 #[test]
@@ -108,20 +108,20 @@ fn a_future_is_polled_and_dropped_while_the_job_ends() {
 #[test]
 fn an_actor_of_another_worker_joins_and_goes() {
     model(|| {
-        let desk = Desk::make();
+        let queue = RemoteQueue::allocate();
         let (output, dropped) = counted();
         let (task, handle) = job(move || output);
         let worker = thread::spawn(move || run(task));
 
         let (me, my_handle) = job(|| ());
-        settle(me, desk);
+        settle(me, queue);
         assert!(handle.wait_as_actor(me, || {
-            take_some(desk, |woken| assert!(woken == me));
+            take_some(queue, |woken| assert!(woken == me));
             Woke::Woken
         }));
         let output: Counted = handle.join().unwrap();
         drop(output);
-        go(desk, (me, my_handle), worker);
+        go(queue, (me, my_handle), worker);
         assert_eq!(dropped.load(Relaxed), 1);
     });
 }
@@ -130,15 +130,15 @@ fn an_actor_of_another_worker_joins_and_goes() {
 #[test]
 fn an_actor_of_another_worker_gives_its_join_up_and_goes() {
     model(|| {
-        let desk = Desk::make();
+        let queue = RemoteQueue::allocate();
         let (task, handle) = job(|| ());
         let worker = thread::spawn(move || run(task));
 
         let (me, my_handle) = job(|| ());
-        settle(me, desk);
+        settle(me, queue);
         let _ = handle.wait_as_actor(me, || Woke::TimedOut);
         drop(handle);
-        go(desk, (me, my_handle), worker);
+        go(queue, (me, my_handle), worker);
     });
 }
 
@@ -170,9 +170,9 @@ fn a_waker_goes_beside_an_end_that_was_joined_here() {
 #[test]
 fn two_wake_an_actor_from_afar() {
     large_model(|| {
-        let desk = Desk::make();
+        let queue = RemoteQueue::allocate();
         let (task, handle) = job(|| ());
-        settle(task, desk);
+        settle(task, queue);
         let said = loom::sync::Arc::new([AtomicBool::new(false), AtomicBool::new(false)]);
         let wakers = [0, 1].map(|nth| {
             let (said, waker) = (said.clone(), task.waker());
@@ -182,14 +182,14 @@ fn two_wake_an_actor_from_afar() {
             })
         });
         while !said.iter().all(|one| one.load(Ordering::Relaxed)) {
-            take_some(desk, |woken| assert!(woken == task));
+            take_some(queue, |woken| assert!(woken == task));
         }
         run(task);
         for waker in wakers {
             waker.join().unwrap();
         }
-        for left in desk.take_all() {
-            left.wake_from_inbox(|_| unreachable!("it has ended"));
+        for left in queue.drain() {
+            left.wake_from_remote_queue(|_| unreachable!("it has ended"));
         }
         drop(handle);
     });
@@ -199,9 +199,9 @@ fn two_wake_an_actor_from_afar() {
 #[test]
 fn a_waker_outlives_its_actor() {
     model(|| {
-        let desk = Desk::make();
+        let queue = RemoteQueue::allocate();
         let (task, handle) = job(|| ());
-        settle(task, desk);
+        settle(task, queue);
         let waker = task.waker();
         let waker = thread::spawn(move || {
             waker.wake_by_ref();
@@ -209,12 +209,12 @@ fn a_waker_outlives_its_actor() {
         });
         run(task);
         drop(handle);
-        for left in desk.take_all() {
-            left.wake_from_inbox(|_| unreachable!("it has ended"));
+        for left in queue.drain() {
+            left.wake_from_remote_queue(|_| unreachable!("it has ended"));
         }
         waker.join().unwrap();
-        for left in desk.take_all() {
-            left.wake_from_inbox(|_| unreachable!("it has ended"));
+        for left in queue.drain() {
+            left.wake_from_remote_queue(|_| unreachable!("it has ended"));
         }
     });
 }

@@ -8,8 +8,8 @@ use loom::thread;
 use thalweg_queue::explore::{large_model, model};
 
 use super::{counted, go, job, run, settle, take_some};
-use crate::desk::Desk;
 use crate::join_set::JoinSet;
+use crate::remote_queue::RemoteQueue;
 use crate::wait::Woke;
 
 struct Woken(AtomicUsize);
@@ -43,21 +43,21 @@ fn two_end_beside_who_waits() {
 #[test]
 fn an_actor_of_another_worker_hears_and_goes() {
     model(|| {
-        let desk = Desk::make();
+        let queue = RemoteQueue::allocate();
         let mut set = JoinSet::new();
         let (task, handle) = job(|| 1);
         set.insert(handle);
         let worker = thread::spawn(move || run(task));
 
         let (me, my_handle) = job(|| ());
-        settle(me, desk);
+        settle(me, queue);
         assert!(set.wait_as_actor(me, || {
-            take_some(desk, |woken| assert!(woken == me));
+            take_some(queue, |woken| assert!(woken == me));
             Woke::Woken
         }));
         let ended = set.try_join_next().expect("it was waited for");
         assert_eq!(ended.result.unwrap(), 1);
-        go(desk, (me, my_handle), worker);
+        go(queue, (me, my_handle), worker);
     });
 }
 
@@ -65,7 +65,7 @@ fn an_actor_of_another_worker_hears_and_goes() {
 #[test]
 fn an_actor_of_another_worker_gives_up_and_goes() {
     model(|| {
-        let desk = Desk::make();
+        let queue = RemoteQueue::allocate();
         let mut set = JoinSet::new();
         let (output, dropped) = counted();
         let (task, handle) = job(move || output);
@@ -73,12 +73,12 @@ fn an_actor_of_another_worker_gives_up_and_goes() {
         let worker = thread::spawn(move || run(task));
 
         let (me, my_handle) = job(|| ());
-        settle(me, desk);
+        settle(me, queue);
         if set.wait_as_actor(me, || Woke::Stopping) {
             assert!(set.try_join_next().is_some());
         }
         set.detach_all();
-        go(desk, (me, my_handle), worker);
+        go(queue, (me, my_handle), worker);
         assert_eq!(dropped.load(Relaxed), 1);
     });
 }

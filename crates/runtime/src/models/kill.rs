@@ -9,9 +9,9 @@ use thalweg_queue::explore::{large_model, model};
 
 use super::owner::{Bit, Model};
 use super::{counted, job, run, settle, take_some};
-use crate::desk::Desk;
 use crate::exit::{Control, Doom, ExitReason, Kind, Watch};
 use crate::join::JoinError;
+use crate::remote_queue::RemoteQueue;
 use crate::task::Task;
 
 /// What was told of an actor's end. None of loom's business.
@@ -44,34 +44,34 @@ fn kill(control: &Control) -> bool {
 }
 
 /// As its worker runs an actor that waits for nothing but what ends it.
-fn wait_for_the_end(task: Task, desk: &Desk) {
+fn wait_for_the_end(task: Task, queue: &RemoteQueue) {
     while !task.must_exit() {
-        take_some(desk, |woken| assert!(woken == task));
+        take_some(queue, |woken| assert!(woken == task));
     }
     run(task);
 }
 
-fn let_go(desk: &Desk) {
-    for left in desk.take_all() {
-        left.wake_from_inbox(|_| unreachable!("it has ended"));
+fn let_go(queue: &RemoteQueue) {
+    for left in queue.drain() {
+        left.wake_from_remote_queue(|_| unreachable!("it has ended"));
     }
 }
 
 fn a_kill_reaches_an_actor_that_begins() {
-    let desk = Desk::make();
+    let queue = RemoteQueue::allocate();
     let (task, handle) = job(|| ());
     let control = task.control();
     let told = Told::of(&control);
     let killer = thread::spawn(move || assert!(kill(&control)));
-    settle(task, desk);
-    wait_for_the_end(task, desk);
+    settle(task, queue);
+    wait_for_the_end(task, queue);
     assert!(matches!(
         handle.join(),
         Err(JoinError::Exit(ExitReason::Killed))
     ));
     killer.join().unwrap();
     assert_eq!(told.once(), "killed");
-    let_go(desk);
+    let_go(queue);
 }
 
 /// Whether it has not begun, runs, is about to wait or waits: a signal that is lost is a deadlock.
@@ -91,9 +91,9 @@ fn a_kill_reaches_an_actor_that_begins_with_a_light_barrier() {
 fn a_kill_waits_for_the_end_of_a_mask() {
     for kill_first in [true, false] {
         model(move || {
-            let desk = Desk::make();
+            let queue = RemoteQueue::allocate();
             let (task, handle) = job(|| ());
-            settle(task, desk);
+            settle(task, queue);
             let (control, waker) = (task.control(), task.waker());
             let said = loom::sync::Arc::new(AtomicBool::new(false));
             let killer = thread::spawn({
@@ -112,15 +112,15 @@ fn a_kill_waits_for_the_end_of_a_mask() {
             task.header().masks.set(1);
             while !said.load(Ordering::Acquire) {
                 assert!(!task.must_exit());
-                take_some(desk, |woken| assert!(woken == task));
+                take_some(queue, |woken| assert!(woken == task));
             }
             assert!(!task.must_exit());
             task.header().masks.set(0);
             assert!(task.must_exit() || !kill_first);
-            wait_for_the_end(task, desk);
+            wait_for_the_end(task, queue);
             killer.join().unwrap();
             assert!(handle.join().is_err());
-            let_go(desk);
+            let_go(queue);
         });
     }
 }
@@ -128,7 +128,7 @@ fn a_kill_waits_for_the_end_of_a_mask() {
 #[test]
 fn a_kill_beside_the_end_comes_before_or_is_refused() {
     model(|| {
-        let desk = Desk::make();
+        let queue = RemoteQueue::allocate();
         let (task, handle) = job(|| ());
         let control = task.control();
         let told = Told::of(&control);
@@ -136,14 +136,14 @@ fn a_kill_beside_the_end_comes_before_or_is_refused() {
             let control = Arc::clone(&control);
             move || kill(&control)
         });
-        settle(task, desk);
+        settle(task, queue);
         run(task);
         let how = handle.join();
         let reached = killer.join().unwrap();
         assert_eq!(told.once(), if how.is_ok() { "normal" } else { "killed" });
         assert!(reached || how.is_ok());
         assert!(!kill(&control));
-        let_go(desk);
+        let_go(queue);
     });
 }
 
@@ -193,13 +193,13 @@ fn two_name_an_actor_beside_its_end() {
 #[test]
 fn an_end_is_not_told_after_the_link_was_taken_back() {
     model(|| {
-        let desk = Desk::make();
+        let queue = RemoteQueue::allocate();
         let ([one, other], handles): (_, Vec<_>) = {
             let (one, other) = (job(|| ()), job(|| ()));
             ([one.0, other.0], vec![one.1, other.1])
         };
-        settle(one, desk);
-        settle(other, desk);
+        settle(one, queue);
+        settle(other, queue);
         let controls = [one.control(), other.control()];
         assert!(controls[0].link(&controls[1]));
         assert!(kill(&controls[0]));
@@ -210,7 +210,7 @@ fn an_end_is_not_told_after_the_link_was_taken_back() {
         assert_eq!(other.must_exit(), reached);
         run(other);
         drop(handles);
-        let_go(desk);
+        let_go(queue);
     });
 }
 
@@ -218,7 +218,7 @@ fn an_end_is_not_told_after_the_link_was_taken_back() {
 #[test]
 fn two_that_are_linked_end_at_once() {
     model(|| {
-        let desk = Desk::make();
+        let queue = RemoteQueue::allocate();
         let (one, one_handle) = job(|| ());
         let (other, other_handle) = job(|| ());
         let controls = [one.control(), other.control()];
@@ -230,18 +230,18 @@ fn two_that_are_linked_end_at_once() {
                 if !controls[1].link(&controls[0]) {
                     assert!(kill(&controls[1]));
                 }
-                settle(other, desk);
+                settle(other, queue);
                 run(other);
             }
         });
         assert!(kill(&controls[0]));
-        settle(one, desk);
+        settle(one, queue);
         run(one);
         linker.join().unwrap();
         assert_eq!(told[0].once(), "killed");
         assert!(["normal", "killed"].contains(&told[1].once()));
         drop((one_handle, other_handle));
-        let_go(desk);
+        let_go(queue);
     });
 }
 
@@ -249,21 +249,21 @@ fn two_that_are_linked_end_at_once() {
 #[test]
 fn a_kill_reaches_a_handler_that_waits() {
     model(|| {
-        let desk = Desk::make();
+        let queue = RemoteQueue::allocate();
         let (turn, handle) = job(|| ());
-        settle(turn, desk);
+        settle(turn, queue);
         let doom = loom::sync::Arc::new(Doom::new());
         let killer = thread::spawn({
             let doom = doom.clone();
             move || wake(doom.set())
         });
         while !doom.is_set() {
-            doom.put_aside(turn, || take_some(desk, |woken| assert!(woken == turn)));
+            doom.put_aside(turn, || take_some(queue, |woken| assert!(woken == turn)));
         }
         run(turn);
         drop(handle);
         killer.join().unwrap();
-        let_go(desk);
+        let_go(queue);
     });
 }
 
@@ -271,9 +271,9 @@ fn a_kill_reaches_a_handler_that_waits() {
 #[test]
 fn a_kill_comes_as_a_handler_goes_on_and_ends() {
     large_model(|| {
-        let desk = Desk::make();
+        let queue = RemoteQueue::allocate();
         let (turn, handle) = job(|| ());
-        settle(turn, desk);
+        settle(turn, queue);
         let waker = turn.waker();
         let said = loom::sync::Arc::new((AtomicBool::new(false), Doom::new()));
         let other = thread::spawn({
@@ -289,13 +289,13 @@ fn a_kill_comes_as_a_handler_goes_on_and_ends() {
         });
         let doom = &said.1;
         while !said.0.load(Ordering::Acquire) && !doom.is_set() {
-            doom.put_aside(turn, || take_some(desk, |woken| assert!(woken == turn)));
+            doom.put_aside(turn, || take_some(queue, |woken| assert!(woken == turn)));
         }
         run(turn);
         drop(handle);
         killer.join().unwrap();
         other.join().unwrap();
-        let_go(desk);
+        let_go(queue);
         assert!(doom.is_set());
     });
 }

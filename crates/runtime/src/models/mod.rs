@@ -4,7 +4,6 @@
 //! What waits for ever is a deadlock, which loom finds; so "it is woken" is what every model says in which somebody waits. A job's memory
 //! is watched (`sync::Memory`): loom finds a use after it was freed, and one that is not freed.
 
-mod desk;
 mod idle;
 mod job;
 mod join_set;
@@ -13,15 +12,16 @@ mod kill;
 mod owner;
 mod placement;
 mod poller;
+mod remote_queue;
 mod ring;
 mod shortage;
 mod sync;
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use crate::desk::Desk;
 use crate::id::ActorId;
 use crate::join::JoinHandle;
+use crate::remote_queue::RemoteQueue;
 use crate::task::Task;
 
 /// A job that no worker has.
@@ -30,9 +30,9 @@ fn job<T: 'static>(f: impl FnOnce() -> T + 'static) -> (Task, JoinHandle<T>) {
     (task, JoinHandle::new(task))
 }
 
-/// As its worker has it that runs it: woken through this desk. There is no worker in a model, so everybody wakes it from afar.
-fn settle(task: Task, desk: &'static Desk) {
-    task.settle(desk, std::ptr::NonNull::dangling());
+/// As its worker has it that runs it: woken through this queue. There is no worker in a model, so everybody wakes it from afar.
+fn settle(task: Task, queue: &'static RemoteQueue) {
+    task.settle(queue, std::ptr::NonNull::dangling());
 }
 
 /// Runs it as a worker does.
@@ -41,32 +41,36 @@ fn run(task: Task) {
     unsafe { task.run() };
 }
 
-/// The actor of `desk` ends, and then `other`, who may have woken it.
-fn go(desk: &Desk, (me, handle): (Task, JoinHandle<()>), other: loom::thread::JoinHandle<()>) {
+/// The actor of `queue` ends, and then `other`, who may have woken it.
+fn go(
+    queue: &RemoteQueue,
+    (me, handle): (Task, JoinHandle<()>),
+    other: loom::thread::JoinHandle<()>,
+) {
     run(me);
     drop(handle);
     other.join().unwrap();
-    for left in desk.take_all() {
+    for left in queue.drain() {
         left.drop_reference();
     }
 }
 
-/// The worker of `desk`: takes what is in its inbox, and sleeps while nothing was there.
-fn take_some(desk: &Desk, mut wake: impl FnMut(Task)) {
+/// The worker of `queue`: takes what is in its inbox, and sleeps while nothing was there.
+fn take_some(queue: &RemoteQueue, mut wake: impl FnMut(Task)) {
     loop {
         let mut some = false;
-        for task in desk.take_all() {
+        for task in queue.drain() {
             some = true;
-            task.wake_from_inbox(&mut wake);
+            task.wake_from_remote_queue(&mut wake);
         }
         if some {
             return;
         }
-        desk.lie_down(false);
-        if desk.is_empty() {
-            desk.parker.park(None);
+        queue.prepare_park(false);
+        if queue.is_empty() {
+            queue.parker.park(None);
         }
-        desk.get_up();
+        queue.finish_park();
     }
 }
 

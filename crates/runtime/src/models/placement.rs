@@ -66,11 +66,11 @@ impl Model {
                 None
             };
         }
-        scheduler.lie_down(index, false);
+        scheduler.prepare_park(index, false);
         if !finds() {
-            scheduler.seats[index].desk.parker.park(None);
+            scheduler.seats[index].remote_queue.parker.park(None);
         }
-        scheduler.get_up(index);
+        scheduler.finish_park(index);
         self.pass_on(index)
     }
 

@@ -1,8 +1,8 @@
-//! `desk`'s sleep and bell, by `io`'s cases: a worker that sleeps in its poller is rung for, one that parks is unparked, and neither sleeps
+//! `remote_queue`'s sleep and bell, by `io`'s cases: a worker that sleeps in its poller is rung for, one that parks is unparked, and neither sleeps
 //! over what was said.
 //!
 //! A [`Parker`] stands in for the kernel: it keeps a wake-up until a wait takes it, as epoll keeps an edge of the bell's eventfd, and its
-//! waker hangs at the desk.
+//! waker hangs at the queue.
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};
@@ -10,10 +10,10 @@ use loom::thread;
 use thalweg_queue::Parker;
 use thalweg_queue::explore::{large_model, model};
 
-use crate::desk::Desk;
+use crate::remote_queue::RemoteQueue;
 
 struct Model {
-    desk: &'static Desk,
+    remote_queue: &'static RemoteQueue,
     poller: Parker,
     /// What others want of the worker. It passes nothing on.
     said: [AtomicBool; 2],
@@ -23,10 +23,10 @@ struct Model {
 
 impl Model {
     fn new() -> Arc<Self> {
-        let (desk, poller) = (Desk::make(), Parker::new());
-        desk.hang(Some(poller.waker()));
+        let (queue, poller) = (RemoteQueue::allocate(), Parker::new());
+        queue.set_unparker(Some(poller.waker()));
         Arc::new(Self {
-            desk,
+            remote_queue: queue,
             poller,
             said: [false, false].map(AtomicBool::new),
             event: AtomicBool::new(false),
@@ -36,7 +36,7 @@ impl Model {
     /// Somebody puts something into the inbox.
     fn say(&self, nth: usize) {
         self.said[nth].store(true, Ordering::Relaxed);
-        self.desk.rouse();
+        self.remote_queue.fence_and_unpark();
     }
 
     /// A descriptor becomes ready.
@@ -51,15 +51,15 @@ impl Model {
 
     /// `Worker::idle`, once: unless `found`, it sleeps.
     fn idle(&self, in_poller: bool, found: impl Fn() -> bool) {
-        self.desk.lie_down(in_poller);
+        self.remote_queue.prepare_park(in_poller);
         if !found() {
             if in_poller {
                 self.poller.park(None);
             } else {
-                self.desk.parker.park(None);
+                self.remote_queue.parker.park(None);
             }
         }
-        self.desk.get_up();
+        self.remote_queue.finish_park();
     }
 
     /// A look at the events, without waiting. It takes the bell's too.

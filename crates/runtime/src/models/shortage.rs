@@ -51,11 +51,11 @@ impl Model {
         while !self.serve(&mut seen) && !scheduler.is_stopping() {
             let finds = || scheduler.is_stopping() || scheduler.shortages() != seen;
             scheduler.begin_search();
-            scheduler.lie_down(1, false);
+            scheduler.prepare_park(1, false);
             if !finds() {
-                scheduler.seats[1].desk.parker.park(None);
+                scheduler.seats[1].remote_queue.parker.park(None);
             }
-            scheduler.get_up(1);
+            scheduler.finish_park(1);
         }
     }
 }

@@ -21,7 +21,7 @@ impl Watcher {
         Self
     }
 
-    pub(crate) fn rouse(&self) {}
+    pub(crate) fn wake(&self) {}
 
     pub(crate) fn stop(&self) {}
 }

@@ -94,7 +94,7 @@ impl Pulse {
     }
 
     /// In a turn of its own, so that no look takes it for that from before the sleep.
-    pub(crate) fn get_up(&self) {
+    pub(crate) fn set_awake(&self) {
         self.begin();
         self.actor.store(ITSELF, Ordering::Relaxed);
     }

@@ -49,13 +49,15 @@ impl Task {
     /// it was woken or the place taken back.
     pub(crate) unsafe fn join(self, joiner: Joiner) -> bool {
         let header = self.header();
-        let desk = match joiner {
+        let queue = match joiner {
             Joiner::One(Sleeper::Actor(_)) => {
-                worker::current().map_or(std::ptr::null(), |w| std::ptr::from_ref(w.desk))
+                worker::current().map_or(std::ptr::null(), |w| std::ptr::from_ref(w.remote_queue))
             }
             Joiner::One(Sleeper::Waker(_)) | Joiner::Set(_) => std::ptr::null(),
         };
-        header.joiner_desk.store(desk.cast_mut(), Ordering::Relaxed);
+        header
+            .joiner_queue
+            .store(queue.cast_mut(), Ordering::Relaxed);
         // SAFETY: as said.
         header
             .joiner

@@ -132,10 +132,10 @@ impl Task {
         let header = self.header();
         header.doomed.store(true, Ordering::Release);
         fence(Ordering::SeqCst);
-        if header.desk.load(Ordering::Relaxed).is_null() {
+        if header.remote_queue.load(Ordering::Relaxed).is_null() {
             // Who starts it says so before it looks (`settle`).
             barrier::heavy_or_full();
-            if header.desk.load(Ordering::Relaxed).is_null() {
+            if header.remote_queue.load(Ordering::Relaxed).is_null() {
                 return None;
             }
         }

@@ -16,7 +16,8 @@ impl Worker {
     pub(crate) fn poller(&self) -> std::io::Result<&Arc<Poller>> {
         if self.poller.get().is_none() {
             let poller = Arc::new(Poller::new()?);
-            self.desk.hang(Some(Waker::from(Arc::clone(&poller.bell))));
+            self.remote_queue
+                .set_unparker(Some(Waker::from(Arc::clone(&poller.bell))));
             // It cannot fail: there was none.
             let _ = self.poller.set(poller);
         }
@@ -56,7 +57,7 @@ impl Worker {
 
     pub(super) fn end_io(&self) {
         if let Some(poller) = self.poller.get() {
-            self.desk.hang(None);
+            self.remote_queue.set_unparker(None);
             poller.close();
         }
     }

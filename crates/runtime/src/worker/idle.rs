@@ -19,7 +19,7 @@ impl Worker {
         if self.slot.get().is_some() || !self.ready.is_empty() {
             return;
         }
-        if self.desk.is_empty() && self.poll() {
+        if self.remote_queue.is_empty() && self.poll() {
             return;
         }
         let deadline = match (self.wheel.next_deadline(), self.next_retry()) {
@@ -42,7 +42,7 @@ impl Worker {
         }
         let poller = self.used_poller();
         self.pulse.sleep();
-        self.scheduler.lie_down(self.index, poller.is_some());
+        self.scheduler.prepare_park(self.index, poller.is_some());
         // Not looked for while it spins, where each look counts: who waits for a stack can wait so long.
         let finds = || self.finds() || self.has_new_shortage();
         while !finds() && !is_due() && self.fibers(|fibers| fibers.stacks.trim()) {}
@@ -53,19 +53,19 @@ impl Worker {
                     self.wait_in(poller, Until::Deadline(deadline));
                 }
                 None => {
-                    self.desk.parker.park(deadline);
+                    self.remote_queue.parker.park(deadline);
                 }
             });
         }
-        self.pulse.get_up();
-        self.scheduler.watcher.rouse();
-        self.scheduler.get_up(self.index);
+        self.pulse.set_awake();
+        self.scheduler.watcher.wake();
+        self.scheduler.finish_park(self.index);
         self.pass_on();
     }
 
     /// The scheduler's rule 4: one job is ours, and another worker is woken if there are more.
     pub(super) fn pass_on(&self) {
-        if self.slot.get().is_none() && self.desk.is_empty() {
+        if self.slot.get().is_none() && self.remote_queue.is_empty() {
             self.slot.set(self.fresh());
         }
         if self.scheduler.has_fresh() {
@@ -75,7 +75,7 @@ impl Worker {
 
     /// Looks everywhere for something to do; what others had is in the slot and the ring then.
     fn finds(&self) -> bool {
-        !self.desk.is_empty()
+        !self.remote_queue.is_empty()
             || self.scheduler.has_injected()
             || !self.seat().placed.is_empty()
             || self.scheduler.is_stopping()

@@ -21,7 +21,6 @@ use thalweg_queue::{Spin, clock};
 use self::fibers::Fibers;
 use crate::affinity::Pinned;
 use crate::ahead;
-use crate::desk::Desk;
 use crate::fiber::{Fiber, Suspended};
 use crate::fifo::Fifo;
 use crate::id::{ActorId, Ids};
@@ -29,6 +28,7 @@ use crate::io::{Harvest, Poller};
 use crate::join::JoinHandle;
 use crate::panics;
 use crate::preempt;
+use crate::remote_queue::RemoteQueue;
 use crate::runtime::Handle;
 use crate::scheduler::{Scheduler, Seat, cancel};
 use crate::shim::Ordering;
@@ -60,7 +60,7 @@ const MOST_IN_A_ROW: u32 = 3;
 pub(crate) struct Worker {
     index: usize,
     pub(crate) scheduler: Arc<Scheduler>,
-    pub(crate) desk: &'static Desk,
+    pub(crate) remote_queue: &'static RemoteQueue,
     running: Cell<Option<Task>>,
     /// What was woken last, or the first job in reserve (`scheduler`'s rule 2).
     slot: Cell<Option<Task>>,
@@ -180,7 +180,7 @@ impl Worker {
         let _watched = Watched::by(&scheduler.watcher, &pulse);
         let worker = Self {
             index,
-            desk: scheduler.seats[index].desk,
+            remote_queue: scheduler.seats[index].remote_queue,
             running: Cell::new(None),
             slot: Cell::new(None),
             in_a_row: Cell::new(0),
@@ -247,7 +247,7 @@ impl Worker {
                 self.poll();
                 self.serve_waiting();
             }
-            if !self.desk.is_empty() {
+            if !self.remote_queue.is_empty() {
                 self.collect();
             }
             match self.pick(turn) {
@@ -393,7 +393,7 @@ impl Worker {
     fn settle(&self, fiber: NonNull<Fiber>, task: Task) {
         // SAFETY: one of ours, all of which live as long as the worker.
         unsafe { fiber.as_ref() }.task.set(Some(task));
-        task.settle(self.desk, fiber);
+        task.settle(self.remote_queue, fiber);
     }
 
     fn count_fibers(&self) {
@@ -492,8 +492,8 @@ impl Worker {
     }
 
     fn collect(&self) {
-        for task in self.desk.take_all() {
-            task.wake_from_inbox(|task| {
+        for task in self.remote_queue.drain() {
+            task.wake_from_remote_queue(|task| {
                 self.pulse.counts.wakes_from_afar.add(1);
                 self.wake(task);
             });
@@ -526,7 +526,7 @@ impl Worker {
     fn others_wait(&self) -> bool {
         !self.ready.is_empty()
             || self.slot.get().is_some()
-            || !self.desk.is_empty()
+            || !self.remote_queue.is_empty()
             || self.scheduler.has_injected()
             || (!self.is_alone() && self.seat().has_some())
     }
@@ -547,7 +547,7 @@ impl Worker {
                 std::thread::yield_now();
             } else {
                 let next = deadline.min(now + BETWEEN_ROUNDS_NS);
-                self.desk.parker.park(Some(next));
+                self.remote_queue.parker.park(Some(next));
             }
         }
         self.collect();

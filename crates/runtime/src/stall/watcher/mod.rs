@@ -98,9 +98,9 @@ impl Watcher {
     }
 
     /// A worker that slept, after its pulse says that it does not: rule 2.
-    pub(crate) fn rouse(&self) {
+    pub(crate) fn wake(&self) {
         if let Some(watch) = &self.watch {
-            watch.rouse();
+            watch.wake();
         }
     }
 
@@ -120,7 +120,7 @@ impl Watcher {
 }
 
 impl Watch {
-    fn rouse(&self) {
+    fn wake(&self) {
         fence(Ordering::SeqCst);
         if self.asleep.load(Ordering::Relaxed) {
             self.parker.unpark();
@@ -208,9 +208,9 @@ impl Watched {
         let watch = watcher.watch.as_ref()?;
         let alternate = AlternateStack::where_missing();
         let before = Asked::begin(pulse);
-        pulse.get_up();
+        pulse.set_awake();
         watcher.start(watch);
-        watch.rouse();
+        watch.wake();
         Some(Self {
             pulse: Arc::clone(pulse),
             before,

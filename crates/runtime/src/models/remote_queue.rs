@@ -1,4 +1,4 @@
-//! `desk`: what is put in comes out, and the worker is woken for it.
+//! `remote_queue`: what is put in comes out, and the worker is woken for it.
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};
@@ -6,22 +6,22 @@ use loom::thread;
 use thalweg_queue::explore::large_model;
 
 use super::{job, settle, take_some};
-use crate::desk::Desk;
+use crate::remote_queue::RemoteQueue;
 
 #[test]
 fn two_wake_one_actor_each() {
     large_model(|| {
-        let desk = Desk::make();
+        let queue = RemoteQueue::allocate();
         let [(one, its_handle), (other, others_handle)] = [(); 2].map(|()| job(|| ()));
         let tasks = [one, other];
         let threads = tasks.map(|task| {
-            settle(task, desk);
+            settle(task, queue);
             let waker = task.waker();
             thread::spawn(move || waker.wake())
         });
         let mut woken = 0;
         while woken < 2 {
-            take_some(desk, |task| {
+            take_some(queue, |task| {
                 assert!(tasks.contains(&task));
                 woken += 1;
             });
@@ -29,7 +29,7 @@ fn two_wake_one_actor_each() {
         for thread in threads {
             thread.join().unwrap();
         }
-        assert!(desk.is_empty());
+        assert!(queue.is_empty());
         for task in tasks {
             // SAFETY: nobody else started it.
             unsafe { task.run() };
@@ -42,9 +42,9 @@ fn two_wake_one_actor_each() {
 #[test]
 fn who_is_woken_may_look_at_once() {
     large_model(|| {
-        let desk = Desk::make();
+        let queue = RemoteQueue::allocate();
         let (task, handle) = job(|| ());
-        settle(task, desk);
+        settle(task, queue);
         let said = Arc::new([false, false].map(AtomicBool::new));
         let threads = [0, 1].map(|nth| {
             let (said, waker) = (said.clone(), task.waker());
@@ -55,14 +55,14 @@ fn who_is_woken_may_look_at_once() {
         });
         let mut has_seen = false;
         while !has_seen {
-            take_some(desk, |_| {
+            take_some(queue, |_| {
                 has_seen = said.iter().all(|one| one.load(Ordering::Relaxed));
             });
         }
         for thread in threads {
             thread.join().unwrap();
         }
-        for left in desk.take_all() {
+        for left in queue.drain() {
             left.drop_reference();
         }
         // SAFETY: nobody else started it.

@@ -3,7 +3,7 @@
 //! 1. `newest` points to the newest entry, or is null. A writer links its entry to the one that it saw and swings the pointer by CAS
 //!    (Release). The worker swaps it for null (Acquire) and owns the whole chain, so there is no ABA.
 //! 2. A writer pushes, passes a full fence, and wakes the worker if it says that it is asleep. The worker says so, passes a full fence,
-//!    looks once more, and only then sleeps: in its parker, or in its poller, whose bell is rung then (`io` has all the cases).
+//!    looks once more, and only then sleeps: in its parker, or in its poller, whose unparker is rung then (`io` has all the cases).
 //! 3. Desks are never freed, but given to the next worker: a waker may outlive its runtime. What it puts in then has ended, and is
 //!    let go by whoever looks next.
 
@@ -21,42 +21,42 @@ const PARKED: u32 = 1;
 /// Asleep in the poller.
 const POLLING: u32 = 2;
 /// There too, and somebody rings.
-const RUNG: u32 = 3;
+const NOTIFIED: u32 = 3;
 
-pub(crate) struct Desk {
+pub(crate) struct RemoteQueue {
     newest: AtomicPtr<Header>,
     sleep: AtomicU32,
     pub(crate) parker: Parker,
     /// Ends the worker's wait in its poller.
-    bell: Mutex<Option<Waker>>,
+    unparker: Mutex<Option<Waker>>,
 }
 
-static FREE: Mutex<Vec<&'static Desk>> = Mutex::new(Vec::new());
+static FREE: Mutex<Vec<&'static RemoteQueue>> = Mutex::new(Vec::new());
 
-fn free() -> Locked<'static, Vec<&'static Desk>> {
+fn free() -> Locked<'static, Vec<&'static RemoteQueue>> {
     lock(&FREE)
 }
 
-impl Desk {
+impl RemoteQueue {
     /// One that is nobody's.
-    pub(crate) fn take() -> &'static Self {
+    pub(crate) fn obtain() -> &'static Self {
         // A model does not go on with what another one left.
         let used = if cfg!(loom) { None } else { free().pop() };
-        used.unwrap_or_else(Self::make)
+        used.unwrap_or_else(Self::allocate)
     }
 
-    pub(crate) fn make() -> &'static Self {
+    pub(crate) fn allocate() -> &'static Self {
         Box::leak(Box::new(Self {
             newest: AtomicPtr::new(std::ptr::null_mut()),
             sleep: AtomicU32::new(AWAKE),
             parker: Parker::new(),
-            bell: Mutex::new(None),
+            unparker: Mutex::new(None),
         }))
     }
 
     /// Rule 3.
-    pub(crate) fn give_back(&'static self) {
-        for ended in self.take_all() {
+    pub(crate) fn recycle(&'static self) {
+        for ended in self.drain() {
             ended.drop_reference();
         }
         self.sleep.store(AWAKE, Ordering::Relaxed);
@@ -68,7 +68,9 @@ impl Desk {
         let mut newest = self.newest.load(Ordering::Relaxed);
         loop {
             // SAFETY: the pointer came from `into_raw` below, and whether it still is in the chain the CAS decides.
-            task.header().behind.set(unsafe { Task::from_raw(newest) });
+            task.header()
+                .next_remote
+                .set(unsafe { Task::from_raw(newest) });
             match self.newest.compare_exchange_weak(
                 newest,
                 task.into_raw(),
@@ -79,11 +81,11 @@ impl Desk {
                 Err(now) => newest = now,
             }
         }
-        self.rouse();
+        self.fence_and_unpark();
     }
 
     /// Rule 2, its second half.
-    pub(crate) fn rouse(&self) {
+    pub(crate) fn fence_and_unpark(&self) {
         fence(Ordering::SeqCst);
         self.unpark();
     }
@@ -93,31 +95,31 @@ impl Desk {
         match self.sleep.load(Ordering::Relaxed) {
             AWAKE => {}
             PARKED => self.parker.unpark(),
-            _ => self.ring(),
+            _ => self.wake_poller(),
         }
     }
 
     #[cold]
-    fn ring(&self) {
+    fn wake_poller(&self) {
         let first =
             self.sleep
-                .compare_exchange(POLLING, RUNG, Ordering::Relaxed, Ordering::Relaxed);
+                .compare_exchange(POLLING, NOTIFIED, Ordering::Relaxed, Ordering::Relaxed);
         if first.is_err() {
             return;
         }
-        let bell = self.bell().clone();
-        if let Some(bell) = bell {
-            bell.wake();
+        let unparker = self.unparker().clone();
+        if let Some(unparker) = unparker {
+            unparker.wake();
         }
     }
 
-    fn bell(&self) -> Locked<'_, Option<Waker>> {
-        lock(&self.bell)
+    fn unparker(&self) -> Locked<'_, Option<Waker>> {
+        lock(&self.unparker)
     }
 
     /// The worker: what wakes it from its poller, from now on.
-    pub(crate) fn hang(&self, bell: Option<Waker>) {
-        *self.bell() = bell;
+    pub(crate) fn set_unparker(&self, unparker: Option<Waker>) {
+        *self.unparker() = unparker;
     }
 
     #[inline(always)]
@@ -126,40 +128,40 @@ impl Desk {
     }
 
     /// The worker: what is there, oldest first, with a reference each.
-    pub(crate) fn take_all(&self) -> Taken {
+    pub(crate) fn drain(&self) -> Drain {
         let newest = self.newest.swap(std::ptr::null_mut(), Ordering::Acquire);
         // SAFETY: rule 1: the chain is ours, and each entry in it holds a reference.
         let mut rest = unsafe { Task::from_raw(newest) };
         let mut oldest = None;
         while let Some(task) = rest {
-            rest = task.header().behind.replace(oldest);
+            rest = task.header().next_remote.replace(oldest);
             oldest = Some(task);
         }
-        Taken(oldest)
+        Drain(oldest)
     }
 
     /// The worker, rule 2. Look again before sleeping.
-    pub(crate) fn lie_down(&self, in_poller: bool) {
+    pub(crate) fn prepare_park(&self, in_poller: bool) {
         let sleep = if in_poller { POLLING } else { PARKED };
         self.sleep.store(sleep, Ordering::Relaxed);
         fence(Ordering::SeqCst);
     }
 
-    pub(crate) fn get_up(&self) {
+    pub(crate) fn finish_park(&self) {
         // A store would do: what one who rings exchanged comes before it. But loom orders two threads' stores by exchanges only.
         self.sleep.swap(AWAKE, Ordering::Relaxed);
     }
 }
 
-/// What [`Desk::take_all`] took.
-pub(crate) struct Taken(Option<Task>);
+/// What [`RemoteQueue::drain`] took.
+pub(crate) struct Drain(Option<Task>);
 
-impl Iterator for Taken {
+impl Iterator for Drain {
     type Item = Task;
 
     fn next(&mut self) -> Option<Task> {
         let task = self.0?;
-        self.0 = task.header().behind.take();
+        self.0 = task.header().next_remote.take();
         Some(task)
     }
 }
