@@ -14,7 +14,7 @@ mkdir -p "$build"
 # 1. Every header by itself, in each language it promises to be.
 headers() {
   local compiler header
-  for header in thalweg.h thalweg_error.h thalweg_message.h thalweg_open.h thalweg_client.h thalweg_upstream.h search.h echo.h feed.h hello.h conformance.h; do
+  for header in thalweg.h thalweg_error.h thalweg_message.h thalweg_open.h thalweg_client.h thalweg_stream_writer.h search.h echo.h feed.h hello.h conformance.h; do
     printf '#include "%s"\n#include "%s"\nint main(void) { return 0; }\n' "$header" "$header" >"$build/header.c"
     cp "$build/header.c" "$build/header.cpp"
     for compiler in "$cc -std=c99" "$cc -std=c11 -O2" 'clang -std=c99' 'c++ -std=c++17' 'clang++ -std=c++17'; do
@@ -76,7 +76,7 @@ programs() {
   local folder=$build/$1 name
   rm -rf "$folder"
   mkdir -p "$folder/made"
-  for name in message open calls futures held hosts ports waits streams direct subscribe codec process aborts files; do
+  for name in message open calls futures handles hosts ports waits streams direct subscribe codec process aborts files; do
     "$cc" -std=c99 -D_XOPEN_SOURCE=700 -g "${warnings[@]}" "${include[@]}" "${@:2}" \
       "bindings/c/tests/$name.c" -o "$folder/$name" -pthread -ldl
   done
@@ -85,7 +85,7 @@ programs() {
   "$folder/message"
   "$folder/open" "$build"
   "$folder/hostile" "$target/debug/libthalweg_conformance.so" conformance/hostile.json
-  for name in calls futures held hosts ports waits streams direct subscribe codec process aborts; do
+  for name in calls futures handles hosts ports waits streams direct subscribe codec process aborts; do
     "$folder/$name" "$target/debug/libthalweg_conformance.so"
   done
   "$folder/files" "$target/debug/libthalweg_search.so" "$folder/made"

@@ -60,7 +60,7 @@ static inline uint32_t land(const tw_client *client, uint64_t token, tw_completi
     uint32_t count = 0;
     tw_completion came;
     code = next_or_answer(client, &came, &count, error);
-    if (code == TW_OK && count == 1 && came.kind == TW_STILL_RUNNING) {
+    if (code == TW_OK && count == 1 && came.kind == TW_COMPLETION_NOTICE) {
       if (--flights[came.token - 1].notices == 0) {
         client->table->cancel(came.call, NULL);
       }

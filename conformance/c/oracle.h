@@ -4,12 +4,12 @@
 
 #include "conformance.h"
 
-static inline void oracle_look_up(void *context, const tw_asked *asked, uint64_t key) {
+static inline void oracle_look_up(void *context, const tw_host_call *asked, uint64_t key) {
   char text[40];
   (void)context;
   snprintf(text, sizeof(text), "number %" PRIu64, key);
   if (key == 101) {
-    tw_asked_end(asked, TW_GUEST_PANICKED, "at 101, on purpose", NULL);
+    tw_host_call_fail(asked, TW_GUEST_PANICKED, "at 101, on purpose", NULL);
   } else if (key % 2 == 0) {
     conformance_oracle_look_up_answer(asked, tw_text_of(text), NULL);
   } else {
@@ -17,7 +17,7 @@ static inline void oracle_look_up(void *context, const tw_asked *asked, uint64_t
   }
 }
 
-static inline void oracle_tell(void *context, const tw_asked *asked, conformance_list_string words,
+static inline void oracle_tell(void *context, const tw_host_call *asked, conformance_list_string words,
                                const conformance_option_u32 *at) {
   uint64_t bytes = at->some ? at->value : 0;
   size_t i;
@@ -28,7 +28,7 @@ static inline void oracle_tell(void *context, const tw_asked *asked, conformance
   conformance_oracle_tell_answer(asked, bytes, NULL);
 }
 
-static inline void oracle_nod(void *context, const tw_asked *asked) {
+static inline void oracle_nod(void *context, const tw_host_call *asked) {
   (void)context;
   conformance_oracle_nod_answer(asked, NULL);
 }
@@ -37,12 +37,12 @@ static inline void oracle_nod(void *context, const tw_asked *asked) {
 static inline uint32_t next_or_answer(const tw_client *client, tw_completion *completion,
                                       uint32_t *count, tw_error *error) {
   const tw_table *table = client->table;
-  const uint64_t patience = tw_after(client, UINT64_C(60000000000));
+  const uint64_t patience = tw_deadline_after(client, UINT64_C(60000000000));
   uint32_t code = table->port_wait(client->port, patience, error);
   if (code == TW_OK) {
     code = table->port_reap(client->port, completion, 1, count, error);
   }
-  if (code == TW_OK && *count == 1 && completion->kind == TW_HOST_CALL) {
+  if (code == TW_OK && *count == 1 && completion->kind == TW_COMPLETION_HOST_CALL) {
     tw_host_serve(client->host, completion);
     *count = 0;
   }
@@ -55,7 +55,7 @@ static inline uint32_t give_oracle(tw_client *client, tw_error *error) {
   oracle.look_up = oracle_look_up;
   oracle.tell = oracle_tell;
   oracle.nod = oracle_nod;
-  return tw_client_host(client, &oracle.tw, error);
+  return tw_client_set_host(client, &oracle.tw, error);
 }
 
 #endif

@@ -15,15 +15,15 @@ static uint32_t call_once(const json_t *step, const method *method, tw_submissio
   const uint64_t timeout = number(step, "timeout_ms", 0);
   const uint64_t cancel_after = number(step, "cancel_after_ms", 0);
   uint32_t code;
-  submission->deadline_ns = timeout ? tw_after(&client, timeout * MILLISECOND) : TW_FOREVER;
+  submission->deadline_ns = timeout ? tw_deadline_after(&client, timeout * MILLISECOND) : TW_FOREVER;
   if (client.table->methods[submission->method].flags & TW_METHOD_INLINE) {
     return tw_call_inline(&client, submission, completion, error);
   }
   submission->token = take_off(step, method);
-  submission->flags |= json_object_get(step, "cancel_after_notices") ? TW_NOTICES : 0;
+  submission->flags |= json_object_get(step, "cancel_after_notices") ? TW_SUBMIT_NOTICES : 0;
   code = tw_submit(&client, submission, error);
   if (code == TW_OK && cancel_after) {
-    client.table->port_wait(client.port, tw_after(&client, cancel_after * MILLISECOND), NULL);
+    client.table->port_wait(client.port, tw_deadline_after(&client, cancel_after * MILLISECOND), NULL);
     code = client.table->cancel(submission->call, error);
   }
   if (code != TW_OK) {

@@ -254,7 +254,7 @@ static inline void stream_step(const json_t *step) {
     check_stream(&seen);
     drop_stream(kept);
   } else if (i == 1) {
-    code = tw_stream_reader(&kept->stream, &tee, &error);
+    code = tw_stream_tee(&kept->stream, &tee, &error);
     keep_stream(json_string_value(json_object_get(step, "bind")), kept->method, tee);
   } else if (i == 2) {
     code = subscribe(kept, step, &error);

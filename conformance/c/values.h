@@ -144,7 +144,7 @@ static inline void held_from(const json_t *json, tw_resource *out) {
 static tw_reply *reply_now = NULL;
 
 /* JSON has no form of a resource that came. */
-static inline bool held_is(const uint8_t *base, tw_held value, const json_t *json) {
+static inline bool held_is(const uint8_t *base, tw_handle_ref value, const json_t *json) {
   (void)base;
   (void)value;
   (void)json;

@@ -60,10 +60,10 @@ typedef struct tw_error {
 /* Kinds of a completion. None comes that was not asked for, so a caller meets those alone whose functions or
  * flags it uses. A call that has not ended yet says so before its end and never after it, one at a time that
  * is unreaped: `data` is a uint64_t, the nanoseconds since it was submitted. */
-#define TW_CALL_ENDED 1u    /* the call `call` ended with `code` */
-#define TW_STREAM_READY 2u  /* an armed stream has something; `call` is the stream's handle */
-#define TW_STILL_RUNNING 3u /* the call `call` has not ended yet */
-#define TW_HOST_CALL 4u     /* the service asks its host: `code` is the import's number */
+#define TW_COMPLETION_CALL 1u    /* the call `call` ended with `code` */
+#define TW_COMPLETION_STREAM_READY 2u  /* an armed stream has something; `call` is the stream's handle */
+#define TW_COMPLETION_NOTICE 3u /* the call `call` has not ended yet */
+#define TW_COMPLETION_HOST_CALL 4u     /* the service asks its host: `code` is the import's number */
 
 /* One entry of a completion queue. `data` and `message` are valid until `release`. */
 typedef struct tw_completion {
@@ -84,21 +84,21 @@ typedef struct tw_submission {
   uint64_t token;   /* comes back in the completion */
   tw_handle client; /* whose method */
   uint32_t method;  /* its number: the place in the table's `methods` */
-  uint32_t flags;   /* TW_NOTICES, TW_WAIT; TW_ARGUMENT for a bit that the library does not know */
+  uint32_t flags;   /* TW_SUBMIT_NOTICES, TW_SUBMIT_BLOCK; TW_ARGUMENT for a bit that the library does not know */
   const uint8_t *args;
   uint64_t args_size;
   uint64_t deadline_ns; /* 0 or TW_FOREVER: none */
   tw_handle call;       /* out: for cancel; stale once the completion was reaped */
 } tw_submission;
 
-/* In a submission's flags: TW_STILL_RUNNING is wanted, each time the method's interval is over. Such a call takes
+/* In a submission's flags: TW_COMPLETION_NOTICE is wanted, each time the method's interval is over. Such a call takes
  * two places of the port. TW_ARGUMENT for a method without TW_METHOD_NOTICES. */
-#define TW_NOTICES 1u
+#define TW_SUBMIT_NOTICES 1u
 
-/* In a submission's flags: where the client has no room for the call, and the method TW_METHOD_WAITS, the thread waits for it,
- * until the call's deadline; then the call is accepted, and ends as TW_TIMED_OUT. Without it, or without TW_METHOD_WAITS,
+/* In a submission's flags: where the client has no room for the call, and the method TW_METHOD_CAN_BLOCK, the thread waits for it,
+ * until the call's deadline; then the call is accepted, and ends as TW_TIMED_OUT. Without it, or without TW_METHOD_CAN_BLOCK,
  * it is TW_OVERLOADED. A signal while waiting withdraws the call: TW_INTERRUPTED. */
-#define TW_WAIT 2u
+#define TW_SUBMIT_BLOCK 2u
 
 /* Records of a stream, in place. Valid until stream_release of the last of them, or
  * stream_close. A string's bytes stand at `base + offset`. */
@@ -109,21 +109,21 @@ typedef struct tw_batch {
   uint32_t stride;
   uint64_t first_seq;   /* number of the first record, counted from 0 */
   uint64_t lost_before; /* records lost right before it: [first_seq - lost_before, first_seq); with
-                           TW_BATCH_ENDED those behind the last record */
+                           TW_BATCH_END those behind the last record */
   uint32_t gap_reason;  /* TW_GAP_*, 0 where nothing was lost */
   uint32_t flags;       /* TW_BATCH_*; look at the bits you know */
   uint64_t size; /* bytes from `base` on that readers may touch: slots and tails lie within */
 } tw_batch;
 
-#define TW_BATCH_ENDED 1u /* the status is the stream's ending, not the wait's */
+#define TW_BATCH_END 1u /* the status is the stream's ending, not the wait's */
 /* Of the control lane: never dropped, before all others; first_seq counts these alone. */
 #define TW_BATCH_CONTROL 2u
 
 #define TW_GAP_CONFLATED 1u      /* overtaken by a newer one (policy latest) */
 #define TW_GAP_DROPPED_NEWEST 2u /* the stream was full (policy drop-newest) */
 #define TW_GAP_DROPPED_OLDEST 3u /* the stream was full (policy drop-oldest) */
-#define TW_GAP_HELD 4u           /* the same, but the oldest were in an open batch: the newest */
-#define TW_GAP_WRITER 5u         /* the service had them not */
+#define TW_GAP_BATCH_OPEN 4u           /* the same, but the oldest were in an open batch: the newest */
+#define TW_GAP_SERVICE 5u         /* the service had them not */
 
 /* What the streams of a client's method did since the client was opened: those that are open, and those that are gone.
  * `published` is the sum of `delivered`, `lost`, `undelivered` and `occupancy` once the writers are gone. */
@@ -145,7 +145,7 @@ typedef struct tw_stats {
 } tw_stats;
 
 /* Takes a stream's records, on a thread of the service, one call at a time. `batch` is valid until it returns. The last
- * call has `ending`, with how the stream ended (TW_CLOSED: regularly), and TW_BATCH_ENDED in batch->flags; in all others
+ * call has `ending`, with how the stream ended (TW_CLOSED: regularly), and TW_BATCH_END in batch->flags; in all others
  * `ending` is NULL. Any other result than 0 closes the stream. A C++ exception that leaves it is undefined behaviour. */
 typedef uint32_t (*tw_stream_callback)(void *ctx, const tw_batch *batch, const tw_error *ending);
 /* Gives a callback's `ctx` up: once, after its last call. */
@@ -175,8 +175,8 @@ typedef struct tw_method {
 #define TW_METHOD_ASYNC 1u      /* an `async func`: the client's next call does not wait for it */
 #define TW_METHOD_INLINE 2u     /* may be called by call_inline, on the caller's thread */
 #define TW_METHOD_IDEMPOTENT 4u /* a second run does no harm: more of its endings are retryable */
-#define TW_METHOD_NOTICES 8u    /* it can say that it still runs: TW_NOTICES */
-#define TW_METHOD_WAITS 16u     /* its calls can wait for room: TW_WAIT */
+#define TW_METHOD_NOTICES 8u    /* it can say that it still runs: TW_SUBMIT_NOTICES */
+#define TW_METHOD_CAN_BLOCK 16u     /* its calls can wait for room: TW_SUBMIT_BLOCK */
 
 /* What a library offers. The first five fields never move. */
 typedef struct tw_table {
@@ -234,14 +234,14 @@ typedef struct tw_table {
 
   /* Streams: one reader at a time, one open batch at a time.
    * acquire: TW_OK with count >= 1; TW_WOULD_PARK (deadline 0), TW_TIMED_OUT, TW_INTERRUPTED; with
-   * TW_BATCH_ENDED in batch->flags how the stream ended, after all records: TW_CLOSED where it is complete,
+   * TW_BATCH_END in batch->flags how the stream ended, after all records: TW_CLOSED where it is complete,
    * TW_ERROR with the service's own error (stream_error), TW_GUEST_LOST where a writer was dropped before it
    * had finished (the message says why), or how the call ended that the stream belongs to. */
   uint32_t (*stream_acquire)(tw_handle stream, uint32_t max, uint64_t deadline_ns, tw_batch *out,
                              tw_error *error);
   /* Gives back the first `count` records of the open batch; all of them close it. */
   uint32_t (*stream_release)(tw_handle stream, uint32_t count, tw_error *error);
-  /* One TW_STREAM_READY with `token` comes to `port` as soon as acquire would not park; where `port` is 0, the stream's own
+  /* One TW_COMPLETION_STREAM_READY with `token` comes to `port` as soon as acquire would not park; where `port` is 0, the stream's own
    * fd becomes readable. *ready = 1: it would not now, and nothing was armed. */
   uint32_t (*stream_arm)(tw_handle stream, tw_handle port, uint64_t token, uint32_t *ready,
                          tw_error *error);
@@ -280,39 +280,39 @@ typedef struct tw_table {
                           tw_error *error);
 
   /* What the client's service asks of its host comes to `port` from now on, or with 0 to the port of the call
-   * for which it is asked: a TW_HOST_CALL with `token`, whose
+   * for which it is asked: a TW_COMPLETION_HOST_CALL with `token`, whose
    * `code` is the number of the import, whose `data` are its arguments, and whose `call` is answered by
-   * host_answer. It has one of the port's places until it is reaped; where there is none the service
+   * host_call_answer. It has one of the port's places until it is reaped; where there is none the service
    * gets TW_OVERLOADED, and TW_CLOSED where the port is closed or there is none. TW_ARGUMENT: the service asks
    * nothing. */
-  uint32_t (*client_host)(tw_handle client, tw_handle port, uint64_t token, tw_error *error);
+  uint32_t (*client_set_host)(tw_handle client, tw_handle port, uint64_t token, tw_error *error);
   /* Ends what a host was asked. `data` is a message with TW_OK (the result) and TW_ERROR (the error), else
    * text that says why, and may be empty then. Any thread may. TW_STALE: it has ended, by its deadline or
    * with the call for which it was asked. */
-  uint32_t (*host_answer)(tw_handle call, uint32_t code, const uint8_t *data, uint64_t data_size,
+  uint32_t (*host_call_answer)(tw_handle call, uint32_t code, const uint8_t *data, uint64_t data_size,
                           tw_error *error);
   /* By when it must be answered; TW_FOREVER: whenever. */
-  uint32_t (*host_deadline)(tw_handle call, uint64_t *deadline_ns, tw_error *error);
+  uint32_t (*host_call_deadline)(tw_handle call, uint64_t *deadline_ns, tw_error *error);
   /* A further reader of the stream, for another thread: a stream of its own, to be closed by stream_close, with places,
    * losses and numbers of its own. It begins with what is written from now on. The slowest reader is who a writer
    * waits for (`block`), or is refused for (`fail`); under the other policies each loses for itself. Writers go on until
    * all readers are closed. */
-  uint32_t (*stream_reader)(tw_handle stream, tw_handle *reader, tw_error *error);
+  uint32_t (*stream_tee)(tw_handle stream, tw_handle *reader, tw_error *error);
   /* What the streams of method number `method` of a client did; where `handle` is a stream's, those of its client and
    * method, and `method` is not looked at. At most `size` bytes are written, which is sizeof(tw_stats) of the caller: what
    * a later version has behind is left out, and what an earlier one lacks is 0. */
   uint32_t (*stream_stats)(tw_handle handle, uint32_t method, tw_stats *out, uint32_t size,
                            tw_error *error);
   /* Keeps the memory of the open batch: what the tw_batch showed stays as it is, after stream_release
-   * and stream_close too, until kept_drop(*kept). It takes none of the stream's room, and a batch can be
+   * and stream_close too, until retained_batch_release(*kept). It takes none of the stream's room, and a batch can be
    * kept more than once. TW_ARGUMENT where no batch is open. */
-  uint32_t (*stream_keep)(tw_handle stream, tw_handle *kept, tw_error *error);
-  uint32_t (*kept_drop)(tw_handle kept, tw_error *error);
+  uint32_t (*stream_retain_batch)(tw_handle stream, tw_handle *kept, tw_error *error);
+  uint32_t (*retained_batch_release)(tw_handle kept, tw_error *error);
 
   /* A stream, or a future, for a parameter of a method, by its number from 0, `self` among them: what the caller writes, and
    * what goes into the call's message as the parameter's handle. *reader is the service's once the call was submitted; before, and
    * where it was refused, it is the caller's to stream_close. *writer is the caller's to stream_close, which a service that
-   * reads takes for TW_CANCELLED where stream_end was not called. TW_ARGUMENT: the parameter is no stream. */
+   * reads takes for TW_CANCELLED where stream_finish was not called. TW_ARGUMENT: the parameter is no stream. */
   uint32_t (*stream_new)(tw_handle client, uint32_t method, uint32_t parameter, tw_handle *writer,
                          tw_handle *reader, tw_error *error);
   /* Sends one element, a message of the element's layout, and waits for room until `deadline_ns` (0: not at all, and TW_WOULD_PARK;
@@ -322,15 +322,15 @@ typedef struct tw_table {
   uint32_t (*stream_send)(tw_handle writer, const uint8_t *element, uint64_t element_size,
                           uint64_t deadline_ns, tw_error *error);
   /* Nothing more comes. */
-  uint32_t (*stream_end)(tw_handle writer, tw_error *error);
+  uint32_t (*stream_finish)(tw_handle writer, tw_error *error);
 
-  uint64_t imports; /* hash over what it asks of its host; 0: nothing */
+  uint64_t imports_layout; /* hash over what it asks of its host; 0: nothing */
 
   /* Says how the caller knows the methods and what the service asks of its host, with their descriptions, where its package is
    * another version than the library's: from then on what it submits and gets is converted, and so is what it is asked and answers.
    * To be called before the client's first call, once. TW_VERSION: they are no versions of one another, and the error says where.
    * `client` 0: nothing is remembered, only looked at. */
-  uint32_t (*client_layouts)(tw_handle client, const tw_method *methods, uint32_t method_count,
+  uint32_t (*client_set_layouts)(tw_handle client, const tw_method *methods, uint32_t method_count,
                              const tw_method *imports, uint32_t import_count, tw_error *error);
 
   /* The service's own error at the end of a stream that ended as TW_ERROR: a message with the layout of

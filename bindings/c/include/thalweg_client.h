@@ -87,8 +87,8 @@ static inline uint32_t tw_client_open_as(const tw_table *table, const tw_expecte
   if (code != TW_OK || table->layout == expected->layout || !expected->methods) {
     return code;
   }
-  code = table->client_layouts(out->instance, expected->methods, expected->method_count,
-                               expected->asks, expected->ask_count, error);
+  code = table->client_set_layouts(out->instance, expected->methods, expected->method_count,
+                               expected->imports, expected->import_count, error);
   if (code != TW_OK) {
     table->port_close(out->port, NULL);
     table->client_close(out->instance, NULL);
@@ -116,7 +116,7 @@ static inline uint32_t tw_client_close(tw_client *client, tw_error *error) {
 }
 
 /* `nanoseconds` from now, as a deadline. */
-static inline uint64_t tw_after(const tw_client *client, uint64_t nanoseconds) {
+static inline uint64_t tw_deadline_after(const tw_client *client, uint64_t nanoseconds) {
   uint64_t now = client->table->now();
   return nanoseconds < TW_FOREVER - now ? now + nanoseconds : TW_FOREVER;
 }
@@ -152,22 +152,22 @@ static inline uint32_t tw_submit(const tw_client *client, tw_submission *submiss
 /* ---- Hosts ------------------------------------------------------------------------------------ */
 
 /* Something that a service asks of its host. Copy it to answer later, on whichever thread. */
-typedef struct tw_asked {
+typedef struct tw_host_call {
   const tw_table *table;
   tw_handle call;
   const uint8_t *base; /* of the arguments, for accessors: until the host's function returns */
-} tw_asked;
+} tw_host_call;
 
 /* Who answers what a client's service asks: generated code puts functions behind it. Zero it before its use. */
 typedef struct tw_host {
   const tw_table *table;
-  void (*serve)(struct tw_host *host, const tw_asked *asked, const tw_completion *completion);
+  void (*serve)(struct tw_host *host, const tw_host_call *asked, const tw_completion *completion);
   bool serving; /* one of its functions runs */
 } tw_host;
 
-/* From now on what the client's service asks comes to the client's port: see client_host in thalweg.h. */
-static inline uint32_t tw_client_host(tw_client *client, tw_host *host, tw_error *error) {
-  uint32_t code = client->table->client_host(client->instance, client->port, 0, error);
+/* From now on what the client's service asks comes to the client's port: see client_set_host in thalweg.h. */
+static inline uint32_t tw_client_set_host(tw_client *client, tw_host *host, tw_error *error) {
+  uint32_t code = client->table->client_set_host(client->instance, client->port, 0, error);
   if (code == TW_OK) {
     host->table = client->table;
     host->serving = false;
@@ -176,9 +176,9 @@ static inline uint32_t tw_client_host(tw_client *client, tw_host *host, tw_error
   return code;
 }
 
-/* Has a TW_HOST_CALL answered that was reaped, and releases it. */
+/* Has a TW_COMPLETION_HOST_CALL answered that was reaped, and releases it. */
 static inline void tw_host_serve(tw_host *host, tw_completion *completion) {
-  tw_asked asked;
+  tw_host_call asked;
   bool before = host->serving;
   asked.table = host->table;
   asked.call = completion->call;
@@ -190,11 +190,11 @@ static inline void tw_host_serve(tw_host *host, tw_completion *completion) {
 }
 
 /* Answers with a message, and frees it. */
-static inline uint32_t tw_asked_answer(const tw_asked *asked, tw_writer *writer, uint32_t code,
+static inline uint32_t tw_host_call_answer(const tw_host_call *asked, tw_writer *writer, uint32_t code,
                                        tw_error *error) {
   uint32_t status = tw_writer_end(writer);
   if (status == TW_OK) {
-    status = asked->table->host_answer(asked->call, code, writer->data, writer->size, error);
+    status = asked->table->host_call_answer(asked->call, code, writer->data, writer->size, error);
   } else {
     tw_fail(error, status, "an answer with a null pointer, too large, or without memory for it");
   }
@@ -203,21 +203,21 @@ static inline uint32_t tw_asked_answer(const tw_asked *asked, tw_writer *writer,
 }
 
 /* Ends it otherwise, with a code that is neither TW_OK nor TW_ERROR, and a text. TW_STALE: it has ended. */
-static inline uint32_t tw_asked_end(const tw_asked *asked, uint32_t code, const char *text,
+static inline uint32_t tw_host_call_fail(const tw_host_call *asked, uint32_t code, const char *text,
                                     tw_error *error) {
-  return asked->table->host_answer(asked->call, code, (const uint8_t *)(const void *)text,
+  return asked->table->host_call_answer(asked->call, code, (const uint8_t *)(const void *)text,
                                    text ? strlen(text) : 0, error);
 }
 
 /* By when it must be answered; TW_FOREVER: whenever, TW_FOREVER also where it has ended. */
-static inline uint64_t tw_asked_deadline(const tw_asked *asked) {
+static inline uint64_t tw_host_call_deadline(const tw_host_call *asked) {
   uint64_t deadline = TW_FOREVER;
-  asked->table->host_deadline(asked->call, &deadline, NULL);
+  asked->table->host_call_deadline(asked->call, &deadline, NULL);
   return deadline;
 }
 
 /* What lies `offset` bytes behind `root`. */
-static inline const void *tw_root_at(const void *root, uint32_t offset) {
+static inline const void *tw_at_offset(const void *root, uint32_t offset) {
   return (const uint8_t *)root + offset;
 }
 
@@ -242,9 +242,9 @@ static inline uint32_t tw_call(const tw_client *client, tw_submission *submissio
   if (client->on_notice && submission->client == client->instance &&
       submission->method < table->method_count &&
       (table->methods[submission->method].flags & TW_METHOD_NOTICES)) {
-    submission->flags |= TW_NOTICES;
+    submission->flags |= TW_SUBMIT_NOTICES;
   }
-  submission->flags |= TW_WAIT;
+  submission->flags |= TW_SUBMIT_BLOCK;
   code = tw_submit(client, submission, error);
   if (code != TW_OK) {
     return code;
@@ -268,10 +268,10 @@ static inline uint32_t tw_call(const tw_client *client, tw_submission *submissio
     if (count == 0) {
       continue;
     }
-    if (out->kind == TW_CALL_ENDED && out->call == submission->call) {
+    if (out->kind == TW_COMPLETION_CALL && out->call == submission->call) {
       break;
     }
-    if (out->kind == TW_STILL_RUNNING && out->call == submission->call) {
+    if (out->kind == TW_COMPLETION_NOTICE && out->call == submission->call) {
       uint64_t elapsed_ns = 0;
       memcpy(&elapsed_ns, out->data, sizeof(elapsed_ns));
       table->release(out);
@@ -280,12 +280,12 @@ static inline uint32_t tw_call(const tw_client *client, tw_submission *submissio
       }
       continue;
     }
-    if (out->kind == TW_HOST_CALL && client->host) {
+    if (out->kind == TW_COMPLETION_HOST_CALL && client->host) {
       tw_host_serve(client->host, out);
       continue;
     }
     /* A left-over of tw_stream_acquire_serving, with TW_SERVING_TOKEN. */
-    foreign = foreign || out->kind != TW_STREAM_READY || out->token != UINT64_MAX;
+    foreign = foreign || out->kind != TW_COMPLETION_STREAM_READY || out->token != UINT64_MAX;
     table->release(out);
   }
   if (foreign) {
@@ -341,7 +341,7 @@ static inline void tw_reply_release(tw_reply *reply) {
 }
 
 /* How the call ended, for an ending that has no value: fills `*error` and returns the code. */
-static inline uint32_t tw_reply_failure(const tw_reply *reply, tw_error *error) {
+static inline uint32_t tw_reply_error(const tw_reply *reply, tw_error *error) {
   const tw_completion *completion = &reply->completion;
   if (completion->message) {
     return tw_fail_with(error, completion->code, completion->retryable, completion->message,
@@ -352,14 +352,14 @@ static inline uint32_t tw_reply_failure(const tw_reply *reply, tw_error *error) 
 }
 
 /* The root of the reply's message: see tw_check_root. */
-static inline const void *tw_reply_root(const tw_reply *reply, tw_reader *reader, uint64_t layout,
+static inline const void *tw_reply_root(const tw_reply *reply, tw_checker *reader, uint64_t layout,
                                         uint32_t size) {
   return tw_check_root(reader, reply->completion.data, reply->completion.data_size, layout, size);
 }
 
 /* Takes the own resource or stream out of a result whose root is its index. It is then the caller's, and
  * the reply has nothing left: it is released. */
-static inline uint32_t tw_reply_handle(tw_reply *reply, uint32_t index, tw_handle *out,
+static inline uint32_t tw_reply_take_root_handle(tw_reply *reply, uint32_t index, tw_handle *out,
                                        tw_error *error) {
   uint32_t code = reply->table->take_handle(&reply->completion, index, out, error);
   tw_reply_release(reply);
@@ -382,7 +382,7 @@ typedef struct tw_resource {
 
 /* Takes a resource out of a value that came; it is then the caller's to close. What nobody took is closed when the
  * reply is released. Only once; the second time is TW_ARGUMENT. */
-static inline uint32_t tw_held_take(tw_reply *reply, tw_held held, tw_resource *out,
+static inline uint32_t tw_reply_take_handle(tw_reply *reply, tw_handle_ref held, tw_resource *out,
                                     tw_error *error) {
   out->table = reply->table;
   out->handle = 0;
@@ -458,13 +458,13 @@ static inline uint32_t tw_stream_release(const tw_stream *stream, uint32_t count
 static inline uint32_t tw_stream_error(const tw_stream *stream, tw_completion *completion,
                                        tw_error *error) {
   memset(completion, 0, sizeof(*completion));
-  completion->kind = TW_CALL_ENDED;
+  completion->kind = TW_COMPLETION_CALL;
   completion->code = TW_ERROR;
   return stream->table->stream_error(stream->handle, &completion->data, &completion->data_size,
                                      error);
 }
 
-/* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait; where
+/* One TW_COMPLETION_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait; where
  * it would not now, `*ready` is 1 and none comes. */
 static inline uint32_t tw_stream_arm(const tw_stream *stream, const tw_client *client,
                                      uint64_t token, uint32_t *ready, tw_error *error) {
@@ -479,12 +479,12 @@ static inline uint32_t tw_stream_arm_fd(const tw_stream *stream, int *fd, uint32
   return code != TW_OK ? code : stream->table->stream_arm(stream->handle, 0, 0, ready, error);
 }
 
-/* A further reader, with places, losses and numbers of its own: see stream_reader in thalweg.h. */
-static inline uint32_t tw_stream_reader(const tw_stream *stream, tw_stream *reader,
+/* A further reader, with places, losses and numbers of its own: see stream_tee in thalweg.h. */
+static inline uint32_t tw_stream_tee(const tw_stream *stream, tw_stream *reader,
                                         tw_error *error) {
   *reader = *stream;
   reader->handle = 0;
-  return stream->table->stream_reader(stream->handle, &reader->handle, error);
+  return stream->table->stream_tee(stream->handle, &reader->handle, error);
 }
 
 /* What all streams of this one's method and client did: see tw_stats. */

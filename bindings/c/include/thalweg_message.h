@@ -58,12 +58,12 @@ typedef struct tw_bytes {
   size_t size;
 } tw_bytes;
 
-/* A resource, a stream or a future in a value that came: its place in the message's table. tw_held_take takes it out. */
-typedef struct tw_held {
+/* A resource, a stream or a future in a value that came: its place in the message's table. tw_reply_take_handle takes it out. */
+typedef struct tw_handle_ref {
   uint32_t index;
-} tw_held;
+} tw_handle_ref;
 
-TW_SIZE(tw_held, 4);
+TW_SIZE(tw_handle_ref, 4);
 
 /* The text of a NUL-terminated string; the empty text for NULL. Borrows it. */
 static inline tw_text tw_text_of(const char *string) {
@@ -179,7 +179,7 @@ static inline void tw_put_handle(tw_writer *writer, uint32_t at, uint32_t index,
 }
 
 /* Puts `handle` behind those that were put so. */
-static inline void tw_put_held(tw_writer *writer, uint32_t at, tw_handle handle) {
+static inline void tw_put_next_handle(tw_writer *writer, uint32_t at, tw_handle handle) {
   if (writer->status == TW_OK && writer->handles_put >= writer->handles) {
     writer->status = TW_ARGUMENT;
   }
@@ -190,7 +190,7 @@ static inline void tw_put_held(tw_writer *writer, uint32_t at, tw_handle handle)
 
 /* Reserves the tail of a list and puts its slice at `at`. Returns where the first element goes. `items`
  * is looked at for NULL only. */
-static inline uint32_t tw_put_slots(tw_writer *writer, uint32_t at, const void *items, size_t count,
+static inline uint32_t tw_put_list(tw_writer *writer, uint32_t at, const void *items, size_t count,
                                     uint32_t size, uint32_t align) {
   tw_slice slice;
   if (count == 0 || writer->status != TW_OK) {
@@ -209,7 +209,7 @@ static inline uint32_t tw_put_slots(tw_writer *writer, uint32_t at, const void *
 /* Puts a list of numbers: elements without padding and without tails of their own. */
 static inline void tw_put_numbers(tw_writer *writer, uint32_t at, const void *items, size_t count,
                                   uint32_t size) {
-  uint32_t first = tw_put_slots(writer, at, items, count, size, size);
+  uint32_t first = tw_put_list(writer, at, items, count, size, size);
   if (count != 0) {
     tw_put(writer, first, items, count * size);
   }
@@ -240,17 +240,17 @@ static inline void tw_writer_free(tw_writer *writer) {
 
 /* A message that is being checked. Tails come in pre-order and never overlap: each begins at or after
  * `floor`, the end of the one before. */
-typedef struct tw_reader {
+typedef struct tw_checker {
   const uint8_t *data;
   uint32_t size;
   uint32_t floor;
   uint32_t handles; /* in the table, and how many of them were met */
   uint32_t handles_met;
-} tw_reader;
+} tw_checker;
 
 /* Checks a message's header against the layout hash of the root that is expected. Returns the root, of
  * at least `root_size` bytes, or NULL if the message is not one. */
-static inline const void *tw_check_root(tw_reader *reader, const uint8_t *data, uint64_t data_size,
+static inline const void *tw_check_root(tw_checker *reader, const uint8_t *data, uint64_t data_size,
                                         uint64_t layout, uint32_t root_size) {
   tw_message header;
   if (!data || (uintptr_t)data % 8 != 0 || data_size < sizeof(header) ||
@@ -274,7 +274,7 @@ static inline const void *tw_check_root(tw_reader *reader, const uint8_t *data, 
 }
 
 /* Checks a list's place. Returns its first element, some pointer if it is empty, NULL if it is wrong. */
-static inline const void *tw_check_list(tw_reader *reader, tw_slice slice, uint32_t size,
+static inline const void *tw_check_list(tw_checker *reader, tw_slice slice, uint32_t size,
                                         uint32_t align) {
   uint64_t bytes = (uint64_t)slice.length * size;
   if (slice.length == 0) {
@@ -288,16 +288,16 @@ static inline const void *tw_check_list(tw_reader *reader, tw_slice slice, uint3
   return reader->data + slice.offset;
 }
 
-static inline bool tw_check_text(tw_reader *reader, tw_slice slice) {
+static inline bool tw_check_text(tw_checker *reader, tw_slice slice) {
   return tw_check_list(reader, slice, 1, 1) != NULL;
 }
 
 /* Handles are numbered in the order of their fields, and each is used once. */
-static inline bool tw_check_held(tw_reader *reader, tw_held held) {
+static inline bool tw_check_handle(tw_checker *reader, tw_handle_ref held) {
   return held.index < reader->handles && held.index == reader->handles_met++;
 }
 
-static inline bool tw_check_all_held(const tw_reader *reader) {
+static inline bool tw_check_all_handles(const tw_checker *reader) {
   return reader->handles_met == reader->handles;
 }
 

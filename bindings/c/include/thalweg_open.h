@@ -18,13 +18,13 @@ typedef struct tw_expected {
   uint64_t layout;
   const tw_method *methods; /* NULL: only a library with the same layout fits */
   uint32_t method_count;
-  uint64_t imports;      /* as the table's */
-  const tw_method *asks; /* what it answers; NULL: it does not say */
-  uint32_t ask_count;
+  uint64_t imports_layout; /* as the table's */
+  const tw_method *imports; /* what it answers; NULL: it does not say */
+  uint32_t import_count;
 } tw_expected;
 
 /* Where all that is compared is the same, or there is nothing to compare. */
-#define TW_OTHER_LAYOUT "its layout"
+#define TW_LAYOUT_DIFFERS "its layout"
 
 /* What of a library is not as the caller knows it: the first method that is another or stands elsewhere, or what it asks of its host.
  * NULL: it has all of the caller's methods in their places, and perhaps more behind them. */
@@ -46,15 +46,15 @@ static inline const char *tw_first_difference(const tw_table *table, const tw_ex
       return ours->name;
     }
   }
-  if (table->imports != expected->imports) {
-    return "what it asks of its host";
+  if (table->imports_layout != expected->imports_layout) {
+    return "its host imports";
   }
-  return expected->methods && table->method_count > expected->method_count ? NULL : TW_OTHER_LAYOUT;
+  return expected->methods && table->method_count > expected->method_count ? NULL : TW_LAYOUT_DIFFERS;
 }
 
 /* Whether versions are of one line, in which functions are only added: "1.2.3" and "1.4.0", "0.1.2" and "0.1.3". Others fit where
  * they are the same. */
-static inline bool tw_version_fits(const char *ours, const char *theirs) {
+static inline bool tw_version_is_compatible(const char *ours, const char *theirs) {
   unsigned long mine[3] = {0, 0, 0};
   unsigned long other[3] = {0, 0, 0};
   int ends[2] = {0, 0};
@@ -100,17 +100,17 @@ static inline uint32_t tw_table_check(const tw_table *table, const tw_expected *
                    (unsigned)sizeof(tw_table), expected->package, expected->version, table->size,
                    package, version, core);
   }
-  if (strcmp(package, expected->package) != 0 || !tw_version_fits(expected->version, version)) {
+  if (strcmp(package, expected->package) != 0 || !tw_version_is_compatible(expected->version, version)) {
     return tw_fail(error, TW_VERSION, "built for %s@%s, but the library is %s@%s (Thalweg %s)",
                    expected->package, expected->version, package, version, core);
   }
   differs = tw_first_difference(table, expected);
   memset(&why, 0, sizeof(why));
-  if (differs && strcmp(differs, TW_OTHER_LAYOUT) != 0 && table->client_layouts &&
-      (expected->asks || table->imports == expected->imports)) {
+  if (differs && strcmp(differs, TW_LAYOUT_DIFFERS) != 0 && table->client_set_layouts &&
+      (expected->imports || table->imports_layout == expected->imports_layout)) {
     /* Functions may stand elsewhere, and types may have grown: the library knows whether the two fit. */
-    if (table->client_layouts(0, expected->methods, expected->method_count, expected->asks,
-                              expected->ask_count, &why) == TW_OK) {
+    if (table->client_set_layouts(0, expected->methods, expected->method_count, expected->imports,
+                              expected->import_count, &why) == TW_OK) {
       return TW_OK;
     }
     differs = why.message[0] ? why.message : differs;

@@ -25,7 +25,7 @@ static inline void tw_subscriber_drop(void *ctx) {
 }
 
 /* As tw_stream_subscribe, for generated code: `deliver` gets a tw_subscriber. TW_OVERLOADED: no memory for that. */
-static inline uint32_t tw_stream_deliver(const tw_stream *stream, tw_stream_callback deliver,
+static inline uint32_t tw_stream_subscribe_typed(const tw_stream *stream, tw_stream_callback deliver,
                                          void (*callback)(void), void *ctx, tw_drop_ctx drop_ctx,
                                          tw_error *error) {
   tw_subscriber *subscriber = (tw_subscriber *)malloc(sizeof(tw_subscriber));
@@ -54,7 +54,7 @@ static inline uint32_t tw_stream_join(const tw_stream *stream, uint64_t deadline
 
 /* As tw_stream_acquire, and what the service asks of the client's host meanwhile is answered here, as in tw_call; without a host it is
  * the same. For a port on which nothing else is under way: a completion of something else is released, and TW_ARGUMENT
- * says so. After TW_TIMED_OUT and TW_INTERRUPTED a TW_STREAM_READY with TW_SERVING_TOKEN may still come to the port, which
+ * says so. After TW_TIMED_OUT and TW_INTERRUPTED a TW_COMPLETION_STREAM_READY with TW_SERVING_TOKEN may still come to the port, which
  * this function and tw_call pass over. */
 static inline uint32_t tw_stream_acquire_serving(const tw_stream *stream, const tw_client *client,
                                                  uint32_t max, uint64_t deadline_ns, uint32_t size,
@@ -66,7 +66,7 @@ static inline uint32_t tw_stream_acquire_serving(const tw_stream *stream, const 
   for (;;) {
     uint32_t ready = 0;
     uint32_t code = tw_stream_acquire(stream, max, 0, size, batch, error);
-    if (code != TW_WOULD_PARK || (batch->flags & TW_BATCH_ENDED)) {
+    if (code != TW_WOULD_PARK || (batch->flags & TW_BATCH_END)) {
       return code;
     }
     code = table->stream_arm(stream->handle, client->port, TW_SERVING_TOKEN, &ready, error);
@@ -80,11 +80,11 @@ static inline uint32_t tw_stream_acquire_serving(const tw_stream *stream, const 
       if (code != TW_OK || count == 0) {
         continue;
       }
-      if (completion.kind == TW_HOST_CALL) {
+      if (completion.kind == TW_COMPLETION_HOST_CALL) {
         tw_host_serve(client->host, &completion);
         continue;
       }
-      if (completion.kind != TW_STREAM_READY || completion.token != TW_SERVING_TOKEN) {
+      if (completion.kind != TW_COMPLETION_STREAM_READY || completion.token != TW_SERVING_TOKEN) {
         code = tw_fail(error, TW_ARGUMENT, "a stream's wait on a port with something else");
       }
       ready = completion.call == stream->handle;

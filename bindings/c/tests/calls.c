@@ -166,20 +166,20 @@ static void a_call_past_its_deadline_is_timed_out(void) {
   conformance_never_result result;
   tw_error error;
   uint64_t began = client.tw.table->now();
-  CHECK_CODE(conformance_never(&client, tw_after(&client.tw, 30 * MILLISECOND), &result, &error),
+  CHECK_CODE(conformance_never(&client, tw_deadline_after(&client.tw, 30 * MILLISECOND), &result, &error),
              TW_TIMED_OUT);
   CHECK(client.tw.table->now() - began >= 30 * MILLISECOND);
   tw_reply_release(&result.reply);
   CHECK_CODE(conformance_never(&client, 1, &result, &error), TW_TIMED_OUT);
   tw_reply_release(&result.reply);
-  CHECK(tw_after(&client.tw, UINT64_MAX) == TW_FOREVER);
+  CHECK(tw_deadline_after(&client.tw, UINT64_MAX) == TW_FOREVER);
 }
 
 static void a_call_that_ends_before_its_deadline_is_not_touched_by_it(void) {
   conformance_sleep_result result;
   tw_error error;
   CHECK_CODE(
-      conformance_sleep(&client, 20, tw_after(&client.tw, 5000 * MILLISECOND), &result, &error),
+      conformance_sleep(&client, 20, tw_deadline_after(&client.tw, 5000 * MILLISECOND), &result, &error),
       TW_OK);
   CHECK(result.ok == 20);
   tw_reply_release(&result.reply);
@@ -403,11 +403,11 @@ static void the_table_says_of_each_method_what_the_header_says(void) {
     }
   }
   CHECK(methods[CONFORMANCE_METHOD_NEVER].flags ==
-        (TW_METHOD_ASYNC | TW_METHOD_NOTICES | TW_METHOD_WAITS));
-  CHECK(methods[CONFORMANCE_METHOD_ECHO_BOOL].flags == TW_METHOD_WAITS);
-  CHECK(methods[CONFORMANCE_METHOD_TWICE].flags == (TW_METHOD_INLINE | TW_METHOD_WAITS));
+        (TW_METHOD_ASYNC | TW_METHOD_NOTICES | TW_METHOD_CAN_BLOCK));
+  CHECK(methods[CONFORMANCE_METHOD_ECHO_BOOL].flags == TW_METHOD_CAN_BLOCK);
+  CHECK(methods[CONFORMANCE_METHOD_TWICE].flags == (TW_METHOD_INLINE | TW_METHOD_CAN_BLOCK));
   CHECK(methods[CONFORMANCE_METHOD_PANIC_LATER].flags ==
-        (TW_METHOD_ASYNC | TW_METHOD_IDEMPOTENT | TW_METHOD_WAITS));
+        (TW_METHOD_ASYNC | TW_METHOD_IDEMPOTENT | TW_METHOD_CAN_BLOCK));
 }
 
 /* As if this program's header had been written before the last functions were. */
@@ -424,10 +424,10 @@ static void a_program_that_knows_fewer_functions_calls_those(void) {
   REQUIRE_OK(conformance_echo_u32(&mine, 7, TW_FOREVER, &result, &error), error);
   CHECK(result.ok == 7);
   tw_reply_release(&result.reply);
-  expected.imports ^= 1;
-  expected.asks = NULL; /* it does not say what it answers */
+  expected.imports_layout ^= 1;
+  expected.imports = NULL; /* it does not say what it answers */
   CHECK_CODE(tw_table_check(library.table, &expected, &error), TW_VERSION);
-  CHECK(strstr(error.message, "what it asks of its host") != NULL);
+  CHECK(strstr(error.message, "its host imports") != NULL);
   close_client(&mine);
 }
 
@@ -515,7 +515,7 @@ static tw_submission never_with_notices(void) {
   uint32_t accepted = 0;
   REQUIRE_OK(conformance_never_prepare(&client, &writer, &submission, &error), error);
   submission.token = 17;
-  submission.flags = TW_NOTICES;
+  submission.flags = TW_SUBMIT_NOTICES;
   REQUIRE_OK(client.tw.table->submit(client.tw.port, &submission, 1, &accepted, &error), error);
   tw_writer_free(&writer);
   return submission;
@@ -530,7 +530,7 @@ static void a_call_that_runs_long_says_so_and_ends_once(void) {
   for (i = 0; i < 3; i++) {
     uint64_t before = elapsed;
     completion = next_completion(&client);
-    CHECK(completion.kind == TW_STILL_RUNNING && completion.code == TW_OK);
+    CHECK(completion.kind == TW_COMPLETION_NOTICE && completion.code == TW_OK);
     CHECK(completion.token == 17 && completion.call == submission.call);
     CHECK(completion.data_size == sizeof(elapsed));
     memcpy(&elapsed, completion.data, sizeof(elapsed));
@@ -539,11 +539,11 @@ static void a_call_that_runs_long_says_so_and_ends_once(void) {
   }
   CHECK(table->cancel(submission.call, NULL) == TW_OK);
   completion = next_completion(&client);
-  if (completion.kind == TW_STILL_RUNNING) {
+  if (completion.kind == TW_COMPLETION_NOTICE) {
     table->release(&completion);
     completion = next_completion(&client);
   }
-  CHECK(completion.kind == TW_CALL_ENDED && completion.code == TW_CANCELLED);
+  CHECK(completion.kind == TW_COMPLETION_CALL && completion.code == TW_CANCELLED);
   table->release(&completion);
 }
 
@@ -552,7 +552,7 @@ static void notices_are_for_methods_that_have_them_and_other_flags_are_refused(v
   tw_writer writer;
   tw_error error;
   REQUIRE_OK(conformance_nothing_prepare(&client, &writer, &submission, &error), error);
-  submission.flags = TW_NOTICES;
+  submission.flags = TW_SUBMIT_NOTICES;
   CHECK_CODE(tw_submit(&client.tw, &submission, &error), TW_ARGUMENT);
   CHECK(strstr(error.message, "notice") != NULL);
   submission.flags = 4;

@@ -78,7 +78,7 @@ static uint32_t count(void *ctx, const tw_batch *batch, const tw_error *ending) 
   uint32_t i;
   mine->calls++;
   if (ending) {
-    CHECK(batch->flags == TW_BATCH_ENDED && batch->count == 0 && mine->ended == 0);
+    CHECK(batch->flags == TW_BATCH_END && batch->count == 0 && mine->ended == 0);
     mine->ended = ending->code;
     return 0;
   }

@@ -35,7 +35,7 @@ const tw_table *tw_library(uint32_t abi) {
   table.methods = methods;
   table.method_count = expected->method_count;
   table.layout = expected->layout;
-  table.imports = expected->imports;
+  table.imports_layout = expected->imports_layout;
 #ifdef FAKE_SAME
   table.layout ^= 1;
 #endif
@@ -50,7 +50,7 @@ const tw_table *tw_library(uint32_t abi) {
 #endif
 #ifdef FAKE_HOST
   table.layout ^= 1;
-  table.imports ^= 1;
+  table.imports_layout ^= 1;
 #endif
 #ifdef FAKE_LAYOUT
   table.layout ^= 1;

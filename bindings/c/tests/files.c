@@ -341,7 +341,7 @@ static void a_stream_is_read_by_polling_the_port(void) {
       CHECK(poll(&watched, 1, 60000) == 1);
     }
     REQUIRE_OK(table->port_reap(client.tw.port, &completion, 1, &reaped, &error), error);
-    CHECK(reaped == 1 && completion.kind == TW_STREAM_READY && completion.token == 77 &&
+    CHECK(reaped == 1 && completion.kind == TW_COMPLETION_STREAM_READY && completion.token == 77 &&
           completion.call == stream.tw.handle);
     table->release(&completion);
   }

@@ -67,7 +67,7 @@ static uint32_t ending(const conformance_client *client, uint32_t method, const 
   free(copy);
   for (i = 0; i < 2; i++) {
     tw_completion completion = next_completion(client);
-    CHECK(completion.kind == TW_CALL_ENDED);
+    CHECK(completion.kind == TW_COMPLETION_CALL);
     codes[completion.token] = completion.code;
     table->release(&completion);
   }

@@ -7,18 +7,18 @@ typedef struct seen {
   uint32_t looks;
   uint32_t nods;
   uint32_t called_back;
-  tw_asked kept;
+  tw_host_call kept;
   uint64_t deadline;
 } seen;
 
 enum { KEEP = 100, CALL_BACK = 102, BREAK = 104 };
 
-static void look_up(void *context, const tw_asked *asked, uint64_t key) {
+static void look_up(void *context, const tw_host_call *asked, uint64_t key) {
   seen *what = (seen *)context;
   conformance_nothing_result result;
   tw_error error;
   what->looks++;
-  what->deadline = tw_asked_deadline(asked);
+  what->deadline = tw_host_call_deadline(asked);
   if (key == KEEP) {
     what->kept = *asked;
     return;
@@ -27,7 +27,7 @@ static void look_up(void *context, const tw_asked *asked, uint64_t key) {
     what->called_back = conformance_nothing(what->client, TW_FOREVER, &result, &error);
   }
   if (key == BREAK) {
-    CHECK_CODE(tw_asked_end(asked, TW_GUEST_PANICKED, "on purpose", &error), TW_OK);
+    CHECK_CODE(tw_host_call_fail(asked, TW_GUEST_PANICKED, "on purpose", &error), TW_OK);
   } else if (key % 2 == 0) {
     CHECK_CODE(conformance_oracle_look_up_answer(asked, tw_text_of("even"), &error), TW_OK);
   } else {
@@ -38,7 +38,7 @@ static void look_up(void *context, const tw_asked *asked, uint64_t key) {
   }
 }
 
-static void tell(void *context, const tw_asked *asked, conformance_list_string words,
+static void tell(void *context, const tw_host_call *asked, conformance_list_string words,
                  const conformance_option_u32 *at) {
   tw_error error;
   uint64_t bytes = at->some ? at->value : 0;
@@ -50,7 +50,7 @@ static void tell(void *context, const tw_asked *asked, conformance_list_string w
   CHECK_CODE(conformance_oracle_tell_answer(asked, bytes, &error), TW_OK);
 }
 
-static void nod(void *context, const tw_asked *asked) {
+static void nod(void *context, const tw_host_call *asked) {
   tw_error error;
   ((seen *)context)->nods++;
   CHECK_CODE(conformance_oracle_nod_answer(asked, &error), TW_OK);
@@ -94,7 +94,7 @@ static void a_host_answers_while_its_thread_waits_for_the_call(void) {
   tw_text two[2];
   tw_error error;
   memset(&what, 0, sizeof(what));
-  REQUIRE_OK(conformance_client_host(&client, &oracle, &error), error);
+  REQUIRE_OK(conformance_client_set_host(&client, &oracle, &error), error);
   check_ask(&client, 2, TW_OK);
   check_ask(&client, 7, TW_ERROR);
   check_ask(&client, BREAK, TW_GUEST_PANICKED);
@@ -124,7 +124,7 @@ static void a_host_answers_while_its_thread_waits_for_a_stream(void) {
   uint64_t read = 0;
   uint32_t code;
   memset(&what, 0, sizeof(what));
-  REQUIRE_OK(conformance_client_host(&client, &oracle, &error), error);
+  REQUIRE_OK(conformance_client_set_host(&client, &oracle, &error), error);
   REQUIRE_OK(conformance_looked_up(&client, 40, TW_FOREVER, &result, &error), error);
   tw_reply_release(&result.reply);
   while ((code = conformance_string_stream_acquire_serving(&result.ok, &client, 8, TW_FOREVER,
@@ -162,7 +162,7 @@ static void a_function_of_the_host_that_calls_its_client_would_park(void) {
   tw_error error;
   memset(&what, 0, sizeof(what));
   what.client = &client;
-  REQUIRE_OK(conformance_client_host(&client, &oracle, &error), error);
+  REQUIRE_OK(conformance_client_set_host(&client, &oracle, &error), error);
   check_ask(&client, CALL_BACK, TW_OK);
   CHECK(what.called_back == TW_WOULD_PARK);
   close_client(&client);
@@ -179,11 +179,11 @@ static void what_is_kept_is_answered_later_and_what_is_late_is_stale(void) {
   tw_handle call = 0;
   int round;
   memset(&what, 0, sizeof(what));
-  REQUIRE_OK(conformance_client_host(&client, &oracle, &error), error);
+  REQUIRE_OK(conformance_client_set_host(&client, &oracle, &error), error);
   for (round = 0; round < 2; round++) {
     REQUIRE_OK(conformance_ask_later_submit(&client, KEEP, TW_FOREVER, 5, &call, &error), error);
     completion = next_completion(&client);
-    CHECK(completion.kind == TW_HOST_CALL && completion.code == 0);
+    CHECK(completion.kind == TW_COMPLETION_HOST_CALL && completion.code == 0);
     tw_host_serve(client.tw.host, &completion);
     if (round == 0) {
       CHECK_CODE(conformance_oracle_look_up_answer(&what.kept, tw_text_of("later"), &error), TW_OK);
@@ -194,7 +194,7 @@ static void what_is_kept_is_answered_later_and_what_is_late_is_stale(void) {
     } else {
       REQUIRE_OK(table->cancel(call, &error), error);
       completion = next_completion(&client);
-      CHECK(completion.kind == TW_CALL_ENDED && completion.code == TW_CANCELLED);
+      CHECK(completion.kind == TW_COMPLETION_CALL && completion.code == TW_CANCELLED);
       table->release(&completion);
       CHECK_CODE(conformance_oracle_look_up_answer(&what.kept, tw_text_of("later"), &error),
                  TW_STALE);
@@ -209,7 +209,7 @@ static void without_a_host_or_without_its_function_the_service_is_told_so(void) 
   tw_error error;
   check_ask(&client, 2, TW_CLOSED);
   memset(&oracle, 0, sizeof(oracle));
-  REQUIRE_OK(conformance_client_host(&client, &oracle, &error), error);
+  REQUIRE_OK(conformance_client_set_host(&client, &oracle, &error), error);
   check_ask(&client, 2, TW_CLOSED);
   close_client(&client);
 }
@@ -224,17 +224,17 @@ static void an_answer_to_nothing_and_one_that_is_nothing_are_refused(void) {
   tw_error error;
   tw_handle call = 0;
   memset(&what, 0, sizeof(what));
-  CHECK_CODE(table->host_answer(client.tw.instance, TW_OK, NULL, 0, &error), TW_ARGUMENT);
-  REQUIRE_OK(conformance_client_host(&client, &oracle, &error), error);
+  CHECK_CODE(table->host_call_answer(client.tw.instance, TW_OK, NULL, 0, &error), TW_ARGUMENT);
+  REQUIRE_OK(conformance_client_set_host(&client, &oracle, &error), error);
   REQUIRE_OK(conformance_ask_later_submit(&client, KEEP, TW_FOREVER, 5, &call, &error), error);
   completion = next_completion(&client);
-  CHECK_CODE(table->host_answer(call, TW_OK, NULL, 0, &error), TW_ARGUMENT);
+  CHECK_CODE(table->host_call_answer(call, TW_OK, NULL, 0, &error), TW_ARGUMENT);
   tw_host_serve(client.tw.host, &completion);
-  CHECK_CODE(table->host_answer(what.kept.call, 99, NULL, 0, &error), TW_ARGUMENT);
-  CHECK_CODE(table->host_answer(what.kept.call, TW_CANCELLED, &not_text, 1, &error), TW_ARGUMENT);
-  CHECK_CODE(table->host_answer(what.kept.call, TW_CANCELLED, NULL, 0, &error), TW_OK);
+  CHECK_CODE(table->host_call_answer(what.kept.call, 99, NULL, 0, &error), TW_ARGUMENT);
+  CHECK_CODE(table->host_call_answer(what.kept.call, TW_CANCELLED, &not_text, 1, &error), TW_ARGUMENT);
+  CHECK_CODE(table->host_call_answer(what.kept.call, TW_CANCELLED, NULL, 0, &error), TW_OK);
   completion = next_completion(&client);
-  CHECK(completion.kind == TW_CALL_ENDED && completion.code == TW_ERROR);
+  CHECK(completion.kind == TW_COMPLETION_CALL && completion.code == TW_ERROR);
   table->release(&completion);
   close_client(&client);
 }

@@ -40,7 +40,7 @@ static uint8_t *reply_of(const tw_submission *submission, tw_completion *complet
   memcpy(data, submission->args, (size_t)submission->args_size);
   memcpy(data + offsetof(tw_message, layout), &layout, sizeof(layout));
   memset(completion, 0, sizeof(*completion));
-  completion->kind = TW_CALL_ENDED;
+  completion->kind = TW_COMPLETION_CALL;
   completion->data = data;
   completion->data_size = submission->args_size;
   return data;

@@ -76,7 +76,7 @@ static void a_library_that_lacks_a_function_is_refused_with_it(void) {
 
 static void what_a_library_asks_of_its_host_is_compared_alone(void) {
   refused("other_host", TW_VERSION, "thalweg:search@0.1.0 with layout",
-          "first difference: what it asks of its host");
+          "first difference: its host imports");
   refused("same_functions", TW_VERSION, "thalweg:search@0.1.0 with layout",
           "first difference: its layout");
 }

@@ -78,7 +78,7 @@ static void a_flag_that_the_library_does_not_know_is_refused(void) {
     REQUIRE_OK(conformance_nothing_prepare(&client, &writers[i], &batch[i], &error), error);
     batch[i].token = (uint64_t)i;
   }
-  for (bit = 2; bit < 32; bit++) { /* the first are TW_NOTICES and TW_WAIT */
+  for (bit = 2; bit < 32; bit++) { /* the first are TW_SUBMIT_NOTICES and TW_SUBMIT_BLOCK */
     batch[0].flags = UINT32_C(1) << bit;
     CHECK_CODE(table->submit(client.tw.port, batch, 1, &accepted, &error), TW_ARGUMENT);
     CHECK(accepted == 0 && strstr(error.message, "flags") != NULL);
@@ -259,7 +259,7 @@ static void a_handle_of_another_kind_is_refused_everywhere(void) {
     CHECK_CODE(table->stream_subscribe(wrong[i], callback, NULL, NULL, 0, &error), TW_ARGUMENT);
     CHECK_CODE(table->stream_join(wrong[i], 0, &error), TW_ARGUMENT);
     CHECK_CODE(table->stream_fd(wrong[i], &fd, &error), TW_ARGUMENT);
-    CHECK_CODE(table->stream_reader(wrong[i], &reader, &error), TW_ARGUMENT);
+    CHECK_CODE(table->stream_tee(wrong[i], &reader, &error), TW_ARGUMENT);
     CHECK_CODE(table->stream_stats(wrong[i], 9999, &stats, sizeof(stats), &error), TW_ARGUMENT);
   }
   CHECK_CODE(table->client_close(not_a_client, &error), TW_ARGUMENT);
@@ -301,10 +301,10 @@ static void a_null_pointer_is_refused_by_every_function(void) {
   CHECK_CODE(table->stream_subscribe(stream.ok.tw.handle, NULL, NULL, NULL, 0, &error),
              TW_ARGUMENT);
   CHECK_CODE(table->stream_fd(stream.ok.tw.handle, NULL, &error), TW_ARGUMENT);
-  CHECK_CODE(table->stream_reader(stream.ok.tw.handle, NULL, &error), TW_ARGUMENT);
+  CHECK_CODE(table->stream_tee(stream.ok.tw.handle, NULL, &error), TW_ARGUMENT);
   CHECK_CODE(table->stream_error(stream.ok.tw.handle, NULL, NULL, &error), TW_ARGUMENT);
   CHECK_CODE(table->stream_stats(stream.ok.tw.handle, 0, NULL, 8, &error), TW_ARGUMENT);
-  CHECK_CODE(table->stream_keep(stream.ok.tw.handle, NULL, &error), TW_ARGUMENT);
+  CHECK_CODE(table->stream_retain_batch(stream.ok.tw.handle, NULL, &error), TW_ARGUMENT);
   CHECK_CODE(table->transcode(NULL, 0, TW_CBOR, &byte, 1, &byte, 1, &size, &error), TW_ARGUMENT);
   CHECK_CODE(table->transcode(&byte, 1, TW_CBOR, NULL, 0, &byte, 1, &size, &error), TW_ARGUMENT);
   CHECK_CODE(table->transcode(&byte, 1, TW_CBOR, &byte, 1, NULL, 0, &size, &error), TW_ARGUMENT);
@@ -312,10 +312,10 @@ static void a_null_pointer_is_refused_by_every_function(void) {
   CHECK_CODE(table->call_inline(client.tw.instance, 0, NULL, 0, 0, &completion, &error),
              TW_ARGUMENT);
   CHECK_CODE(table->call_inline(client.tw.instance, 0, &byte, 1, 0, NULL, &error), TW_ARGUMENT);
-  CHECK_CODE(table->host_answer(0, TW_OK, NULL, 1, &error), TW_ARGUMENT);
-  CHECK_CODE(table->client_layouts(0, NULL, 1, NULL, 0, &error), TW_ARGUMENT);
-  CHECK_CODE(table->client_layouts(0, NULL, 0, NULL, 1, &error), TW_ARGUMENT);
-  CHECK_CODE(table->host_deadline(client.tw.instance, NULL, &error), TW_ARGUMENT);
+  CHECK_CODE(table->host_call_answer(0, TW_OK, NULL, 1, &error), TW_ARGUMENT);
+  CHECK_CODE(table->client_set_layouts(0, NULL, 1, NULL, 0, &error), TW_ARGUMENT);
+  CHECK_CODE(table->client_set_layouts(0, NULL, 0, NULL, 1, &error), TW_ARGUMENT);
+  CHECK_CODE(table->host_call_deadline(client.tw.instance, NULL, &error), TW_ARGUMENT);
   /* No error to fill is legal everywhere. */
   CHECK_CODE(table->client_open(NULL, NULL), TW_ARGUMENT);
   CHECK_CODE(table->client_close(0, NULL), TW_ARGUMENT);
@@ -337,17 +337,17 @@ static void a_null_pointer_is_refused_by_every_function(void) {
   CHECK_CODE(table->stream_join(0, 0, NULL), TW_ARGUMENT);
   CHECK_CODE(table->stream_fd(0, NULL, NULL), TW_ARGUMENT);
   CHECK_CODE(table->call_inline(0, 0, NULL, 0, 0, NULL, NULL), TW_ARGUMENT);
-  CHECK_CODE(table->client_host(0, 0, 0, NULL), TW_ARGUMENT);
-  CHECK_CODE(table->host_answer(0, 0, NULL, 0, NULL), TW_ARGUMENT);
-  CHECK_CODE(table->host_deadline(0, NULL, NULL), TW_ARGUMENT);
-  CHECK_CODE(table->stream_reader(0, NULL, NULL), TW_ARGUMENT);
+  CHECK_CODE(table->client_set_host(0, 0, 0, NULL), TW_ARGUMENT);
+  CHECK_CODE(table->host_call_answer(0, 0, NULL, 0, NULL), TW_ARGUMENT);
+  CHECK_CODE(table->host_call_deadline(0, NULL, NULL), TW_ARGUMENT);
+  CHECK_CODE(table->stream_tee(0, NULL, NULL), TW_ARGUMENT);
   CHECK_CODE(table->stream_error(0, NULL, NULL, NULL), TW_ARGUMENT);
   CHECK_CODE(table->stream_stats(0, 0, NULL, 0, NULL), TW_ARGUMENT);
-  CHECK_CODE(table->stream_keep(0, NULL, NULL), TW_ARGUMENT);
-  CHECK_CODE(table->kept_drop(0, NULL), TW_ARGUMENT);
+  CHECK_CODE(table->stream_retain_batch(0, NULL, NULL), TW_ARGUMENT);
+  CHECK_CODE(table->retained_batch_release(0, NULL), TW_ARGUMENT);
   CHECK_CODE(table->stream_new(client.tw.instance, 0, 0, NULL, NULL, NULL), TW_ARGUMENT);
   CHECK_CODE(table->stream_send(0, NULL, 0, 0, NULL), TW_ARGUMENT);
-  CHECK_CODE(table->stream_end(0, NULL), TW_ARGUMENT);
+  CHECK_CODE(table->stream_finish(0, NULL), TW_ARGUMENT);
   CHECK_CODE(conformance_u64_stream_close(&stream.ok, &error), TW_OK);
   close_client(&client);
 }

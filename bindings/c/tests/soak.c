@@ -54,10 +54,10 @@ static void one_round(uint64_t number) {
   REQUIRE_OK(conformance_endless(&client, TW_FOREVER, &endless, &error), error);
   tw_reply_release(&endless.reply);
   REQUIRE_OK(conformance_u64_stream_acquire(&endless.ok, 16, TW_FOREVER, &batch, &error), error);
-  REQUIRE_OK(client.tw.table->stream_keep(endless.ok.tw.handle, &kept, &error), error);
+  REQUIRE_OK(client.tw.table->stream_retain_batch(endless.ok.tw.handle, &kept, &error), error);
   CHECK_CODE(conformance_u64_stream_close(&endless.ok, &error), TW_OK);
   CHECK(*conformance_u64_batch_at(&batch, 0) == 0);
-  CHECK_CODE(client.tw.table->kept_drop(kept, &error), TW_OK);
+  CHECK_CODE(client.tw.table->retained_batch_release(kept, &error), TW_OK);
   CHECK_CODE(conformance_counter_close(&counter.ok, &error), TW_OK);
   close_client(&client);
 }

@@ -41,7 +41,7 @@ static void numbers_come_in_order_and_the_end_is_closed(void) {
     CHECK_CODE(conformance_u64_stream_release(&stream, batch.tw.count, &error), TW_OK);
   }
   CHECK_CODE(code, TW_CLOSED);
-  CHECK(batch.tw.flags == TW_BATCH_ENDED && next == 20005);
+  CHECK(batch.tw.flags == TW_BATCH_END && next == 20005);
   /* The end stays the end. */
   CHECK_CODE(conformance_u64_stream_acquire(&stream, 1, TW_FOREVER, &batch, &error), TW_CLOSED);
   CHECK_CODE(conformance_u64_stream_close(&stream, &error), TW_OK);
@@ -85,25 +85,25 @@ static void a_kept_batch_stays_when_it_is_released_and_when_the_stream_is_closed
   tw_handle again = 0;
   uint32_t i;
   int turn;
-  CHECK_CODE(client.tw.table->stream_keep(stream.tw.handle, &memory, &error), TW_ARGUMENT);
+  CHECK_CODE(client.tw.table->stream_retain_batch(stream.tw.handle, &memory, &error), TW_ARGUMENT);
   CHECK_CODE(conformance_u64_stream_acquire(&stream, 100, TW_FOREVER, &kept, &error), TW_OK);
-  CHECK_CODE(client.tw.table->stream_keep(stream.tw.handle, &memory, &error), TW_OK);
-  CHECK_CODE(client.tw.table->stream_keep(stream.tw.handle, &again, &error), TW_OK);
+  CHECK_CODE(client.tw.table->stream_retain_batch(stream.tw.handle, &memory, &error), TW_OK);
+  CHECK_CODE(client.tw.table->stream_retain_batch(stream.tw.handle, &again, &error), TW_OK);
   CHECK(memory != again);
   CHECK_CODE(client.tw.table->stream_release(memory, 1, &error), TW_ARGUMENT);
-  CHECK_CODE(client.tw.table->kept_drop(stream.tw.handle, &error), TW_ARGUMENT);
+  CHECK_CODE(client.tw.table->retained_batch_release(stream.tw.handle, &error), TW_ARGUMENT);
   CHECK_CODE(conformance_u64_stream_release(&stream, kept.tw.count, &error), TW_OK);
   for (turn = 0; turn < 200; turn++) {
     CHECK_CODE(conformance_u64_stream_acquire(&stream, 256, TW_FOREVER, &batch, &error), TW_OK);
     CHECK_CODE(conformance_u64_stream_release(&stream, batch.tw.count, &error), TW_OK);
   }
-  CHECK_CODE(client.tw.table->kept_drop(memory, &error), TW_OK);
-  CHECK_CODE(client.tw.table->kept_drop(memory, &error), TW_STALE);
+  CHECK_CODE(client.tw.table->retained_batch_release(memory, &error), TW_OK);
+  CHECK_CODE(client.tw.table->retained_batch_release(memory, &error), TW_STALE);
   CHECK_CODE(conformance_u64_stream_close(&stream, &error), TW_OK);
   for (i = 0; i < kept.tw.count; i++) {
     CHECK(*conformance_u64_batch_at(&kept, i) == i);
   }
-  CHECK_CODE(client.tw.table->kept_drop(again, &error), TW_OK);
+  CHECK_CODE(client.tw.table->retained_batch_release(again, &error), TW_OK);
 }
 
 static void a_batch_is_given_back_in_parts(void) {
@@ -194,7 +194,7 @@ static uint32_t drain(conformance_u64_stream *stream, uint64_t *count, tw_error 
     *count += batch.tw.count;
     REQUIRE_OK(conformance_u64_stream_release(stream, batch.tw.count, error), *error);
   }
-  CHECK(batch.tw.flags == TW_BATCH_ENDED);
+  CHECK(batch.tw.flags == TW_BATCH_END);
   return code;
 }
 
@@ -249,7 +249,7 @@ static void a_stream_ends_with_the_error_of_its_function(void) {
   CHECK(batch.tw.count == 3);
   CHECK_CODE(conformance_u64_stream_release(&stream, 3, &error), TW_OK);
   CHECK_CODE(conformance_u64_stream_acquire(&stream, 1, TW_FOREVER, &batch, &error), TW_ERROR);
-  CHECK(batch.tw.flags == TW_BATCH_ENDED);
+  CHECK(batch.tw.flags == TW_BATCH_END);
   CHECK_CODE(conformance_stops_stream_error(&client, &stream, &result, &error), TW_ERROR);
   CHECK(conformance_failure_code(result.reply.base, result.error, &number) && number == 3);
   /* Releasing it does not harm, and it can be read again. */
@@ -298,7 +298,7 @@ static void the_deadline_of_a_call_holds_for_its_stream(void) {
   uint64_t time;
   /* On a busy machine a short one may be over before the call is answered or a number is written. */
   for (time = 50; count == 0 && time < 100000; time *= 10) {
-    uint64_t deadline = tw_after(&client.tw, time * MILLISECOND);
+    uint64_t deadline = tw_deadline_after(&client.tw, time * MILLISECOND);
     uint32_t code = conformance_endless(&client, deadline, &result, &error);
     if (code == TW_OK) {
       CHECK_CODE(drain(&result.ok, &count, &error), TW_TIMED_OUT);
@@ -355,9 +355,9 @@ static void several_readers_have_the_same_records_by_threads(void) {
   tw_error error;
   int i;
   readers[0] = numbers(0, 50000, TW_FOREVER);
-  CHECK_CODE(tw_stream_reader(&readers[0].tw, &gone.tw, &error), TW_OK);
-  CHECK_CODE(tw_stream_reader(&readers[0].tw, &readers[1].tw, &error), TW_OK);
-  CHECK_CODE(tw_stream_reader(&gone.tw, &readers[2].tw, &error), TW_OK);
+  CHECK_CODE(tw_stream_tee(&readers[0].tw, &gone.tw, &error), TW_OK);
+  CHECK_CODE(tw_stream_tee(&readers[0].tw, &readers[1].tw, &error), TW_OK);
+  CHECK_CODE(tw_stream_tee(&gone.tw, &readers[2].tw, &error), TW_OK);
   for (i = 0; i < 3; i++) {
     CHECK(pthread_create(&threads[i], NULL, count_the_rest, &readers[i]) == 0);
   }
@@ -366,7 +366,7 @@ static void several_readers_have_the_same_records_by_threads(void) {
   for (i = 0; i < 3; i++) {
     pthread_join(threads[i], NULL);
   }
-  CHECK_CODE(tw_stream_reader(&gone.tw, &readers[0].tw, &error), TW_ARGUMENT);
+  CHECK_CODE(tw_stream_tee(&gone.tw, &readers[0].tw, &error), TW_ARGUMENT);
 }
 
 static void the_statistics_of_a_method_outlive_its_streams(void) {

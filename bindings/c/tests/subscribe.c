@@ -29,7 +29,7 @@ static bool is_over(seen *mine, const tw_batch *batch, const tw_error *ending) {
   mine->lost += batch->lost_before;
   mine->reason = batch->lost_before ? batch->gap_reason : mine->reason;
   if (ending) {
-    CHECK(batch->count == 0 && batch->flags == TW_BATCH_ENDED);
+    CHECK(batch->count == 0 && batch->flags == TW_BATCH_END);
     mine->ended = ending->code;
   }
   return ending != NULL;
@@ -142,7 +142,7 @@ static void control_records_are_told_apart_and_a_second_reader_reads_on(void) {
   seen mine = {0};
   tw_error error;
   uint64_t read = 0;
-  REQUIRE_OK(tw_stream_reader(&stream.tw, &second.tw, &error), error);
+  REQUIRE_OK(tw_stream_tee(&stream.tw, &second.tw, &error), error);
   REQUIRE_OK(conformance_u64_stream_subscribe(&stream, take_numbers, &mine, drop, &error), error);
   tick(10);
   mark(7);

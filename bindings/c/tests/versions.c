@@ -168,17 +168,17 @@ static void a_batch_is_kept_as_its_reader_knows_it(void) {
   tw_error error;
   uint32_t i;
   REQUIRE_OK(conformance_item_stream_acquire(&stream, 64, TW_FOREVER, &batch, &error), error);
-  REQUIRE_OK(client.tw.table->stream_keep(stream.tw.handle, &kept, &error), error);
+  REQUIRE_OK(client.tw.table->stream_retain_batch(stream.tw.handle, &kept, &error), error);
   CHECK_CODE(conformance_item_stream_release(&stream, batch.tw.count, &error), TW_OK);
   CHECK_CODE(conformance_item_stream_close(&stream, &error), TW_OK);
   for (i = 0; i < batch.tw.count; i++) {
     check_item(batch.tw.base, conformance_item_batch_at(&batch, i), i);
   }
-  CHECK_CODE(client.tw.table->kept_drop(kept, &error), TW_OK);
+  CHECK_CODE(client.tw.table->retained_batch_release(kept, &error), TW_OK);
 }
 
 static void what_is_sent_up_has_what_both_know(void) {
-  conformance_item_upstream stream;
+  conformance_item_stream_writer stream;
   conformance_names_of_result result;
   conformance_item_in item;
   tw_error error;
@@ -189,16 +189,16 @@ static void what_is_sent_up_has_what_both_know(void) {
   item.more = tw_text_of("not known");
 #endif
   REQUIRE_OK(conformance_names_of_items_open(&client, &stream, &error), error);
-  REQUIRE_OK(conformance_item_upstream_send(&stream, &item, TW_FOREVER, &error), error);
+  REQUIRE_OK(conformance_item_stream_writer_send(&stream, &item, TW_FOREVER, &error), error);
   item.name = tw_text_of("right");
-  REQUIRE_OK(conformance_item_upstream_send(&stream, &item, TW_FOREVER, &error), error);
+  REQUIRE_OK(conformance_item_stream_writer_send(&stream, &item, TW_FOREVER, &error), error);
   item.name = tw_text_of("a\xff\x62");
-  CHECK_CODE(conformance_item_upstream_send(&stream, &item, TW_FOREVER, &error), TW_ARGUMENT);
-  CHECK_CODE(conformance_item_upstream_end(&stream, &error), TW_OK);
+  CHECK_CODE(conformance_item_stream_writer_send(&stream, &item, TW_FOREVER, &error), TW_ARGUMENT);
+  CHECK_CODE(conformance_item_stream_writer_finish(&stream, &error), TW_OK);
   REQUIRE_OK(conformance_names_of(&client, &stream, TW_FOREVER, &result, &error), error);
   CHECK(tw_text_equal(result.ok, tw_text_of("leftright")));
   tw_reply_release(&result.reply);
-  CHECK_CODE(conformance_item_upstream_close(&stream, &error), TW_OK);
+  CHECK_CODE(conformance_item_stream_writer_close(&stream, &error), TW_OK);
 }
 
 static void what_is_wrong_is_refused_as_ever(void) {
@@ -212,9 +212,9 @@ static void what_is_wrong_is_refused_as_ever(void) {
 static void layouts_are_said_once(void) {
   const tw_expected *expected = conformance_expected();
   tw_error error;
-  CHECK_CODE(client.tw.table->client_layouts(client.tw.instance, expected->methods,
-                                             expected->method_count, expected->asks,
-                                             expected->ask_count, &error),
+  CHECK_CODE(client.tw.table->client_set_layouts(client.tw.instance, expected->methods,
+                                             expected->method_count, expected->imports,
+                                             expected->import_count, &error),
              TW_ARGUMENT);
 }
 

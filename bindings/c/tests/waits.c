@@ -9,7 +9,7 @@
 /* The service reads what is sent to it by `block`, and has room for nothing more. */
 typedef struct crowd {
   conformance_client client;
-  conformance_item_upstream block;
+  conformance_item_stream_writer block;
   uint32_t waiting;
 } crowd;
 
@@ -49,8 +49,8 @@ static crowd crowded(void) {
 /* Lets the service go on. */
 static void let_go(crowd *it) {
   tw_error error;
-  REQUIRE_OK(conformance_item_upstream_end(&it->block, &error), error);
-  REQUIRE_OK(conformance_item_upstream_close(&it->block, &error), error);
+  REQUIRE_OK(conformance_item_stream_writer_finish(&it->block, &error), error);
+  REQUIRE_OK(conformance_item_stream_writer_close(&it->block, &error), error);
 }
 
 /* Reaps `count` completions, all of which are TW_OK. */
@@ -66,7 +66,7 @@ static void reap_all(crowd *it, uint32_t count) {
 static void without_the_flag_a_call_is_refused_where_the_policy_is_to_wait(void) {
   crowd it = crowded();
   const tw_method *method = &it.client.tw.table->methods[CONFORMANCE_METHOD_NOTHING];
-  CHECK(method->flags & TW_METHOD_WAITS);
+  CHECK(method->flags & TW_METHOD_CAN_BLOCK);
   CHECK(submit(&it, 2, 0, TW_FOREVER) == TW_OVERLOADED);
   let_go(&it);
   reap_all(&it, it.waiting + 1);
@@ -77,7 +77,7 @@ static void who_waits_until_the_deadline_has_a_call_that_timed_out(void) {
   crowd it = crowded();
   const tw_table *table = it.client.tw.table;
   tw_completion completion;
-  CHECK(submit(&it, 2, TW_WAIT, table->now() + 20 * MILLISECOND) == TW_OK);
+  CHECK(submit(&it, 2, TW_SUBMIT_BLOCK, table->now() + 20 * MILLISECOND) == TW_OK);
   completion = next_completion(&it.client);
   CHECK(completion.token == 2 && completion.code == TW_TIMED_OUT);
   table->release(&completion);
@@ -96,7 +96,7 @@ static void who_waits_goes_on_when_there_is_room(void) {
   crowd it = crowded();
   pthread_t thread;
   CHECK(pthread_create(&thread, NULL, lets_go_soon, &it) == 0);
-  CHECK(submit(&it, 2, TW_WAIT, TW_FOREVER) == TW_OK);
+  CHECK(submit(&it, 2, TW_SUBMIT_BLOCK, TW_FOREVER) == TW_OK);
   pthread_join(thread, NULL);
   reap_all(&it, it.waiting + 2);
   close_client(&it.client);

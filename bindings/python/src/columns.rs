@@ -1,6 +1,6 @@
 //! A batch as arrays: buffers over the library's memory, for whoever reads the buffer protocol (numpy does).
 //!
-//! A buffer keeps the batch's memory (`stream_keep`) until the last one who looks at it is gone; the batch and the stream may go
+//! A buffer keeps the batch's memory (`stream_retain_batch`) until the last one who looks at it is gone; the batch and the stream may go
 //! before. Nothing is copied: a record's slot is one item, a column takes steps of a slot.
 
 use std::ffi::{CString, c_int, c_void};
@@ -28,7 +28,8 @@ impl Kept {
         let (mut kept, mut error) = (0, errors::blank());
         let stream = reader.handle.number(py)?;
         // SAFETY: the pointers are ours; a closed or stale handle is an error of the table.
-        let code = unsafe { (library.table.stream_keep)(stream, &raw mut kept, &raw mut error) };
+        let code =
+            unsafe { (library.table.stream_retain_batch)(stream, &raw mut kept, &raw mut error) };
         if code == TW_OK {
             Ok(Self(Owned::new(library, kept, "the kept batch")))
         } else {
@@ -41,7 +42,7 @@ impl Drop for Kept {
     fn drop(&mut self) {
         if let Some(kept) = self.0.take() {
             // SAFETY: a handle is a number; a stale one is an error of the table. Any thread may, with the GIL or without.
-            unsafe { (self.0.library.table.kept_drop)(kept, std::ptr::null_mut()) };
+            unsafe { (self.0.library.table.retained_batch_release)(kept, std::ptr::null_mut()) };
         }
     }
 }

@@ -1,7 +1,9 @@
 //! The end of one call, as it came out of a port.
 
 use pyo3::prelude::*;
-use thalweg_capi::abi::{TW_HOST_CALL, TW_OK, TW_STILL_RUNNING, TwCompletion, TwHandle};
+use thalweg_capi::abi::{
+    TW_COMPLETION_HOST_CALL, TW_COMPLETION_NOTICE, TW_OK, TwCompletion, TwHandle,
+};
 
 use crate::errors;
 use crate::library::Library;
@@ -50,12 +52,12 @@ impl Completion {
 
     /// Whether a service asks its host: the code is the import's number.
     pub fn is_host_call(&self) -> bool {
-        self.raw.kind == TW_HOST_CALL
+        self.raw.kind == TW_COMPLETION_HOST_CALL
     }
 
     /// It says only that the call still runs, so many seconds after it was submitted.
     pub fn notice(&self) -> Option<f64> {
-        if self.raw.kind != TW_STILL_RUNNING {
+        if self.raw.kind != TW_COMPLETION_NOTICE {
             return None;
         }
         let elapsed = self.data().array(0).map_or(0, u64::from_le_bytes);

@@ -109,7 +109,7 @@ pub fn attach<'py>(
     let number = handle.number(py)?;
     let mut error = errors::blank();
     // SAFETY: numbers, and an error that is ours.
-    let code = unsafe { (handle.library.table.client_host)(number, 0, number, &raw mut error) };
+    let code = unsafe { (handle.library.table.client_set_host)(number, 0, number, &raw mut error) };
     if code != TW_OK {
         return Err(errors::from_table(py, code, &error));
     }
@@ -213,7 +213,13 @@ fn answer(
     let mut error = errors::blank();
     // SAFETY: the data are read before the function returns; the rest is ours.
     let status = unsafe {
-        (library.table.host_answer)(call, code, data.as_ptr(), data.len() as u64, &raw mut error)
+        (library.table.host_call_answer)(
+            call,
+            code,
+            data.as_ptr(),
+            data.len() as u64,
+            &raw mut error,
+        )
     };
     match status {
         TW_OK | TW_STALE => Ok(()),

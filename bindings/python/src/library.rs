@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use thalweg_capi::abi::{
-    TW_ABI, TW_LIBRARY_SYMBOL, TW_METHOD_INLINE, TW_METHOD_WAITS, TW_OK, TwError, TwHandle,
+    TW_ABI, TW_LIBRARY_SYMBOL, TW_METHOD_CAN_BLOCK, TW_METHOD_INLINE, TW_OK, TwError, TwHandle,
     TwLibraryFunction, TwMethod, TwTable,
 };
 
@@ -52,7 +52,7 @@ impl Library {
 
     /// Whether a call of a method may wait for room.
     pub fn waits(&self, method: u32) -> bool {
-        self.has_flag(method, TW_METHOD_WAITS)
+        self.has_flag(method, TW_METHOD_CAN_BLOCK)
     }
 
     fn has_flag(&self, method: u32, flag: u32) -> bool {
@@ -98,7 +98,7 @@ fn layouts(
     });
     // SAFETY: the arrays have these lengths; what their entries point to is `known`'s, and the table copies what it keeps.
     unsafe {
-        (table.client_layouts)(
+        (table.client_set_layouts)(
             client,
             methods.as_ptr(),
             methods.len() as u32,
@@ -246,7 +246,7 @@ fn check(
     let hashes = |method: &TwMethod| [method.params, method.ok, method.error, method.element];
     let mut pairs = there.iter().zip(known);
     let same_types = pairs.all(|(method, known)| hashes(method) == known.hashes);
-    if same_types && all.len() == known.len() && table.imports == expected.imports {
+    if same_types && all.len() == known.len() && table.imports_layout == expected.imports {
         return Err(both("the methods differ"));
     }
     // Functions may stand elsewhere, and types may have grown: the library knows whether the two fit.

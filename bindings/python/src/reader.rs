@@ -12,8 +12,8 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 use thalweg_capi::abi::{
-    TW_BATCH_ENDED, TW_CLOSED, TW_ERROR, TW_INTERRUPTED, TW_OK, TW_TIMED_OUT, TW_WOULD_PARK,
-    TwBatch, TwError, TwHandle, TwTable,
+    TW_BATCH_END, TW_CLOSED, TW_ERROR, TW_INTERRUPTED, TW_OK, TW_TIMED_OUT, TW_WOULD_PARK, TwBatch,
+    TwError, TwHandle, TwTable,
 };
 
 use crate::decode::{Decoder, Undecodable};
@@ -124,8 +124,7 @@ impl Reader {
         let (mut reader, mut error) = (0, errors::blank());
         let library = self.handle.library;
         // SAFETY: both pointers are ours.
-        let code =
-            unsafe { (library.table.stream_reader)(stream, &raw mut reader, &raw mut error) };
+        let code = unsafe { (library.table.stream_tee)(stream, &raw mut reader, &raw mut error) };
         if code != TW_OK {
             return Err(errors::from_table(py, code, &error));
         }
@@ -228,10 +227,10 @@ impl Reader {
             return match code {
                 TW_OK => Ok(self.opened(py, batch)),
                 TW_INTERRUPTED => continue,
-                _ if batch.flags & TW_BATCH_ENDED == 0 && code == TW_WOULD_PARK => {
+                _ if batch.flags & TW_BATCH_END == 0 && code == TW_WOULD_PARK => {
                     Ok(Acquired::WouldPark)
                 }
-                _ if batch.flags & TW_BATCH_ENDED == 0 && code == TW_TIMED_OUT => {
+                _ if batch.flags & TW_BATCH_END == 0 && code == TW_TIMED_OUT => {
                     Err(errors::from_table(py, code, &error))
                 }
                 _ if self.handle.is_closed() => Ok(Acquired::End),

@@ -3,7 +3,8 @@
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use thalweg_capi::abi::{
-    TW_INTERRUPTED, TW_NOTICES, TW_OK, TW_STALE, TW_WAIT, TwError, TwHandle, TwSubmission, TwTable,
+    TW_INTERRUPTED, TW_OK, TW_STALE, TW_SUBMIT_BLOCK, TW_SUBMIT_NOTICES, TwError, TwHandle,
+    TwSubmission, TwTable,
 };
 
 use crate::errors;
@@ -85,7 +86,8 @@ impl Submission<'_, '_> {
             token,
             client: self.client,
             method: self.method,
-            flags: bit(self.on_notice.is_some(), TW_NOTICES) | bit(self.waits, TW_WAIT),
+            flags: bit(self.on_notice.is_some(), TW_SUBMIT_NOTICES)
+                | bit(self.waits, TW_SUBMIT_BLOCK),
             args: self.message.as_ptr(),
             args_size: self.message.len() as u64,
             deadline_ns: self.deadline_ns,

@@ -128,7 +128,7 @@ impl Writer {
     fn finish(&self, py: Python<'_>) {
         if let Ok(writer) = self.handle.number(py) {
             // SAFETY: a handle is a number. How else it has ended is the call's to say.
-            unsafe { (self.handle.library.table.stream_end)(writer, std::ptr::null_mut()) };
+            unsafe { (self.handle.library.table.stream_finish)(writer, std::ptr::null_mut()) };
         }
         self.handle.close_stream();
     }

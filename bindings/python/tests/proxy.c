@@ -103,7 +103,7 @@ static uint32_t submit(tw_handle port, tw_submission *batch, uint32_t count, uin
 }
 
 /* Of a library that asks its host for something else. */
-static uint32_t client_layouts(tw_handle client, const tw_method *methods, uint32_t count,
+static uint32_t client_set_layouts(tw_handle client, const tw_method *methods, uint32_t count,
                                const tw_method *imports, uint32_t import_count, tw_error *error) {
   (void)client, (void)methods, (void)count, (void)imports, (void)import_count;
   error->code = TW_VERSION;
@@ -124,7 +124,7 @@ const tw_table *tw_library(uint32_t abi) {
   methods = calloc(real->method_count + 1, sizeof(*methods));
   memcpy(methods, real->methods, real->method_count * sizeof(*methods));
   for (i = 0; i < real->method_count; i++) {
-    methods[i].flags |= TW_METHOD_WAITS;
+    methods[i].flags |= TW_METHOD_CAN_BLOCK;
   }
   memcpy(&table, real, sizeof(table) < real->size ? sizeof(table) : real->size);
   if (getenv("PROXY_VERSION")) {
@@ -134,8 +134,8 @@ const tw_table *tw_library(uint32_t abi) {
     methods[table.method_count].name = "conformance.another";
     table.method_count += (uint32_t)atoi(getenv("PROXY_MORE"));
     if (atoi(getenv("PROXY_HOST"))) {
-      table.imports ^= 1;
-      table.client_layouts = client_layouts;
+      table.imports_layout ^= 1;
+      table.client_set_layouts = client_set_layouts;
     }
   }
   table.methods = methods;

@@ -16,7 +16,7 @@ import thalweg
 from thalweg_conformance import AsyncConformance, Conformance
 
 ROOT = Path(__file__).parents[3]
-TW_WAIT = 2
+TW_SUBMIT_BLOCK = 2
 
 
 class Proxy:
@@ -46,7 +46,7 @@ def test_a_call_that_blocks_waits_for_room_and_one_on_a_loop_does_not(
 ) -> None:
     with Conformance.open(proxy.path) as client:
         assert client.echo_u32(7) == 7
-        assert proxy.does.proxy_flags() == TW_WAIT
+        assert proxy.does.proxy_flags() == TW_SUBMIT_BLOCK
 
     async def on_a_loop() -> None:
         async with AsyncConformance.open(proxy.path) as client:

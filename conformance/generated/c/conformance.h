@@ -6,7 +6,7 @@
 #define CONFORMANCE_H
 
 #include "thalweg_client.h"
-#include "thalweg_upstream.h"
+#include "thalweg_stream_writer.h"
 
 #define CONFORMANCE_PACKAGE "thalweg:conformance"
 #define CONFORMANCE_VERSION "0.1.0"
@@ -835,7 +835,7 @@ TW_OFFSET(conformance_sample, corners, 132);
 /* `option<counter>` */
 typedef struct conformance_option_counter {
   bool some;
-  tw_held value; /* where `some` */
+  tw_handle_ref value; /* where `some` */
 } conformance_option_counter;
 TW_SIZE(conformance_option_counter, 8);
 TW_OFFSET(conformance_option_counter, value, 4);
@@ -850,7 +850,7 @@ typedef struct conformance_option_counter_in {
 /* Two counters with a name. */
 typedef struct conformance_pair {
   tw_slice name;
-  tw_held left;
+  tw_handle_ref left;
   conformance_option_counter right;
 } conformance_pair;
 TW_SIZE(conformance_pair, 20);
@@ -868,7 +868,7 @@ typedef struct conformance_pair_in {
 
 /* `list<counter>` */
 typedef struct conformance_list_counter {
-  const tw_held *items;
+  const tw_handle_ref *items;
   size_t count;
 } conformance_list_counter;
 
@@ -892,7 +892,7 @@ enum {
 typedef struct conformance_maybe_counter {
   uint8_t tag; /* CONFORMANCE_MAYBE_COUNTER_ONE .. CONFORMANCE_MAYBE_COUNTER_NO */
   union {
-    tw_held one;
+    tw_handle_ref one;
     tw_slice several;
   } value;
 } conformance_maybe_counter;
@@ -912,7 +912,7 @@ typedef struct conformance_maybe_counter_in {
 /* `option<future<string>>` */
 typedef struct conformance_option_string_future {
   bool some;
-  tw_held value; /* where `some` */
+  tw_handle_ref value; /* where `some` */
 } conformance_option_string_future;
 TW_SIZE(conformance_option_string_future, 8);
 TW_OFFSET(conformance_option_string_future, value, 4);
@@ -920,7 +920,7 @@ TW_OFFSET(conformance_option_string_future, value, 4);
 /* A stream with what belongs to it. */
 typedef struct conformance_feed {
   tw_slice name;
-  tw_held numbers;
+  tw_handle_ref numbers;
   /* Comes where there is one. */
   conformance_option_string_future last;
 } conformance_feed;
@@ -1262,8 +1262,8 @@ typedef struct conformance_list_feed {
 
 /* `tuple<stream, future<point>>` */
 typedef struct conformance_tuple2_void_stream_point_future {
-  tw_held f0;
-  tw_held f1;
+  tw_handle_ref f0;
+  tw_handle_ref f1;
 } conformance_tuple2_void_stream_point_future;
 TW_SIZE(conformance_tuple2_void_stream_point_future, 8);
 TW_OFFSET(conformance_tuple2_void_stream_point_future, f0, 0);
@@ -1586,7 +1586,7 @@ static inline conformance_list_point conformance_sample_corners(const uint8_t *b
 
 static inline bool conformance_option_counter_get(const uint8_t *base,
                                                   const conformance_option_counter *value,
-                                                  tw_held *out) {
+                                                  tw_handle_ref *out) {
   (void)base;
   if (!value->some) {
     return false;
@@ -1600,7 +1600,7 @@ static inline tw_text conformance_pair_name(const uint8_t *base, const conforman
 }
 
 static inline bool conformance_pair_right(const uint8_t *base, const conformance_pair *value,
-                                          tw_held *out) {
+                                          tw_handle_ref *out) {
   return conformance_option_counter_get(base, &value->right, out);
 }
 
@@ -1608,7 +1608,7 @@ static inline bool conformance_pair_right(const uint8_t *base, const conformance
 static inline conformance_list_counter conformance_list_counter_view(const uint8_t *base,
                                                                      tw_slice slice) {
   conformance_list_counter list;
-  list.items = (const tw_held *)tw_at(base, slice);
+  list.items = (const tw_handle_ref *)tw_at(base, slice);
   list.count = slice.length;
   return list;
 }
@@ -1616,7 +1616,7 @@ static inline conformance_list_counter conformance_list_counter_view(const uint8
 /* One. */
 static inline bool conformance_maybe_counter_one(const uint8_t *base,
                                                  const conformance_maybe_counter *value,
-                                                 tw_held *out) {
+                                                 tw_handle_ref *out) {
   (void)base;
   if (value->tag != CONFORMANCE_MAYBE_COUNTER_ONE) {
     return false;
@@ -1637,7 +1637,7 @@ static inline bool conformance_maybe_counter_several(const uint8_t *base,
 }
 
 static inline bool conformance_option_string_future_get(const uint8_t *base,
-                                                        const conformance_option_string_future *value, tw_held *out) {
+                                                        const conformance_option_string_future *value, tw_handle_ref *out) {
   (void)base;
   if (!value->some) {
     return false;
@@ -1652,7 +1652,7 @@ static inline tw_text conformance_feed_name(const uint8_t *base, const conforman
 
 /* Comes where there is one. */
 static inline bool conformance_feed_last(const uint8_t *base, const conformance_feed *value,
-                                         tw_held *out) {
+                                         tw_handle_ref *out) {
   return conformance_option_string_future_get(base, &value->last, out);
 }
 
@@ -1870,7 +1870,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-bool",
        UINT64_C(0xc405d889a963f747), UINT64_C(0xcd2fd49bc6b014bd),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 25,
+       TW_METHOD_CAN_BLOCK, 25,
        (const uint8_t *)"record{value:bool}\n"
         "bool\n"
         "\n"
@@ -1878,7 +1878,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-u8",
        UINT64_C(0x1f7c484cd7fabfd8), UINT64_C(0x08c48207b56753d8),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 21,
+       TW_METHOD_CAN_BLOCK, 21,
        (const uint8_t *)"record{value:u8}\n"
         "u8\n"
         "\n"
@@ -1886,7 +1886,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-u16",
        UINT64_C(0xb78d9e932168fcdb), UINT64_C(0x4d24d3193e7ef3bf),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 23,
+       TW_METHOD_CAN_BLOCK, 23,
        (const uint8_t *)"record{value:u16}\n"
         "u16\n"
         "\n"
@@ -1894,7 +1894,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-u32",
        UINT64_C(0xa561509316e0793d), UINT64_C(0x4d2bdf193e8526d1),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 23,
+       TW_METHOD_CAN_BLOCK, 23,
        (const uint8_t *)"record{value:u32}\n"
         "u32\n"
         "\n"
@@ -1902,7 +1902,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-u64",
        UINT64_C(0x8c44d19308e674e0), UINT64_C(0x4d35d3193e8d66f2),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 23,
+       TW_METHOD_CAN_BLOCK, 23,
        (const uint8_t *)"record{value:u64}\n"
         "u64\n"
         "\n"
@@ -1910,7 +1910,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-s8",
        UINT64_C(0x0d4ffa4ccd723c3a), UINT64_C(0x08d90607b578dd2e),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 21,
+       TW_METHOD_CAN_BLOCK, 21,
        (const uint8_t *)"record{value:s8}\n"
         "s8\n"
         "\n"
@@ -1918,7 +1918,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-s16",
        UINT64_C(0x4db3b6813b6586c5), UINT64_C(0x818ad9195c4bfacd),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 23,
+       TW_METHOD_CAN_BLOCK, 23,
        (const uint8_t *)"record{value:s16}\n"
         "s16\n"
         "\n"
@@ -1926,7 +1926,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-s32",
        UINT64_C(0x5e1204814465ae2b), UINT64_C(0x8183c5195c45ba23),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 23,
+       TW_METHOD_CAN_BLOCK, 23,
        (const uint8_t *)"record{value:s32}\n"
         "s32\n"
         "\n"
@@ -1934,7 +1934,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-s64",
        UINT64_C(0x895ad5815ce83cf2), UINT64_C(0x818dd5195c4e29d8),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 23,
+       TW_METHOD_CAN_BLOCK, 23,
        (const uint8_t *)"record{value:s64}\n"
         "s64\n"
         "\n"
@@ -1942,7 +1942,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-f32",
        UINT64_C(0x42a078157737622a), UINT64_C(0xdd635018ff703544),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 23,
+       TW_METHOD_CAN_BLOCK, 23,
        (const uint8_t *)"record{value:f32}\n"
         "f32\n"
         "\n"
@@ -1950,7 +1950,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-f64",
        UINT64_C(0x5c29ef15858e2acf), UINT64_C(0xdd744c18ff7ea1ab),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 23,
+       TW_METHOD_CAN_BLOCK, 23,
        (const uint8_t *)"record{value:f64}\n"
         "f64\n"
         "\n"
@@ -1958,7 +1958,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-char",
        UINT64_C(0x7c2cdb457768c773), UINT64_C(0xf2a393910b5b3ebd),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 25,
+       TW_METHOD_CAN_BLOCK, 25,
        (const uint8_t *)"record{value:char}\n"
         "char\n"
         "\n"
@@ -1966,7 +1966,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-string",
        UINT64_C(0xe6e46ac70f2c6ddc), UINT64_C(0x704be0d8faaffc58),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 29,
+       TW_METHOD_CAN_BLOCK, 29,
        (const uint8_t *)"record{value:string}\n"
         "string\n"
         "\n"
@@ -1974,7 +1974,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-bytes",
        UINT64_C(0x1c1e1c5cf8784438), UINT64_C(0x596b992f7633bb7c),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 33,
+       TW_METHOD_CAN_BLOCK, 33,
        (const uint8_t *)"record{value:list<u8>}\n"
         "list<u8>\n"
         "\n"
@@ -1982,7 +1982,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-bools",
        UINT64_C(0x5332582549bc64e9), UINT64_C(0x0ec3aa44c270b197),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 37,
+       TW_METHOD_CAN_BLOCK, 37,
        (const uint8_t *)"record{value:list<bool>}\n"
         "list<bool>\n"
         "\n"
@@ -1990,7 +1990,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-numbers",
        UINT64_C(0x6a43990a5420eb4a), UINT64_C(0xe4225fb51aec6740),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 35,
+       TW_METHOD_CAN_BLOCK, 35,
        (const uint8_t *)"record{value:list<s64>}\n"
         "list<s64>\n"
         "\n"
@@ -1998,7 +1998,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-floats",
        UINT64_C(0xb504aec8fba510d9), UINT64_C(0x272da316c88f92bd),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 35,
+       TW_METHOD_CAN_BLOCK, 35,
        (const uint8_t *)"record{value:list<f64>}\n"
         "list<f64>\n"
         "\n"
@@ -2006,7 +2006,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-strings",
        UINT64_C(0x7b3a0305a6ec44cc), UINT64_C(0xd8e4c1a588e3a824),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 41,
+       TW_METHOD_CAN_BLOCK, 41,
        (const uint8_t *)"record{value:list<string>}\n"
         "list<string>\n"
         "\n"
@@ -2014,7 +2014,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-grid",
        UINT64_C(0xbddb2c148ebce2ff), UINT64_C(0x14a572c5502da3a7),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 47,
+       TW_METHOD_CAN_BLOCK, 47,
        (const uint8_t *)"record{value:list<list<s32>>}\n"
         "list<list<s32>>\n"
         "\n"
@@ -2022,7 +2022,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-points",
        UINT64_C(0xa9b8eaa53b783b51), UINT64_C(0xb763bc2a92a1d245),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 67,
+       TW_METHOD_CAN_BLOCK, 67,
        (const uint8_t *)"record{value:list<record{x:s32,y:s32}>}\n"
         "list<record{x:s32,y:s32}>\n"
         "\n"
@@ -2030,7 +2030,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-option",
        UINT64_C(0xf876bf71d38a28b3), UINT64_C(0x4328605c80a6e68d),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 45,
+       TW_METHOD_CAN_BLOCK, 45,
        (const uint8_t *)"record{value:option<string>}\n"
         "option<string>\n"
         "\n"
@@ -2038,7 +2038,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-option-twice",
        UINT64_C(0x71d681c0cdb61363), UINT64_C(0xdd4c2ab2e5bb573f),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 55,
+       TW_METHOD_CAN_BLOCK, 55,
        (const uint8_t *)"record{value:option<option<u32>>}\n"
         "option<option<u32>>\n"
         "\n"
@@ -2046,7 +2046,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-result",
        UINT64_C(0x9e3f49ca41c6b176), UINT64_C(0x44ff782eb4832964),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 67,
+       TW_METHOD_CAN_BLOCK, 67,
        (const uint8_t *)"record{value:tuple<result<u64,string>>}\n"
         "tuple<result<u64,string>>\n"
         "\n"
@@ -2054,7 +2054,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-result-ok",
        UINT64_C(0x8e4323b9e4be1795), UINT64_C(0x9ff67fcebedc02bd),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 55,
+       TW_METHOD_CAN_BLOCK, 55,
        (const uint8_t *)"record{value:list<result<u32,_>>}\n"
         "list<result<u32,_>>\n"
         "\n"
@@ -2062,7 +2062,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-result-error",
        UINT64_C(0x12f6194104737fe4), UINT64_C(0x2b353b5c77e22694),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 61,
+       TW_METHOD_CAN_BLOCK, 61,
        (const uint8_t *)"record{value:list<result<_,string>>}\n"
         "list<result<_,string>>\n"
         "\n"
@@ -2070,7 +2070,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-result-bare",
        UINT64_C(0x29ed1bf87498b858), UINT64_C(0x712939e70a1bc65a),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 51,
+       TW_METHOD_CAN_BLOCK, 51,
        (const uint8_t *)"record{value:list<result<_,_>>}\n"
         "list<result<_,_>>\n"
         "\n"
@@ -2078,7 +2078,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-tuple",
        UINT64_C(0x64d23cded22ae4be), UINT64_C(0xf7582719e70d31c0),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 83,
+       TW_METHOD_CAN_BLOCK, 83,
        (const uint8_t *)"record{value:tuple<u8,string,f64,option<char>>}\n"
         "tuple<u8,string,f64,option<char>>\n"
         "\n"
@@ -2086,7 +2086,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-point",
        UINT64_C(0x87aadee5c3aef3d7), UINT64_C(0x88909ce00e869dbf),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 55,
+       TW_METHOD_CAN_BLOCK, 55,
        (const uint8_t *)"record{value:record{x:s32,y:s32}}\n"
         "record{x:s32,y:s32}\n"
         "\n"
@@ -2094,7 +2094,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-spot",
        UINT64_C(0x87aadee5c3aef3d7), UINT64_C(0x88909ce00e869dbf),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 55,
+       TW_METHOD_CAN_BLOCK, 55,
        (const uint8_t *)"record{value:record{x:s32,y:s32}}\n"
         "record{x:s32,y:s32}\n"
         "\n"
@@ -2102,7 +2102,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-scalars",
        UINT64_C(0x4dcc1078089420f8), UINT64_C(0x868c726f3615578a),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 271,
+       TW_METHOD_CAN_BLOCK, 271,
        (const uint8_t *)"record{value:record{a-bool:bool,a-u64:u64,a-u8:u8,a-u16:u16,a-s8:s8,a-u32:u32,a-s16:s16,a-f64:f64,a-char:char,a-s64:s64,a-f32:f32,a-s32:s32}}\n"
         "record{a-bool:bool,a-u64:u64,a-u8:u8,a-u16:u16,a-s8:s8,a-u32:u32,a-s16:s16,a-f64:f64,a-char:char,a-s64:s64,a-f32:f32,a-s32:s32}\n"
         "\n"
@@ -2110,7 +2110,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-nested",
        UINT64_C(0x2464691f97865a83), UINT64_C(0x1c38865c5328821f),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 915,
+       TW_METHOD_CAN_BLOCK, 915,
        (const uint8_t *)"record{value:record{text:string,bytes:list<u8>,names:list<string>,grid:list<list<s32>>,maybe:option<string>,twice:option<option<u32>>,outcomes:list<result<record{x:s32,y:s32},string>>,pairs:list<tuple<string,option<list<u8>>>>,shapes:list<variant{circle(f64),line(tuple<record{x:s32,y:s32},record{x:s32,y:s32}>),label(string),polygon(list<record{x:s32,y:s32}>),nothing,static(u8)}>,color:enum{red,green,bool},rights:flags{read,write,record},aliased:list<string>}}\n"
         "record{text:string,bytes:list<u8>,names:list<string>,grid:list<list<s32>>,maybe:option<string>,twice:option<option<u32>>,outcomes:list<result<record{x:s32,y:s32},string>>,pairs:list<tuple<string,option<list<u8>>>>,shapes:list<variant{circle(f64),line(tuple<record{x:s32,y:s32},record{x:s32,y:s32}>),label(string),polygon(list<record{x:s32,y:s32}>),nothing,static(u8)}>,color:enum{red,green,bool},rights:flags{read,write,record},aliased:list<string>}\n"
         "\n"
@@ -2118,7 +2118,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-keywords",
        UINT64_C(0x00af934e5a255597), UINT64_C(0x87ce71ffef1dc439),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 529,
+       TW_METHOD_CAN_BLOCK, 529,
        (const uint8_t *)"record{value:record{type:u8,match:string,async:bool,self:u8,crate:u16,super:u32,fn:u64,class:string,def:string,lambda:string,none:option<u8>,return:s32,struct:s32,int:s32,default:s32,register:s32,static:s32,import:s32,from:s32,yield:s32,await:s32,nullptr:s32,errno:s32}}\n"
         "record{type:u8,match:string,async:bool,self:u8,crate:u16,super:u32,fn:u64,class:string,def:string,lambda:string,none:option<u8>,return:s32,struct:s32,int:s32,default:s32,register:s32,static:s32,import:s32,from:s32,yield:s32,await:s32,nullptr:s32,errno:s32}\n"
         "\n"
@@ -2126,7 +2126,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-shape",
        UINT64_C(0x27dcc517325249c6), UINT64_C(0x418e0a15219aa3ec),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 299,
+       TW_METHOD_CAN_BLOCK, 299,
        (const uint8_t *)"record{value:variant{circle(f64),line(tuple<record{x:s32,y:s32},record{x:s32,y:s32}>),label(string),polygon(list<record{x:s32,y:s32}>),nothing,static(u8)}}\n"
         "variant{circle(f64),line(tuple<record{x:s32,y:s32},record{x:s32,y:s32}>),label(string),polygon(list<record{x:s32,y:s32}>),nothing,static(u8)}\n"
         "\n"
@@ -2134,7 +2134,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-shapes",
        UINT64_C(0x226c562cddd8241e), UINT64_C(0xef563916dca5ffc8),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 311,
+       TW_METHOD_CAN_BLOCK, 311,
        (const uint8_t *)"record{value:list<variant{circle(f64),line(tuple<record{x:s32,y:s32},record{x:s32,y:s32}>),label(string),polygon(list<record{x:s32,y:s32}>),nothing,static(u8)}>}\n"
         "list<variant{circle(f64),line(tuple<record{x:s32,y:s32},record{x:s32,y:s32}>),label(string),polygon(list<record{x:s32,y:s32}>),nothing,static(u8)}>\n"
         "\n"
@@ -2142,7 +2142,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-color",
        UINT64_C(0xe946be3b6a423ff8), UINT64_C(0x63256c9d4438ac9c),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 57,
+       TW_METHOD_CAN_BLOCK, 57,
        (const uint8_t *)"record{value:enum{red,green,bool}}\n"
         "enum{red,green,bool}\n"
         "\n"
@@ -2150,7 +2150,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-colors",
        UINT64_C(0x0ab0468b093236e0), UINT64_C(0xff01521d000f1244),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 69,
+       TW_METHOD_CAN_BLOCK, 69,
        (const uint8_t *)"record{value:list<enum{red,green,bool}>}\n"
         "list<enum{red,green,bool}>\n"
         "\n"
@@ -2158,7 +2158,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-rights",
        UINT64_C(0xfff7e2fe1819bc16), UINT64_C(0x200bb43ad05d749a),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 65,
+       TW_METHOD_CAN_BLOCK, 65,
        (const uint8_t *)"record{value:flags{read,write,record}}\n"
         "flags{read,write,record}\n"
         "\n"
@@ -2166,7 +2166,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-days",
        UINT64_C(0x632c27e16b4b8b28), UINT64_C(0x5426b5e0ef1d8b8e),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 175,
+       TW_METHOD_CAN_BLOCK, 175,
        (const uint8_t *)"record{value:flags{monday,tuesday,wednesday,thursday,friday,saturday,sunday,holiday,workday}}\n"
         "flags{monday,tuesday,wednesday,thursday,friday,saturday,sunday,holiday,workday}\n"
         "\n"
@@ -2174,7 +2174,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-wide",
        UINT64_C(0x3d4bbabdbd629d86), UINT64_C(0xc30285168087fa3a),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 265,
+       TW_METHOD_CAN_BLOCK, 265,
        (const uint8_t *)"record{value:flags{b0,b1,b2,b3,b4,b5,b6,b7,b8,b9,b10,b11,b12,b13,b14,b15,b16,b17,b18,b19,b20,b21,b22,b23,b24,b25,b26,b27,b28,b29,b30,b31}}\n"
         "flags{b0,b1,b2,b3,b4,b5,b6,b7,b8,b9,b10,b11,b12,b13,b14,b15,b16,b17,b18,b19,b20,b21,b22,b23,b24,b25,b26,b27,b28,b29,b30,b31}\n"
         "\n"
@@ -2182,7 +2182,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-names",
        UINT64_C(0x7b3a0305a6ec44cc), UINT64_C(0xd8e4c1a588e3a824),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 41,
+       TW_METHOD_CAN_BLOCK, 41,
        (const uint8_t *)"record{value:list<string>}\n"
         "list<string>\n"
         "\n"
@@ -2190,7 +2190,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-failure",
        UINT64_C(0x6ae055d8c81b47e9), UINT64_C(0x60eca79926502947),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 145,
+       TW_METHOD_CAN_BLOCK, 145,
        (const uint8_t *)"record{value:variant{unknown,code(u32),at(tuple<string,record{x:s32,y:s32}>)}}\n"
         "variant{unknown,code(u32),at(tuple<string,record{x:s32,y:s32}>)}\n"
         "\n"
@@ -2198,7 +2198,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.several",
        UINT64_C(0xe0c387da4ccc5ff2), UINT64_C(0xf003d89c9bd87f12),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 133,
+       TW_METHOD_CAN_BLOCK, 133,
        (const uint8_t *)"record{type:u8,match:string,list:list<u16>,bool:option<record{x:s32,y:s32}>}\n"
         "tuple<u8,string,list<u16>,option<record{x:s32,y:s32}>>\n"
         "\n"
@@ -2206,7 +2206,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.nothing",
        UINT64_C(0x651bccb0340f0ef8), UINT64_C(0xaf64124c8602484e),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 12,
+       TW_METHOD_CAN_BLOCK, 12,
        (const uint8_t *)"record{}\n"
         "_\n"
         "\n"
@@ -2214,7 +2214,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.count",
        UINT64_C(0x40c6e31b6cdfa6e5), UINT64_C(0x9a7c28153b5d3c3a),
        UINT64_C(0x0000000000000000), UINT64_C(0x4d35d3193e8d66f2),
-       TW_METHOD_WAITS, 44,
+       TW_METHOD_CAN_BLOCK, 44,
        (const uint8_t *)"record{first:u64,count:u64}\n"
         "stream<u64>\n"
         "\n"
@@ -2222,7 +2222,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.items",
        UINT64_C(0x3bc93270ea6e6686), UINT64_C(0x172eb4133195d4ab),
        UINT64_C(0x60eca79926502947), UINT64_C(0x1fd3a7e2bf56062d),
-       TW_METHOD_ASYNC | TW_METHOD_WAITS, 232,
+       TW_METHOD_ASYNC | TW_METHOD_CAN_BLOCK, 232,
        (const uint8_t *)"record{count:u64}\n"
         "stream<record{number:u64,name:string,tags:list<string>,blob:option<list<u8>>}>\n"
         "variant{unknown,code(u32),at(tuple<string,record{x:s32,y:s32}>)}\n"
@@ -2230,7 +2230,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.latest",
        UINT64_C(0x3bc93270ea6e6686), UINT64_C(0x9a7c28153b5d3c3a),
        UINT64_C(0x0000000000000000), UINT64_C(0x4d35d3193e8d66f2),
-       TW_METHOD_WAITS, 34,
+       TW_METHOD_CAN_BLOCK, 34,
        (const uint8_t *)"record{count:u64}\n"
         "stream<u64>\n"
         "\n"
@@ -2238,7 +2238,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.breaks",
        UINT64_C(0xce6f259b2c11f421), UINT64_C(0x9a7c28153b5d3c3a),
        UINT64_C(0x0000000000000000), UINT64_C(0x4d35d3193e8d66f2),
-       TW_METHOD_WAITS, 34,
+       TW_METHOD_CAN_BLOCK, 34,
        (const uint8_t *)"record{after:u64}\n"
         "stream<u64>\n"
         "\n"
@@ -2246,7 +2246,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.endless",
        UINT64_C(0x651bccb0340f0ef8), UINT64_C(0x9a7c28153b5d3c3a),
        UINT64_C(0x0000000000000000), UINT64_C(0x4d35d3193e8d66f2),
-       TW_METHOD_WAITS, 25,
+       TW_METHOD_CAN_BLOCK, 25,
        (const uint8_t *)"record{}\n"
         "stream<u64>\n"
         "\n"
@@ -2254,7 +2254,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.running",
        UINT64_C(0x651bccb0340f0ef8), UINT64_C(0x4d2bdf193e8526d1),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 14,
+       TW_METHOD_CAN_BLOCK, 14,
        (const uint8_t *)"record{}\n"
         "u32\n"
         "\n"
@@ -2262,7 +2262,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.fail",
        UINT64_C(0xb73de2d88b479bcf), UINT64_C(0x4d35d3193e8d66f2),
        UINT64_C(0x60eca79926502947), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 154,
+       TW_METHOD_CAN_BLOCK, 154,
        (const uint8_t *)"record{how:option<variant{unknown,code(u32),at(tuple<string,record{x:s32,y:s32}>)}>}\n"
         "u64\n"
         "variant{unknown,code(u32),at(tuple<string,record{x:s32,y:s32}>)}\n"
@@ -2270,7 +2270,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.fail-later",
        UINT64_C(0xb73de2d88b479bcf), UINT64_C(0x4d35d3193e8d66f2),
        UINT64_C(0x60eca79926502947), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC | TW_METHOD_WAITS, 154,
+       TW_METHOD_ASYNC | TW_METHOD_CAN_BLOCK, 154,
        (const uint8_t *)"record{how:option<variant{unknown,code(u32),at(tuple<string,record{x:s32,y:s32}>)}>}\n"
         "u64\n"
         "variant{unknown,code(u32),at(tuple<string,record{x:s32,y:s32}>)}\n"
@@ -2278,7 +2278,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.fail-bare",
        UINT64_C(0xe9f275af332d9e37), UINT64_C(0xaf64124c8602484e),
        UINT64_C(0xaf64124c8602484e), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 23,
+       TW_METHOD_CAN_BLOCK, 23,
        (const uint8_t *)"record{fails:bool}\n"
         "_\n"
         "_\n"
@@ -2286,7 +2286,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.panic",
        UINT64_C(0xaf37f91c28ff1cfa), UINT64_C(0x4d2bdf193e8526d1),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 28,
+       TW_METHOD_CAN_BLOCK, 28,
        (const uint8_t *)"record{message:string}\n"
         "u32\n"
         "\n"
@@ -2294,7 +2294,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.panic-later",
        UINT64_C(0xaf37f91c28ff1cfa), UINT64_C(0x4d2bdf193e8526d1),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC | TW_METHOD_IDEMPOTENT | TW_METHOD_WAITS, 28,
+       TW_METHOD_ASYNC | TW_METHOD_IDEMPOTENT | TW_METHOD_CAN_BLOCK, 28,
        (const uint8_t *)"record{message:string}\n"
         "u32\n"
         "\n"
@@ -2302,7 +2302,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.never",
        UINT64_C(0x651bccb0340f0ef8), UINT64_C(0xaf64124c8602484e),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC | TW_METHOD_NOTICES | TW_METHOD_WAITS, 12,
+       TW_METHOD_ASYNC | TW_METHOD_NOTICES | TW_METHOD_CAN_BLOCK, 12,
        (const uint8_t *)"record{}\n"
         "_\n"
         "\n"
@@ -2310,7 +2310,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.sleep",
        UINT64_C(0x3ac0f3e4996f8d7a), UINT64_C(0x4d2bdf193e8526d1),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC | TW_METHOD_WAITS, 30,
+       TW_METHOD_ASYNC | TW_METHOD_CAN_BLOCK, 30,
        (const uint8_t *)"record{milliseconds:u32}\n"
         "u32\n"
         "\n"
@@ -2318,7 +2318,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.[constructor]counter",
        UINT64_C(0x5c007cc4ab28598b), UINT64_C(0x90e2c2e2269ea6ab),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 32,
+       TW_METHOD_CAN_BLOCK, 32,
        (const uint8_t *)"record{start:u64}\n"
         "own<counter>\n"
         "\n"
@@ -2326,7 +2326,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.[method]counter.add",
        UINT64_C(0x50b6e8ab3ef09346), UINT64_C(0x4d35d3193e8d66f2),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 45,
+       TW_METHOD_CAN_BLOCK, 45,
        (const uint8_t *)"record{self:borrow<counter>,amount:u64}\n"
         "u64\n"
         "\n"
@@ -2334,7 +2334,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.[method]counter.value",
        UINT64_C(0x2f88670056cd31bb), UINT64_C(0x4d35d3193e8d66f2),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 34,
+       TW_METHOD_CAN_BLOCK, 34,
        (const uint8_t *)"record{self:borrow<counter>}\n"
         "u64\n"
         "\n"
@@ -2342,7 +2342,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.[method]counter.value-later",
        UINT64_C(0x2f88670056cd31bb), UINT64_C(0x4d35d3193e8d66f2),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC | TW_METHOD_WAITS, 34,
+       TW_METHOD_ASYNC | TW_METHOD_CAN_BLOCK, 34,
        (const uint8_t *)"record{self:borrow<counter>}\n"
         "u64\n"
         "\n"
@@ -2350,7 +2350,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.[method]counter.steps",
        UINT64_C(0x52d327df39a70e2e), UINT64_C(0x9a7c28153b5d3c3a),
        UINT64_C(0x0000000000000000), UINT64_C(0x4d35d3193e8d66f2),
-       TW_METHOD_WAITS, 55,
+       TW_METHOD_CAN_BLOCK, 55,
        (const uint8_t *)"record{self:borrow<counter>,count:u32}\n"
         "stream<u64>\n"
         "\n"
@@ -2358,7 +2358,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.[static]counter.sum",
        UINT64_C(0x655fb9c02dea6d6d), UINT64_C(0x90e2c2e2269ea6ab),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 65,
+       TW_METHOD_CAN_BLOCK, 65,
        (const uint8_t *)"record{left:borrow<counter>,right:borrow<counter>}\n"
         "own<counter>\n"
         "\n"
@@ -2366,7 +2366,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.[static]counter.finish",
        UINT64_C(0x0e0a0abe32d4df74), UINT64_C(0x4d35d3193e8d66f2),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 34,
+       TW_METHOD_CAN_BLOCK, 34,
        (const uint8_t *)"record{counter:own<counter>}\n"
         "u64\n"
         "\n"
@@ -2374,7 +2374,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.[constructor]even",
        UINT64_C(0xa561509316e0793d), UINT64_C(0xa35202ad1aa13a51),
        UINT64_C(0x60eca79926502947), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 93,
+       TW_METHOD_CAN_BLOCK, 93,
        (const uint8_t *)"record{value:u32}\n"
         "own<even>\n"
         "variant{unknown,code(u32),at(tuple<string,record{x:s32,y:s32}>)}\n"
@@ -2382,7 +2382,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.[method]even.half",
        UINT64_C(0x3eca4e05d7083597), UINT64_C(0x4d2bdf193e8526d1),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 31,
+       TW_METHOD_CAN_BLOCK, 31,
        (const uint8_t *)"record{self:borrow<even>}\n"
         "u32\n"
         "\n"
@@ -2390,7 +2390,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.counters",
        UINT64_C(0x651bccb0340f0ef8), UINT64_C(0x4d2bdf193e8526d1),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 14,
+       TW_METHOD_CAN_BLOCK, 14,
        (const uint8_t *)"record{}\n"
         "u32\n"
         "\n"
@@ -2398,7 +2398,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-key",
        UINT64_C(0x94c4cfef6c18ecd9), UINT64_C(0x9df14221c82ec239),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 39,
+       TW_METHOD_CAN_BLOCK, 39,
        (const uint8_t *)"record{value:list<u8,16>}\n"
         "list<u8,16>\n"
         "\n"
@@ -2406,7 +2406,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-three",
        UINT64_C(0x5a9be31b709590b7), UINT64_C(0xc6ca42ba16658413),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 39,
+       TW_METHOD_CAN_BLOCK, 39,
        (const uint8_t *)"record{value:list<s64,3>}\n"
         "list<s64,3>\n"
         "\n"
@@ -2414,7 +2414,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-fixed",
        UINT64_C(0x1a26d9dba60aefb0), UINT64_C(0xfcb5c6c15130058a),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 427,
+       TW_METHOD_CAN_BLOCK, 427,
        (const uint8_t *)"record{value:record{flag:bool,key:list<u8,5>,place:list<f64,3>,names:list<string,2>,grid:list<list<u16,2>,2>,colors:list<enum{red,green,bool},2>,maybe:option<list<option<string>,2>>,corners:list<record{x:s32,y:s32},2>}}\n"
         "record{flag:bool,key:list<u8,5>,place:list<f64,3>,names:list<string,2>,grid:list<list<u16,2>,2>,colors:list<enum{red,green,bool},2>,maybe:option<list<option<string>,2>>,corners:list<record{x:s32,y:s32},2>}\n"
         "\n"
@@ -2422,7 +2422,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.echo-keys",
        UINT64_C(0xa2249c6fbcf53102), UINT64_C(0x0d9c1c264335a61a),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 49,
+       TW_METHOD_CAN_BLOCK, 49,
        (const uint8_t *)"record{value:list<list<u8,2>>}\n"
         "list<list<u8,2>>\n"
         "\n"
@@ -2430,7 +2430,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.many",
        UINT64_C(0x458e41da0c4bcb95), UINT64_C(0xa2b8d302cdf6f855),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 145,
+       TW_METHOD_CAN_BLOCK, 145,
        (const uint8_t *)"record{a:u8,b:u16,c:u32,d:u64,e:u8,f:string,g:u16,h:u32,i:list<u8>,j:u64,k:u8,n:option<string>,counter:borrow<counter>,m:u16}\n"
         "tuple<u64,string>\n"
         "\n"
@@ -2438,7 +2438,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.twice",
        UINT64_C(0xa561509316e0793d), UINT64_C(0x4d35d3193e8d66f2),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_INLINE | TW_METHOD_WAITS, 23,
+       TW_METHOD_INLINE | TW_METHOD_CAN_BLOCK, 23,
        (const uint8_t *)"record{value:u32}\n"
         "u64\n"
         "\n"
@@ -2446,7 +2446,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.fail-here",
        UINT64_C(0xb73de2d88b479bcf), UINT64_C(0x4d35d3193e8d66f2),
        UINT64_C(0x60eca79926502947), UINT64_C(0x0000000000000000),
-       TW_METHOD_INLINE | TW_METHOD_WAITS, 154,
+       TW_METHOD_INLINE | TW_METHOD_CAN_BLOCK, 154,
        (const uint8_t *)"record{how:option<variant{unknown,code(u32),at(tuple<string,record{x:s32,y:s32}>)}>}\n"
         "u64\n"
         "variant{unknown,code(u32),at(tuple<string,record{x:s32,y:s32}>)}\n"
@@ -2454,7 +2454,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.panic-here",
        UINT64_C(0xaf37f91c28ff1cfa), UINT64_C(0x4d2bdf193e8526d1),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_INLINE | TW_METHOD_WAITS, 28,
+       TW_METHOD_INLINE | TW_METHOD_CAN_BLOCK, 28,
        (const uint8_t *)"record{message:string}\n"
         "u32\n"
         "\n"
@@ -2462,7 +2462,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.ask",
        UINT64_C(0x77db3263238feb8e), UINT64_C(0x704be0d8faaffc58),
        UINT64_C(0x4d2bdf193e8526d1), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 27,
+       TW_METHOD_CAN_BLOCK, 27,
        (const uint8_t *)"record{key:u64}\n"
         "string\n"
         "u32\n"
@@ -2470,7 +2470,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.ask-later",
        UINT64_C(0x77db3263238feb8e), UINT64_C(0x704be0d8faaffc58),
        UINT64_C(0x4d2bdf193e8526d1), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC | TW_METHOD_WAITS, 27,
+       TW_METHOD_ASYNC | TW_METHOD_CAN_BLOCK, 27,
        (const uint8_t *)"record{key:u64}\n"
         "string\n"
         "u32\n"
@@ -2478,7 +2478,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.tell",
        UINT64_C(0x2f97225a50d5698a), UINT64_C(0x4d35d3193e8d66f2),
        UINT64_C(0x4d2bdf193e8526d1), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC | TW_METHOD_WAITS, 50,
+       TW_METHOD_ASYNC | TW_METHOD_CAN_BLOCK, 50,
        (const uint8_t *)"record{words:list<string>,at:option<u32>}\n"
         "u64\n"
         "u32\n"
@@ -2486,7 +2486,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.samples",
        UINT64_C(0x5544a970f8b8f1cf), UINT64_C(0x00998f3e55847f5a),
        UINT64_C(0x0000000000000000), UINT64_C(0x487351e489ee85f2),
-       TW_METHOD_WAITS, 782,
+       TW_METHOD_CAN_BLOCK, 782,
        (const uint8_t *)"record{count:u32}\n"
         "stream<record{number:u32,at:record{x:s32,y:s32},all:record{a-bool:bool,a-u64:u64,a-u8:u8,a-u16:u16,a-s8:s8,a-u32:u32,a-s16:s16,a-f64:f64,a-char:char,a-s64:s64,a-f32:f32,a-s32:s32},weight:option<f64>,color:enum{red,green,bool},days:flags{monday,tuesday,wednesday,thursday,friday,saturday,sunday,holiday,workday},pair:tuple<u8,u64>,name:option<string>,corners:list<record{x:s32,y:s32}>}>\n"
         "\n"
@@ -2494,7 +2494,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.shapes",
        UINT64_C(0x5544a970f8b8f1cf), UINT64_C(0x65b689029a7b2b54),
        UINT64_C(0x0000000000000000), UINT64_C(0x418e0a15219aa3ec),
-       TW_METHOD_WAITS, 310,
+       TW_METHOD_CAN_BLOCK, 310,
        (const uint8_t *)"record{count:u32}\n"
         "stream<variant{circle(f64),line(tuple<record{x:s32,y:s32},record{x:s32,y:s32}>),label(string),polygon(list<record{x:s32,y:s32}>),nothing,static(u8)}>\n"
         "\n"
@@ -2502,7 +2502,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.give-counters",
        UINT64_C(0xae8c275ee725253e), UINT64_C(0x2258c1cd44fdfaa9),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 48,
+       TW_METHOD_CAN_BLOCK, 48,
        (const uint8_t *)"record{start:u64,count:u32}\n"
         "list<own<counter>>\n"
         "\n"
@@ -2510,7 +2510,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.total",
        UINT64_C(0x2e2f2f9bd28df6e9), UINT64_C(0x4d35d3193e8d66f2),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 41,
+       TW_METHOD_CAN_BLOCK, 41,
        (const uint8_t *)"record{counters:list<own<counter>>}\n"
         "u64\n"
         "\n"
@@ -2518,7 +2518,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.first-of",
        UINT64_C(0xbbb4ab6093d124e5), UINT64_C(0x44e4685b99c5d2c1),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 50,
+       TW_METHOD_CAN_BLOCK, 50,
        (const uint8_t *)"record{counter:option<own<counter>>}\n"
         "option<u64>\n"
         "\n"
@@ -2526,7 +2526,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.swap",
        UINT64_C(0x32476d7bfb76290e), UINT64_C(0xfde16051b681d0fe),
        UINT64_C(0xda84a440071241d1), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC | TW_METHOD_WAITS, 202,
+       TW_METHOD_ASYNC | TW_METHOD_CAN_BLOCK, 202,
        (const uint8_t *)"record{value:record{name:string,left:own<counter>,right:option<own<counter>>}}\n"
         "record{name:string,left:own<counter>,right:option<own<counter>>}\n"
         "variant{one(own<counter>),several(list<own<counter>>),no}\n"
@@ -2534,7 +2534,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.refuse",
        UINT64_C(0x2ceec65385d11381), UINT64_C(0xaf64124c8602484e),
        UINT64_C(0xda84a440071241d1), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 132,
+       TW_METHOD_CAN_BLOCK, 132,
        (const uint8_t *)"record{value:variant{one(own<counter>),several(list<own<counter>>),no}}\n"
         "_\n"
         "variant{one(own<counter>),several(list<own<counter>>),no}\n"
@@ -2542,7 +2542,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.later",
        UINT64_C(0x2483fc9d15a741f8), UINT64_C(0xebbe54fb16b05ca3),
        UINT64_C(0x0000000000000000), UINT64_C(0x704be0d8faaffc58),
-       TW_METHOD_WAITS, 59,
+       TW_METHOD_CAN_BLOCK, 59,
        (const uint8_t *)"record{milliseconds:u32,text:string}\n"
         "future<string>\n"
         "\n"
@@ -2550,7 +2550,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.never-comes",
        UINT64_C(0x44aca970760a7719), UINT64_C(0x04793eb5ef2b0c28),
        UINT64_C(0x60eca79926502947), UINT64_C(0x88909ce00e869dbf),
-       TW_METHOD_ASYNC | TW_METHOD_WAITS, 143,
+       TW_METHOD_ASYNC | TW_METHOD_CAN_BLOCK, 143,
        (const uint8_t *)"record{message:option<string>}\n"
         "future<record{x:s32,y:s32}>\n"
         "variant{unknown,code(u32),at(tuple<string,record{x:s32,y:s32}>)}\n"
@@ -2558,7 +2558,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.[constructor]scale",
        UINT64_C(0xff9a7dde4c618f66), UINT64_C(0xdec3f56aeccd90e9),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 27,
+       TW_METHOD_CAN_BLOCK, 27,
        (const uint8_t *)"record{by:u64}\n"
         "own<scale>\n"
         "\n"
@@ -2566,7 +2566,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.[method]scale.apply",
        UINT64_C(0xc5262531c7b530f8), UINT64_C(0x90e2c2e2269ea6ab),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 65,
+       TW_METHOD_CAN_BLOCK, 65,
        (const uint8_t *)"record{self:borrow<scale>,counter:borrow<counter>}\n"
         "own<counter>\n"
         "\n"
@@ -2574,7 +2574,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.ticks",
        UINT64_C(0x651bccb0340f0ef8), UINT64_C(0x9a7c28153b5d3c3a),
        UINT64_C(0x0000000000000000), UINT64_C(0x4d35d3193e8d66f2),
-       TW_METHOD_WAITS, 25,
+       TW_METHOD_CAN_BLOCK, 25,
        (const uint8_t *)"record{}\n"
         "stream<u64>\n"
         "\n"
@@ -2582,7 +2582,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.tick",
        UINT64_C(0x5544a970f8b8f1cf), UINT64_C(0x4d2bdf193e8526d1),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 23,
+       TW_METHOD_CAN_BLOCK, 23,
        (const uint8_t *)"record{count:u32}\n"
         "u32\n"
         "\n"
@@ -2590,7 +2590,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.mark",
        UINT64_C(0xd6cc6ff2c681525a), UINT64_C(0x4d2bdf193e8526d1),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 24,
+       TW_METHOD_CAN_BLOCK, 24,
        (const uint8_t *)"record{number:u64}\n"
         "u32\n"
         "\n"
@@ -2598,7 +2598,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.end-ticks",
        UINT64_C(0x651bccb0340f0ef8), UINT64_C(0xaf64124c8602484e),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 12,
+       TW_METHOD_CAN_BLOCK, 12,
        (const uint8_t *)"record{}\n"
         "_\n"
         "\n"
@@ -2606,7 +2606,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.drops-newest",
        UINT64_C(0x3bc93270ea6e6686), UINT64_C(0x9a7c28153b5d3c3a),
        UINT64_C(0x0000000000000000), UINT64_C(0x4d35d3193e8d66f2),
-       TW_METHOD_WAITS, 34,
+       TW_METHOD_CAN_BLOCK, 34,
        (const uint8_t *)"record{count:u64}\n"
         "stream<u64>\n"
         "\n"
@@ -2614,7 +2614,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.drops-oldest",
        UINT64_C(0x3bc93270ea6e6686), UINT64_C(0x9a7c28153b5d3c3a),
        UINT64_C(0x0000000000000000), UINT64_C(0x4d35d3193e8d66f2),
-       TW_METHOD_WAITS, 34,
+       TW_METHOD_CAN_BLOCK, 34,
        (const uint8_t *)"record{count:u64}\n"
         "stream<u64>\n"
         "\n"
@@ -2622,7 +2622,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.refuses",
        UINT64_C(0x3bc93270ea6e6686), UINT64_C(0x9a7c28153b5d3c3a),
        UINT64_C(0x0000000000000000), UINT64_C(0x4d35d3193e8d66f2),
-       TW_METHOD_WAITS, 34,
+       TW_METHOD_CAN_BLOCK, 34,
        (const uint8_t *)"record{count:u64}\n"
         "stream<u64>\n"
         "\n"
@@ -2630,7 +2630,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.waiting",
        UINT64_C(0x651bccb0340f0ef8), UINT64_C(0x4d2bdf193e8526d1),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 14,
+       TW_METHOD_CAN_BLOCK, 14,
        (const uint8_t *)"record{}\n"
         "u32\n"
         "\n"
@@ -2638,7 +2638,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.looked-up",
        UINT64_C(0x3bc93270ea6e6686), UINT64_C(0x99487982526f8a40),
        UINT64_C(0x0000000000000000), UINT64_C(0x704be0d8faaffc58),
-       TW_METHOD_WAITS, 40,
+       TW_METHOD_CAN_BLOCK, 40,
        (const uint8_t *)"record{count:u64}\n"
         "stream<string>\n"
         "\n"
@@ -2646,7 +2646,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.[constructor]lease",
        UINT64_C(0x1de4c840b57a3080), UINT64_C(0x66370d527ae16849),
        UINT64_C(0x60eca79926502947), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC | TW_METHOD_WAITS, 91,
+       TW_METHOD_ASYNC | TW_METHOD_CAN_BLOCK, 91,
        (const uint8_t *)"record{ms:u32}\n"
         "own<lease>\n"
         "variant{unknown,code(u32),at(tuple<string,record{x:s32,y:s32}>)}\n"
@@ -2654,7 +2654,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.[method]lease.ms",
        UINT64_C(0xf09980dc8e3859b5), UINT64_C(0x4d2bdf193e8526d1),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 32,
+       TW_METHOD_CAN_BLOCK, 32,
        (const uint8_t *)"record{self:borrow<lease>}\n"
         "u32\n"
         "\n"
@@ -2662,7 +2662,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.leases",
        UINT64_C(0x651bccb0340f0ef8), UINT64_C(0x2700dd7d522cafc9),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 25,
+       TW_METHOD_CAN_BLOCK, 25,
        (const uint8_t *)"record{}\n"
         "tuple<u32,u32>\n"
         "\n"
@@ -2670,7 +2670,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.sum-of",
        UINT64_C(0x8acb6c45c378d541), UINT64_C(0x09ca88268d982fd9),
        UINT64_C(0x4d2bdf193e8526d1), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC | TW_METHOD_NOTICES | TW_METHOD_WAITS, 47,
+       TW_METHOD_ASYNC | TW_METHOD_NOTICES | TW_METHOD_CAN_BLOCK, 47,
        (const uint8_t *)"record{numbers:stream<u64>}\n"
         "tuple<u64,u64>\n"
         "u32\n"
@@ -2678,7 +2678,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.names-of",
        UINT64_C(0xddc4c126f3e0f510), UINT64_C(0x704be0d8faaffc58),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 101,
+       TW_METHOD_CAN_BLOCK, 101,
        (const uint8_t *)"record{items:stream<record{number:u64,name:string,tags:list<string>,blob:option<list<u8>>}>}\n"
         "string\n"
         "\n"
@@ -2686,7 +2686,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.first-numbers",
        UINT64_C(0x9a80034f802bc4b0), UINT64_C(0xac6dcfa595542366),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC | TW_METHOD_WAITS, 49,
+       TW_METHOD_ASYNC | TW_METHOD_CAN_BLOCK, 49,
        (const uint8_t *)"record{count:u32,numbers:stream<u64>}\n"
         "list<u64>\n"
         "\n"
@@ -2694,7 +2694,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.words-first",
        UINT64_C(0x033b819e089f0d6d), UINT64_C(0x733949a332ee2e43),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC | TW_METHOD_WAITS, 68,
+       TW_METHOD_ASYNC | TW_METHOD_CAN_BLOCK, 68,
        (const uint8_t *)"record{numbers:stream<u64>,words:stream<string>}\n"
         "tuple<string,u64>\n"
         "\n"
@@ -2702,7 +2702,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.add-all",
        UINT64_C(0xf4802f5dab134fa9), UINT64_C(0x4d35d3193e8d66f2),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 57,
+       TW_METHOD_CAN_BLOCK, 57,
        (const uint8_t *)"record{counter:borrow<counter>,amounts:stream<u64>}\n"
         "u64\n"
         "\n"
@@ -2710,7 +2710,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.hear",
        UINT64_C(0x04f86a1329a6af65), UINT64_C(0x704be0d8faaffc58),
        UINT64_C(0x4d2bdf193e8526d1), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC | TW_METHOD_WAITS, 39,
+       TW_METHOD_ASYNC | TW_METHOD_CAN_BLOCK, 39,
        (const uint8_t *)"record{text:future<string>}\n"
         "string\n"
         "u32\n"
@@ -2718,7 +2718,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.beats-of",
        UINT64_C(0x76170f7d081a63c8), UINT64_C(0x4d35d3193e8d66f2),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC | TW_METHOD_WAITS, 29,
+       TW_METHOD_ASYNC | TW_METHOD_CAN_BLOCK, 29,
        (const uint8_t *)"record{beats:stream<_>}\n"
         "u64\n"
         "\n"
@@ -2726,7 +2726,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.comes",
        UINT64_C(0x2d748bc05279196a), UINT64_C(0xaf64124c8602484e),
        UINT64_C(0x4d2bdf193e8526d1), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC | TW_METHOD_WAITS, 31,
+       TW_METHOD_ASYNC | TW_METHOD_CAN_BLOCK, 31,
        (const uint8_t *)"record{signal:future<_>}\n"
         "_\n"
         "u32\n"
@@ -2734,7 +2734,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.beats",
        UINT64_C(0x3bc93270ea6e6686), UINT64_C(0xdc2f54e76a3aea36),
        UINT64_C(0x0000000000000000), UINT64_C(0xaf64124c8602484e),
-       TW_METHOD_WAITS, 30,
+       TW_METHOD_CAN_BLOCK, 30,
        (const uint8_t *)"record{count:u64}\n"
         "stream<_>\n"
         "\n"
@@ -2742,7 +2742,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.signal",
        UINT64_C(0x3ac0f3e4996f8d7a), UINT64_C(0xf850e888e7c550d7),
        UINT64_C(0x0000000000000000), UINT64_C(0xaf64124c8602484e),
-       TW_METHOD_WAITS, 37,
+       TW_METHOD_CAN_BLOCK, 37,
        (const uint8_t *)"record{milliseconds:u32}\n"
         "future<_>\n"
         "\n"
@@ -2750,7 +2750,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.ask-all",
        UINT64_C(0x8555419ac16f9f45), UINT64_C(0xe6c60242a38ccb25),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC | TW_METHOD_WAITS, 51,
+       TW_METHOD_ASYNC | TW_METHOD_CAN_BLOCK, 51,
        (const uint8_t *)"record{keys:stream<u64>}\n"
         "list<result<string,u32>>\n"
         "\n"
@@ -2758,7 +2758,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.held-up",
        UINT64_C(0x651bccb0340f0ef8), UINT64_C(0xaf64124c8602484e),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC | TW_METHOD_NOTICES | TW_METHOD_WAITS, 12,
+       TW_METHOD_ASYNC | TW_METHOD_NOTICES | TW_METHOD_CAN_BLOCK, 12,
        (const uint8_t *)"record{}\n"
         "_\n"
         "\n"
@@ -2766,7 +2766,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.let-go",
        UINT64_C(0x651bccb0340f0ef8), UINT64_C(0xaf64124c8602484e),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 12,
+       TW_METHOD_CAN_BLOCK, 12,
        (const uint8_t *)"record{}\n"
         "_\n"
         "\n"
@@ -2774,7 +2774,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.bits",
        UINT64_C(0x5544a970f8b8f1cf), UINT64_C(0xff8c8b15d2e5fab3),
        UINT64_C(0x0000000000000000), UINT64_C(0xcd2fd49bc6b014bd),
-       TW_METHOD_WAITS, 36,
+       TW_METHOD_CAN_BLOCK, 36,
        (const uint8_t *)"record{count:u32}\n"
         "stream<bool>\n"
         "\n"
@@ -2782,7 +2782,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.letters",
        UINT64_C(0x5544a970f8b8f1cf), UINT64_C(0xa8d70ff8be70de37),
        UINT64_C(0x0000000000000000), UINT64_C(0xf2a393910b5b3ebd),
-       TW_METHOD_WAITS, 36,
+       TW_METHOD_CAN_BLOCK, 36,
        (const uint8_t *)"record{count:u32}\n"
         "stream<char>\n"
         "\n"
@@ -2790,7 +2790,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.maybes",
        UINT64_C(0x5544a970f8b8f1cf), UINT64_C(0x4f1f18cbdeb595a7),
        UINT64_C(0x0000000000000000), UINT64_C(0x4328605c80a6e68d),
-       TW_METHOD_WAITS, 56,
+       TW_METHOD_CAN_BLOCK, 56,
        (const uint8_t *)"record{count:u32}\n"
         "stream<option<string>>\n"
         "\n"
@@ -2798,7 +2798,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.couples",
        UINT64_C(0x5544a970f8b8f1cf), UINT64_C(0x9c625c0d8b98ce25),
        UINT64_C(0x0000000000000000), UINT64_C(0x29bd3a586df8689f),
-       TW_METHOD_WAITS, 60,
+       TW_METHOD_CAN_BLOCK, 60,
        (const uint8_t *)"record{count:u32}\n"
         "stream<tuple<u8,string>>\n"
         "\n"
@@ -2806,7 +2806,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.rows",
        UINT64_C(0x5544a970f8b8f1cf), UINT64_C(0x1766bd5a34f87c2f),
        UINT64_C(0x0000000000000000), UINT64_C(0xe9d570a5b853d555),
-       TW_METHOD_WAITS, 46,
+       TW_METHOD_CAN_BLOCK, 46,
        (const uint8_t *)"record{count:u32}\n"
         "stream<list<u16>>\n"
         "\n"
@@ -2814,7 +2814,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.outcomes",
        UINT64_C(0x5544a970f8b8f1cf), UINT64_C(0x8098e8d6031d5125),
        UINT64_C(0x0000000000000000), UINT64_C(0x74dfde7d03a7164f),
-       TW_METHOD_WAITS, 64,
+       TW_METHOD_CAN_BLOCK, 64,
        (const uint8_t *)"record{count:u32}\n"
         "stream<result<u32,string>>\n"
         "\n"
@@ -2822,7 +2822,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.by-name",
        UINT64_C(0x48c7012af7fcc97a), UINT64_C(0x172eb4133195d4ab),
        UINT64_C(0x0000000000000000), UINT64_C(0x1fd3a7e2bf56062d),
-       TW_METHOD_WAITS, 178,
+       TW_METHOD_CAN_BLOCK, 178,
        (const uint8_t *)"record{names:u32,count:u64}\n"
         "stream<record{number:u64,name:string,tags:list<string>,blob:option<list<u8>>}>\n"
         "\n"
@@ -2830,7 +2830,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.feeds",
        UINT64_C(0x5544a970f8b8f1cf), UINT64_C(0x199b498e9c207c9a),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 93,
+       TW_METHOD_CAN_BLOCK, 93,
        (const uint8_t *)"record{count:u32}\n"
         "list<record{name:string,numbers:stream<u64>,last:option<future<string>>}>\n"
         "\n"
@@ -2838,7 +2838,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.endless-feed",
        UINT64_C(0x651bccb0340f0ef8), UINT64_C(0x35222084deedf19e),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 78,
+       TW_METHOD_CAN_BLOCK, 78,
        (const uint8_t *)"record{}\n"
         "record{name:string,numbers:stream<u64>,last:option<future<string>>}\n"
         "\n"
@@ -2846,7 +2846,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.mixed",
        UINT64_C(0x5544a970f8b8f1cf), UINT64_C(0x716473b1e9069aeb),
        UINT64_C(0x35222084deedf19e), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC | TW_METHOD_WAITS, 131,
+       TW_METHOD_ASYNC | TW_METHOD_CAN_BLOCK, 131,
        (const uint8_t *)"record{count:u32}\n"
         "tuple<stream<_>,future<record{x:s32,y:s32}>>\n"
         "record{name:string,numbers:stream<u64>,last:option<future<string>>}\n"
@@ -2854,7 +2854,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.limited",
        UINT64_C(0x651bccb0340f0ef8), UINT64_C(0xaf64124c8602484e),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC | TW_METHOD_WAITS, 12,
+       TW_METHOD_ASYNC | TW_METHOD_CAN_BLOCK, 12,
        (const uint8_t *)"record{}\n"
         "_\n"
         "\n"
@@ -2862,7 +2862,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.stops",
        UINT64_C(0x189a2648b797862b), UINT64_C(0x9a7c28153b5d3c3a),
        UINT64_C(0x60eca79926502947), UINT64_C(0x4d35d3193e8d66f2),
-       TW_METHOD_WAITS, 109,
+       TW_METHOD_CAN_BLOCK, 109,
        (const uint8_t *)"record{count:u64,how:string}\n"
         "stream<u64>\n"
         "variant{unknown,code(u32),at(tuple<string,record{x:s32,y:s32}>)}\n"
@@ -2870,7 +2870,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.rows-of",
        UINT64_C(0x4040f125d3ed981c), UINT64_C(0x99487982526f8a40),
        UINT64_C(0x0000000000000000), UINT64_C(0x704be0d8faaffc58),
-       TW_METHOD_WAITS, 49,
+       TW_METHOD_CAN_BLOCK, 49,
        (const uint8_t *)"record{count:u32,size:u32}\n"
         "stream<string>\n"
         "\n"
@@ -2878,7 +2878,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.fails-to-come",
        UINT64_C(0x487f0f18608cb30f), UINT64_C(0x04793eb5ef2b0c28),
        UINT64_C(0x60eca79926502947), UINT64_C(0x88909ce00e869dbf),
-       TW_METHOD_WAITS, 129,
+       TW_METHOD_CAN_BLOCK, 129,
        (const uint8_t *)"record{code:u32}\n"
         "future<record{x:s32,y:s32}>\n"
         "variant{unknown,code(u32),at(tuple<string,record{x:s32,y:s32}>)}\n"
@@ -2886,17 +2886,17 @@ static inline const tw_expected *conformance_expected(void) {
       {"conformance.[destructor]lease",
        UINT64_C(0xc28dd0875886542e), UINT64_C(0xaf64124c8602484e),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC | TW_METHOD_WAITS, 27,
+       TW_METHOD_ASYNC | TW_METHOD_CAN_BLOCK, 27,
        (const uint8_t *)"record{self:own<lease>}\n"
         "_\n"
         "\n"
         ""},
   };
-  static const tw_method asks[] = {
+  static const tw_method imports[] = {
       {"oracle.look-up",
        UINT64_C(0x77db3263238feb8e), UINT64_C(0x704be0d8faaffc58),
        UINT64_C(0x4d35d3193e8d66f2), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 27,
+       TW_METHOD_CAN_BLOCK, 27,
        (const uint8_t *)"record{key:u64}\n"
         "string\n"
         "u64\n"
@@ -2904,7 +2904,7 @@ static inline const tw_expected *conformance_expected(void) {
       {"oracle.tell",
        UINT64_C(0x2f97225a50d5698a), UINT64_C(0x4d35d3193e8d66f2),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 47,
+       TW_METHOD_CAN_BLOCK, 47,
        (const uint8_t *)"record{words:list<string>,at:option<u32>}\n"
         "u64\n"
         "\n"
@@ -2912,14 +2912,14 @@ static inline const tw_expected *conformance_expected(void) {
       {"oracle.nod",
        UINT64_C(0x651bccb0340f0ef8), UINT64_C(0xaf64124c8602484e),
        UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_WAITS, 12,
+       TW_METHOD_CAN_BLOCK, 12,
        (const uint8_t *)"record{}\n"
         "_\n"
         "\n"
         ""},
   };
   static const tw_expected expected = {CONFORMANCE_PACKAGE, CONFORMANCE_VERSION, CONFORMANCE_LAYOUT,
-                                       methods, 128, UINT64_C(0xe8ff089c15f19119), asks, 3};
+                                       methods, 128, UINT64_C(0xe8ff089c15f19119), imports, 3};
   return &expected;
 }
 
@@ -2966,10 +2966,10 @@ static inline uint32_t conformance_counter_close(conformance_counter *resource, 
   return tw_resource_close(&resource->tw, error);
 }
 
-/* Takes one out of a value that came, as tw_held_take does. */
-static inline uint32_t conformance_counter_take(tw_reply *reply, tw_held held,
+/* Takes one out of a value that came, as tw_reply_take_handle does. */
+static inline uint32_t conformance_counter_take(tw_reply *reply, tw_handle_ref held,
                                                 conformance_counter *resource, tw_error *error) {
-  return tw_held_take(reply, held, &resource->tw, error);
+  return tw_reply_take_handle(reply, held, &resource->tw, error);
 }
 
 /* A resource whose constructor can fail. */
@@ -2982,10 +2982,10 @@ static inline uint32_t conformance_even_close(conformance_even *resource, tw_err
   return tw_resource_close(&resource->tw, error);
 }
 
-/* Takes one out of a value that came, as tw_held_take does. */
-static inline uint32_t conformance_even_take(tw_reply *reply, tw_held held,
+/* Takes one out of a value that came, as tw_reply_take_handle does. */
+static inline uint32_t conformance_even_take(tw_reply *reply, tw_handle_ref held,
                                              conformance_even *resource, tw_error *error) {
-  return tw_held_take(reply, held, &resource->tw, error);
+  return tw_reply_take_handle(reply, held, &resource->tw, error);
 }
 
 /* A resource whose method takes and gives another. */
@@ -2998,10 +2998,10 @@ static inline uint32_t conformance_scale_close(conformance_scale *resource, tw_e
   return tw_resource_close(&resource->tw, error);
 }
 
-/* Takes one out of a value that came, as tw_held_take does. */
-static inline uint32_t conformance_scale_take(tw_reply *reply, tw_held held,
+/* Takes one out of a value that came, as tw_reply_take_handle does. */
+static inline uint32_t conformance_scale_take(tw_reply *reply, tw_handle_ref held,
                                               conformance_scale *resource, tw_error *error) {
-  return tw_held_take(reply, held, &resource->tw, error);
+  return tw_reply_take_handle(reply, held, &resource->tw, error);
 }
 
 /* What is made and ended while others are served. */
@@ -3014,10 +3014,10 @@ static inline uint32_t conformance_lease_close(conformance_lease *resource, tw_e
   return tw_resource_close(&resource->tw, error);
 }
 
-/* Takes one out of a value that came, as tw_held_take does. */
-static inline uint32_t conformance_lease_take(tw_reply *reply, tw_held held,
+/* Takes one out of a value that came, as tw_reply_take_handle does. */
+static inline uint32_t conformance_lease_take(tw_reply *reply, tw_handle_ref held,
                                               conformance_lease *resource, tw_error *error) {
-  return tw_held_take(reply, held, &resource->tw, error);
+  return tw_reply_take_handle(reply, held, &resource->tw, error);
 }
 
 /* ---- Streams --------------------------------------------------------------------------------- */
@@ -3057,7 +3057,7 @@ static inline uint32_t conformance_u64_stream_acquire(const conformance_u64_stre
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 8, &batch->tw, error);
 }
 
-/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+/* The same, and answers meanwhile host calls of the service: see tw_stream_acquire_serving. */
 static inline uint32_t conformance_u64_stream_acquire_serving(const conformance_u64_stream *stream,
                                                               const conformance_client *client,
                                                               uint32_t max, uint64_t deadline_ns,
@@ -3073,7 +3073,7 @@ static inline uint32_t conformance_u64_stream_release(const conformance_u64_stre
   return tw_stream_release(&stream->tw, count, error);
 }
 
-/* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
+/* One TW_COMPLETION_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
 static inline uint32_t conformance_u64_stream_arm(const conformance_u64_stream *stream,
                                                   const conformance_client *client, uint64_t token,
                                                   uint32_t *ready, tw_error *error) {
@@ -3095,7 +3095,7 @@ static inline uint32_t conformance_u64_stream_deliver(void *ctx, const tw_batch 
   typed.tw = *batch;
   if (!ending && tw_batch_check(batch, 8, &other) != TW_OK) {
     typed.tw.count = 0;
-    typed.tw.flags = TW_BATCH_ENDED;
+    typed.tw.flags = TW_BATCH_END;
     callback(to->ctx, &typed, &other);
     return 1;
   }
@@ -3108,8 +3108,8 @@ static inline uint32_t conformance_u64_stream_subscribe(const conformance_u64_st
                                                         conformance_u64_stream_callback callback,
                                                         void *ctx, tw_drop_ctx drop_ctx,
                                                         tw_error *error) {
-  return tw_stream_deliver(&stream->tw, callback ? conformance_u64_stream_deliver : NULL,
-                           (void (*)(void))callback, ctx, drop_ctx, error);
+  return tw_stream_subscribe_typed(&stream->tw, callback ? conformance_u64_stream_deliver : NULL,
+                                   (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
@@ -3119,12 +3119,12 @@ static inline uint32_t conformance_u64_stream_close(conformance_u64_stream *stre
 }
 
 
-/* Takes one out of a value that came, as tw_held_take does. */
-static inline uint32_t conformance_u64_stream_take(tw_reply *reply, tw_held held,
+/* Takes one out of a value that came, as tw_reply_take_handle does. */
+static inline uint32_t conformance_u64_stream_take(tw_reply *reply, tw_handle_ref held,
                                                    conformance_u64_stream *stream,
                                                    tw_error *error) {
   tw_resource taken;
-  uint32_t code = tw_held_take(reply, held, &taken, error);
+  uint32_t code = tw_reply_take_handle(reply, held, &taken, error);
   stream->tw.table = taken.table;
   stream->tw.handle = taken.handle;
   return code;
@@ -3157,12 +3157,12 @@ static inline uint32_t conformance_string_future_close(conformance_string_future
 }
 
 
-/* Takes one out of a value that came, as tw_held_take does. */
-static inline uint32_t conformance_string_future_take(tw_reply *reply, tw_held held,
+/* Takes one out of a value that came, as tw_reply_take_handle does. */
+static inline uint32_t conformance_string_future_take(tw_reply *reply, tw_handle_ref held,
                                                       conformance_string_future *stream,
                                                       tw_error *error) {
   tw_resource taken;
-  uint32_t code = tw_held_take(reply, held, &taken, error);
+  uint32_t code = tw_reply_take_handle(reply, held, &taken, error);
   stream->tw.table = taken.table;
   stream->tw.handle = taken.handle;
   return code;
@@ -3202,7 +3202,7 @@ static inline uint32_t conformance_item_stream_acquire(const conformance_item_st
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 40, &batch->tw, error);
 }
 
-/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+/* The same, and answers meanwhile host calls of the service: see tw_stream_acquire_serving. */
 static inline uint32_t conformance_item_stream_acquire_serving(const conformance_item_stream *stream, const conformance_client *client, uint32_t max, uint64_t deadline_ns, conformance_item_batch *batch, tw_error *error) {
   return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 40, &batch->tw,
                                    error);
@@ -3214,7 +3214,7 @@ static inline uint32_t conformance_item_stream_release(const conformance_item_st
   return tw_stream_release(&stream->tw, count, error);
 }
 
-/* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
+/* One TW_COMPLETION_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
 static inline uint32_t conformance_item_stream_arm(const conformance_item_stream *stream,
                                                    const conformance_client *client,
                                                    uint64_t token, uint32_t *ready,
@@ -3238,7 +3238,7 @@ static inline uint32_t conformance_item_stream_deliver(void *ctx, const tw_batch
   typed.tw = *batch;
   if (!ending && tw_batch_check(batch, 40, &other) != TW_OK) {
     typed.tw.count = 0;
-    typed.tw.flags = TW_BATCH_ENDED;
+    typed.tw.flags = TW_BATCH_END;
     callback(to->ctx, &typed, &other);
     return 1;
   }
@@ -3251,8 +3251,8 @@ static inline uint32_t conformance_item_stream_subscribe(const conformance_item_
                                                          conformance_item_stream_callback callback,
                                                          void *ctx, tw_drop_ctx drop_ctx,
                                                          tw_error *error) {
-  return tw_stream_deliver(&stream->tw, callback ? conformance_item_stream_deliver : NULL,
-                           (void (*)(void))callback, ctx, drop_ctx, error);
+  return tw_stream_subscribe_typed(&stream->tw, callback ? conformance_item_stream_deliver : NULL,
+                                   (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
@@ -3295,7 +3295,7 @@ static inline uint32_t conformance_sample_stream_acquire(const conformance_sampl
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 144, &batch->tw, error);
 }
 
-/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+/* The same, and answers meanwhile host calls of the service: see tw_stream_acquire_serving. */
 static inline uint32_t conformance_sample_stream_acquire_serving(const conformance_sample_stream *stream, const conformance_client *client, uint32_t max, uint64_t deadline_ns, conformance_sample_batch *batch, tw_error *error) {
   return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 144, &batch->tw,
                                    error);
@@ -3307,7 +3307,7 @@ static inline uint32_t conformance_sample_stream_release(const conformance_sampl
   return tw_stream_release(&stream->tw, count, error);
 }
 
-/* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
+/* One TW_COMPLETION_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
 static inline uint32_t conformance_sample_stream_arm(const conformance_sample_stream *stream,
                                                      const conformance_client *client,
                                                      uint64_t token, uint32_t *ready,
@@ -3331,7 +3331,7 @@ static inline uint32_t conformance_sample_stream_deliver(void *ctx, const tw_bat
   typed.tw = *batch;
   if (!ending && tw_batch_check(batch, 144, &other) != TW_OK) {
     typed.tw.count = 0;
-    typed.tw.flags = TW_BATCH_ENDED;
+    typed.tw.flags = TW_BATCH_END;
     callback(to->ctx, &typed, &other);
     return 1;
   }
@@ -3342,8 +3342,9 @@ static inline uint32_t conformance_sample_stream_deliver(void *ctx, const tw_bat
  * tw_stream_join waits for that. */
 static inline uint32_t conformance_sample_stream_subscribe(const conformance_sample_stream *stream,
                                                            conformance_sample_stream_callback callback, void *ctx, tw_drop_ctx drop_ctx, tw_error *error) {
-  return tw_stream_deliver(&stream->tw, callback ? conformance_sample_stream_deliver : NULL,
-                           (void (*)(void))callback, ctx, drop_ctx, error);
+  return tw_stream_subscribe_typed(&stream->tw,
+                                   callback ? conformance_sample_stream_deliver : NULL,
+                                   (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
@@ -3386,7 +3387,7 @@ static inline uint32_t conformance_shape_stream_acquire(const conformance_shape_
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 24, &batch->tw, error);
 }
 
-/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+/* The same, and answers meanwhile host calls of the service: see tw_stream_acquire_serving. */
 static inline uint32_t conformance_shape_stream_acquire_serving(const conformance_shape_stream *stream, const conformance_client *client, uint32_t max, uint64_t deadline_ns, conformance_shape_batch *batch, tw_error *error) {
   return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 24, &batch->tw,
                                    error);
@@ -3398,7 +3399,7 @@ static inline uint32_t conformance_shape_stream_release(const conformance_shape_
   return tw_stream_release(&stream->tw, count, error);
 }
 
-/* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
+/* One TW_COMPLETION_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
 static inline uint32_t conformance_shape_stream_arm(const conformance_shape_stream *stream,
                                                     const conformance_client *client,
                                                     uint64_t token, uint32_t *ready,
@@ -3422,7 +3423,7 @@ static inline uint32_t conformance_shape_stream_deliver(void *ctx, const tw_batc
   typed.tw = *batch;
   if (!ending && tw_batch_check(batch, 24, &other) != TW_OK) {
     typed.tw.count = 0;
-    typed.tw.flags = TW_BATCH_ENDED;
+    typed.tw.flags = TW_BATCH_END;
     callback(to->ctx, &typed, &other);
     return 1;
   }
@@ -3433,8 +3434,8 @@ static inline uint32_t conformance_shape_stream_deliver(void *ctx, const tw_batc
  * tw_stream_join waits for that. */
 static inline uint32_t conformance_shape_stream_subscribe(const conformance_shape_stream *stream,
                                                           conformance_shape_stream_callback callback, void *ctx, tw_drop_ctx drop_ctx, tw_error *error) {
-  return tw_stream_deliver(&stream->tw, callback ? conformance_shape_stream_deliver : NULL,
-                           (void (*)(void))callback, ctx, drop_ctx, error);
+  return tw_stream_subscribe_typed(&stream->tw, callback ? conformance_shape_stream_deliver : NULL,
+                                   (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
@@ -3471,12 +3472,12 @@ static inline uint32_t conformance_point_future_close(conformance_point_future *
 }
 
 
-/* Takes one out of a value that came, as tw_held_take does. */
-static inline uint32_t conformance_point_future_take(tw_reply *reply, tw_held held,
+/* Takes one out of a value that came, as tw_reply_take_handle does. */
+static inline uint32_t conformance_point_future_take(tw_reply *reply, tw_handle_ref held,
                                                      conformance_point_future *stream,
                                                      tw_error *error) {
   tw_resource taken;
-  uint32_t code = tw_held_take(reply, held, &taken, error);
+  uint32_t code = tw_reply_take_handle(reply, held, &taken, error);
   stream->tw.table = taken.table;
   stream->tw.handle = taken.handle;
   return code;
@@ -3517,7 +3518,7 @@ static inline uint32_t conformance_string_stream_acquire(const conformance_strin
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 8, &batch->tw, error);
 }
 
-/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+/* The same, and answers meanwhile host calls of the service: see tw_stream_acquire_serving. */
 static inline uint32_t conformance_string_stream_acquire_serving(const conformance_string_stream *stream, const conformance_client *client, uint32_t max, uint64_t deadline_ns, conformance_string_batch *batch, tw_error *error) {
   return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 8, &batch->tw,
                                    error);
@@ -3529,7 +3530,7 @@ static inline uint32_t conformance_string_stream_release(const conformance_strin
   return tw_stream_release(&stream->tw, count, error);
 }
 
-/* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
+/* One TW_COMPLETION_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
 static inline uint32_t conformance_string_stream_arm(const conformance_string_stream *stream,
                                                      const conformance_client *client,
                                                      uint64_t token, uint32_t *ready,
@@ -3553,7 +3554,7 @@ static inline uint32_t conformance_string_stream_deliver(void *ctx, const tw_bat
   typed.tw = *batch;
   if (!ending && tw_batch_check(batch, 8, &other) != TW_OK) {
     typed.tw.count = 0;
-    typed.tw.flags = TW_BATCH_ENDED;
+    typed.tw.flags = TW_BATCH_END;
     callback(to->ctx, &typed, &other);
     return 1;
   }
@@ -3564,8 +3565,9 @@ static inline uint32_t conformance_string_stream_deliver(void *ctx, const tw_bat
  * tw_stream_join waits for that. */
 static inline uint32_t conformance_string_stream_subscribe(const conformance_string_stream *stream,
                                                            conformance_string_stream_callback callback, void *ctx, tw_drop_ctx drop_ctx, tw_error *error) {
-  return tw_stream_deliver(&stream->tw, callback ? conformance_string_stream_deliver : NULL,
-                           (void (*)(void))callback, ctx, drop_ctx, error);
+  return tw_stream_subscribe_typed(&stream->tw,
+                                   callback ? conformance_string_stream_deliver : NULL,
+                                   (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
@@ -3609,7 +3611,7 @@ static inline uint32_t conformance_void_stream_acquire(const conformance_void_st
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 0, &batch->tw, error);
 }
 
-/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+/* The same, and answers meanwhile host calls of the service: see tw_stream_acquire_serving. */
 static inline uint32_t conformance_void_stream_acquire_serving(const conformance_void_stream *stream, const conformance_client *client, uint32_t max, uint64_t deadline_ns, conformance_void_batch *batch, tw_error *error) {
   return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 0, &batch->tw,
                                    error);
@@ -3621,7 +3623,7 @@ static inline uint32_t conformance_void_stream_release(const conformance_void_st
   return tw_stream_release(&stream->tw, count, error);
 }
 
-/* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
+/* One TW_COMPLETION_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
 static inline uint32_t conformance_void_stream_arm(const conformance_void_stream *stream,
                                                    const conformance_client *client,
                                                    uint64_t token, uint32_t *ready,
@@ -3645,7 +3647,7 @@ static inline uint32_t conformance_void_stream_deliver(void *ctx, const tw_batch
   typed.tw = *batch;
   if (!ending && tw_batch_check(batch, 0, &other) != TW_OK) {
     typed.tw.count = 0;
-    typed.tw.flags = TW_BATCH_ENDED;
+    typed.tw.flags = TW_BATCH_END;
     callback(to->ctx, &typed, &other);
     return 1;
   }
@@ -3658,8 +3660,8 @@ static inline uint32_t conformance_void_stream_subscribe(const conformance_void_
                                                          conformance_void_stream_callback callback,
                                                          void *ctx, tw_drop_ctx drop_ctx,
                                                          tw_error *error) {
-  return tw_stream_deliver(&stream->tw, callback ? conformance_void_stream_deliver : NULL,
-                           (void (*)(void))callback, ctx, drop_ctx, error);
+  return tw_stream_subscribe_typed(&stream->tw, callback ? conformance_void_stream_deliver : NULL,
+                                   (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
@@ -3669,12 +3671,12 @@ static inline uint32_t conformance_void_stream_close(conformance_void_stream *st
 }
 
 
-/* Takes one out of a value that came, as tw_held_take does. */
-static inline uint32_t conformance_void_stream_take(tw_reply *reply, tw_held held,
+/* Takes one out of a value that came, as tw_reply_take_handle does. */
+static inline uint32_t conformance_void_stream_take(tw_reply *reply, tw_handle_ref held,
                                                     conformance_void_stream *stream,
                                                     tw_error *error) {
   tw_resource taken;
-  uint32_t code = tw_held_take(reply, held, &taken, error);
+  uint32_t code = tw_reply_take_handle(reply, held, &taken, error);
   stream->tw.table = taken.table;
   stream->tw.handle = taken.handle;
   return code;
@@ -3741,7 +3743,7 @@ static inline uint32_t conformance_bool_stream_acquire(const conformance_bool_st
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 1, &batch->tw, error);
 }
 
-/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+/* The same, and answers meanwhile host calls of the service: see tw_stream_acquire_serving. */
 static inline uint32_t conformance_bool_stream_acquire_serving(const conformance_bool_stream *stream, const conformance_client *client, uint32_t max, uint64_t deadline_ns, conformance_bool_batch *batch, tw_error *error) {
   return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 1, &batch->tw,
                                    error);
@@ -3753,7 +3755,7 @@ static inline uint32_t conformance_bool_stream_release(const conformance_bool_st
   return tw_stream_release(&stream->tw, count, error);
 }
 
-/* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
+/* One TW_COMPLETION_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
 static inline uint32_t conformance_bool_stream_arm(const conformance_bool_stream *stream,
                                                    const conformance_client *client,
                                                    uint64_t token, uint32_t *ready,
@@ -3777,7 +3779,7 @@ static inline uint32_t conformance_bool_stream_deliver(void *ctx, const tw_batch
   typed.tw = *batch;
   if (!ending && tw_batch_check(batch, 1, &other) != TW_OK) {
     typed.tw.count = 0;
-    typed.tw.flags = TW_BATCH_ENDED;
+    typed.tw.flags = TW_BATCH_END;
     callback(to->ctx, &typed, &other);
     return 1;
   }
@@ -3790,8 +3792,8 @@ static inline uint32_t conformance_bool_stream_subscribe(const conformance_bool_
                                                          conformance_bool_stream_callback callback,
                                                          void *ctx, tw_drop_ctx drop_ctx,
                                                          tw_error *error) {
-  return tw_stream_deliver(&stream->tw, callback ? conformance_bool_stream_deliver : NULL,
-                           (void (*)(void))callback, ctx, drop_ctx, error);
+  return tw_stream_subscribe_typed(&stream->tw, callback ? conformance_bool_stream_deliver : NULL,
+                                   (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
@@ -3835,7 +3837,7 @@ static inline uint32_t conformance_char_stream_acquire(const conformance_char_st
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 4, &batch->tw, error);
 }
 
-/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+/* The same, and answers meanwhile host calls of the service: see tw_stream_acquire_serving. */
 static inline uint32_t conformance_char_stream_acquire_serving(const conformance_char_stream *stream, const conformance_client *client, uint32_t max, uint64_t deadline_ns, conformance_char_batch *batch, tw_error *error) {
   return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 4, &batch->tw,
                                    error);
@@ -3847,7 +3849,7 @@ static inline uint32_t conformance_char_stream_release(const conformance_char_st
   return tw_stream_release(&stream->tw, count, error);
 }
 
-/* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
+/* One TW_COMPLETION_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
 static inline uint32_t conformance_char_stream_arm(const conformance_char_stream *stream,
                                                    const conformance_client *client,
                                                    uint64_t token, uint32_t *ready,
@@ -3871,7 +3873,7 @@ static inline uint32_t conformance_char_stream_deliver(void *ctx, const tw_batch
   typed.tw = *batch;
   if (!ending && tw_batch_check(batch, 4, &other) != TW_OK) {
     typed.tw.count = 0;
-    typed.tw.flags = TW_BATCH_ENDED;
+    typed.tw.flags = TW_BATCH_END;
     callback(to->ctx, &typed, &other);
     return 1;
   }
@@ -3884,8 +3886,8 @@ static inline uint32_t conformance_char_stream_subscribe(const conformance_char_
                                                          conformance_char_stream_callback callback,
                                                          void *ctx, tw_drop_ctx drop_ctx,
                                                          tw_error *error) {
-  return tw_stream_deliver(&stream->tw, callback ? conformance_char_stream_deliver : NULL,
-                           (void (*)(void))callback, ctx, drop_ctx, error);
+  return tw_stream_subscribe_typed(&stream->tw, callback ? conformance_char_stream_deliver : NULL,
+                                   (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
@@ -3925,7 +3927,7 @@ static inline uint32_t conformance_option_string_stream_acquire(const conformanc
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 12, &batch->tw, error);
 }
 
-/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+/* The same, and answers meanwhile host calls of the service: see tw_stream_acquire_serving. */
 static inline uint32_t conformance_option_string_stream_acquire_serving(const conformance_option_string_stream *stream, const conformance_client *client, uint32_t max, uint64_t deadline_ns, conformance_option_string_batch *batch, tw_error *error) {
   return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 12, &batch->tw,
                                    error);
@@ -3936,7 +3938,7 @@ static inline uint32_t conformance_option_string_stream_release(const conformanc
   return tw_stream_release(&stream->tw, count, error);
 }
 
-/* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
+/* One TW_COMPLETION_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
 static inline uint32_t conformance_option_string_stream_arm(const conformance_option_string_stream *stream, const conformance_client *client, uint64_t token, uint32_t *ready, tw_error *error) {
   return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
 }
@@ -3956,7 +3958,7 @@ static inline uint32_t conformance_option_string_stream_deliver(void *ctx, const
   typed.tw = *batch;
   if (!ending && tw_batch_check(batch, 12, &other) != TW_OK) {
     typed.tw.count = 0;
-    typed.tw.flags = TW_BATCH_ENDED;
+    typed.tw.flags = TW_BATCH_END;
     callback(to->ctx, &typed, &other);
     return 1;
   }
@@ -3966,8 +3968,9 @@ static inline uint32_t conformance_option_string_stream_deliver(void *ctx, const
 /* Gives the records to `callback`, and not to a reader. TW_OK: `drop_ctx`, which may be NULL, is called once, last, whatever happens; else it never is.
  * tw_stream_join waits for that. */
 static inline uint32_t conformance_option_string_stream_subscribe(const conformance_option_string_stream *stream, conformance_option_string_stream_callback callback, void *ctx, tw_drop_ctx drop_ctx, tw_error *error) {
-  return tw_stream_deliver(&stream->tw, callback ? conformance_option_string_stream_deliver : NULL,
-                           (void (*)(void))callback, ctx, drop_ctx, error);
+  return tw_stream_subscribe_typed(&stream->tw,
+                                   callback ? conformance_option_string_stream_deliver : NULL,
+                                   (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
@@ -4006,7 +4009,7 @@ static inline uint32_t conformance_tuple2_u8_string_stream_acquire(const conform
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 12, &batch->tw, error);
 }
 
-/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+/* The same, and answers meanwhile host calls of the service: see tw_stream_acquire_serving. */
 static inline uint32_t conformance_tuple2_u8_string_stream_acquire_serving(const conformance_tuple2_u8_string_stream *stream, const conformance_client *client, uint32_t max, uint64_t deadline_ns, conformance_tuple2_u8_string_batch *batch, tw_error *error) {
   return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 12, &batch->tw,
                                    error);
@@ -4017,7 +4020,7 @@ static inline uint32_t conformance_tuple2_u8_string_stream_release(const conform
   return tw_stream_release(&stream->tw, count, error);
 }
 
-/* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
+/* One TW_COMPLETION_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
 static inline uint32_t conformance_tuple2_u8_string_stream_arm(const conformance_tuple2_u8_string_stream *stream, const conformance_client *client, uint64_t token, uint32_t *ready, tw_error *error) {
   return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
 }
@@ -4038,7 +4041,7 @@ static inline uint32_t conformance_tuple2_u8_string_stream_deliver(void *ctx,
   typed.tw = *batch;
   if (!ending && tw_batch_check(batch, 12, &other) != TW_OK) {
     typed.tw.count = 0;
-    typed.tw.flags = TW_BATCH_ENDED;
+    typed.tw.flags = TW_BATCH_END;
     callback(to->ctx, &typed, &other);
     return 1;
   }
@@ -4048,9 +4051,9 @@ static inline uint32_t conformance_tuple2_u8_string_stream_deliver(void *ctx,
 /* Gives the records to `callback`, and not to a reader. TW_OK: `drop_ctx`, which may be NULL, is called once, last, whatever happens; else it never is.
  * tw_stream_join waits for that. */
 static inline uint32_t conformance_tuple2_u8_string_stream_subscribe(const conformance_tuple2_u8_string_stream *stream, conformance_tuple2_u8_string_stream_callback callback, void *ctx, tw_drop_ctx drop_ctx, tw_error *error) {
-  return tw_stream_deliver(&stream->tw,
-                           callback ? conformance_tuple2_u8_string_stream_deliver : NULL,
-                           (void (*)(void))callback, ctx, drop_ctx, error);
+  return tw_stream_subscribe_typed(&stream->tw,
+                                   callback ? conformance_tuple2_u8_string_stream_deliver : NULL,
+                                   (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
@@ -4089,7 +4092,7 @@ static inline uint32_t conformance_list_u16_stream_acquire(const conformance_lis
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 8, &batch->tw, error);
 }
 
-/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+/* The same, and answers meanwhile host calls of the service: see tw_stream_acquire_serving. */
 static inline uint32_t conformance_list_u16_stream_acquire_serving(const conformance_list_u16_stream *stream, const conformance_client *client, uint32_t max, uint64_t deadline_ns, conformance_list_u16_batch *batch, tw_error *error) {
   return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 8, &batch->tw,
                                    error);
@@ -4100,7 +4103,7 @@ static inline uint32_t conformance_list_u16_stream_release(const conformance_lis
   return tw_stream_release(&stream->tw, count, error);
 }
 
-/* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
+/* One TW_COMPLETION_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
 static inline uint32_t conformance_list_u16_stream_arm(const conformance_list_u16_stream *stream,
                                                        const conformance_client *client,
                                                        uint64_t token, uint32_t *ready,
@@ -4124,7 +4127,7 @@ static inline uint32_t conformance_list_u16_stream_deliver(void *ctx, const tw_b
   typed.tw = *batch;
   if (!ending && tw_batch_check(batch, 8, &other) != TW_OK) {
     typed.tw.count = 0;
-    typed.tw.flags = TW_BATCH_ENDED;
+    typed.tw.flags = TW_BATCH_END;
     callback(to->ctx, &typed, &other);
     return 1;
   }
@@ -4134,8 +4137,9 @@ static inline uint32_t conformance_list_u16_stream_deliver(void *ctx, const tw_b
 /* Gives the records to `callback`, and not to a reader. TW_OK: `drop_ctx`, which may be NULL, is called once, last, whatever happens; else it never is.
  * tw_stream_join waits for that. */
 static inline uint32_t conformance_list_u16_stream_subscribe(const conformance_list_u16_stream *stream, conformance_list_u16_stream_callback callback, void *ctx, tw_drop_ctx drop_ctx, tw_error *error) {
-  return tw_stream_deliver(&stream->tw, callback ? conformance_list_u16_stream_deliver : NULL,
-                           (void (*)(void))callback, ctx, drop_ctx, error);
+  return tw_stream_subscribe_typed(&stream->tw,
+                                   callback ? conformance_list_u16_stream_deliver : NULL,
+                                   (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
@@ -4175,7 +4179,7 @@ static inline uint32_t conformance_result_u32_string_stream_acquire(const confor
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 12, &batch->tw, error);
 }
 
-/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+/* The same, and answers meanwhile host calls of the service: see tw_stream_acquire_serving. */
 static inline uint32_t conformance_result_u32_string_stream_acquire_serving(const conformance_result_u32_string_stream *stream, const conformance_client *client, uint32_t max, uint64_t deadline_ns, conformance_result_u32_string_batch *batch, tw_error *error) {
   return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 12, &batch->tw,
                                    error);
@@ -4186,7 +4190,7 @@ static inline uint32_t conformance_result_u32_string_stream_release(const confor
   return tw_stream_release(&stream->tw, count, error);
 }
 
-/* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
+/* One TW_COMPLETION_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
 static inline uint32_t conformance_result_u32_string_stream_arm(const conformance_result_u32_string_stream *stream, const conformance_client *client, uint64_t token, uint32_t *ready, tw_error *error) {
   return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
 }
@@ -4207,7 +4211,7 @@ static inline uint32_t conformance_result_u32_string_stream_deliver(void *ctx,
   typed.tw = *batch;
   if (!ending && tw_batch_check(batch, 12, &other) != TW_OK) {
     typed.tw.count = 0;
-    typed.tw.flags = TW_BATCH_ENDED;
+    typed.tw.flags = TW_BATCH_END;
     callback(to->ctx, &typed, &other);
     return 1;
   }
@@ -4217,9 +4221,9 @@ static inline uint32_t conformance_result_u32_string_stream_deliver(void *ctx,
 /* Gives the records to `callback`, and not to a reader. TW_OK: `drop_ctx`, which may be NULL, is called once, last, whatever happens; else it never is.
  * tw_stream_join waits for that. */
 static inline uint32_t conformance_result_u32_string_stream_subscribe(const conformance_result_u32_string_stream *stream, conformance_result_u32_string_stream_callback callback, void *ctx, tw_drop_ctx drop_ctx, tw_error *error) {
-  return tw_stream_deliver(&stream->tw,
-                           callback ? conformance_result_u32_string_stream_deliver : NULL,
-                           (void (*)(void))callback, ctx, drop_ctx, error);
+  return tw_stream_subscribe_typed(&stream->tw,
+                                   callback ? conformance_result_u32_string_stream_deliver : NULL,
+                                   (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
@@ -4229,16 +4233,16 @@ static inline uint32_t conformance_result_u32_string_stream_close(conformance_re
 
 /* ---- Writing and checking messages: what the calls below are made of ------------------------- */
 
-static inline uint32_t conformance_option_counter_held(const conformance_option_counter_in *value) {
+static inline uint32_t conformance_option_counter_count_handles(const conformance_option_counter_in *value) {
   return value->some ? 1 : 0;
 }
 
-static inline uint32_t conformance_pair_held(const conformance_pair_in *value) {
+static inline uint32_t conformance_pair_count_handles(const conformance_pair_in *value) {
   (void)value;
-  return 1 + conformance_option_counter_held(&value->right);
+  return 1 + conformance_option_counter_count_handles(&value->right);
 }
 
-static inline uint32_t conformance_list_counter_held(conformance_list_counter_in list) {
+static inline uint32_t conformance_list_counter_count_handles(conformance_list_counter_in list) {
   size_t index;
   uint32_t count = 0;
   for (index = 0; list.items && index < list.count; index++) {
@@ -4247,12 +4251,12 @@ static inline uint32_t conformance_list_counter_held(conformance_list_counter_in
   return count;
 }
 
-static inline uint32_t conformance_maybe_counter_held(const conformance_maybe_counter_in *value) {
+static inline uint32_t conformance_maybe_counter_count_handles(const conformance_maybe_counter_in *value) {
   switch (value->tag) {
   case CONFORMANCE_MAYBE_COUNTER_ONE:
     return 1;
   case CONFORMANCE_MAYBE_COUNTER_SEVERAL:
-    return conformance_list_counter_held(value->value.several);
+    return conformance_list_counter_count_handles(value->value.several);
   default:
     return 0;
   }
@@ -4324,7 +4328,7 @@ static inline void conformance_tuple2_point_point_write(tw_writer *writer, uint3
 static inline void conformance_list_point_write(tw_writer *writer, uint32_t at,
                                                 conformance_list_point list) {
   size_t index;
-  at = tw_put_slots(writer, at, list.items, list.count, 8, 4);
+  at = tw_put_list(writer, at, list.items, list.count, 8, 4);
   for (index = 0; index < list.count && writer->status == TW_OK; index++) {
     conformance_point_write(writer, at, &list.items[index]);
     at += 8;
@@ -4358,7 +4362,7 @@ static inline void conformance_shape_write(tw_writer *writer, uint32_t at,
 static inline void conformance_list_string_write(tw_writer *writer, uint32_t at,
                                                  conformance_list_string_in list) {
   size_t index;
-  at = tw_put_slots(writer, at, list.items, list.count, 8, 4);
+  at = tw_put_list(writer, at, list.items, list.count, 8, 4);
   for (index = 0; index < list.count && writer->status == TW_OK; index++) {
     tw_put_text(writer, at, list.items[index]);
     at += 8;
@@ -4373,7 +4377,7 @@ static inline void conformance_list_s32_write(tw_writer *writer, uint32_t at,
 static inline void conformance_list_list_s32_write(tw_writer *writer, uint32_t at,
                                                    conformance_list_list_s32_in list) {
   size_t index;
-  at = tw_put_slots(writer, at, list.items, list.count, 8, 4);
+  at = tw_put_list(writer, at, list.items, list.count, 8, 4);
   for (index = 0; index < list.count && writer->status == TW_OK; index++) {
     conformance_list_s32_write(writer, at, list.items[index]);
     at += 8;
@@ -4422,7 +4426,7 @@ static inline void conformance_result_point_string_write(tw_writer *writer, uint
 static inline void conformance_list_result_point_string_write(tw_writer *writer, uint32_t at,
                                                               conformance_list_result_point_string_in list) {
   size_t index;
-  at = tw_put_slots(writer, at, list.items, list.count, 12, 4);
+  at = tw_put_list(writer, at, list.items, list.count, 12, 4);
   for (index = 0; index < list.count && writer->status == TW_OK; index++) {
     conformance_result_point_string_write(writer, at, &list.items[index]);
     at += 12;
@@ -4447,7 +4451,7 @@ static inline void conformance_list_tuple2_string_option_list_u8_write(tw_writer
                                                                        uint32_t at,
                                                                        conformance_list_tuple2_string_option_list_u8_in list) {
   size_t index;
-  at = tw_put_slots(writer, at, list.items, list.count, 20, 4);
+  at = tw_put_list(writer, at, list.items, list.count, 20, 4);
   for (index = 0; index < list.count && writer->status == TW_OK; index++) {
     conformance_tuple2_string_option_list_u8_write(writer, at, &list.items[index]);
     at += 20;
@@ -4457,7 +4461,7 @@ static inline void conformance_list_tuple2_string_option_list_u8_write(tw_writer
 static inline void conformance_list_shape_write(tw_writer *writer, uint32_t at,
                                                 conformance_list_shape_in list) {
   size_t index;
-  at = tw_put_slots(writer, at, list.items, list.count, 24, 8);
+  at = tw_put_list(writer, at, list.items, list.count, 24, 8);
   for (index = 0; index < list.count && writer->status == TW_OK; index++) {
     conformance_shape_write(writer, at, &list.items[index]);
     at += 24;
@@ -4585,23 +4589,23 @@ static inline void conformance_option_counter_write(tw_writer *writer, uint32_t 
                                                     const conformance_option_counter_in *value) {
   if (value->some) {
     tw_put(writer, at, &value->some, sizeof(value->some));
-    tw_put_held(writer, at + 4, value->value.handle);
+    tw_put_next_handle(writer, at + 4, value->value.handle);
   }
 }
 
 static inline void conformance_pair_write(tw_writer *writer, uint32_t at,
                                           const conformance_pair_in *value) {
   tw_put_text(writer, at, value->name);
-  tw_put_held(writer, at + 8, value->left.handle);
+  tw_put_next_handle(writer, at + 8, value->left.handle);
   conformance_option_counter_write(writer, at + 12, &value->right);
 }
 
 static inline void conformance_list_counter_write(tw_writer *writer, uint32_t at,
                                                   conformance_list_counter_in list) {
   size_t index;
-  at = tw_put_slots(writer, at, list.items, list.count, 4, 4);
+  at = tw_put_list(writer, at, list.items, list.count, 4, 4);
   for (index = 0; index < list.count && writer->status == TW_OK; index++) {
-    tw_put_held(writer, at, list.items[index].handle);
+    tw_put_next_handle(writer, at, list.items[index].handle);
     at += 4;
   }
 }
@@ -4611,7 +4615,7 @@ static inline void conformance_maybe_counter_write(tw_writer *writer, uint32_t a
   tw_put(writer, at, &value->tag, sizeof(value->tag));
   switch (value->tag) {
   case CONFORMANCE_MAYBE_COUNTER_ONE:
-    tw_put_held(writer, at + 4, value->value.one.handle);
+    tw_put_next_handle(writer, at + 4, value->value.one.handle);
     break;
   case CONFORMANCE_MAYBE_COUNTER_SEVERAL:
     conformance_list_counter_write(writer, at + 4, value->value.several);
@@ -4671,7 +4675,7 @@ static inline void conformance_result_u32_none_write(tw_writer *writer, uint32_t
 static inline void conformance_list_result_u32_none_write(tw_writer *writer, uint32_t at,
                                                           conformance_list_result_u32_none list) {
   size_t index;
-  at = tw_put_slots(writer, at, list.items, list.count, 8, 4);
+  at = tw_put_list(writer, at, list.items, list.count, 8, 4);
   for (index = 0; index < list.count && writer->status == TW_OK; index++) {
     conformance_result_u32_none_write(writer, at, &list.items[index]);
     at += 8;
@@ -4693,7 +4697,7 @@ static inline void conformance_result_none_string_write(tw_writer *writer, uint3
 static inline void conformance_list_result_none_string_write(tw_writer *writer, uint32_t at,
                                                              conformance_list_result_none_string_in list) {
   size_t index;
-  at = tw_put_slots(writer, at, list.items, list.count, 12, 4);
+  at = tw_put_list(writer, at, list.items, list.count, 12, 4);
   for (index = 0; index < list.count && writer->status == TW_OK; index++) {
     conformance_result_none_string_write(writer, at, &list.items[index]);
     at += 12;
@@ -4708,7 +4712,7 @@ static inline void conformance_result_none_none_write(tw_writer *writer, uint32_
 static inline void conformance_list_result_none_none_write(tw_writer *writer, uint32_t at,
                                                            conformance_list_result_none_none list) {
   size_t index;
-  at = tw_put_slots(writer, at, list.items, list.count, 1, 1);
+  at = tw_put_list(writer, at, list.items, list.count, 1, 1);
   for (index = 0; index < list.count && writer->status == TW_OK; index++) {
     conformance_result_none_none_write(writer, at, &list.items[index]);
     at += 1;
@@ -4776,26 +4780,26 @@ static inline void conformance_list2_u8_write(tw_writer *writer, uint32_t at,
 static inline void conformance_list_list2_u8_write(tw_writer *writer, uint32_t at,
                                                    conformance_list_list2_u8 list) {
   size_t index;
-  at = tw_put_slots(writer, at, list.items, list.count, 2, 1);
+  at = tw_put_list(writer, at, list.items, list.count, 2, 1);
   for (index = 0; index < list.count && writer->status == TW_OK; index++) {
     conformance_list2_u8_write(writer, at, &list.items[index]);
     at += 2;
   }
 }
 
-static inline bool conformance_scalars_check(tw_reader *reader, const conformance_scalars *value) {
+static inline bool conformance_scalars_check(tw_checker *reader, const conformance_scalars *value) {
   (void)reader;
   return tw_check_bool(&value->a_bool) &&
          tw_check_char(value->a_char);
 }
 
-static inline bool conformance_option_u8_check(tw_reader *reader,
+static inline bool conformance_option_u8_check(tw_checker *reader,
                                                const conformance_option_u8 *value) {
   (void)reader;
   return tw_check_bool(&value->some);
 }
 
-static inline bool conformance_keywords_check(tw_reader *reader,
+static inline bool conformance_keywords_check(tw_checker *reader,
                                               const conformance_keywords *value) {
   return tw_check_text(reader, value->match) &&
          tw_check_bool(&value->async) &&
@@ -4805,11 +4809,11 @@ static inline bool conformance_keywords_check(tw_reader *reader,
          conformance_option_u8_check(reader, &value->none);
 }
 
-static inline bool conformance_list_point_check(tw_reader *reader, tw_slice slice) {
+static inline bool conformance_list_point_check(tw_checker *reader, tw_slice slice) {
   return tw_check_list(reader, slice, 8, 4) != NULL;
 }
 
-static inline bool conformance_shape_check(tw_reader *reader, const conformance_shape *value) {
+static inline bool conformance_shape_check(tw_checker *reader, const conformance_shape *value) {
   (void)reader;
   switch (value->tag) {
   case CONFORMANCE_SHAPE_LABEL:
@@ -4821,7 +4825,7 @@ static inline bool conformance_shape_check(tw_reader *reader, const conformance_
   }
 }
 
-static inline bool conformance_list_string_check(tw_reader *reader, tw_slice slice) {
+static inline bool conformance_list_string_check(tw_checker *reader, tw_slice slice) {
   const tw_slice *items = (const tw_slice *)tw_check_list(reader, slice, 8, 4);
   uint32_t index;
   for (index = 0; items && index < slice.length; index++) {
@@ -4832,11 +4836,11 @@ static inline bool conformance_list_string_check(tw_reader *reader, tw_slice sli
   return items != NULL;
 }
 
-static inline bool conformance_list_s32_check(tw_reader *reader, tw_slice slice) {
+static inline bool conformance_list_s32_check(tw_checker *reader, tw_slice slice) {
   return tw_check_list(reader, slice, 4, 4) != NULL;
 }
 
-static inline bool conformance_list_list_s32_check(tw_reader *reader, tw_slice slice) {
+static inline bool conformance_list_list_s32_check(tw_checker *reader, tw_slice slice) {
   const tw_slice *items = (const tw_slice *)tw_check_list(reader, slice, 8, 4);
   uint32_t index;
   for (index = 0; items && index < slice.length; index++) {
@@ -4847,25 +4851,25 @@ static inline bool conformance_list_list_s32_check(tw_reader *reader, tw_slice s
   return items != NULL;
 }
 
-static inline bool conformance_option_string_check(tw_reader *reader,
+static inline bool conformance_option_string_check(tw_checker *reader,
                                                    const conformance_option_string *value) {
   return tw_check_bool(&value->some) &&
          (!value->some || tw_check_text(reader, value->value));
 }
 
-static inline bool conformance_option_u32_check(tw_reader *reader,
+static inline bool conformance_option_u32_check(tw_checker *reader,
                                                 const conformance_option_u32 *value) {
   (void)reader;
   return tw_check_bool(&value->some);
 }
 
-static inline bool conformance_option_option_u32_check(tw_reader *reader,
+static inline bool conformance_option_option_u32_check(tw_checker *reader,
                                                        const conformance_option_option_u32 *value) {
   return tw_check_bool(&value->some) &&
          (!value->some || conformance_option_u32_check(reader, &value->value));
 }
 
-static inline bool conformance_result_point_string_check(tw_reader *reader,
+static inline bool conformance_result_point_string_check(tw_checker *reader,
                                                          const conformance_result_point_string *value) {
   (void)reader;
   switch (value->tag) {
@@ -4876,7 +4880,7 @@ static inline bool conformance_result_point_string_check(tw_reader *reader,
   }
 }
 
-static inline bool conformance_list_result_point_string_check(tw_reader *reader, tw_slice slice) {
+static inline bool conformance_list_result_point_string_check(tw_checker *reader, tw_slice slice) {
   const conformance_result_point_string *items = (const conformance_result_point_string *)tw_check_list(reader, slice, 12, 4);
   uint32_t index;
   for (index = 0; items && index < slice.length; index++) {
@@ -4887,19 +4891,19 @@ static inline bool conformance_list_result_point_string_check(tw_reader *reader,
   return items != NULL;
 }
 
-static inline bool conformance_option_list_u8_check(tw_reader *reader,
+static inline bool conformance_option_list_u8_check(tw_checker *reader,
                                                     const conformance_option_list_u8 *value) {
   return tw_check_bool(&value->some) &&
          (!value->some || tw_check_text(reader, value->value));
 }
 
-static inline bool conformance_tuple2_string_option_list_u8_check(tw_reader *reader,
+static inline bool conformance_tuple2_string_option_list_u8_check(tw_checker *reader,
                                                                   const conformance_tuple2_string_option_list_u8 *value) {
   return tw_check_text(reader, value->f0) &&
          conformance_option_list_u8_check(reader, &value->f1);
 }
 
-static inline bool conformance_list_tuple2_string_option_list_u8_check(tw_reader *reader,
+static inline bool conformance_list_tuple2_string_option_list_u8_check(tw_checker *reader,
                                                                        tw_slice slice) {
   const conformance_tuple2_string_option_list_u8 *items = (const conformance_tuple2_string_option_list_u8 *)tw_check_list(reader, slice, 20, 4);
   uint32_t index;
@@ -4911,7 +4915,7 @@ static inline bool conformance_list_tuple2_string_option_list_u8_check(tw_reader
   return items != NULL;
 }
 
-static inline bool conformance_list_shape_check(tw_reader *reader, tw_slice slice) {
+static inline bool conformance_list_shape_check(tw_checker *reader, tw_slice slice) {
   const conformance_shape *items = (const conformance_shape *)tw_check_list(reader, slice, 24, 8);
   uint32_t index;
   for (index = 0; items && index < slice.length; index++) {
@@ -4922,7 +4926,7 @@ static inline bool conformance_list_shape_check(tw_reader *reader, tw_slice slic
   return items != NULL;
 }
 
-static inline bool conformance_nested_check(tw_reader *reader, const conformance_nested *value) {
+static inline bool conformance_nested_check(tw_checker *reader, const conformance_nested *value) {
   return tw_check_text(reader, value->text) &&
          tw_check_text(reader, value->bytes) &&
          conformance_list_string_check(reader, value->names) &&
@@ -4937,12 +4941,12 @@ static inline bool conformance_nested_check(tw_reader *reader, const conformance
          conformance_list_string_check(reader, value->aliased);
 }
 
-static inline bool conformance_tuple2_string_point_check(tw_reader *reader,
+static inline bool conformance_tuple2_string_point_check(tw_checker *reader,
                                                          const conformance_tuple2_string_point *value) {
   return tw_check_text(reader, value->f0);
 }
 
-static inline bool conformance_failure_check(tw_reader *reader, const conformance_failure *value) {
+static inline bool conformance_failure_check(tw_checker *reader, const conformance_failure *value) {
   (void)reader;
   switch (value->tag) {
   case CONFORMANCE_FAILURE_AT:
@@ -4952,7 +4956,7 @@ static inline bool conformance_failure_check(tw_reader *reader, const conformanc
   }
 }
 
-static inline bool conformance_list2_string_check(tw_reader *reader,
+static inline bool conformance_list2_string_check(tw_checker *reader,
                                                   const conformance_list2_string *value) {
   size_t index;
   for (index = 0; index < 2; index++) {
@@ -4963,7 +4967,7 @@ static inline bool conformance_list2_string_check(tw_reader *reader,
   return true;
 }
 
-static inline bool conformance_list2_color_check(tw_reader *reader,
+static inline bool conformance_list2_color_check(tw_checker *reader,
                                                  const conformance_list2_color *value) {
   size_t index;
   (void)reader;
@@ -4975,7 +4979,7 @@ static inline bool conformance_list2_color_check(tw_reader *reader,
   return true;
 }
 
-static inline bool conformance_list2_option_string_check(tw_reader *reader,
+static inline bool conformance_list2_option_string_check(tw_checker *reader,
                                                          const conformance_list2_option_string *value) {
   size_t index;
   for (index = 0; index < 2; index++) {
@@ -4986,48 +4990,48 @@ static inline bool conformance_list2_option_string_check(tw_reader *reader,
   return true;
 }
 
-static inline bool conformance_option_list2_option_string_check(tw_reader *reader,
+static inline bool conformance_option_list2_option_string_check(tw_checker *reader,
                                                                 const conformance_option_list2_option_string *value) {
   return tw_check_bool(&value->some) &&
          (!value->some || conformance_list2_option_string_check(reader, &value->value));
 }
 
-static inline bool conformance_fixed_check(tw_reader *reader, const conformance_fixed *value) {
+static inline bool conformance_fixed_check(tw_checker *reader, const conformance_fixed *value) {
   return tw_check_bool(&value->flag) &&
          conformance_list2_string_check(reader, &value->names) &&
          conformance_list2_color_check(reader, &value->colors) &&
          conformance_option_list2_option_string_check(reader, &value->maybe);
 }
 
-static inline bool conformance_option_counter_check(tw_reader *reader,
+static inline bool conformance_option_counter_check(tw_checker *reader,
                                                     const conformance_option_counter *value) {
   return tw_check_bool(&value->some) &&
-         (!value->some || tw_check_held(reader, value->value));
+         (!value->some || tw_check_handle(reader, value->value));
 }
 
-static inline bool conformance_pair_check(tw_reader *reader, const conformance_pair *value) {
+static inline bool conformance_pair_check(tw_checker *reader, const conformance_pair *value) {
   return tw_check_text(reader, value->name) &&
-         tw_check_held(reader, value->left) &&
+         tw_check_handle(reader, value->left) &&
          conformance_option_counter_check(reader, &value->right);
 }
 
-static inline bool conformance_list_counter_check(tw_reader *reader, tw_slice slice) {
-  const tw_held *items = (const tw_held *)tw_check_list(reader, slice, 4, 4);
+static inline bool conformance_list_counter_check(tw_checker *reader, tw_slice slice) {
+  const tw_handle_ref *items = (const tw_handle_ref *)tw_check_list(reader, slice, 4, 4);
   uint32_t index;
   for (index = 0; items && index < slice.length; index++) {
-    if (!(tw_check_held(reader, items[index]))) {
+    if (!(tw_check_handle(reader, items[index]))) {
       return false;
     }
   }
   return items != NULL;
 }
 
-static inline bool conformance_maybe_counter_check(tw_reader *reader,
+static inline bool conformance_maybe_counter_check(tw_checker *reader,
                                                    const conformance_maybe_counter *value) {
   (void)reader;
   switch (value->tag) {
   case CONFORMANCE_MAYBE_COUNTER_ONE:
-    return tw_check_held(reader, value->value.one);
+    return tw_check_handle(reader, value->value.one);
   case CONFORMANCE_MAYBE_COUNTER_SEVERAL:
     return conformance_list_counter_check(reader, value->value.several);
   default:
@@ -5035,19 +5039,19 @@ static inline bool conformance_maybe_counter_check(tw_reader *reader,
   }
 }
 
-static inline bool conformance_option_string_future_check(tw_reader *reader,
+static inline bool conformance_option_string_future_check(tw_checker *reader,
                                                           const conformance_option_string_future *value) {
   return tw_check_bool(&value->some) &&
-         (!value->some || tw_check_held(reader, value->value));
+         (!value->some || tw_check_handle(reader, value->value));
 }
 
-static inline bool conformance_feed_check(tw_reader *reader, const conformance_feed *value) {
+static inline bool conformance_feed_check(tw_checker *reader, const conformance_feed *value) {
   return tw_check_text(reader, value->name) &&
-         tw_check_held(reader, value->numbers) &&
+         tw_check_handle(reader, value->numbers) &&
          conformance_option_string_future_check(reader, &value->last);
 }
 
-static inline bool conformance_list_bool_check(tw_reader *reader, tw_slice slice) {
+static inline bool conformance_list_bool_check(tw_checker *reader, tw_slice slice) {
   const bool *items = (const bool *)tw_check_list(reader, slice, 1, 1);
   uint32_t index;
   for (index = 0; items && index < slice.length; index++) {
@@ -5058,15 +5062,15 @@ static inline bool conformance_list_bool_check(tw_reader *reader, tw_slice slice
   return items != NULL;
 }
 
-static inline bool conformance_list_s64_check(tw_reader *reader, tw_slice slice) {
+static inline bool conformance_list_s64_check(tw_checker *reader, tw_slice slice) {
   return tw_check_list(reader, slice, 8, 8) != NULL;
 }
 
-static inline bool conformance_list_f64_check(tw_reader *reader, tw_slice slice) {
+static inline bool conformance_list_f64_check(tw_checker *reader, tw_slice slice) {
   return tw_check_list(reader, slice, 8, 8) != NULL;
 }
 
-static inline bool conformance_result_u64_string_check(tw_reader *reader,
+static inline bool conformance_result_u64_string_check(tw_checker *reader,
                                                        const conformance_result_u64_string *value) {
   (void)reader;
   switch (value->tag) {
@@ -5077,12 +5081,12 @@ static inline bool conformance_result_u64_string_check(tw_reader *reader,
   }
 }
 
-static inline bool conformance_tuple1_result_u64_string_check(tw_reader *reader,
+static inline bool conformance_tuple1_result_u64_string_check(tw_checker *reader,
                                                               const conformance_tuple1_result_u64_string *value) {
   return conformance_result_u64_string_check(reader, &value->f0);
 }
 
-static inline bool conformance_result_u32_none_check(tw_reader *reader,
+static inline bool conformance_result_u32_none_check(tw_checker *reader,
                                                      const conformance_result_u32_none *value) {
   (void)reader;
   switch (value->tag) {
@@ -5091,7 +5095,7 @@ static inline bool conformance_result_u32_none_check(tw_reader *reader,
   }
 }
 
-static inline bool conformance_list_result_u32_none_check(tw_reader *reader, tw_slice slice) {
+static inline bool conformance_list_result_u32_none_check(tw_checker *reader, tw_slice slice) {
   const conformance_result_u32_none *items = (const conformance_result_u32_none *)tw_check_list(reader, slice, 8, 4);
   uint32_t index;
   for (index = 0; items && index < slice.length; index++) {
@@ -5102,7 +5106,7 @@ static inline bool conformance_list_result_u32_none_check(tw_reader *reader, tw_
   return items != NULL;
 }
 
-static inline bool conformance_result_none_string_check(tw_reader *reader,
+static inline bool conformance_result_none_string_check(tw_checker *reader,
                                                         const conformance_result_none_string *value) {
   (void)reader;
   switch (value->tag) {
@@ -5113,7 +5117,7 @@ static inline bool conformance_result_none_string_check(tw_reader *reader,
   }
 }
 
-static inline bool conformance_list_result_none_string_check(tw_reader *reader, tw_slice slice) {
+static inline bool conformance_list_result_none_string_check(tw_checker *reader, tw_slice slice) {
   const conformance_result_none_string *items = (const conformance_result_none_string *)tw_check_list(reader, slice, 12, 4);
   uint32_t index;
   for (index = 0; items && index < slice.length; index++) {
@@ -5124,7 +5128,7 @@ static inline bool conformance_list_result_none_string_check(tw_reader *reader, 
   return items != NULL;
 }
 
-static inline bool conformance_result_none_none_check(tw_reader *reader,
+static inline bool conformance_result_none_none_check(tw_checker *reader,
                                                       const conformance_result_none_none *value) {
   (void)reader;
   switch (value->tag) {
@@ -5133,7 +5137,7 @@ static inline bool conformance_result_none_none_check(tw_reader *reader,
   }
 }
 
-static inline bool conformance_list_result_none_none_check(tw_reader *reader, tw_slice slice) {
+static inline bool conformance_list_result_none_none_check(tw_checker *reader, tw_slice slice) {
   const conformance_result_none_none *items = (const conformance_result_none_none *)tw_check_list(reader, slice, 1, 1);
   uint32_t index;
   for (index = 0; items && index < slice.length; index++) {
@@ -5144,20 +5148,20 @@ static inline bool conformance_list_result_none_none_check(tw_reader *reader, tw
   return items != NULL;
 }
 
-static inline bool conformance_option_char_check(tw_reader *reader,
+static inline bool conformance_option_char_check(tw_checker *reader,
                                                  const conformance_option_char *value) {
   (void)reader;
   return tw_check_bool(&value->some) &&
          (!value->some || tw_check_char(value->value));
 }
 
-static inline bool conformance_tuple4_u8_string_f64_option_char_check(tw_reader *reader,
+static inline bool conformance_tuple4_u8_string_f64_option_char_check(tw_checker *reader,
                                                                       const conformance_tuple4_u8_string_f64_option_char *value) {
   return tw_check_text(reader, value->f1) &&
          conformance_option_char_check(reader, &value->f3);
 }
 
-static inline bool conformance_list_color_check(tw_reader *reader, tw_slice slice) {
+static inline bool conformance_list_color_check(tw_checker *reader, tw_slice slice) {
   const conformance_color *items = (const conformance_color *)tw_check_list(reader, slice, 1, 1);
   uint32_t index;
   for (index = 0; items && index < slice.length; index++) {
@@ -5168,48 +5172,48 @@ static inline bool conformance_list_color_check(tw_reader *reader, tw_slice slic
   return items != NULL;
 }
 
-static inline bool conformance_list_u16_check(tw_reader *reader, tw_slice slice) {
+static inline bool conformance_list_u16_check(tw_checker *reader, tw_slice slice) {
   return tw_check_list(reader, slice, 2, 2) != NULL;
 }
 
-static inline bool conformance_option_point_check(tw_reader *reader,
+static inline bool conformance_option_point_check(tw_checker *reader,
                                                   const conformance_option_point *value) {
   (void)reader;
   return tw_check_bool(&value->some);
 }
 
-static inline bool conformance_tuple4_u8_string_list_u16_option_point_check(tw_reader *reader,
+static inline bool conformance_tuple4_u8_string_list_u16_option_point_check(tw_checker *reader,
                                                                             const conformance_tuple4_u8_string_list_u16_option_point *value) {
   return tw_check_text(reader, value->f1) &&
          conformance_list_u16_check(reader, value->f2) &&
          conformance_option_point_check(reader, &value->f3);
 }
 
-static inline bool conformance_list_list2_u8_check(tw_reader *reader, tw_slice slice) {
+static inline bool conformance_list_list2_u8_check(tw_checker *reader, tw_slice slice) {
   return tw_check_list(reader, slice, 2, 1) != NULL;
 }
 
-static inline bool conformance_tuple2_u64_string_check(tw_reader *reader,
+static inline bool conformance_tuple2_u64_string_check(tw_checker *reader,
                                                        const conformance_tuple2_u64_string *value) {
   return tw_check_text(reader, value->f1);
 }
 
-static inline bool conformance_option_u64_check(tw_reader *reader,
+static inline bool conformance_option_u64_check(tw_checker *reader,
                                                 const conformance_option_u64 *value) {
   (void)reader;
   return tw_check_bool(&value->some);
 }
 
-static inline bool conformance_list_u64_check(tw_reader *reader, tw_slice slice) {
+static inline bool conformance_list_u64_check(tw_checker *reader, tw_slice slice) {
   return tw_check_list(reader, slice, 8, 8) != NULL;
 }
 
-static inline bool conformance_tuple2_string_u64_check(tw_reader *reader,
+static inline bool conformance_tuple2_string_u64_check(tw_checker *reader,
                                                        const conformance_tuple2_string_u64 *value) {
   return tw_check_text(reader, value->f0);
 }
 
-static inline bool conformance_result_string_u32_check(tw_reader *reader,
+static inline bool conformance_result_string_u32_check(tw_checker *reader,
                                                        const conformance_result_string_u32 *value) {
   (void)reader;
   switch (value->tag) {
@@ -5220,7 +5224,7 @@ static inline bool conformance_result_string_u32_check(tw_reader *reader,
   }
 }
 
-static inline bool conformance_list_result_string_u32_check(tw_reader *reader, tw_slice slice) {
+static inline bool conformance_list_result_string_u32_check(tw_checker *reader, tw_slice slice) {
   const conformance_result_string_u32 *items = (const conformance_result_string_u32 *)tw_check_list(reader, slice, 12, 4);
   uint32_t index;
   for (index = 0; items && index < slice.length; index++) {
@@ -5231,7 +5235,7 @@ static inline bool conformance_list_result_string_u32_check(tw_reader *reader, t
   return items != NULL;
 }
 
-static inline bool conformance_list_feed_check(tw_reader *reader, tw_slice slice) {
+static inline bool conformance_list_feed_check(tw_checker *reader, tw_slice slice) {
   const conformance_feed *items = (const conformance_feed *)tw_check_list(reader, slice, 20, 4);
   uint32_t index;
   for (index = 0; items && index < slice.length; index++) {
@@ -5242,10 +5246,10 @@ static inline bool conformance_list_feed_check(tw_reader *reader, tw_slice slice
   return items != NULL;
 }
 
-static inline bool conformance_tuple2_void_stream_point_future_check(tw_reader *reader,
+static inline bool conformance_tuple2_void_stream_point_future_check(tw_checker *reader,
                                                                      const conformance_tuple2_void_stream_point_future *value) {
-  return tw_check_held(reader, value->f0) &&
-         tw_check_held(reader, value->f1);
+  return tw_check_handle(reader, value->f0) &&
+         tw_check_handle(reader, value->f1);
 }
 
 /* ---- Streams that are parameters ------------------------------------------------------------- */
@@ -5253,60 +5257,52 @@ static inline bool conformance_tuple2_void_stream_point_future_check(tw_reader *
 /* A stream for one call, whose service reads it:
  *
  *   the call's _open(&client, &stream, &error), then its _submit with `stream`
- *   while ((code = conformance_u64_upstream_send(&stream, element, TW_FOREVER, &error)) == TW_OK) ...
- *   conformance_u64_upstream_end(&stream, &error);
- *   conformance_u64_upstream_close(&stream, &error);
+ *   while ((code = conformance_u64_stream_writer_send(&stream, element, TW_FOREVER, &error)) == TW_OK) ...
+ *   conformance_u64_stream_writer_finish(&stream, &error);
+ *   conformance_u64_stream_writer_close(&stream, &error);
  */
-typedef struct conformance_u64_upstream {
-  tw_upstream tw;
-} conformance_u64_upstream;
+typedef struct conformance_u64_stream_writer {
+  tw_stream_writer tw;
+} conformance_u64_stream_writer;
 
 /* Sends one element, and waits for room: see stream_send in thalweg.h. TW_CLOSED: the service reads no more. */
-static inline uint32_t conformance_u64_upstream_send(const conformance_u64_upstream *stream,
-                                                     uint64_t element, uint64_t deadline_ns,
-                                                     tw_error *error) {
+static inline uint32_t conformance_u64_stream_writer_send(const conformance_u64_stream_writer *stream, uint64_t element, uint64_t deadline_ns, tw_error *error) {
   tw_writer state;
   tw_writer *writer = &state;
   uint32_t root = tw_writer_begin(writer, UINT64_C(0x4d35d3193e8d66f2), 0, 8);
   tw_put(writer, root, &element, sizeof(element));
-  return tw_upstream_send(&stream->tw, writer, deadline_ns, error);
+  return tw_stream_writer_send(&stream->tw, writer, deadline_ns, error);
 }
 
 /* Nothing more comes. */
-static inline uint32_t conformance_u64_upstream_end(const conformance_u64_upstream *stream,
-                                                    tw_error *error) {
-  return tw_upstream_end(&stream->tw, error);
+static inline uint32_t conformance_u64_stream_writer_finish(const conformance_u64_stream_writer *stream, tw_error *error) {
+  return tw_stream_writer_finish(&stream->tw, error);
 }
 
-/* One TW_STREAM_READY with `token` comes to the client's port as soon as there is room. */
-static inline uint32_t conformance_u64_upstream_arm(const conformance_u64_upstream *stream,
-                                                    const conformance_client *client,
-                                                    uint64_t token, uint32_t *ready,
-                                                    tw_error *error) {
-  return tw_upstream_arm(&stream->tw, &client->tw, token, ready, error);
+/* One TW_COMPLETION_STREAM_READY with `token` comes to the client's port as soon as there is room. */
+static inline uint32_t conformance_u64_stream_writer_arm(const conformance_u64_stream_writer *stream, const conformance_client *client, uint64_t token, uint32_t *ready, tw_error *error) {
+  return tw_stream_writer_arm(&stream->tw, &client->tw, token, ready, error);
 }
 
 /* Legal anywhere. Not ended before, the service has TW_CANCELLED behind what was sent. Harmless twice. */
-static inline uint32_t conformance_u64_upstream_close(conformance_u64_upstream *stream,
-                                                      tw_error *error) {
-  return tw_upstream_close(&stream->tw, error);
+static inline uint32_t conformance_u64_stream_writer_close(conformance_u64_stream_writer *stream,
+                                                           tw_error *error) {
+  return tw_stream_writer_close(&stream->tw, error);
 }
 
 /* A stream for one call, whose service reads it:
  *
  *   the call's _open(&client, &stream, &error), then its _submit with `stream`
- *   while ((code = conformance_item_upstream_send(&stream, element, TW_FOREVER, &error)) == TW_OK) ...
- *   conformance_item_upstream_end(&stream, &error);
- *   conformance_item_upstream_close(&stream, &error);
+ *   while ((code = conformance_item_stream_writer_send(&stream, element, TW_FOREVER, &error)) == TW_OK) ...
+ *   conformance_item_stream_writer_finish(&stream, &error);
+ *   conformance_item_stream_writer_close(&stream, &error);
  */
-typedef struct conformance_item_upstream {
-  tw_upstream tw;
-} conformance_item_upstream;
+typedef struct conformance_item_stream_writer {
+  tw_stream_writer tw;
+} conformance_item_stream_writer;
 
 /* Sends one element, and waits for room: see stream_send in thalweg.h. TW_CLOSED: the service reads no more. */
-static inline uint32_t conformance_item_upstream_send(const conformance_item_upstream *stream,
-                                                      const conformance_item_in *element,
-                                                      uint64_t deadline_ns, tw_error *error) {
+static inline uint32_t conformance_item_stream_writer_send(const conformance_item_stream_writer *stream, const conformance_item_in *element, uint64_t deadline_ns, tw_error *error) {
   tw_writer state;
   tw_writer *writer = &state;
   uint32_t root = tw_writer_begin(writer, UINT64_C(0x1fd3a7e2bf56062d), 0, 40);
@@ -5315,222 +5311,203 @@ static inline uint32_t conformance_item_upstream_send(const conformance_item_ups
   } else {
     writer->status = TW_ARGUMENT;
   }
-  return tw_upstream_send(&stream->tw, writer, deadline_ns, error);
+  return tw_stream_writer_send(&stream->tw, writer, deadline_ns, error);
 }
 
 /* Nothing more comes. */
-static inline uint32_t conformance_item_upstream_end(const conformance_item_upstream *stream,
-                                                     tw_error *error) {
-  return tw_upstream_end(&stream->tw, error);
+static inline uint32_t conformance_item_stream_writer_finish(const conformance_item_stream_writer *stream, tw_error *error) {
+  return tw_stream_writer_finish(&stream->tw, error);
 }
 
-/* One TW_STREAM_READY with `token` comes to the client's port as soon as there is room. */
-static inline uint32_t conformance_item_upstream_arm(const conformance_item_upstream *stream,
-                                                     const conformance_client *client,
-                                                     uint64_t token, uint32_t *ready,
-                                                     tw_error *error) {
-  return tw_upstream_arm(&stream->tw, &client->tw, token, ready, error);
+/* One TW_COMPLETION_STREAM_READY with `token` comes to the client's port as soon as there is room. */
+static inline uint32_t conformance_item_stream_writer_arm(const conformance_item_stream_writer *stream, const conformance_client *client, uint64_t token, uint32_t *ready, tw_error *error) {
+  return tw_stream_writer_arm(&stream->tw, &client->tw, token, ready, error);
 }
 
 /* Legal anywhere. Not ended before, the service has TW_CANCELLED behind what was sent. Harmless twice. */
-static inline uint32_t conformance_item_upstream_close(conformance_item_upstream *stream,
-                                                       tw_error *error) {
-  return tw_upstream_close(&stream->tw, error);
+static inline uint32_t conformance_item_stream_writer_close(conformance_item_stream_writer *stream,
+                                                            tw_error *error) {
+  return tw_stream_writer_close(&stream->tw, error);
 }
 
 /* A stream for one call, whose service reads it:
  *
  *   the call's _open(&client, &stream, &error), then its _submit with `stream`
- *   while ((code = conformance_string_upstream_send(&stream, element, TW_FOREVER, &error)) == TW_OK) ...
- *   conformance_string_upstream_end(&stream, &error);
- *   conformance_string_upstream_close(&stream, &error);
+ *   while ((code = conformance_string_stream_writer_send(&stream, element, TW_FOREVER, &error)) == TW_OK) ...
+ *   conformance_string_stream_writer_finish(&stream, &error);
+ *   conformance_string_stream_writer_close(&stream, &error);
  */
-typedef struct conformance_string_upstream {
-  tw_upstream tw;
-} conformance_string_upstream;
+typedef struct conformance_string_stream_writer {
+  tw_stream_writer tw;
+} conformance_string_stream_writer;
 
 /* Sends one element, and waits for room: see stream_send in thalweg.h. TW_CLOSED: the service reads no more. */
-static inline uint32_t conformance_string_upstream_send(const conformance_string_upstream *stream,
-                                                        tw_text element, uint64_t deadline_ns,
-                                                        tw_error *error) {
+static inline uint32_t conformance_string_stream_writer_send(const conformance_string_stream_writer *stream, tw_text element, uint64_t deadline_ns, tw_error *error) {
   tw_writer state;
   tw_writer *writer = &state;
   uint32_t root = tw_writer_begin(writer, UINT64_C(0x704be0d8faaffc58), 0, 8);
   tw_put_text(writer, root, element);
-  return tw_upstream_send(&stream->tw, writer, deadline_ns, error);
+  return tw_stream_writer_send(&stream->tw, writer, deadline_ns, error);
 }
 
 /* Nothing more comes. */
-static inline uint32_t conformance_string_upstream_end(const conformance_string_upstream *stream,
-                                                       tw_error *error) {
-  return tw_upstream_end(&stream->tw, error);
+static inline uint32_t conformance_string_stream_writer_finish(const conformance_string_stream_writer *stream, tw_error *error) {
+  return tw_stream_writer_finish(&stream->tw, error);
 }
 
-/* One TW_STREAM_READY with `token` comes to the client's port as soon as there is room. */
-static inline uint32_t conformance_string_upstream_arm(const conformance_string_upstream *stream,
-                                                       const conformance_client *client,
-                                                       uint64_t token, uint32_t *ready,
-                                                       tw_error *error) {
-  return tw_upstream_arm(&stream->tw, &client->tw, token, ready, error);
+/* One TW_COMPLETION_STREAM_READY with `token` comes to the client's port as soon as there is room. */
+static inline uint32_t conformance_string_stream_writer_arm(const conformance_string_stream_writer *stream, const conformance_client *client, uint64_t token, uint32_t *ready, tw_error *error) {
+  return tw_stream_writer_arm(&stream->tw, &client->tw, token, ready, error);
 }
 
 /* Legal anywhere. Not ended before, the service has TW_CANCELLED behind what was sent. Harmless twice. */
-static inline uint32_t conformance_string_upstream_close(conformance_string_upstream *stream,
-                                                         tw_error *error) {
-  return tw_upstream_close(&stream->tw, error);
+static inline uint32_t conformance_string_stream_writer_close(conformance_string_stream_writer *stream, tw_error *error) {
+  return tw_stream_writer_close(&stream->tw, error);
 }
 
 /* A value that comes later, for one call. Closed without a value, the service has TW_CANCELLED. */
-typedef struct conformance_string_upfuture {
-  tw_upstream tw;
-} conformance_string_upfuture;
+typedef struct conformance_string_future_writer {
+  tw_stream_writer tw;
+} conformance_string_future_writer;
 
 /* Says what it is, once; never waits. TW_CLOSED: the service does not wait for it any more. */
-static inline uint32_t conformance_string_upfuture_set(const conformance_string_upfuture *future,
-                                                       tw_text element, tw_error *error) {
+static inline uint32_t conformance_string_future_writer_set(const conformance_string_future_writer *future, tw_text element, tw_error *error) {
   tw_writer state;
   tw_writer *writer = &state;
   uint32_t root = tw_writer_begin(writer, UINT64_C(0x704be0d8faaffc58), 0, 8);
   tw_put_text(writer, root, element);
-  return tw_upstream_send(&future->tw, writer, 0, error);
+  return tw_stream_writer_send(&future->tw, writer, 0, error);
 }
 
 /* When it is set, or will not be. Harmless twice. */
-static inline uint32_t conformance_string_upfuture_close(conformance_string_upfuture *future,
-                                                         tw_error *error) {
-  return tw_upstream_close(&future->tw, error);
+static inline uint32_t conformance_string_future_writer_close(conformance_string_future_writer *future, tw_error *error) {
+  return tw_stream_writer_close(&future->tw, error);
 }
 
 /* A stream for one call, whose service reads it:
  *
  *   the call's _open(&client, &stream, &error), then its _submit with `stream`
- *   while ((code = conformance_void_upstream_send(&stream, element, TW_FOREVER, &error)) == TW_OK) ...
- *   conformance_void_upstream_end(&stream, &error);
- *   conformance_void_upstream_close(&stream, &error);
+ *   while ((code = conformance_void_stream_writer_send(&stream, element, TW_FOREVER, &error)) == TW_OK) ...
+ *   conformance_void_stream_writer_finish(&stream, &error);
+ *   conformance_void_stream_writer_close(&stream, &error);
  */
-typedef struct conformance_void_upstream {
-  tw_upstream tw;
-} conformance_void_upstream;
+typedef struct conformance_void_stream_writer {
+  tw_stream_writer tw;
+} conformance_void_stream_writer;
 
 /* Sends one element, and waits for room: see stream_send in thalweg.h. TW_CLOSED: the service reads no more. */
-static inline uint32_t conformance_void_upstream_send(const conformance_void_upstream *stream,
-                                                      uint64_t deadline_ns, tw_error *error) {
+static inline uint32_t conformance_void_stream_writer_send(const conformance_void_stream_writer *stream, uint64_t deadline_ns, tw_error *error) {
   tw_writer state;
   tw_writer *writer = &state;
   uint32_t root = tw_writer_begin(writer, UINT64_C(0xaf64124c8602484e), 0, 0);
   (void)root;
-  return tw_upstream_send(&stream->tw, writer, deadline_ns, error);
+  return tw_stream_writer_send(&stream->tw, writer, deadline_ns, error);
 }
 
 /* Nothing more comes. */
-static inline uint32_t conformance_void_upstream_end(const conformance_void_upstream *stream,
-                                                     tw_error *error) {
-  return tw_upstream_end(&stream->tw, error);
+static inline uint32_t conformance_void_stream_writer_finish(const conformance_void_stream_writer *stream, tw_error *error) {
+  return tw_stream_writer_finish(&stream->tw, error);
 }
 
-/* One TW_STREAM_READY with `token` comes to the client's port as soon as there is room. */
-static inline uint32_t conformance_void_upstream_arm(const conformance_void_upstream *stream,
-                                                     const conformance_client *client,
-                                                     uint64_t token, uint32_t *ready,
-                                                     tw_error *error) {
-  return tw_upstream_arm(&stream->tw, &client->tw, token, ready, error);
+/* One TW_COMPLETION_STREAM_READY with `token` comes to the client's port as soon as there is room. */
+static inline uint32_t conformance_void_stream_writer_arm(const conformance_void_stream_writer *stream, const conformance_client *client, uint64_t token, uint32_t *ready, tw_error *error) {
+  return tw_stream_writer_arm(&stream->tw, &client->tw, token, ready, error);
 }
 
 /* Legal anywhere. Not ended before, the service has TW_CANCELLED behind what was sent. Harmless twice. */
-static inline uint32_t conformance_void_upstream_close(conformance_void_upstream *stream,
-                                                       tw_error *error) {
-  return tw_upstream_close(&stream->tw, error);
+static inline uint32_t conformance_void_stream_writer_close(conformance_void_stream_writer *stream,
+                                                            tw_error *error) {
+  return tw_stream_writer_close(&stream->tw, error);
 }
 
 /* A value that comes later, for one call. Closed without a value, the service has TW_CANCELLED. */
-typedef struct conformance_void_upfuture {
-  tw_upstream tw;
-} conformance_void_upfuture;
+typedef struct conformance_void_future_writer {
+  tw_stream_writer tw;
+} conformance_void_future_writer;
 
 /* Says what it is, once; never waits. TW_CLOSED: the service does not wait for it any more. */
-static inline uint32_t conformance_void_upfuture_set(const conformance_void_upfuture *future,
-                                                     tw_error *error) {
+static inline uint32_t conformance_void_future_writer_set(const conformance_void_future_writer *future, tw_error *error) {
   tw_writer state;
   tw_writer *writer = &state;
   uint32_t root = tw_writer_begin(writer, UINT64_C(0xaf64124c8602484e), 0, 0);
   (void)root;
-  return tw_upstream_send(&future->tw, writer, 0, error);
+  return tw_stream_writer_send(&future->tw, writer, 0, error);
 }
 
 /* When it is set, or will not be. Harmless twice. */
-static inline uint32_t conformance_void_upfuture_close(conformance_void_upfuture *future,
-                                                       tw_error *error) {
-  return tw_upstream_close(&future->tw, error);
+static inline uint32_t conformance_void_future_writer_close(conformance_void_future_writer *future,
+                                                            tw_error *error) {
+  return tw_stream_writer_close(&future->tw, error);
 }
 
 /* Makes `numbers` of `conformance_sum_of`: write it before the call, or from another thread, or between the turns of a loop. */
 static inline uint32_t conformance_sum_of_numbers_open(const conformance_client *client,
-                                                       conformance_u64_upstream *stream,
+                                                       conformance_u64_stream_writer *stream,
                                                        tw_error *error) {
-  return tw_upstream_open(&client->tw, CONFORMANCE_METHOD_SUM_OF, 0, &stream->tw, error);
+  return tw_stream_writer_open(&client->tw, CONFORMANCE_METHOD_SUM_OF, 0, &stream->tw, error);
 }
 
 /* Makes `items` of `conformance_names_of`: write it before the call, or from another thread, or between the turns of a loop. */
 static inline uint32_t conformance_names_of_items_open(const conformance_client *client,
-                                                       conformance_item_upstream *stream,
+                                                       conformance_item_stream_writer *stream,
                                                        tw_error *error) {
-  return tw_upstream_open(&client->tw, CONFORMANCE_METHOD_NAMES_OF, 0, &stream->tw, error);
+  return tw_stream_writer_open(&client->tw, CONFORMANCE_METHOD_NAMES_OF, 0, &stream->tw, error);
 }
 
 /* Makes `numbers` of `conformance_first_numbers`: write it before the call, or from another thread, or between the turns of a loop. */
 static inline uint32_t conformance_first_numbers_numbers_open(const conformance_client *client,
-                                                              conformance_u64_upstream *stream,
-                                                              tw_error *error) {
-  return tw_upstream_open(&client->tw, CONFORMANCE_METHOD_FIRST_NUMBERS, 1, &stream->tw, error);
+                                                              conformance_u64_stream_writer *stream, tw_error *error) {
+  return tw_stream_writer_open(&client->tw, CONFORMANCE_METHOD_FIRST_NUMBERS, 1, &stream->tw,
+                               error);
 }
 
 /* Makes `numbers` of `conformance_words_first`: write it before the call, or from another thread, or between the turns of a loop. */
 static inline uint32_t conformance_words_first_numbers_open(const conformance_client *client,
-                                                            conformance_u64_upstream *stream,
+                                                            conformance_u64_stream_writer *stream,
                                                             tw_error *error) {
-  return tw_upstream_open(&client->tw, CONFORMANCE_METHOD_WORDS_FIRST, 0, &stream->tw, error);
+  return tw_stream_writer_open(&client->tw, CONFORMANCE_METHOD_WORDS_FIRST, 0, &stream->tw, error);
 }
 
 /* Makes `words` of `conformance_words_first`: write it before the call, or from another thread, or between the turns of a loop. */
 static inline uint32_t conformance_words_first_words_open(const conformance_client *client,
-                                                          conformance_string_upstream *stream,
+                                                          conformance_string_stream_writer *stream,
                                                           tw_error *error) {
-  return tw_upstream_open(&client->tw, CONFORMANCE_METHOD_WORDS_FIRST, 1, &stream->tw, error);
+  return tw_stream_writer_open(&client->tw, CONFORMANCE_METHOD_WORDS_FIRST, 1, &stream->tw, error);
 }
 
 /* Makes `amounts` of `conformance_add_all`: write it before the call, or from another thread, or between the turns of a loop. */
 static inline uint32_t conformance_add_all_amounts_open(const conformance_client *client,
-                                                        conformance_u64_upstream *stream,
+                                                        conformance_u64_stream_writer *stream,
                                                         tw_error *error) {
-  return tw_upstream_open(&client->tw, CONFORMANCE_METHOD_ADD_ALL, 1, &stream->tw, error);
+  return tw_stream_writer_open(&client->tw, CONFORMANCE_METHOD_ADD_ALL, 1, &stream->tw, error);
 }
 
 /* Makes `text` of `conformance_hear`: write it before the call, or from another thread, or between the turns of a loop. */
 static inline uint32_t conformance_hear_text_open(const conformance_client *client,
-                                                  conformance_string_upfuture *stream,
+                                                  conformance_string_future_writer *stream,
                                                   tw_error *error) {
-  return tw_upstream_open(&client->tw, CONFORMANCE_METHOD_HEAR, 0, &stream->tw, error);
+  return tw_stream_writer_open(&client->tw, CONFORMANCE_METHOD_HEAR, 0, &stream->tw, error);
 }
 
 /* Makes `beats` of `conformance_beats_of`: write it before the call, or from another thread, or between the turns of a loop. */
 static inline uint32_t conformance_beats_of_beats_open(const conformance_client *client,
-                                                       conformance_void_upstream *stream,
+                                                       conformance_void_stream_writer *stream,
                                                        tw_error *error) {
-  return tw_upstream_open(&client->tw, CONFORMANCE_METHOD_BEATS_OF, 0, &stream->tw, error);
+  return tw_stream_writer_open(&client->tw, CONFORMANCE_METHOD_BEATS_OF, 0, &stream->tw, error);
 }
 
 /* Makes `signal` of `conformance_comes`: write it before the call, or from another thread, or between the turns of a loop. */
 static inline uint32_t conformance_comes_signal_open(const conformance_client *client,
-                                                     conformance_void_upfuture *stream,
+                                                     conformance_void_future_writer *stream,
                                                      tw_error *error) {
-  return tw_upstream_open(&client->tw, CONFORMANCE_METHOD_COMES, 0, &stream->tw, error);
+  return tw_stream_writer_open(&client->tw, CONFORMANCE_METHOD_COMES, 0, &stream->tw, error);
 }
 
 /* Makes `keys` of `conformance_ask_all`: write it before the call, or from another thread, or between the turns of a loop. */
 static inline uint32_t conformance_ask_all_keys_open(const conformance_client *client,
-                                                     conformance_u64_upstream *stream,
+                                                     conformance_u64_stream_writer *stream,
                                                      tw_error *error) {
-  return tw_upstream_open(&client->tw, CONFORMANCE_METHOD_ASK_ALL, 0, &stream->tw, error);
+  return tw_stream_writer_open(&client->tw, CONFORMANCE_METHOD_ASK_ALL, 0, &stream->tw, error);
 }
 
 /* ---- conformance.echo-bool ------------------------------------------------------------------- */
@@ -5579,8 +5556,8 @@ static inline uint32_t conformance_echo_bool_read(const conformance_client *clie
                                                   tw_completion *completion,
                                                   conformance_echo_bool_result *result,
                                                   tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -5593,7 +5570,7 @@ static inline uint32_t conformance_echo_bool_read(const conformance_client *clie
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -5660,8 +5637,8 @@ static inline uint32_t conformance_echo_u8_read(const conformance_client *client
                                                 tw_completion *completion,
                                                 conformance_echo_u8_result *result,
                                                 tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -5674,7 +5651,7 @@ static inline uint32_t conformance_echo_u8_read(const conformance_client *client
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -5741,8 +5718,8 @@ static inline uint32_t conformance_echo_u16_read(const conformance_client *clien
                                                  tw_completion *completion,
                                                  conformance_echo_u16_result *result,
                                                  tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -5755,7 +5732,7 @@ static inline uint32_t conformance_echo_u16_read(const conformance_client *clien
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -5822,8 +5799,8 @@ static inline uint32_t conformance_echo_u32_read(const conformance_client *clien
                                                  tw_completion *completion,
                                                  conformance_echo_u32_result *result,
                                                  tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -5836,7 +5813,7 @@ static inline uint32_t conformance_echo_u32_read(const conformance_client *clien
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -5903,8 +5880,8 @@ static inline uint32_t conformance_echo_u64_read(const conformance_client *clien
                                                  tw_completion *completion,
                                                  conformance_echo_u64_result *result,
                                                  tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -5917,7 +5894,7 @@ static inline uint32_t conformance_echo_u64_read(const conformance_client *clien
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -5983,8 +5960,8 @@ static inline uint32_t conformance_echo_s8_read(const conformance_client *client
                                                 tw_completion *completion,
                                                 conformance_echo_s8_result *result,
                                                 tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -5997,7 +5974,7 @@ static inline uint32_t conformance_echo_s8_read(const conformance_client *client
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -6063,8 +6040,8 @@ static inline uint32_t conformance_echo_s16_read(const conformance_client *clien
                                                  tw_completion *completion,
                                                  conformance_echo_s16_result *result,
                                                  tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -6077,7 +6054,7 @@ static inline uint32_t conformance_echo_s16_read(const conformance_client *clien
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -6143,8 +6120,8 @@ static inline uint32_t conformance_echo_s32_read(const conformance_client *clien
                                                  tw_completion *completion,
                                                  conformance_echo_s32_result *result,
                                                  tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -6157,7 +6134,7 @@ static inline uint32_t conformance_echo_s32_read(const conformance_client *clien
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -6223,8 +6200,8 @@ static inline uint32_t conformance_echo_s64_read(const conformance_client *clien
                                                  tw_completion *completion,
                                                  conformance_echo_s64_result *result,
                                                  tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -6237,7 +6214,7 @@ static inline uint32_t conformance_echo_s64_read(const conformance_client *clien
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -6303,8 +6280,8 @@ static inline uint32_t conformance_echo_f32_read(const conformance_client *clien
                                                  tw_completion *completion,
                                                  conformance_echo_f32_result *result,
                                                  tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -6317,7 +6294,7 @@ static inline uint32_t conformance_echo_f32_read(const conformance_client *clien
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -6383,8 +6360,8 @@ static inline uint32_t conformance_echo_f64_read(const conformance_client *clien
                                                  tw_completion *completion,
                                                  conformance_echo_f64_result *result,
                                                  tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -6397,7 +6374,7 @@ static inline uint32_t conformance_echo_f64_read(const conformance_client *clien
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -6464,8 +6441,8 @@ static inline uint32_t conformance_echo_char_read(const conformance_client *clie
                                                   tw_completion *completion,
                                                   conformance_echo_char_result *result,
                                                   tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -6478,7 +6455,7 @@ static inline uint32_t conformance_echo_char_read(const conformance_client *clie
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -6546,8 +6523,8 @@ static inline uint32_t conformance_echo_string_read(const conformance_client *cl
                                                     tw_completion *completion,
                                                     conformance_echo_string_result *result,
                                                     tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -6559,7 +6536,7 @@ static inline uint32_t conformance_echo_string_read(const conformance_client *cl
     result->ok = tw_text_view(result->reply.base, *root);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -6627,8 +6604,8 @@ static inline uint32_t conformance_echo_bytes_read(const conformance_client *cli
                                                    tw_completion *completion,
                                                    conformance_echo_bytes_result *result,
                                                    tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -6640,7 +6617,7 @@ static inline uint32_t conformance_echo_bytes_read(const conformance_client *cli
     result->ok = tw_bytes_view(result->reply.base, *root);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -6709,8 +6686,8 @@ static inline uint32_t conformance_echo_bools_read(const conformance_client *cli
                                                    tw_completion *completion,
                                                    conformance_echo_bools_result *result,
                                                    tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -6722,7 +6699,7 @@ static inline uint32_t conformance_echo_bools_read(const conformance_client *cli
     result->ok = conformance_list_bool_view(result->reply.base, *root);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -6792,8 +6769,8 @@ static inline uint32_t conformance_echo_numbers_read(const conformance_client *c
                                                      tw_completion *completion,
                                                      conformance_echo_numbers_result *result,
                                                      tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -6805,7 +6782,7 @@ static inline uint32_t conformance_echo_numbers_read(const conformance_client *c
     result->ok = conformance_list_s64_view(result->reply.base, *root);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -6874,8 +6851,8 @@ static inline uint32_t conformance_echo_floats_read(const conformance_client *cl
                                                     tw_completion *completion,
                                                     conformance_echo_floats_result *result,
                                                     tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -6887,7 +6864,7 @@ static inline uint32_t conformance_echo_floats_read(const conformance_client *cl
     result->ok = conformance_list_f64_view(result->reply.base, *root);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -6957,8 +6934,8 @@ static inline uint32_t conformance_echo_strings_read(const conformance_client *c
                                                      tw_completion *completion,
                                                      conformance_echo_strings_result *result,
                                                      tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -6970,7 +6947,7 @@ static inline uint32_t conformance_echo_strings_read(const conformance_client *c
     result->ok = conformance_list_string_view(result->reply.base, *root);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -7040,8 +7017,8 @@ static inline uint32_t conformance_echo_grid_read(const conformance_client *clie
                                                   tw_completion *completion,
                                                   conformance_echo_grid_result *result,
                                                   tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -7053,7 +7030,7 @@ static inline uint32_t conformance_echo_grid_read(const conformance_client *clie
     result->ok = conformance_list_list_s32_view(result->reply.base, *root);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -7123,8 +7100,8 @@ static inline uint32_t conformance_echo_points_read(const conformance_client *cl
                                                     tw_completion *completion,
                                                     conformance_echo_points_result *result,
                                                     tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -7136,7 +7113,7 @@ static inline uint32_t conformance_echo_points_read(const conformance_client *cl
     result->ok = conformance_list_point_view(result->reply.base, *root);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -7209,8 +7186,8 @@ static inline uint32_t conformance_echo_option_read(const conformance_client *cl
                                                     tw_completion *completion,
                                                     conformance_echo_option_result *result,
                                                     tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -7222,7 +7199,7 @@ static inline uint32_t conformance_echo_option_read(const conformance_client *cl
     result->ok = root;
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -7291,8 +7268,8 @@ static inline uint32_t conformance_echo_option_twice_submit(const conformance_cl
 static inline uint32_t conformance_echo_option_twice_read(const conformance_client *client,
                                                           tw_completion *completion,
                                                           conformance_echo_option_twice_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -7304,7 +7281,7 @@ static inline uint32_t conformance_echo_option_twice_read(const conformance_clie
     result->ok = root;
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -7375,8 +7352,8 @@ static inline uint32_t conformance_echo_result_read(const conformance_client *cl
                                                     tw_completion *completion,
                                                     conformance_echo_result_result *result,
                                                     tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -7388,7 +7365,7 @@ static inline uint32_t conformance_echo_result_read(const conformance_client *cl
     result->ok = root;
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -7456,8 +7433,8 @@ static inline uint32_t conformance_echo_result_ok_read(const conformance_client 
                                                        tw_completion *completion,
                                                        conformance_echo_result_ok_result *result,
                                                        tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -7469,7 +7446,7 @@ static inline uint32_t conformance_echo_result_ok_read(const conformance_client 
     result->ok = conformance_list_result_u32_none_view(result->reply.base, *root);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -7534,8 +7511,8 @@ static inline uint32_t conformance_echo_result_error_submit(const conformance_cl
 static inline uint32_t conformance_echo_result_error_read(const conformance_client *client,
                                                           tw_completion *completion,
                                                           conformance_echo_result_error_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -7547,7 +7524,7 @@ static inline uint32_t conformance_echo_result_error_read(const conformance_clie
     result->ok = conformance_list_result_none_string_view(result->reply.base, *root);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -7615,8 +7592,8 @@ static inline uint32_t conformance_echo_result_bare_submit(const conformance_cli
 static inline uint32_t conformance_echo_result_bare_read(const conformance_client *client,
                                                          tw_completion *completion,
                                                          conformance_echo_result_bare_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -7628,7 +7605,7 @@ static inline uint32_t conformance_echo_result_bare_read(const conformance_clien
     result->ok = conformance_list_result_none_none_view(result->reply.base, *root);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -7699,8 +7676,8 @@ static inline uint32_t conformance_echo_tuple_read(const conformance_client *cli
                                                    tw_completion *completion,
                                                    conformance_echo_tuple_result *result,
                                                    tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -7712,7 +7689,7 @@ static inline uint32_t conformance_echo_tuple_read(const conformance_client *cli
     result->ok = root;
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -7783,8 +7760,8 @@ static inline uint32_t conformance_echo_point_read(const conformance_client *cli
                                                    tw_completion *completion,
                                                    conformance_echo_point_result *result,
                                                    tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -7796,7 +7773,7 @@ static inline uint32_t conformance_echo_point_read(const conformance_client *cli
     result->ok = root;
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -7869,8 +7846,8 @@ static inline uint32_t conformance_echo_spot_read(const conformance_client *clie
                                                   tw_completion *completion,
                                                   conformance_echo_spot_result *result,
                                                   tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -7882,7 +7859,7 @@ static inline uint32_t conformance_echo_spot_read(const conformance_client *clie
     result->ok = root;
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -7956,8 +7933,8 @@ static inline uint32_t conformance_echo_scalars_read(const conformance_client *c
                                                      tw_completion *completion,
                                                      conformance_echo_scalars_result *result,
                                                      tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -7969,7 +7946,7 @@ static inline uint32_t conformance_echo_scalars_read(const conformance_client *c
     result->ok = root;
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -8043,8 +8020,8 @@ static inline uint32_t conformance_echo_nested_read(const conformance_client *cl
                                                     tw_completion *completion,
                                                     conformance_echo_nested_result *result,
                                                     tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -8056,7 +8033,7 @@ static inline uint32_t conformance_echo_nested_read(const conformance_client *cl
     result->ok = root;
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -8131,8 +8108,8 @@ static inline uint32_t conformance_echo_keywords_read(const conformance_client *
                                                       tw_completion *completion,
                                                       conformance_echo_keywords_result *result,
                                                       tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -8144,7 +8121,7 @@ static inline uint32_t conformance_echo_keywords_read(const conformance_client *
     result->ok = root;
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -8218,8 +8195,8 @@ static inline uint32_t conformance_echo_shape_read(const conformance_client *cli
                                                    tw_completion *completion,
                                                    conformance_echo_shape_result *result,
                                                    tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -8231,7 +8208,7 @@ static inline uint32_t conformance_echo_shape_read(const conformance_client *cli
     result->ok = root;
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -8301,8 +8278,8 @@ static inline uint32_t conformance_echo_shapes_read(const conformance_client *cl
                                                     tw_completion *completion,
                                                     conformance_echo_shapes_result *result,
                                                     tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -8314,7 +8291,7 @@ static inline uint32_t conformance_echo_shapes_read(const conformance_client *cl
     result->ok = conformance_list_shape_view(result->reply.base, *root);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -8383,8 +8360,8 @@ static inline uint32_t conformance_echo_color_read(const conformance_client *cli
                                                    tw_completion *completion,
                                                    conformance_echo_color_result *result,
                                                    tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -8397,7 +8374,7 @@ static inline uint32_t conformance_echo_color_read(const conformance_client *cli
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -8466,8 +8443,8 @@ static inline uint32_t conformance_echo_colors_read(const conformance_client *cl
                                                     tw_completion *completion,
                                                     conformance_echo_colors_result *result,
                                                     tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -8479,7 +8456,7 @@ static inline uint32_t conformance_echo_colors_read(const conformance_client *cl
     result->ok = conformance_list_color_view(result->reply.base, *root);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -8547,8 +8524,8 @@ static inline uint32_t conformance_echo_rights_read(const conformance_client *cl
                                                     tw_completion *completion,
                                                     conformance_echo_rights_result *result,
                                                     tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -8561,7 +8538,7 @@ static inline uint32_t conformance_echo_rights_read(const conformance_client *cl
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -8629,8 +8606,8 @@ static inline uint32_t conformance_echo_days_read(const conformance_client *clie
                                                   tw_completion *completion,
                                                   conformance_echo_days_result *result,
                                                   tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -8643,7 +8620,7 @@ static inline uint32_t conformance_echo_days_read(const conformance_client *clie
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -8711,8 +8688,8 @@ static inline uint32_t conformance_echo_wide_read(const conformance_client *clie
                                                   tw_completion *completion,
                                                   conformance_echo_wide_result *result,
                                                   tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -8725,7 +8702,7 @@ static inline uint32_t conformance_echo_wide_read(const conformance_client *clie
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -8794,8 +8771,8 @@ static inline uint32_t conformance_echo_names_read(const conformance_client *cli
                                                    tw_completion *completion,
                                                    conformance_echo_names_result *result,
                                                    tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -8807,7 +8784,7 @@ static inline uint32_t conformance_echo_names_read(const conformance_client *cli
     result->ok = conformance_list_string_view(result->reply.base, *root);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -8882,8 +8859,8 @@ static inline uint32_t conformance_echo_failure_read(const conformance_client *c
                                                      tw_completion *completion,
                                                      conformance_echo_failure_result *result,
                                                      tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -8895,7 +8872,7 @@ static inline uint32_t conformance_echo_failure_read(const conformance_client *c
     result->ok = root;
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -8977,8 +8954,8 @@ static inline uint32_t conformance_several_read(const conformance_client *client
                                                 tw_completion *completion,
                                                 conformance_several_result *result,
                                                 tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -8990,7 +8967,7 @@ static inline uint32_t conformance_several_read(const conformance_client *client
     result->ok = root;
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -9065,7 +9042,7 @@ static inline uint32_t conformance_nothing_read(const conformance_client *client
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -9134,8 +9111,8 @@ static inline uint32_t conformance_count_submit(const conformance_client *client
 static inline uint32_t conformance_count_read(const conformance_client *client,
                                               tw_completion *completion,
                                               conformance_count_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -9145,9 +9122,9 @@ static inline uint32_t conformance_count_read(const conformance_client *client,
       return tw_reply_malformed(&result->reply, "conformance_count", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -9217,8 +9194,8 @@ static inline uint32_t conformance_items_submit(const conformance_client *client
 static inline uint32_t conformance_items_read(const conformance_client *client,
                                               tw_completion *completion,
                                               conformance_items_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -9228,7 +9205,7 @@ static inline uint32_t conformance_items_read(const conformance_client *client,
       return tw_reply_malformed(&result->reply, "conformance_items", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
   if (result->reply.completion.code == TW_ERROR) {
     const conformance_failure *root = (const conformance_failure *)tw_reply_root(
@@ -9238,7 +9215,7 @@ static inline uint32_t conformance_items_read(const conformance_client *client,
     }
     result->error = root;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -9320,8 +9297,8 @@ static inline uint32_t conformance_latest_submit(const conformance_client *clien
 static inline uint32_t conformance_latest_read(const conformance_client *client,
                                                tw_completion *completion,
                                                conformance_latest_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -9331,9 +9308,9 @@ static inline uint32_t conformance_latest_read(const conformance_client *client,
       return tw_reply_malformed(&result->reply, "conformance_latest", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -9402,8 +9379,8 @@ static inline uint32_t conformance_breaks_submit(const conformance_client *clien
 static inline uint32_t conformance_breaks_read(const conformance_client *client,
                                                tw_completion *completion,
                                                conformance_breaks_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -9413,9 +9390,9 @@ static inline uint32_t conformance_breaks_read(const conformance_client *client,
       return tw_reply_malformed(&result->reply, "conformance_breaks", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -9484,8 +9461,8 @@ static inline uint32_t conformance_endless_read(const conformance_client *client
                                                 tw_completion *completion,
                                                 conformance_endless_result *result,
                                                 tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -9495,9 +9472,9 @@ static inline uint32_t conformance_endless_read(const conformance_client *client
       return tw_reply_malformed(&result->reply, "conformance_endless", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -9563,8 +9540,8 @@ static inline uint32_t conformance_running_read(const conformance_client *client
                                                 tw_completion *completion,
                                                 conformance_running_result *result,
                                                 tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -9577,7 +9554,7 @@ static inline uint32_t conformance_running_read(const conformance_client *client
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -9650,8 +9627,8 @@ static inline uint32_t conformance_fail_submit(const conformance_client *client,
 static inline uint32_t conformance_fail_read(const conformance_client *client,
                                              tw_completion *completion,
                                              conformance_fail_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -9672,7 +9649,7 @@ static inline uint32_t conformance_fail_read(const conformance_client *client,
     }
     result->error = root;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -9748,8 +9725,8 @@ static inline uint32_t conformance_fail_later_read(const conformance_client *cli
                                                    tw_completion *completion,
                                                    conformance_fail_later_result *result,
                                                    tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -9770,7 +9747,7 @@ static inline uint32_t conformance_fail_later_read(const conformance_client *cli
     }
     result->error = root;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -9845,7 +9822,7 @@ static inline uint32_t conformance_fail_bare_read(const conformance_client *clie
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -9913,8 +9890,8 @@ static inline uint32_t conformance_panic_submit(const conformance_client *client
 static inline uint32_t conformance_panic_read(const conformance_client *client,
                                               tw_completion *completion,
                                               conformance_panic_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -9927,7 +9904,7 @@ static inline uint32_t conformance_panic_read(const conformance_client *client,
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -9996,8 +9973,8 @@ static inline uint32_t conformance_panic_later_read(const conformance_client *cl
                                                     tw_completion *completion,
                                                     conformance_panic_later_result *result,
                                                     tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -10010,7 +9987,7 @@ static inline uint32_t conformance_panic_later_read(const conformance_client *cl
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -10082,7 +10059,7 @@ static inline uint32_t conformance_never_read(const conformance_client *client,
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -10148,8 +10125,8 @@ static inline uint32_t conformance_sleep_submit(const conformance_client *client
 static inline uint32_t conformance_sleep_read(const conformance_client *client,
                                               tw_completion *completion,
                                               conformance_sleep_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -10162,7 +10139,7 @@ static inline uint32_t conformance_sleep_read(const conformance_client *client,
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -10231,8 +10208,8 @@ static inline uint32_t conformance_counter_new_read(const conformance_client *cl
                                                     tw_completion *completion,
                                                     conformance_counter_new_result *result,
                                                     tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -10242,9 +10219,9 @@ static inline uint32_t conformance_counter_new_read(const conformance_client *cl
       return tw_reply_malformed(&result->reply, "conformance_counter_new", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -10317,8 +10294,8 @@ static inline uint32_t conformance_counter_add_read(const conformance_client *cl
                                                     tw_completion *completion,
                                                     conformance_counter_add_result *result,
                                                     tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -10331,7 +10308,7 @@ static inline uint32_t conformance_counter_add_read(const conformance_client *cl
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -10405,8 +10382,8 @@ static inline uint32_t conformance_counter_value_read(const conformance_client *
                                                       tw_completion *completion,
                                                       conformance_counter_value_result *result,
                                                       tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -10419,7 +10396,7 @@ static inline uint32_t conformance_counter_value_read(const conformance_client *
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -10491,8 +10468,8 @@ static inline uint32_t conformance_counter_value_later_submit(const conformance_
 static inline uint32_t conformance_counter_value_later_read(const conformance_client *client,
                                                             tw_completion *completion,
                                                             conformance_counter_value_later_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -10505,7 +10482,7 @@ static inline uint32_t conformance_counter_value_later_read(const conformance_cl
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -10583,8 +10560,8 @@ static inline uint32_t conformance_counter_steps_read(const conformance_client *
                                                       tw_completion *completion,
                                                       conformance_counter_steps_result *result,
                                                       tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -10594,9 +10571,9 @@ static inline uint32_t conformance_counter_steps_read(const conformance_client *
       return tw_reply_malformed(&result->reply, "conformance_counter_steps", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -10672,8 +10649,8 @@ static inline uint32_t conformance_counter_sum_read(const conformance_client *cl
                                                     tw_completion *completion,
                                                     conformance_counter_sum_result *result,
                                                     tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -10683,9 +10660,9 @@ static inline uint32_t conformance_counter_sum_read(const conformance_client *cl
       return tw_reply_malformed(&result->reply, "conformance_counter_sum", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -10759,8 +10736,8 @@ static inline uint32_t conformance_counter_finish_read(const conformance_client 
                                                        tw_completion *completion,
                                                        conformance_counter_finish_result *result,
                                                        tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -10773,7 +10750,7 @@ static inline uint32_t conformance_counter_finish_read(const conformance_client 
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -10845,8 +10822,8 @@ static inline uint32_t conformance_even_new_read(const conformance_client *clien
                                                  tw_completion *completion,
                                                  conformance_even_new_result *result,
                                                  tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -10856,7 +10833,7 @@ static inline uint32_t conformance_even_new_read(const conformance_client *clien
       return tw_reply_malformed(&result->reply, "conformance_even_new", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
   if (result->reply.completion.code == TW_ERROR) {
     const conformance_failure *root = (const conformance_failure *)tw_reply_root(
@@ -10866,7 +10843,7 @@ static inline uint32_t conformance_even_new_read(const conformance_client *clien
     }
     result->error = root;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -10935,8 +10912,8 @@ static inline uint32_t conformance_even_half_read(const conformance_client *clie
                                                   tw_completion *completion,
                                                   conformance_even_half_result *result,
                                                   tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -10949,7 +10926,7 @@ static inline uint32_t conformance_even_half_read(const conformance_client *clie
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -11017,8 +10994,8 @@ static inline uint32_t conformance_counters_read(const conformance_client *clien
                                                  tw_completion *completion,
                                                  conformance_counters_result *result,
                                                  tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -11031,7 +11008,7 @@ static inline uint32_t conformance_counters_read(const conformance_client *clien
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -11102,8 +11079,8 @@ static inline uint32_t conformance_echo_key_read(const conformance_client *clien
                                                  tw_completion *completion,
                                                  conformance_echo_key_result *result,
                                                  tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -11115,7 +11092,7 @@ static inline uint32_t conformance_echo_key_read(const conformance_client *clien
     result->ok = root;
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -11188,8 +11165,8 @@ static inline uint32_t conformance_echo_three_read(const conformance_client *cli
                                                    tw_completion *completion,
                                                    conformance_echo_three_result *result,
                                                    tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -11201,7 +11178,7 @@ static inline uint32_t conformance_echo_three_read(const conformance_client *cli
     result->ok = root;
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -11275,8 +11252,8 @@ static inline uint32_t conformance_echo_fixed_read(const conformance_client *cli
                                                    tw_completion *completion,
                                                    conformance_echo_fixed_result *result,
                                                    tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -11288,7 +11265,7 @@ static inline uint32_t conformance_echo_fixed_read(const conformance_client *cli
     result->ok = root;
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -11358,8 +11335,8 @@ static inline uint32_t conformance_echo_keys_read(const conformance_client *clie
                                                   tw_completion *completion,
                                                   conformance_echo_keys_result *result,
                                                   tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -11371,7 +11348,7 @@ static inline uint32_t conformance_echo_keys_read(const conformance_client *clie
     result->ok = conformance_list_list2_u8_view(result->reply.base, *root);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -11467,8 +11444,8 @@ static inline uint32_t conformance_many_submit(const conformance_client *client,
 static inline uint32_t conformance_many_read(const conformance_client *client,
                                              tw_completion *completion,
                                              conformance_many_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -11480,7 +11457,7 @@ static inline uint32_t conformance_many_read(const conformance_client *client,
     result->ok = root;
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -11552,8 +11529,8 @@ static inline uint32_t conformance_twice_submit(const conformance_client *client
 static inline uint32_t conformance_twice_read(const conformance_client *client,
                                               tw_completion *completion,
                                               conformance_twice_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -11566,7 +11543,7 @@ static inline uint32_t conformance_twice_read(const conformance_client *client,
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it on this thread: see tw_call_inline. Returns the ending, or why there was no call. */
@@ -11641,8 +11618,8 @@ static inline uint32_t conformance_fail_here_read(const conformance_client *clie
                                                   tw_completion *completion,
                                                   conformance_fail_here_result *result,
                                                   tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -11663,7 +11640,7 @@ static inline uint32_t conformance_fail_here_read(const conformance_client *clie
     }
     result->error = root;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it on this thread: see tw_call_inline. Returns the ending, or why there was no call. */
@@ -11734,8 +11711,8 @@ static inline uint32_t conformance_panic_here_read(const conformance_client *cli
                                                    tw_completion *completion,
                                                    conformance_panic_here_result *result,
                                                    tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -11748,7 +11725,7 @@ static inline uint32_t conformance_panic_here_read(const conformance_client *cli
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it on this thread: see tw_call_inline. Returns the ending, or why there was no call. */
@@ -11817,8 +11794,8 @@ static inline uint32_t conformance_ask_submit(const conformance_client *client, 
 static inline uint32_t conformance_ask_read(const conformance_client *client,
                                             tw_completion *completion,
                                             conformance_ask_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -11838,7 +11815,7 @@ static inline uint32_t conformance_ask_read(const conformance_client *client,
     }
     result->error = *root;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -11907,8 +11884,8 @@ static inline uint32_t conformance_ask_later_read(const conformance_client *clie
                                                   tw_completion *completion,
                                                   conformance_ask_later_result *result,
                                                   tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -11928,7 +11905,7 @@ static inline uint32_t conformance_ask_later_read(const conformance_client *clie
     }
     result->error = *root;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -12006,8 +11983,8 @@ static inline uint32_t conformance_tell_submit(const conformance_client *client,
 static inline uint32_t conformance_tell_read(const conformance_client *client,
                                              tw_completion *completion,
                                              conformance_tell_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -12028,7 +12005,7 @@ static inline uint32_t conformance_tell_read(const conformance_client *client,
     }
     result->error = *root;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -12099,8 +12076,8 @@ static inline uint32_t conformance_samples_read(const conformance_client *client
                                                 tw_completion *completion,
                                                 conformance_samples_result *result,
                                                 tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -12110,9 +12087,9 @@ static inline uint32_t conformance_samples_read(const conformance_client *client
       return tw_reply_malformed(&result->reply, "conformance_samples", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -12181,8 +12158,8 @@ static inline uint32_t conformance_shapes_submit(const conformance_client *clien
 static inline uint32_t conformance_shapes_read(const conformance_client *client,
                                                tw_completion *completion,
                                                conformance_shapes_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -12192,9 +12169,9 @@ static inline uint32_t conformance_shapes_read(const conformance_client *client,
       return tw_reply_malformed(&result->reply, "conformance_shapes", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -12267,20 +12244,20 @@ static inline uint32_t conformance_give_counters_read(const conformance_client *
                                                       tw_completion *completion,
                                                       conformance_give_counters_result *result,
                                                       tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
     const tw_slice *root = (const tw_slice *)tw_reply_root(
         &result->reply, reader, UINT64_C(0x2258c1cd44fdfaa9), 8);
-    if (!root || !(conformance_list_counter_check(reader, *root) && tw_check_all_held(reader))) {
+    if (!root || !(conformance_list_counter_check(reader, *root) && tw_check_all_handles(reader))) {
       return tw_reply_malformed(&result->reply, "conformance_give_counters", error);
     }
     result->ok = conformance_list_counter_view(result->reply.base, *root);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -12322,7 +12299,7 @@ static inline uint32_t conformance_total_prepare(const conformance_client *clien
                                                  tw_writer *writer, tw_submission *submission,
                                                  tw_error *error) {
   uint32_t root = tw_writer_begin(writer, UINT64_C(0x2e2f2f9bd28df6e9),
-                                  conformance_list_counter_held(counters), 8);
+                                  conformance_list_counter_count_handles(counters), 8);
   conformance_list_counter_write(writer, root, counters);
   return tw_prepare(&client->tw, writer, CONFORMANCE_METHOD_TOTAL, "conformance_total", submission,
                     error);
@@ -12353,8 +12330,8 @@ static inline uint32_t conformance_total_submit(const conformance_client *client
 static inline uint32_t conformance_total_read(const conformance_client *client,
                                               tw_completion *completion,
                                               conformance_total_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -12367,7 +12344,7 @@ static inline uint32_t conformance_total_read(const conformance_client *client,
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -12408,7 +12385,7 @@ static inline uint32_t conformance_first_of_prepare(const conformance_client *cl
                                                     tw_writer *writer, tw_submission *submission,
                                                     tw_error *error) {
   uint32_t root = tw_writer_begin(writer, UINT64_C(0xbbb4ab6093d124e5),
-                                  (counter ? conformance_option_counter_held(counter) : 0), 8);
+                                  (counter ? conformance_option_counter_count_handles(counter) : 0), 8);
   if (!counter) {
     writer->status = TW_ARGUMENT;
   } else {
@@ -12444,8 +12421,8 @@ static inline uint32_t conformance_first_of_read(const conformance_client *clien
                                                  tw_completion *completion,
                                                  conformance_first_of_result *result,
                                                  tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -12457,7 +12434,7 @@ static inline uint32_t conformance_first_of_read(const conformance_client *clien
     result->ok = root;
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -12499,7 +12476,7 @@ static inline uint32_t conformance_swap_prepare(const conformance_client *client
                                                 tw_writer *writer, tw_submission *submission,
                                                 tw_error *error) {
   uint32_t root = tw_writer_begin(writer, UINT64_C(0x32476d7bfb76290e),
-                                  (value ? conformance_pair_held(value) : 0), 20);
+                                  (value ? conformance_pair_count_handles(value) : 0), 20);
   if (!value) {
     writer->status = TW_ARGUMENT;
   } else {
@@ -12534,14 +12511,14 @@ static inline uint32_t conformance_swap_submit(const conformance_client *client,
 static inline uint32_t conformance_swap_read(const conformance_client *client,
                                              tw_completion *completion,
                                              conformance_swap_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
     const conformance_pair *root = (const conformance_pair *)tw_reply_root(
         &result->reply, reader, UINT64_C(0xfde16051b681d0fe), 20);
-    if (!root || !(conformance_pair_check(reader, root) && tw_check_all_held(reader))) {
+    if (!root || !(conformance_pair_check(reader, root) && tw_check_all_handles(reader))) {
       return tw_reply_malformed(&result->reply, "conformance_swap", error);
     }
     result->ok = root;
@@ -12550,12 +12527,12 @@ static inline uint32_t conformance_swap_read(const conformance_client *client,
   if (result->reply.completion.code == TW_ERROR) {
     const conformance_maybe_counter *root = (const conformance_maybe_counter *)tw_reply_root(
         &result->reply, reader, UINT64_C(0xda84a440071241d1), 12);
-    if (!root || !(conformance_maybe_counter_check(reader, root) && tw_check_all_held(reader))) {
+    if (!root || !(conformance_maybe_counter_check(reader, root) && tw_check_all_handles(reader))) {
       return tw_reply_malformed(&result->reply, "conformance_swap", error);
     }
     result->error = root;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -12595,7 +12572,7 @@ static inline uint32_t conformance_refuse_prepare(const conformance_client *clie
                                                   tw_writer *writer, tw_submission *submission,
                                                   tw_error *error) {
   uint32_t root = tw_writer_begin(writer, UINT64_C(0x2ceec65385d11381),
-                                  (value ? conformance_maybe_counter_held(value) : 0), 12);
+                                  (value ? conformance_maybe_counter_count_handles(value) : 0), 12);
   if (!value) {
     writer->status = TW_ARGUMENT;
   } else {
@@ -12630,8 +12607,8 @@ static inline uint32_t conformance_refuse_submit(const conformance_client *clien
 static inline uint32_t conformance_refuse_read(const conformance_client *client,
                                                tw_completion *completion,
                                                conformance_refuse_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -12641,12 +12618,12 @@ static inline uint32_t conformance_refuse_read(const conformance_client *client,
   if (result->reply.completion.code == TW_ERROR) {
     const conformance_maybe_counter *root = (const conformance_maybe_counter *)tw_reply_root(
         &result->reply, reader, UINT64_C(0xda84a440071241d1), 12);
-    if (!root || !(conformance_maybe_counter_check(reader, root) && tw_check_all_held(reader))) {
+    if (!root || !(conformance_maybe_counter_check(reader, root) && tw_check_all_handles(reader))) {
       return tw_reply_malformed(&result->reply, "conformance_refuse", error);
     }
     result->error = root;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -12718,8 +12695,8 @@ static inline uint32_t conformance_later_submit(const conformance_client *client
 static inline uint32_t conformance_later_read(const conformance_client *client,
                                               tw_completion *completion,
                                               conformance_later_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -12729,9 +12706,9 @@ static inline uint32_t conformance_later_read(const conformance_client *client,
       return tw_reply_malformed(&result->reply, "conformance_later", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -12807,8 +12784,8 @@ static inline uint32_t conformance_never_comes_read(const conformance_client *cl
                                                     tw_completion *completion,
                                                     conformance_never_comes_result *result,
                                                     tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -12818,7 +12795,7 @@ static inline uint32_t conformance_never_comes_read(const conformance_client *cl
       return tw_reply_malformed(&result->reply, "conformance_never_comes", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
   if (result->reply.completion.code == TW_ERROR) {
     const conformance_failure *root = (const conformance_failure *)tw_reply_root(
@@ -12828,7 +12805,7 @@ static inline uint32_t conformance_never_comes_read(const conformance_client *cl
     }
     result->error = root;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -12911,8 +12888,8 @@ static inline uint32_t conformance_scale_new_read(const conformance_client *clie
                                                   tw_completion *completion,
                                                   conformance_scale_new_result *result,
                                                   tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -12922,9 +12899,9 @@ static inline uint32_t conformance_scale_new_read(const conformance_client *clie
       return tw_reply_malformed(&result->reply, "conformance_scale_new", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -12999,8 +12976,8 @@ static inline uint32_t conformance_scale_apply_read(const conformance_client *cl
                                                     tw_completion *completion,
                                                     conformance_scale_apply_result *result,
                                                     tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -13010,9 +12987,9 @@ static inline uint32_t conformance_scale_apply_read(const conformance_client *cl
       return tw_reply_malformed(&result->reply, "conformance_scale_apply", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -13083,8 +13060,8 @@ static inline uint32_t conformance_ticks_submit(const conformance_client *client
 static inline uint32_t conformance_ticks_read(const conformance_client *client,
                                               tw_completion *completion,
                                               conformance_ticks_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -13094,9 +13071,9 @@ static inline uint32_t conformance_ticks_read(const conformance_client *client,
       return tw_reply_malformed(&result->reply, "conformance_ticks", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -13162,8 +13139,8 @@ static inline uint32_t conformance_tick_submit(const conformance_client *client,
 static inline uint32_t conformance_tick_read(const conformance_client *client,
                                              tw_completion *completion,
                                              conformance_tick_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -13176,7 +13153,7 @@ static inline uint32_t conformance_tick_read(const conformance_client *client,
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -13243,8 +13220,8 @@ static inline uint32_t conformance_mark_submit(const conformance_client *client,
 static inline uint32_t conformance_mark_read(const conformance_client *client,
                                              tw_completion *completion,
                                              conformance_mark_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -13257,7 +13234,7 @@ static inline uint32_t conformance_mark_read(const conformance_client *client,
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -13329,7 +13306,7 @@ static inline uint32_t conformance_end_ticks_read(const conformance_client *clie
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -13402,8 +13379,8 @@ static inline uint32_t conformance_drops_newest_read(const conformance_client *c
                                                      tw_completion *completion,
                                                      conformance_drops_newest_result *result,
                                                      tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -13413,9 +13390,9 @@ static inline uint32_t conformance_drops_newest_read(const conformance_client *c
       return tw_reply_malformed(&result->reply, "conformance_drops_newest", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -13488,8 +13465,8 @@ static inline uint32_t conformance_drops_oldest_read(const conformance_client *c
                                                      tw_completion *completion,
                                                      conformance_drops_oldest_result *result,
                                                      tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -13499,9 +13476,9 @@ static inline uint32_t conformance_drops_oldest_read(const conformance_client *c
       return tw_reply_malformed(&result->reply, "conformance_drops_oldest", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -13572,8 +13549,8 @@ static inline uint32_t conformance_refuses_read(const conformance_client *client
                                                 tw_completion *completion,
                                                 conformance_refuses_result *result,
                                                 tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -13583,9 +13560,9 @@ static inline uint32_t conformance_refuses_read(const conformance_client *client
       return tw_reply_malformed(&result->reply, "conformance_refuses", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -13652,8 +13629,8 @@ static inline uint32_t conformance_waiting_read(const conformance_client *client
                                                 tw_completion *completion,
                                                 conformance_waiting_result *result,
                                                 tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -13666,7 +13643,7 @@ static inline uint32_t conformance_waiting_read(const conformance_client *client
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -13736,8 +13713,8 @@ static inline uint32_t conformance_looked_up_read(const conformance_client *clie
                                                   tw_completion *completion,
                                                   conformance_looked_up_result *result,
                                                   tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -13747,9 +13724,9 @@ static inline uint32_t conformance_looked_up_read(const conformance_client *clie
       return tw_reply_malformed(&result->reply, "conformance_looked_up", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -13819,8 +13796,8 @@ static inline uint32_t conformance_lease_new_read(const conformance_client *clie
                                                   tw_completion *completion,
                                                   conformance_lease_new_result *result,
                                                   tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -13830,7 +13807,7 @@ static inline uint32_t conformance_lease_new_read(const conformance_client *clie
       return tw_reply_malformed(&result->reply, "conformance_lease_new", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
   if (result->reply.completion.code == TW_ERROR) {
     const conformance_failure *root = (const conformance_failure *)tw_reply_root(
@@ -13840,7 +13817,7 @@ static inline uint32_t conformance_lease_new_read(const conformance_client *clie
     }
     result->error = root;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -13910,8 +13887,8 @@ static inline uint32_t conformance_lease_ms_read(const conformance_client *clien
                                                  tw_completion *completion,
                                                  conformance_lease_ms_result *result,
                                                  tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -13924,7 +13901,7 @@ static inline uint32_t conformance_lease_ms_read(const conformance_client *clien
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -13990,8 +13967,8 @@ static inline uint32_t conformance_leases_submit(const conformance_client *clien
 static inline uint32_t conformance_leases_read(const conformance_client *client,
                                                tw_completion *completion,
                                                conformance_leases_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -14003,7 +13980,7 @@ static inline uint32_t conformance_leases_read(const conformance_client *client,
     result->ok = root;
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -14039,7 +14016,7 @@ typedef struct conformance_sum_of_result {
 /* Writes the call's message and fills `*submission` but for token and deadline. Then
  * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
 static inline uint32_t conformance_sum_of_prepare(const conformance_client *client,
-                                                  conformance_u64_upstream *numbers,
+                                                  conformance_u64_stream_writer *numbers,
                                                   tw_writer *writer, tw_submission *submission,
                                                   tw_error *error) {
   uint32_t root = tw_writer_begin(writer, UINT64_C(0x8acb6c45c378d541), 1, 4);
@@ -14055,7 +14032,7 @@ static inline uint32_t conformance_sum_of_prepare(const conformance_client *clie
 /* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
  * and may be NULL. */
 static inline uint32_t conformance_sum_of_submit(const conformance_client *client,
-                                                 conformance_u64_upstream *numbers,
+                                                 conformance_u64_stream_writer *numbers,
                                                  uint64_t deadline_ns, uint64_t token,
                                                  tw_handle *call, tw_error *error) {
   tw_writer writer;
@@ -14080,8 +14057,8 @@ static inline uint32_t conformance_sum_of_submit(const conformance_client *clien
 static inline uint32_t conformance_sum_of_read(const conformance_client *client,
                                                tw_completion *completion,
                                                conformance_sum_of_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -14101,13 +14078,14 @@ static inline uint32_t conformance_sum_of_read(const conformance_client *client,
     }
     result->error = *root;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
 static inline uint32_t conformance_sum_of(const conformance_client *client,
-                                          conformance_u64_upstream *numbers, uint64_t deadline_ns,
-                                          conformance_sum_of_result *result, tw_error *error) {
+                                          conformance_u64_stream_writer *numbers,
+                                          uint64_t deadline_ns, conformance_sum_of_result *result,
+                                          tw_error *error) {
   tw_writer writer;
   tw_submission submission;
   tw_completion completion;
@@ -14140,7 +14118,7 @@ typedef struct conformance_names_of_result {
 /* Writes the call's message and fills `*submission` but for token and deadline. Then
  * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
 static inline uint32_t conformance_names_of_prepare(const conformance_client *client,
-                                                    conformance_item_upstream *items,
+                                                    conformance_item_stream_writer *items,
                                                     tw_writer *writer, tw_submission *submission,
                                                     tw_error *error) {
   uint32_t root = tw_writer_begin(writer, UINT64_C(0xddc4c126f3e0f510), 1, 4);
@@ -14156,7 +14134,7 @@ static inline uint32_t conformance_names_of_prepare(const conformance_client *cl
 /* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
  * and may be NULL. */
 static inline uint32_t conformance_names_of_submit(const conformance_client *client,
-                                                   conformance_item_upstream *items,
+                                                   conformance_item_stream_writer *items,
                                                    uint64_t deadline_ns, uint64_t token,
                                                    tw_handle *call, tw_error *error) {
   tw_writer writer;
@@ -14182,8 +14160,8 @@ static inline uint32_t conformance_names_of_read(const conformance_client *clien
                                                  tw_completion *completion,
                                                  conformance_names_of_result *result,
                                                  tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -14195,12 +14173,13 @@ static inline uint32_t conformance_names_of_read(const conformance_client *clien
     result->ok = tw_text_view(result->reply.base, *root);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
 static inline uint32_t conformance_names_of(const conformance_client *client,
-                                            conformance_item_upstream *items, uint64_t deadline_ns,
+                                            conformance_item_stream_writer *items,
+                                            uint64_t deadline_ns,
                                             conformance_names_of_result *result, tw_error *error) {
   tw_writer writer;
   tw_submission submission;
@@ -14235,7 +14214,7 @@ typedef struct conformance_first_numbers_result {
  * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
 static inline uint32_t conformance_first_numbers_prepare(const conformance_client *client,
                                                          uint32_t count,
-                                                         conformance_u64_upstream *numbers,
+                                                         conformance_u64_stream_writer *numbers,
                                                          tw_writer *writer,
                                                          tw_submission *submission,
                                                          tw_error *error) {
@@ -14254,7 +14233,7 @@ static inline uint32_t conformance_first_numbers_prepare(const conformance_clien
  * and may be NULL. */
 static inline uint32_t conformance_first_numbers_submit(const conformance_client *client,
                                                         uint32_t count,
-                                                        conformance_u64_upstream *numbers,
+                                                        conformance_u64_stream_writer *numbers,
                                                         uint64_t deadline_ns, uint64_t token,
                                                         tw_handle *call, tw_error *error) {
   tw_writer writer;
@@ -14281,8 +14260,8 @@ static inline uint32_t conformance_first_numbers_read(const conformance_client *
                                                       tw_completion *completion,
                                                       conformance_first_numbers_result *result,
                                                       tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -14294,12 +14273,12 @@ static inline uint32_t conformance_first_numbers_read(const conformance_client *
     result->ok = conformance_list_u64_view(result->reply.base, *root);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
 static inline uint32_t conformance_first_numbers(const conformance_client *client, uint32_t count,
-                                                 conformance_u64_upstream *numbers,
+                                                 conformance_u64_stream_writer *numbers,
                                                  uint64_t deadline_ns,
                                                  conformance_first_numbers_result *result,
                                                  tw_error *error) {
@@ -14337,8 +14316,8 @@ typedef struct conformance_words_first_result {
 /* Writes the call's message and fills `*submission` but for token and deadline. Then
  * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
 static inline uint32_t conformance_words_first_prepare(const conformance_client *client,
-                                                       conformance_u64_upstream *numbers,
-                                                       conformance_string_upstream *words,
+                                                       conformance_u64_stream_writer *numbers,
+                                                       conformance_string_stream_writer *words,
                                                        tw_writer *writer,
                                                        tw_submission *submission, tw_error *error) {
   uint32_t root = tw_writer_begin(writer, UINT64_C(0x033b819e089f0d6d), 2, 8);
@@ -14355,8 +14334,8 @@ static inline uint32_t conformance_words_first_prepare(const conformance_client 
 /* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
  * and may be NULL. */
 static inline uint32_t conformance_words_first_submit(const conformance_client *client,
-                                                      conformance_u64_upstream *numbers,
-                                                      conformance_string_upstream *words,
+                                                      conformance_u64_stream_writer *numbers,
+                                                      conformance_string_stream_writer *words,
                                                       uint64_t deadline_ns, uint64_t token,
                                                       tw_handle *call, tw_error *error) {
   tw_writer writer;
@@ -14384,8 +14363,8 @@ static inline uint32_t conformance_words_first_read(const conformance_client *cl
                                                     tw_completion *completion,
                                                     conformance_words_first_result *result,
                                                     tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -14397,13 +14376,13 @@ static inline uint32_t conformance_words_first_read(const conformance_client *cl
     result->ok = root;
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
 static inline uint32_t conformance_words_first(const conformance_client *client,
-                                               conformance_u64_upstream *numbers,
-                                               conformance_string_upstream *words,
+                                               conformance_u64_stream_writer *numbers,
+                                               conformance_string_stream_writer *words,
                                                uint64_t deadline_ns,
                                                conformance_words_first_result *result,
                                                tw_error *error) {
@@ -14442,7 +14421,7 @@ typedef struct conformance_add_all_result {
  * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
 static inline uint32_t conformance_add_all_prepare(const conformance_client *client,
                                                    conformance_counter counter,
-                                                   conformance_u64_upstream *amounts,
+                                                   conformance_u64_stream_writer *amounts,
                                                    tw_writer *writer, tw_submission *submission,
                                                    tw_error *error) {
   uint32_t root = tw_writer_begin(writer, UINT64_C(0xf4802f5dab134fa9), 2, 8);
@@ -14460,7 +14439,7 @@ static inline uint32_t conformance_add_all_prepare(const conformance_client *cli
  * and may be NULL. */
 static inline uint32_t conformance_add_all_submit(const conformance_client *client,
                                                   conformance_counter counter,
-                                                  conformance_u64_upstream *amounts,
+                                                  conformance_u64_stream_writer *amounts,
                                                   uint64_t deadline_ns, uint64_t token,
                                                   tw_handle *call, tw_error *error) {
   tw_writer writer;
@@ -14487,8 +14466,8 @@ static inline uint32_t conformance_add_all_read(const conformance_client *client
                                                 tw_completion *completion,
                                                 conformance_add_all_result *result,
                                                 tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -14501,13 +14480,14 @@ static inline uint32_t conformance_add_all_read(const conformance_client *client
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
 static inline uint32_t conformance_add_all(const conformance_client *client,
                                            conformance_counter counter,
-                                           conformance_u64_upstream *amounts, uint64_t deadline_ns,
+                                           conformance_u64_stream_writer *amounts,
+                                           uint64_t deadline_ns,
                                            conformance_add_all_result *result, tw_error *error) {
   tw_writer writer;
   tw_submission submission;
@@ -14543,7 +14523,7 @@ typedef struct conformance_hear_result {
 /* Writes the call's message and fills `*submission` but for token and deadline. Then
  * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
 static inline uint32_t conformance_hear_prepare(const conformance_client *client,
-                                                conformance_string_upfuture *text,
+                                                conformance_string_future_writer *text,
                                                 tw_writer *writer, tw_submission *submission,
                                                 tw_error *error) {
   uint32_t root = tw_writer_begin(writer, UINT64_C(0x04f86a1329a6af65), 1, 4);
@@ -14559,7 +14539,7 @@ static inline uint32_t conformance_hear_prepare(const conformance_client *client
 /* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
  * and may be NULL. */
 static inline uint32_t conformance_hear_submit(const conformance_client *client,
-                                               conformance_string_upfuture *text,
+                                               conformance_string_future_writer *text,
                                                uint64_t deadline_ns, uint64_t token,
                                                tw_handle *call, tw_error *error) {
   tw_writer writer;
@@ -14584,8 +14564,8 @@ static inline uint32_t conformance_hear_submit(const conformance_client *client,
 static inline uint32_t conformance_hear_read(const conformance_client *client,
                                              tw_completion *completion,
                                              conformance_hear_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -14605,13 +14585,14 @@ static inline uint32_t conformance_hear_read(const conformance_client *client,
     }
     result->error = *root;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
 static inline uint32_t conformance_hear(const conformance_client *client,
-                                        conformance_string_upfuture *text, uint64_t deadline_ns,
-                                        conformance_hear_result *result, tw_error *error) {
+                                        conformance_string_future_writer *text,
+                                        uint64_t deadline_ns, conformance_hear_result *result,
+                                        tw_error *error) {
   tw_writer writer;
   tw_submission submission;
   tw_completion completion;
@@ -14644,7 +14625,7 @@ typedef struct conformance_beats_of_result {
 /* Writes the call's message and fills `*submission` but for token and deadline. Then
  * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
 static inline uint32_t conformance_beats_of_prepare(const conformance_client *client,
-                                                    conformance_void_upstream *beats,
+                                                    conformance_void_stream_writer *beats,
                                                     tw_writer *writer, tw_submission *submission,
                                                     tw_error *error) {
   uint32_t root = tw_writer_begin(writer, UINT64_C(0x76170f7d081a63c8), 1, 4);
@@ -14660,7 +14641,7 @@ static inline uint32_t conformance_beats_of_prepare(const conformance_client *cl
 /* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
  * and may be NULL. */
 static inline uint32_t conformance_beats_of_submit(const conformance_client *client,
-                                                   conformance_void_upstream *beats,
+                                                   conformance_void_stream_writer *beats,
                                                    uint64_t deadline_ns, uint64_t token,
                                                    tw_handle *call, tw_error *error) {
   tw_writer writer;
@@ -14686,8 +14667,8 @@ static inline uint32_t conformance_beats_of_read(const conformance_client *clien
                                                  tw_completion *completion,
                                                  conformance_beats_of_result *result,
                                                  tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -14700,12 +14681,13 @@ static inline uint32_t conformance_beats_of_read(const conformance_client *clien
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
 static inline uint32_t conformance_beats_of(const conformance_client *client,
-                                            conformance_void_upstream *beats, uint64_t deadline_ns,
+                                            conformance_void_stream_writer *beats,
+                                            uint64_t deadline_ns,
                                             conformance_beats_of_result *result, tw_error *error) {
   tw_writer writer;
   tw_submission submission;
@@ -14739,7 +14721,7 @@ typedef struct conformance_comes_result {
 /* Writes the call's message and fills `*submission` but for token and deadline. Then
  * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
 static inline uint32_t conformance_comes_prepare(const conformance_client *client,
-                                                 conformance_void_upfuture *signal,
+                                                 conformance_void_future_writer *signal,
                                                  tw_writer *writer, tw_submission *submission,
                                                  tw_error *error) {
   uint32_t root = tw_writer_begin(writer, UINT64_C(0x2d748bc05279196a), 1, 4);
@@ -14755,7 +14737,7 @@ static inline uint32_t conformance_comes_prepare(const conformance_client *clien
 /* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
  * and may be NULL. */
 static inline uint32_t conformance_comes_submit(const conformance_client *client,
-                                                conformance_void_upfuture *signal,
+                                                conformance_void_future_writer *signal,
                                                 uint64_t deadline_ns, uint64_t token,
                                                 tw_handle *call, tw_error *error) {
   tw_writer writer;
@@ -14780,8 +14762,8 @@ static inline uint32_t conformance_comes_submit(const conformance_client *client
 static inline uint32_t conformance_comes_read(const conformance_client *client,
                                               tw_completion *completion,
                                               conformance_comes_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -14796,13 +14778,14 @@ static inline uint32_t conformance_comes_read(const conformance_client *client,
     }
     result->error = *root;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
 static inline uint32_t conformance_comes(const conformance_client *client,
-                                         conformance_void_upfuture *signal, uint64_t deadline_ns,
-                                         conformance_comes_result *result, tw_error *error) {
+                                         conformance_void_future_writer *signal,
+                                         uint64_t deadline_ns, conformance_comes_result *result,
+                                         tw_error *error) {
   tw_writer writer;
   tw_submission submission;
   tw_completion completion;
@@ -14868,8 +14851,8 @@ static inline uint32_t conformance_beats_submit(const conformance_client *client
 static inline uint32_t conformance_beats_read(const conformance_client *client,
                                               tw_completion *completion,
                                               conformance_beats_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -14879,9 +14862,9 @@ static inline uint32_t conformance_beats_read(const conformance_client *client,
       return tw_reply_malformed(&result->reply, "conformance_beats", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -14948,8 +14931,8 @@ static inline uint32_t conformance_signal_submit(const conformance_client *clien
 static inline uint32_t conformance_signal_read(const conformance_client *client,
                                                tw_completion *completion,
                                                conformance_signal_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -14959,9 +14942,9 @@ static inline uint32_t conformance_signal_read(const conformance_client *client,
       return tw_reply_malformed(&result->reply, "conformance_signal", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -14997,7 +14980,7 @@ typedef struct conformance_ask_all_result {
 /* Writes the call's message and fills `*submission` but for token and deadline. Then
  * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
 static inline uint32_t conformance_ask_all_prepare(const conformance_client *client,
-                                                   conformance_u64_upstream *keys,
+                                                   conformance_u64_stream_writer *keys,
                                                    tw_writer *writer, tw_submission *submission,
                                                    tw_error *error) {
   uint32_t root = tw_writer_begin(writer, UINT64_C(0x8555419ac16f9f45), 1, 4);
@@ -15013,7 +14996,7 @@ static inline uint32_t conformance_ask_all_prepare(const conformance_client *cli
 /* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
  * and may be NULL. */
 static inline uint32_t conformance_ask_all_submit(const conformance_client *client,
-                                                  conformance_u64_upstream *keys,
+                                                  conformance_u64_stream_writer *keys,
                                                   uint64_t deadline_ns, uint64_t token,
                                                   tw_handle *call, tw_error *error) {
   tw_writer writer;
@@ -15039,8 +15022,8 @@ static inline uint32_t conformance_ask_all_read(const conformance_client *client
                                                 tw_completion *completion,
                                                 conformance_ask_all_result *result,
                                                 tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -15052,12 +15035,13 @@ static inline uint32_t conformance_ask_all_read(const conformance_client *client
     result->ok = conformance_list_result_string_u32_view(result->reply.base, *root);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
 static inline uint32_t conformance_ask_all(const conformance_client *client,
-                                           conformance_u64_upstream *keys, uint64_t deadline_ns,
+                                           conformance_u64_stream_writer *keys,
+                                           uint64_t deadline_ns,
                                            conformance_ask_all_result *result, tw_error *error) {
   tw_writer writer;
   tw_submission submission;
@@ -15127,7 +15111,7 @@ static inline uint32_t conformance_held_up_read(const conformance_client *client
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -15197,7 +15181,7 @@ static inline uint32_t conformance_let_go_read(const conformance_client *client,
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -15265,8 +15249,8 @@ static inline uint32_t conformance_bits_submit(const conformance_client *client,
 static inline uint32_t conformance_bits_read(const conformance_client *client,
                                              tw_completion *completion,
                                              conformance_bits_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -15276,9 +15260,9 @@ static inline uint32_t conformance_bits_read(const conformance_client *client,
       return tw_reply_malformed(&result->reply, "conformance_bits", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -15348,8 +15332,8 @@ static inline uint32_t conformance_letters_read(const conformance_client *client
                                                 tw_completion *completion,
                                                 conformance_letters_result *result,
                                                 tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -15359,9 +15343,9 @@ static inline uint32_t conformance_letters_read(const conformance_client *client
       return tw_reply_malformed(&result->reply, "conformance_letters", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -15430,8 +15414,8 @@ static inline uint32_t conformance_maybes_submit(const conformance_client *clien
 static inline uint32_t conformance_maybes_read(const conformance_client *client,
                                                tw_completion *completion,
                                                conformance_maybes_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -15441,9 +15425,9 @@ static inline uint32_t conformance_maybes_read(const conformance_client *client,
       return tw_reply_malformed(&result->reply, "conformance_maybes", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -15513,8 +15497,8 @@ static inline uint32_t conformance_couples_read(const conformance_client *client
                                                 tw_completion *completion,
                                                 conformance_couples_result *result,
                                                 tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -15524,9 +15508,9 @@ static inline uint32_t conformance_couples_read(const conformance_client *client
       return tw_reply_malformed(&result->reply, "conformance_couples", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -15595,8 +15579,8 @@ static inline uint32_t conformance_rows_submit(const conformance_client *client,
 static inline uint32_t conformance_rows_read(const conformance_client *client,
                                              tw_completion *completion,
                                              conformance_rows_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -15606,9 +15590,9 @@ static inline uint32_t conformance_rows_read(const conformance_client *client,
       return tw_reply_malformed(&result->reply, "conformance_rows", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -15679,8 +15663,8 @@ static inline uint32_t conformance_outcomes_read(const conformance_client *clien
                                                  tw_completion *completion,
                                                  conformance_outcomes_result *result,
                                                  tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -15690,9 +15674,9 @@ static inline uint32_t conformance_outcomes_read(const conformance_client *clien
       return tw_reply_malformed(&result->reply, "conformance_outcomes", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -15766,8 +15750,8 @@ static inline uint32_t conformance_by_name_read(const conformance_client *client
                                                 tw_completion *completion,
                                                 conformance_by_name_result *result,
                                                 tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -15777,9 +15761,9 @@ static inline uint32_t conformance_by_name_read(const conformance_client *client
       return tw_reply_malformed(&result->reply, "conformance_by_name", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -15848,20 +15832,20 @@ static inline uint32_t conformance_feeds_submit(const conformance_client *client
 static inline uint32_t conformance_feeds_read(const conformance_client *client,
                                               tw_completion *completion,
                                               conformance_feeds_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
     const tw_slice *root = (const tw_slice *)tw_reply_root(
         &result->reply, reader, UINT64_C(0x199b498e9c207c9a), 8);
-    if (!root || !(conformance_list_feed_check(reader, *root) && tw_check_all_held(reader))) {
+    if (!root || !(conformance_list_feed_check(reader, *root) && tw_check_all_handles(reader))) {
       return tw_reply_malformed(&result->reply, "conformance_feeds", error);
     }
     result->ok = conformance_list_feed_view(result->reply.base, *root);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -15931,20 +15915,20 @@ static inline uint32_t conformance_endless_feed_read(const conformance_client *c
                                                      tw_completion *completion,
                                                      conformance_endless_feed_result *result,
                                                      tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
     const conformance_feed *root = (const conformance_feed *)tw_reply_root(
         &result->reply, reader, UINT64_C(0x35222084deedf19e), 20);
-    if (!root || !(conformance_feed_check(reader, root) && tw_check_all_held(reader))) {
+    if (!root || !(conformance_feed_check(reader, root) && tw_check_all_handles(reader))) {
       return tw_reply_malformed(&result->reply, "conformance_endless_feed", error);
     }
     result->ok = root;
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -16015,15 +15999,15 @@ static inline uint32_t conformance_mixed_submit(const conformance_client *client
 static inline uint32_t conformance_mixed_read(const conformance_client *client,
                                               tw_completion *completion,
                                               conformance_mixed_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
     const conformance_tuple2_void_stream_point_future *root = (const conformance_tuple2_void_stream_point_future *)tw_reply_root(
         &result->reply, reader, UINT64_C(0x716473b1e9069aeb), 8);
     if (!root || !(conformance_tuple2_void_stream_point_future_check(reader,
-                                                                     root) && tw_check_all_held(reader))) {
+                                                                     root) && tw_check_all_handles(reader))) {
       return tw_reply_malformed(&result->reply, "conformance_mixed", error);
     }
     result->ok = root;
@@ -16032,12 +16016,12 @@ static inline uint32_t conformance_mixed_read(const conformance_client *client,
   if (result->reply.completion.code == TW_ERROR) {
     const conformance_feed *root = (const conformance_feed *)tw_reply_root(
         &result->reply, reader, UINT64_C(0x35222084deedf19e), 20);
-    if (!root || !(conformance_feed_check(reader, root) && tw_check_all_held(reader))) {
+    if (!root || !(conformance_feed_check(reader, root) && tw_check_all_handles(reader))) {
       return tw_reply_malformed(&result->reply, "conformance_mixed", error);
     }
     result->error = root;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -16111,7 +16095,7 @@ static inline uint32_t conformance_limited_read(const conformance_client *client
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -16182,8 +16166,8 @@ static inline uint32_t conformance_stops_submit(const conformance_client *client
 static inline uint32_t conformance_stops_read(const conformance_client *client,
                                               tw_completion *completion,
                                               conformance_stops_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -16193,7 +16177,7 @@ static inline uint32_t conformance_stops_read(const conformance_client *client,
       return tw_reply_malformed(&result->reply, "conformance_stops", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
   if (result->reply.completion.code == TW_ERROR) {
     const conformance_failure *root = (const conformance_failure *)tw_reply_root(
@@ -16203,7 +16187,7 @@ static inline uint32_t conformance_stops_read(const conformance_client *client,
     }
     result->error = root;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -16290,8 +16274,8 @@ static inline uint32_t conformance_rows_of_read(const conformance_client *client
                                                 tw_completion *completion,
                                                 conformance_rows_of_result *result,
                                                 tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -16301,9 +16285,9 @@ static inline uint32_t conformance_rows_of_read(const conformance_client *client
       return tw_reply_malformed(&result->reply, "conformance_rows_of", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -16374,8 +16358,8 @@ static inline uint32_t conformance_fails_to_come_read(const conformance_client *
                                                       tw_completion *completion,
                                                       conformance_fails_to_come_result *result,
                                                       tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -16385,7 +16369,7 @@ static inline uint32_t conformance_fails_to_come_read(const conformance_client *
       return tw_reply_malformed(&result->reply, "conformance_fails_to_come", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
   if (result->reply.completion.code == TW_ERROR) {
     const conformance_failure *root = (const conformance_failure *)tw_reply_root(
@@ -16395,7 +16379,7 @@ static inline uint32_t conformance_fails_to_come_read(const conformance_client *
     }
     result->error = root;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -16483,7 +16467,7 @@ static inline uint32_t conformance_lease_destroy_read(const conformance_client *
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -16506,117 +16490,118 @@ static inline uint32_t conformance_lease_destroy(const conformance_client *clien
 
 /* ---- What the service asks of its host ------------------------------------------------------- */
 
-/* Fill in `context` and the functions; the rest is not yours. A function answers by the function below that has its name and `_answer` or `_fail`, or by tw_asked_end: before it returns, or later on any thread with a copy of `*asked`. What it is given is valid until it returns. What nobody answers ends by its deadline. */
+/* Fill in `context` and the functions; the rest is not yours. A function answers by the function below that has its name and `_answer` or `_fail`, or by tw_host_call_fail: before it returns, or later on any thread with a copy of `*asked`. What it is given is valid until it returns. What nobody answers ends by its deadline. */
 typedef struct conformance_oracle {
   tw_host tw;
   void *context;
   /* `key` in words: even ones have some, odd ones are an error with the key. */
-  void (*look_up)(void *context, const tw_asked *asked, uint64_t key);
+  void (*look_up)(void *context, const tw_host_call *asked, uint64_t key);
   /* How many bytes the words have, all together, and `at` is added if it is there. */
-  void (*tell)(void *context, const tw_asked *asked, conformance_list_string words,
+  void (*tell)(void *context, const tw_host_call *asked, conformance_list_string words,
                const conformance_option_u32 *at);
   /* Nothing, and nothing comes back. */
-  void (*nod)(void *context, const tw_asked *asked);
+  void (*nod)(void *context, const tw_host_call *asked);
 } conformance_oracle;
 
 /* look-up: func(key: u64) -> result<string, u64> */
 
 /* Answers with the result. TW_STALE: too late. */
-static inline uint32_t conformance_oracle_look_up_answer(const tw_asked *asked, tw_text value,
+static inline uint32_t conformance_oracle_look_up_answer(const tw_host_call *asked, tw_text value,
                                                          tw_error *error) {
   tw_writer state;
   tw_writer *writer = &state;
   uint32_t root = tw_writer_begin(writer, UINT64_C(0x704be0d8faaffc58), 0, 8);
   tw_put_text(writer, root, value);
-  return tw_asked_answer(asked, writer, TW_OK, error);
+  return tw_host_call_answer(asked, writer, TW_OK, error);
 }
 
 /* Answers with the error. TW_STALE: too late. */
-static inline uint32_t conformance_oracle_look_up_fail(const tw_asked *asked, uint64_t value,
+static inline uint32_t conformance_oracle_look_up_fail(const tw_host_call *asked, uint64_t value,
                                                        tw_error *error) {
   tw_writer state;
   tw_writer *writer = &state;
   uint32_t root = tw_writer_begin(writer, UINT64_C(0x4d35d3193e8d66f2), 0, 8);
   tw_put(writer, root, &value, sizeof(value));
-  return tw_asked_answer(asked, writer, TW_ERROR, error);
+  return tw_host_call_answer(asked, writer, TW_ERROR, error);
 }
 
 static inline void conformance_oracle_look_up_serve(const conformance_oracle *host,
-                                                    const tw_asked *asked,
+                                                    const tw_host_call *asked,
                                                     const tw_completion *completion) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   const uint8_t *base = completion->data;
   const void *root = tw_check_root(reader, base, completion->data_size,
                                    UINT64_C(0x77db3263238feb8e), 8);
   if (!root) {
-    tw_asked_end(asked, TW_ARGUMENT, "oracle.look-up: the library's message is malformed", NULL);
+    tw_host_call_fail(asked, TW_ARGUMENT, "oracle.look-up: the library's message is malformed",
+                      NULL);
   } else if (!host->look_up) {
-    tw_asked_end(asked, TW_CLOSED, "the host has no look-up", NULL);
+    tw_host_call_fail(asked, TW_CLOSED, "the host has no look-up", NULL);
   } else {
-    host->look_up(host->context, asked, (*(const uint64_t *)tw_root_at(root, 0)));
+    host->look_up(host->context, asked, (*(const uint64_t *)tw_at_offset(root, 0)));
   }
 }
 
 /* tell: func(words: list<string>, at: option<u32>) -> u64 */
 
 /* Answers with the result. TW_STALE: too late. */
-static inline uint32_t conformance_oracle_tell_answer(const tw_asked *asked, uint64_t value,
+static inline uint32_t conformance_oracle_tell_answer(const tw_host_call *asked, uint64_t value,
                                                       tw_error *error) {
   tw_writer state;
   tw_writer *writer = &state;
   uint32_t root = tw_writer_begin(writer, UINT64_C(0x4d35d3193e8d66f2), 0, 8);
   tw_put(writer, root, &value, sizeof(value));
-  return tw_asked_answer(asked, writer, TW_OK, error);
+  return tw_host_call_answer(asked, writer, TW_OK, error);
 }
 
 static inline void conformance_oracle_tell_serve(const conformance_oracle *host,
-                                                 const tw_asked *asked,
+                                                 const tw_host_call *asked,
                                                  const tw_completion *completion) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   const uint8_t *base = completion->data;
   const void *root = tw_check_root(reader, base, completion->data_size,
                                    UINT64_C(0x2f97225a50d5698a), 16);
-  if (!root || !(conformance_list_string_check(reader, (*(const tw_slice *)tw_root_at(root,
-                                                                                      0)))) || !(conformance_option_u32_check(reader, &(*(const conformance_option_u32 *)tw_root_at(root, 8))))) {
-    tw_asked_end(asked, TW_ARGUMENT, "oracle.tell: the library's message is malformed", NULL);
+  if (!root || !(conformance_list_string_check(reader, (*(const tw_slice *)tw_at_offset(root,
+                                                                                        0)))) || !(conformance_option_u32_check(reader, &(*(const conformance_option_u32 *)tw_at_offset(root, 8))))) {
+    tw_host_call_fail(asked, TW_ARGUMENT, "oracle.tell: the library's message is malformed", NULL);
   } else if (!host->tell) {
-    tw_asked_end(asked, TW_CLOSED, "the host has no tell", NULL);
+    tw_host_call_fail(asked, TW_CLOSED, "the host has no tell", NULL);
   } else {
     host->tell(host->context, asked, conformance_list_string_view(base,
-                                                                  (*(const tw_slice *)tw_root_at(root, 0))), &(*(const conformance_option_u32 *)tw_root_at(root, 8)));
+                                                                  (*(const tw_slice *)tw_at_offset(root, 0))), &(*(const conformance_option_u32 *)tw_at_offset(root, 8)));
   }
 }
 
 /* nod: func() */
 
 /* Answers with the result. TW_STALE: too late. */
-static inline uint32_t conformance_oracle_nod_answer(const tw_asked *asked, tw_error *error) {
+static inline uint32_t conformance_oracle_nod_answer(const tw_host_call *asked, tw_error *error) {
   tw_writer state;
   tw_writer *writer = &state;
   tw_writer_begin(writer, UINT64_C(0xaf64124c8602484e), 0, 0);
-  return tw_asked_answer(asked, writer, TW_OK, error);
+  return tw_host_call_answer(asked, writer, TW_OK, error);
 }
 
 static inline void conformance_oracle_nod_serve(const conformance_oracle *host,
-                                                const tw_asked *asked,
+                                                const tw_host_call *asked,
                                                 const tw_completion *completion) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   const uint8_t *base = completion->data;
   const void *root = tw_check_root(reader, base, completion->data_size,
                                    UINT64_C(0x651bccb0340f0ef8), 0);
   if (!root) {
-    tw_asked_end(asked, TW_ARGUMENT, "oracle.nod: the library's message is malformed", NULL);
+    tw_host_call_fail(asked, TW_ARGUMENT, "oracle.nod: the library's message is malformed", NULL);
   } else if (!host->nod) {
-    tw_asked_end(asked, TW_CLOSED, "the host has no nod", NULL);
+    tw_host_call_fail(asked, TW_CLOSED, "the host has no nod", NULL);
   } else {
     host->nod(host->context, asked);
   }
 }
 
-static inline void conformance_oracle_serve(tw_host *of, const tw_asked *asked,
+static inline void conformance_oracle_serve(tw_host *of, const tw_host_call *asked,
                                             const tw_completion *completion) {
   const conformance_oracle *host = (const conformance_oracle *)(const void *)of;
   switch (completion->code) {
@@ -16630,19 +16615,19 @@ static inline void conformance_oracle_serve(tw_host *of, const tw_asked *asked,
     conformance_oracle_nod_serve(host, asked, completion);
     break;
   default:
-    tw_asked_end(asked, TW_ARGUMENT, "the host has no import of this number", NULL);
+    tw_host_call_fail(asked, TW_ARGUMENT, "the host has no import of this number", NULL);
     break;
   }
 }
 
 /* From now on the functions of `*host` are called for what the client's service asks: on the thread that waits in a
- * blocking call of this client, or for each TW_HOST_CALL that comes to its port by tw_host_serve. They must not
+ * blocking call of this client, or for each TW_COMPLETION_HOST_CALL that comes to its port by tw_host_serve. They must not
  * make blocking calls of this client: those end as TW_WOULD_PARK. `*host` is used until the client is closed, and is
  * one client's. */
-static inline uint32_t conformance_client_host(conformance_client *client,
-                                               conformance_oracle *host, tw_error *error) {
+static inline uint32_t conformance_client_set_host(conformance_client *client,
+                                                   conformance_oracle *host, tw_error *error) {
   host->tw.serve = conformance_oracle_serve;
-  return tw_client_host(&client->tw, &host->tw, error);
+  return tw_client_set_host(&client->tw, &host->tw, error);
 }
 
 #endif

@@ -46,16 +46,16 @@ pub const TW_WOULD_PARK: u32 = 14;
 pub const TW_FOREVER: u64 = u64::MAX;
 
 /// A completion of a call.
-pub const TW_CALL_ENDED: u32 = 1;
+pub const TW_COMPLETION_CALL: u32 = 1;
 /// A completion of `stream_arm`.
-pub const TW_STREAM_READY: u32 = 2;
+pub const TW_COMPLETION_STREAM_READY: u32 = 2;
 /// A call has not ended yet.
-pub const TW_STILL_RUNNING: u32 = 3;
+pub const TW_COMPLETION_NOTICE: u32 = 3;
 /// The service asks its host.
-pub const TW_HOST_CALL: u32 = 4;
+pub const TW_COMPLETION_HOST_CALL: u32 = 4;
 
 /// In a batch's flags: the status is the stream's ending, not the wait's.
-pub const TW_BATCH_ENDED: u32 = 1;
+pub const TW_BATCH_END: u32 = 1;
 /// In a batch's flags: the records are of the control lane.
 pub const TW_BATCH_CONTROL: u32 = 2;
 
@@ -66,9 +66,9 @@ pub const TW_GAP_DROPPED_NEWEST: u32 = 2;
 /// The stream was full, and the oldest ones were dropped.
 pub const TW_GAP_DROPPED_OLDEST: u32 = 3;
 /// The stream was full, and the reader held what would have been dropped: so the new ones were.
-pub const TW_GAP_HELD: u32 = 4;
+pub const TW_GAP_BATCH_OPEN: u32 = 4;
 /// The service had them not.
-pub const TW_GAP_WRITER: u32 = 5;
+pub const TW_GAP_SERVICE: u32 = 5;
 
 /// In a method's flags: an `async func`.
 pub const TW_METHOD_ASYNC: u32 = 1;
@@ -76,15 +76,15 @@ pub const TW_METHOD_ASYNC: u32 = 1;
 pub const TW_METHOD_INLINE: u32 = 2;
 /// A second run does no harm.
 pub const TW_METHOD_IDEMPOTENT: u32 = 4;
-/// Its calls can say that they still run (`TW_NOTICES`).
+/// Its calls can say that they still run (`TW_SUBMIT_NOTICES`).
 pub const TW_METHOD_NOTICES: u32 = 8;
-/// Its calls can wait for room (`TW_WAIT`).
-pub const TW_METHOD_WAITS: u32 = 16;
+/// Its calls can wait for room (`TW_SUBMIT_BLOCK`).
+pub const TW_METHOD_CAN_BLOCK: u32 = 16;
 
-/// In a submission's flags: completions `TW_STILL_RUNNING` are wanted.
-pub const TW_NOTICES: u32 = 1;
+/// In a submission's flags: completions `TW_COMPLETION_NOTICE` are wanted.
+pub const TW_SUBMIT_NOTICES: u32 = 1;
 /// In a submission's flags: it waits for room where the policy file has `overload = "block"`.
-pub const TW_WAIT: u32 = 2;
+pub const TW_SUBMIT_BLOCK: u32 = 2;
 
 /// The form of a message (`transcode`).
 pub const TW_FLAT: u32 = 0;
@@ -259,19 +259,19 @@ pub struct TwTable {
         *mut TwCompletion,
         *mut TwError,
     ) -> u32,
-    pub client_host: unsafe extern "C" fn(TwHandle, TwHandle, u64, *mut TwError) -> u32,
-    pub host_answer: unsafe extern "C" fn(TwHandle, u32, *const u8, u64, *mut TwError) -> u32,
-    pub host_deadline: unsafe extern "C" fn(TwHandle, *mut u64, *mut TwError) -> u32,
-    pub stream_reader: unsafe extern "C" fn(TwHandle, *mut TwHandle, *mut TwError) -> u32,
+    pub client_set_host: unsafe extern "C" fn(TwHandle, TwHandle, u64, *mut TwError) -> u32,
+    pub host_call_answer: unsafe extern "C" fn(TwHandle, u32, *const u8, u64, *mut TwError) -> u32,
+    pub host_call_deadline: unsafe extern "C" fn(TwHandle, *mut u64, *mut TwError) -> u32,
+    pub stream_tee: unsafe extern "C" fn(TwHandle, *mut TwHandle, *mut TwError) -> u32,
     pub stream_stats: unsafe extern "C" fn(TwHandle, u32, *mut TwStats, u32, *mut TwError) -> u32,
-    pub stream_keep: unsafe extern "C" fn(TwHandle, *mut TwHandle, *mut TwError) -> u32,
-    pub kept_drop: unsafe extern "C" fn(TwHandle, *mut TwError) -> u32,
+    pub stream_retain_batch: unsafe extern "C" fn(TwHandle, *mut TwHandle, *mut TwError) -> u32,
+    pub retained_batch_release: unsafe extern "C" fn(TwHandle, *mut TwError) -> u32,
     pub stream_new:
         unsafe extern "C" fn(TwHandle, u32, u32, *mut TwHandle, *mut TwHandle, *mut TwError) -> u32,
     pub stream_send: unsafe extern "C" fn(TwHandle, *const u8, u64, u64, *mut TwError) -> u32,
-    pub stream_end: unsafe extern "C" fn(TwHandle, *mut TwError) -> u32,
-    pub imports: u64,
-    pub client_layouts: unsafe extern "C" fn(
+    pub stream_finish: unsafe extern "C" fn(TwHandle, *mut TwError) -> u32,
+    pub imports_layout: u64,
+    pub client_set_layouts: unsafe extern "C" fn(
         TwHandle,
         *const TwMethod,
         u32,
@@ -310,8 +310,8 @@ const _: () = {
     assert!(core::mem::offset_of!(TwBatch, size) == 48);
     assert!(core::mem::offset_of!(TwTable, now) == 56);
     assert!(core::mem::offset_of!(TwTable, transcode) == 56 + 18 * 8);
-    assert!(core::mem::offset_of!(TwTable, kept_drop) == 56 + 29 * 8);
-    assert!(core::mem::offset_of!(TwTable, imports) == 56 + 33 * 8);
-    assert!(core::mem::offset_of!(TwTable, client_layouts) == 56 + 34 * 8);
+    assert!(core::mem::offset_of!(TwTable, retained_batch_release) == 56 + 29 * 8);
+    assert!(core::mem::offset_of!(TwTable, imports_layout) == 56 + 33 * 8);
+    assert!(core::mem::offset_of!(TwTable, client_set_layouts) == 56 + 34 * 8);
     assert!(core::mem::offset_of!(TwTable, stream_error) == 56 + 35 * 8);
 };

@@ -7,7 +7,7 @@ use crate::error::{argument, enter, out};
 use crate::library::find_client;
 use crate::ports::{find_port, message};
 
-pub(crate) unsafe extern "C" fn client_host(
+pub(crate) unsafe extern "C" fn client_set_host(
     client: TwHandle,
     port: TwHandle,
     token: u64,
@@ -25,14 +25,14 @@ pub(crate) unsafe extern "C" fn client_host(
     }
 }
 
-pub(crate) unsafe extern "C" fn host_answer(
+pub(crate) unsafe extern "C" fn host_call_answer(
     call: TwHandle,
     code: u32,
     data: *const u8,
     data_size: u64,
     error: *mut TwError,
 ) -> u32 {
-    // SAFETY: see `client_host`; and the header says that `data` has `data_size` bytes.
+    // SAFETY: see `client_set_host`; and the header says that `data` has `data_size` bytes.
     unsafe {
         enter(error, || {
             let code = Code::from_number(code)
@@ -47,12 +47,12 @@ pub(crate) unsafe extern "C" fn host_answer(
     }
 }
 
-pub(crate) unsafe extern "C" fn host_deadline(
+pub(crate) unsafe extern "C" fn host_call_deadline(
     call: TwHandle,
     deadline_ns: *mut u64,
     error: *mut TwError,
 ) -> u32 {
-    // SAFETY: see `client_host`.
+    // SAFETY: see `client_set_host`.
     unsafe {
         enter(error, || {
             *out(deadline_ns, "deadline_ns")? = asked_deadline(call)?;

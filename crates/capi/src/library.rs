@@ -8,8 +8,8 @@ use thalweg_queue::clock;
 use thalweg_wire::Shape;
 
 use crate::abi::{
-    TW_ABI, TW_METHOD_ASYNC, TW_METHOD_IDEMPOTENT, TW_METHOD_INLINE, TW_METHOD_NOTICES,
-    TW_METHOD_WAITS, TwError, TwHandle, TwMethod, TwTable,
+    TW_ABI, TW_METHOD_ASYNC, TW_METHOD_CAN_BLOCK, TW_METHOD_IDEMPOTENT, TW_METHOD_INLINE,
+    TW_METHOD_NOTICES, TwError, TwHandle, TwMethod, TwTable,
 };
 use crate::error::{argument, enter, out};
 use crate::{codec, hosts, panics, ports, streams, upstreams, versions};
@@ -27,7 +27,7 @@ pub trait Export: 'static {
 pub struct Library {
     package: &'static Package,
     client_open: unsafe extern "C" fn(*mut TwHandle, *mut TwError) -> u32,
-    client_layouts: versions::ClientLayouts,
+    client_set_layouts: versions::ClientLayouts,
     table: OnceLock<TwTable>,
 }
 
@@ -43,7 +43,7 @@ fn text(text: &str) -> *const std::ffi::c_char {
 }
 
 /// The hash over what a service asks of its host, as generated code has it.
-fn imports(package: &Package) -> u64 {
+fn imports_layout(package: &Package) -> u64 {
     let line = |import: &Method| {
         let Method {
             name,
@@ -71,7 +71,7 @@ fn flags(package: &Package, method: &Method) -> u32 {
         | bit(method.options.is_inline, TW_METHOD_INLINE)
         | bit(method.options.is_idempotent, TW_METHOD_IDEMPOTENT)
         | bit(method.options.notice_ns > 0, TW_METHOD_NOTICES)
-        | bit(package.bounds.waits, TW_METHOD_WAITS)
+        | bit(package.bounds.waits, TW_METHOD_CAN_BLOCK)
 }
 
 impl Library {
@@ -80,7 +80,7 @@ impl Library {
         Self {
             package: <E::Service as Service>::PACKAGE,
             client_open: client_open::<E>,
-            client_layouts: versions::client_layouts::<E>,
+            client_set_layouts: versions::client_set_layouts::<E>,
             table: OnceLock::new(),
         }
     }
@@ -138,18 +138,18 @@ impl Library {
                 stream_join: streams::join,
                 stream_fd: streams::fd,
                 call_inline: ports::call_inline,
-                client_host: hosts::client_host,
-                host_answer: hosts::host_answer,
-                host_deadline: hosts::host_deadline,
-                stream_reader: streams::reader,
+                client_set_host: hosts::client_set_host,
+                host_call_answer: hosts::host_call_answer,
+                host_call_deadline: hosts::host_call_deadline,
+                stream_tee: streams::reader,
                 stream_stats: streams::stats,
-                stream_keep: streams::keep,
-                kept_drop: streams::kept_drop,
+                stream_retain_batch: streams::keep,
+                retained_batch_release: streams::retained_batch_release,
                 stream_new: upstreams::new,
                 stream_send: upstreams::send,
-                stream_end: upstreams::end,
-                imports: imports(self.package),
-                client_layouts: self.client_layouts,
+                stream_finish: upstreams::end,
+                imports_layout: imports_layout(self.package),
+                client_set_layouts: self.client_set_layouts,
                 stream_error: streams::error,
             }
         })

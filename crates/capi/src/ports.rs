@@ -9,8 +9,8 @@ use thalweg_port::{
 };
 
 use crate::abi::{
-    TW_CALL_ENDED, TW_HOST_CALL, TW_NOTICES, TW_STILL_RUNNING, TW_STREAM_READY, TW_WAIT,
-    TwCompletion, TwError, TwHandle, TwSubmission,
+    TW_COMPLETION_CALL, TW_COMPLETION_HOST_CALL, TW_COMPLETION_NOTICE, TW_COMPLETION_STREAM_READY,
+    TW_SUBMIT_BLOCK, TW_SUBMIT_NOTICES, TwCompletion, TwError, TwHandle, TwSubmission,
 };
 use crate::error::{argument, enter, out};
 use crate::library::{find_client, wrong};
@@ -114,10 +114,10 @@ fn describe(completed: Completed) -> TwCompletion {
         token: completed.token,
         call: completed.handle,
         kind: match completed.kind {
-            Kind::CallEnded => TW_CALL_ENDED,
-            Kind::StreamReady => TW_STREAM_READY,
-            Kind::StillRunning => TW_STILL_RUNNING,
-            Kind::HostCall => TW_HOST_CALL,
+            Kind::CallEnded => TW_COMPLETION_CALL,
+            Kind::StreamReady => TW_COMPLETION_STREAM_READY,
+            Kind::StillRunning => TW_COMPLETION_NOTICE,
+            Kind::HostCall => TW_COMPLETION_HOST_CALL,
         },
         code: match completed.kind {
             Kind::HostCall => completed.number,
@@ -242,7 +242,7 @@ unsafe fn submit_one(
     submission: &mut TwSubmission,
 ) -> Result<(), Failure> {
     let flags = submission.flags;
-    if flags & !(TW_NOTICES | TW_WAIT) != 0 {
+    if flags & !(TW_SUBMIT_NOTICES | TW_SUBMIT_BLOCK) != 0 {
         return Err(argument(format!(
             "flags {flags:#x} are none of this version's"
         )));
@@ -250,8 +250,8 @@ unsafe fn submit_one(
     // SAFETY: the caller's promise.
     let args = unsafe { message(submission.args, submission.args_size) }?;
     let wishes = Wishes {
-        notices: flags & TW_NOTICES != 0,
-        waits: flags & TW_WAIT != 0,
+        notices: flags & TW_SUBMIT_NOTICES != 0,
+        waits: flags & TW_SUBMIT_BLOCK != 0,
     };
     submission.call = submitter.submit(
         submission.token,

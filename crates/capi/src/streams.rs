@@ -9,9 +9,9 @@ use thalweg_port::stream::{Delivered, OpenBatch, StreamCore};
 use thalweg_port::{Failure, Object, Reason, Stats, close_handle, find, insert, native, remove};
 
 use crate::abi::{
-    TW_BATCH_CONTROL, TW_BATCH_ENDED, TW_GAP_CONFLATED, TW_GAP_DROPPED_NEWEST,
-    TW_GAP_DROPPED_OLDEST, TW_GAP_HELD, TW_GAP_WRITER, TwBatch, TwDropCtx, TwError, TwHandle,
-    TwStats, TwStreamCallback,
+    TW_BATCH_CONTROL, TW_BATCH_END, TW_GAP_BATCH_OPEN, TW_GAP_CONFLATED, TW_GAP_DROPPED_NEWEST,
+    TW_GAP_DROPPED_OLDEST, TW_GAP_SERVICE, TwBatch, TwDropCtx, TwError, TwHandle, TwStats,
+    TwStreamCallback,
 };
 use crate::error::{argument, describe as describe_failure, enter, out};
 use crate::library::wrong;
@@ -42,8 +42,8 @@ fn number_of(reason: Option<Reason>) -> u32 {
         Some(Reason::Conflated) => TW_GAP_CONFLATED,
         Some(Reason::DroppedNewest) => TW_GAP_DROPPED_NEWEST,
         Some(Reason::DroppedOldest) => TW_GAP_DROPPED_OLDEST,
-        Some(Reason::Held) => TW_GAP_HELD,
-        Some(Reason::Writer) => TW_GAP_WRITER,
+        Some(Reason::Held) => TW_GAP_BATCH_OPEN,
+        Some(Reason::Writer) => TW_GAP_SERVICE,
     }
 }
 
@@ -67,7 +67,7 @@ fn ended(lost: u64, reason: Option<Reason>) -> TwBatch {
     TwBatch {
         lost_before: lost,
         gap_reason: number_of(reason),
-        flags: TW_BATCH_ENDED,
+        flags: TW_BATCH_END,
         ..NOTHING
     }
 }
@@ -334,7 +334,7 @@ pub(crate) unsafe extern "C" fn keep(
     }
 }
 
-pub(crate) unsafe extern "C" fn kept_drop(kept: TwHandle, error: *mut TwError) -> u32 {
+pub(crate) unsafe extern "C" fn retained_batch_release(kept: TwHandle, error: *mut TwError) -> u32 {
     // SAFETY: see `acquire`.
     unsafe {
         enter(error, || match find(kept)? {

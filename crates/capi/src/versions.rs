@@ -8,7 +8,7 @@ use crate::abi::{TwError, TwHandle, TwMethod};
 use crate::error::{argument, enter};
 use crate::library::{Export, find_client};
 
-/// The type of `tw_table.client_layouts`.
+/// The type of `tw_table.client_set_layouts`.
 pub(crate) type ClientLayouts =
     unsafe extern "C" fn(TwHandle, *const TwMethod, u32, *const TwMethod, u32, *mut TwError) -> u32;
 
@@ -52,7 +52,7 @@ unsafe fn known<'a>(
     known.collect()
 }
 
-pub(crate) unsafe extern "C" fn client_layouts<E: Export>(
+pub(crate) unsafe extern "C" fn client_set_layouts<E: Export>(
     client: TwHandle,
     methods: *const TwMethod,
     method_count: u32,

@@ -3,8 +3,8 @@
 use std::ptr::null_mut;
 
 use thalweg_capi::abi::{
-    TW_ARGUMENT, TW_CANCELLED, TW_CLOSED, TW_ERROR, TW_FOREVER, TW_OK, TW_STALE, TW_STREAM_READY,
-    TW_WOULD_PARK, TwCompletion, TwHandle, TwSubmission,
+    TW_ARGUMENT, TW_CANCELLED, TW_CLOSED, TW_COMPLETION_STREAM_READY, TW_ERROR, TW_FOREVER, TW_OK,
+    TW_STALE, TW_WOULD_PARK, TwCompletion, TwHandle, TwSubmission,
 };
 use thalweg_capi::{Export, Library};
 use thalweg_port::{
@@ -135,7 +135,7 @@ fn send<T: Encode>(writer: TwHandle, element: &T, deadline: u64) -> u32 {
 
 fn end(writer: TwHandle) -> u32 {
     // SAFETY: see `open`.
-    unsafe { (LIBRARY.table().stream_end)(writer, null_mut()) }
+    unsafe { (LIBRARY.table().stream_finish)(writer, null_mut()) }
 }
 
 fn close(stream: TwHandle) -> u32 {
@@ -229,7 +229,7 @@ fn what_no_call_took_is_closed_by_its_caller() {
     let code = unsafe { (LIBRARY.table().stream_arm)(writer, port, 3, &raw mut ready, null_mut()) };
     assert_eq!((code, ready), (TW_OK, 0));
     assert_eq!(close(reader), TW_OK);
-    assert_eq!(next(port).0, TW_STREAM_READY);
+    assert_eq!(next(port).0, TW_COMPLETION_STREAM_READY);
     assert_eq!(send(writer, &(1u64, ""), 0), TW_CLOSED);
     assert_eq!(close(writer), TW_OK);
 }

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use thalweg_capi::abi::{
-    TW_FOREVER, TW_OK, TW_OVERLOADED, TW_TIMED_OUT, TW_WAIT, TwCompletion, TwHandle, TwSubmission,
+    TW_FOREVER, TW_OK, TW_OVERLOADED, TW_SUBMIT_BLOCK, TW_TIMED_OUT, TwCompletion, TwHandle,
+    TwSubmission,
 };
 use thalweg_capi::{Export, Library};
 use thalweg_port::{Bounds, Incoming, Method, MethodOptions, Package, Service};
@@ -140,11 +141,11 @@ fn one_that_asks_to_wait_for_room_does_and_another_is_refused() {
     assert_eq!(submit(at, 1..3, 0, TW_FOREVER), (TW_OVERLOADED, 1));
     // SAFETY: any thread may ask for the time.
     let soon = unsafe { (table.now)() } + 10_000_000;
-    assert_eq!(submit(at, 2..3, TW_WAIT, soon), (TW_OK, 1));
+    assert_eq!(submit(at, 2..3, TW_SUBMIT_BLOCK, soon), (TW_OK, 1));
     assert_eq!(reap(port, 1), [(2, TW_TIMED_OUT)]);
     thread::scope(|scope| {
         // One that is refused leaves no trace, one that waits is served, also where it is a batch that is larger than the bounds.
-        let waits = scope.spawn(|| submit(at, 3..19, TW_WAIT, TW_FOREVER));
+        let waits = scope.spawn(|| submit(at, 3..19, TW_SUBMIT_BLOCK, TW_FOREVER));
         OPEN.store(true, Ordering::Release);
         assert_eq!(waits.join().unwrap(), (TW_OK, 16));
     });

@@ -515,7 +515,7 @@ static inline uint32_t lab_match_stream_acquire(const lab_match_stream *stream, 
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 64, &batch->tw, error);
 }
 
-/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+/* The same, and answers meanwhile host calls of the service: see tw_stream_acquire_serving. */
 static inline uint32_t lab_match_stream_acquire_serving(const lab_match_stream *stream,
                                                         const lab_client *client, uint32_t max,
                                                         uint64_t deadline_ns,
@@ -530,7 +530,7 @@ static inline uint32_t lab_match_stream_release(const lab_match_stream *stream, 
   return tw_stream_release(&stream->tw, count, error);
 }
 
-/* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
+/* One TW_COMPLETION_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
 static inline uint32_t lab_match_stream_arm(const lab_match_stream *stream,
                                             const lab_client *client, uint64_t token,
                                             uint32_t *ready, tw_error *error) {
@@ -552,7 +552,7 @@ static inline uint32_t lab_match_stream_deliver(void *ctx, const tw_batch *batch
   typed.tw = *batch;
   if (!ending && tw_batch_check(batch, 64, &other) != TW_OK) {
     typed.tw.count = 0;
-    typed.tw.flags = TW_BATCH_ENDED;
+    typed.tw.flags = TW_BATCH_END;
     callback(to->ctx, &typed, &other);
     return 1;
   }
@@ -564,8 +564,8 @@ static inline uint32_t lab_match_stream_deliver(void *ctx, const tw_batch *batch
 static inline uint32_t lab_match_stream_subscribe(const lab_match_stream *stream,
                                                   lab_match_stream_callback callback, void *ctx,
                                                   tw_drop_ctx drop_ctx, tw_error *error) {
-  return tw_stream_deliver(&stream->tw, callback ? lab_match_stream_deliver : NULL,
-                           (void (*)(void))callback, ctx, drop_ctx, error);
+  return tw_stream_subscribe_typed(&stream->tw, callback ? lab_match_stream_deliver : NULL,
+                                   (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
@@ -606,7 +606,7 @@ static inline uint32_t lab_event_stream_acquire(const lab_event_stream *stream, 
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 488, &batch->tw, error);
 }
 
-/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+/* The same, and answers meanwhile host calls of the service: see tw_stream_acquire_serving. */
 static inline uint32_t lab_event_stream_acquire_serving(const lab_event_stream *stream,
                                                         const lab_client *client, uint32_t max,
                                                         uint64_t deadline_ns,
@@ -621,7 +621,7 @@ static inline uint32_t lab_event_stream_release(const lab_event_stream *stream, 
   return tw_stream_release(&stream->tw, count, error);
 }
 
-/* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
+/* One TW_COMPLETION_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
 static inline uint32_t lab_event_stream_arm(const lab_event_stream *stream,
                                             const lab_client *client, uint64_t token,
                                             uint32_t *ready, tw_error *error) {
@@ -643,7 +643,7 @@ static inline uint32_t lab_event_stream_deliver(void *ctx, const tw_batch *batch
   typed.tw = *batch;
   if (!ending && tw_batch_check(batch, 488, &other) != TW_OK) {
     typed.tw.count = 0;
-    typed.tw.flags = TW_BATCH_ENDED;
+    typed.tw.flags = TW_BATCH_END;
     callback(to->ctx, &typed, &other);
     return 1;
   }
@@ -655,8 +655,8 @@ static inline uint32_t lab_event_stream_deliver(void *ctx, const tw_batch *batch
 static inline uint32_t lab_event_stream_subscribe(const lab_event_stream *stream,
                                                   lab_event_stream_callback callback, void *ctx,
                                                   tw_drop_ctx drop_ctx, tw_error *error) {
-  return tw_stream_deliver(&stream->tw, callback ? lab_event_stream_deliver : NULL,
-                           (void (*)(void))callback, ctx, drop_ctx, error);
+  return tw_stream_subscribe_typed(&stream->tw, callback ? lab_event_stream_deliver : NULL,
+                                   (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
@@ -697,7 +697,7 @@ static inline uint32_t lab_tick_stream_acquire(const lab_tick_stream *stream, ui
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 64, &batch->tw, error);
 }
 
-/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+/* The same, and answers meanwhile host calls of the service: see tw_stream_acquire_serving. */
 static inline uint32_t lab_tick_stream_acquire_serving(const lab_tick_stream *stream,
                                                        const lab_client *client, uint32_t max,
                                                        uint64_t deadline_ns, lab_tick_batch *batch,
@@ -712,7 +712,7 @@ static inline uint32_t lab_tick_stream_release(const lab_tick_stream *stream, ui
   return tw_stream_release(&stream->tw, count, error);
 }
 
-/* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
+/* One TW_COMPLETION_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
 static inline uint32_t lab_tick_stream_arm(const lab_tick_stream *stream, const lab_client *client,
                                            uint64_t token, uint32_t *ready, tw_error *error) {
   return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
@@ -733,7 +733,7 @@ static inline uint32_t lab_tick_stream_deliver(void *ctx, const tw_batch *batch,
   typed.tw = *batch;
   if (!ending && tw_batch_check(batch, 64, &other) != TW_OK) {
     typed.tw.count = 0;
-    typed.tw.flags = TW_BATCH_ENDED;
+    typed.tw.flags = TW_BATCH_END;
     callback(to->ctx, &typed, &other);
     return 1;
   }
@@ -745,8 +745,8 @@ static inline uint32_t lab_tick_stream_deliver(void *ctx, const tw_batch *batch,
 static inline uint32_t lab_tick_stream_subscribe(const lab_tick_stream *stream,
                                                  lab_tick_stream_callback callback, void *ctx,
                                                  tw_drop_ctx drop_ctx, tw_error *error) {
-  return tw_stream_deliver(&stream->tw, callback ? lab_tick_stream_deliver : NULL,
-                           (void (*)(void))callback, ctx, drop_ctx, error);
+  return tw_stream_subscribe_typed(&stream->tw, callback ? lab_tick_stream_deliver : NULL,
+                                   (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
@@ -787,7 +787,7 @@ static inline uint32_t lab_pulse_stream_acquire(const lab_pulse_stream *stream, 
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 16, &batch->tw, error);
 }
 
-/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+/* The same, and answers meanwhile host calls of the service: see tw_stream_acquire_serving. */
 static inline uint32_t lab_pulse_stream_acquire_serving(const lab_pulse_stream *stream,
                                                         const lab_client *client, uint32_t max,
                                                         uint64_t deadline_ns,
@@ -802,7 +802,7 @@ static inline uint32_t lab_pulse_stream_release(const lab_pulse_stream *stream, 
   return tw_stream_release(&stream->tw, count, error);
 }
 
-/* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
+/* One TW_COMPLETION_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
 static inline uint32_t lab_pulse_stream_arm(const lab_pulse_stream *stream,
                                             const lab_client *client, uint64_t token,
                                             uint32_t *ready, tw_error *error) {
@@ -824,7 +824,7 @@ static inline uint32_t lab_pulse_stream_deliver(void *ctx, const tw_batch *batch
   typed.tw = *batch;
   if (!ending && tw_batch_check(batch, 16, &other) != TW_OK) {
     typed.tw.count = 0;
-    typed.tw.flags = TW_BATCH_ENDED;
+    typed.tw.flags = TW_BATCH_END;
     callback(to->ctx, &typed, &other);
     return 1;
   }
@@ -836,8 +836,8 @@ static inline uint32_t lab_pulse_stream_deliver(void *ctx, const tw_batch *batch
 static inline uint32_t lab_pulse_stream_subscribe(const lab_pulse_stream *stream,
                                                   lab_pulse_stream_callback callback, void *ctx,
                                                   tw_drop_ctx drop_ctx, tw_error *error) {
-  return tw_stream_deliver(&stream->tw, callback ? lab_pulse_stream_deliver : NULL,
-                           (void (*)(void))callback, ctx, drop_ctx, error);
+  return tw_stream_subscribe_typed(&stream->tw, callback ? lab_pulse_stream_deliver : NULL,
+                                   (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
@@ -879,7 +879,7 @@ static inline uint32_t lab_scalars_stream_acquire(const lab_scalars_stream *stre
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 24, &batch->tw, error);
 }
 
-/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+/* The same, and answers meanwhile host calls of the service: see tw_stream_acquire_serving. */
 static inline uint32_t lab_scalars_stream_acquire_serving(const lab_scalars_stream *stream,
                                                           const lab_client *client, uint32_t max,
                                                           uint64_t deadline_ns,
@@ -895,7 +895,7 @@ static inline uint32_t lab_scalars_stream_release(const lab_scalars_stream *stre
   return tw_stream_release(&stream->tw, count, error);
 }
 
-/* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
+/* One TW_COMPLETION_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
 static inline uint32_t lab_scalars_stream_arm(const lab_scalars_stream *stream,
                                               const lab_client *client, uint64_t token,
                                               uint32_t *ready, tw_error *error) {
@@ -917,7 +917,7 @@ static inline uint32_t lab_scalars_stream_deliver(void *ctx, const tw_batch *bat
   typed.tw = *batch;
   if (!ending && tw_batch_check(batch, 24, &other) != TW_OK) {
     typed.tw.count = 0;
-    typed.tw.flags = TW_BATCH_ENDED;
+    typed.tw.flags = TW_BATCH_END;
     callback(to->ctx, &typed, &other);
     return 1;
   }
@@ -930,8 +930,8 @@ static inline uint32_t lab_scalars_stream_subscribe(const lab_scalars_stream *st
                                                     lab_scalars_stream_callback callback,
                                                     void *ctx, tw_drop_ctx drop_ctx,
                                                     tw_error *error) {
-  return tw_stream_deliver(&stream->tw, callback ? lab_scalars_stream_deliver : NULL,
-                           (void (*)(void))callback, ctx, drop_ctx, error);
+  return tw_stream_subscribe_typed(&stream->tw, callback ? lab_scalars_stream_deliver : NULL,
+                                   (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
@@ -973,7 +973,7 @@ static inline uint32_t lab_bytes_payload_stream_acquire(const lab_bytes_payload_
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 8, &batch->tw, error);
 }
 
-/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+/* The same, and answers meanwhile host calls of the service: see tw_stream_acquire_serving. */
 static inline uint32_t lab_bytes_payload_stream_acquire_serving(const lab_bytes_payload_stream *stream, const lab_client *client, uint32_t max, uint64_t deadline_ns, lab_bytes_payload_batch *batch, tw_error *error) {
   return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 8, &batch->tw,
                                    error);
@@ -985,7 +985,7 @@ static inline uint32_t lab_bytes_payload_stream_release(const lab_bytes_payload_
   return tw_stream_release(&stream->tw, count, error);
 }
 
-/* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
+/* One TW_COMPLETION_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
 static inline uint32_t lab_bytes_payload_stream_arm(const lab_bytes_payload_stream *stream,
                                                     const lab_client *client, uint64_t token,
                                                     uint32_t *ready, tw_error *error) {
@@ -1008,7 +1008,7 @@ static inline uint32_t lab_bytes_payload_stream_deliver(void *ctx, const tw_batc
   typed.tw = *batch;
   if (!ending && tw_batch_check(batch, 8, &other) != TW_OK) {
     typed.tw.count = 0;
-    typed.tw.flags = TW_BATCH_ENDED;
+    typed.tw.flags = TW_BATCH_END;
     callback(to->ctx, &typed, &other);
     return 1;
   }
@@ -1019,8 +1019,8 @@ static inline uint32_t lab_bytes_payload_stream_deliver(void *ctx, const tw_batc
  * tw_stream_join waits for that. */
 static inline uint32_t lab_bytes_payload_stream_subscribe(const lab_bytes_payload_stream *stream,
                                                           lab_bytes_payload_stream_callback callback, void *ctx, tw_drop_ctx drop_ctx, tw_error *error) {
-  return tw_stream_deliver(&stream->tw, callback ? lab_bytes_payload_stream_deliver : NULL,
-                           (void (*)(void))callback, ctx, drop_ctx, error);
+  return tw_stream_subscribe_typed(&stream->tw, callback ? lab_bytes_payload_stream_deliver : NULL,
+                                   (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
@@ -1076,7 +1076,7 @@ static inline uint32_t lab_nop_read(const lab_client *client, tw_completion *com
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -1142,7 +1142,7 @@ static inline uint32_t lab_nop_async_read(const lab_client *client, tw_completio
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -1208,8 +1208,8 @@ static inline uint32_t lab_generate_submit(const lab_client *client, uint64_t co
 /* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t lab_generate_read(const lab_client *client, tw_completion *completion,
                                          lab_generate_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -1219,9 +1219,9 @@ static inline uint32_t lab_generate_read(const lab_client *client, tw_completion
       return tw_reply_malformed(&result->reply, "lab_generate", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -1288,8 +1288,8 @@ static inline uint32_t lab_events_submit(const lab_client *client, uint64_t coun
 /* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t lab_events_read(const lab_client *client, tw_completion *completion,
                                        lab_events_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -1299,9 +1299,9 @@ static inline uint32_t lab_events_read(const lab_client *client, tw_completion *
       return tw_reply_malformed(&result->reply, "lab_events", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -1369,8 +1369,8 @@ static inline uint32_t lab_ticks_submit(const lab_client *client, uint64_t count
 /* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t lab_ticks_read(const lab_client *client, tw_completion *completion,
                                       lab_ticks_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -1380,9 +1380,9 @@ static inline uint32_t lab_ticks_read(const lab_client *client, tw_completion *c
       return tw_reply_malformed(&result->reply, "lab_ticks", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -1449,8 +1449,8 @@ static inline uint32_t lab_heartbeat_submit(const lab_client *client, uint64_t c
 /* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t lab_heartbeat_read(const lab_client *client, tw_completion *completion,
                                           lab_heartbeat_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -1460,9 +1460,9 @@ static inline uint32_t lab_heartbeat_read(const lab_client *client, tw_completio
       return tw_reply_malformed(&result->reply, "lab_heartbeat", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -1530,8 +1530,8 @@ static inline uint32_t lab_pulses_submit(const lab_client *client, uint64_t coun
 /* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t lab_pulses_read(const lab_client *client, tw_completion *completion,
                                        lab_pulses_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -1541,9 +1541,9 @@ static inline uint32_t lab_pulses_read(const lab_client *client, tw_completion *
       return tw_reply_malformed(&result->reply, "lab_pulses", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -1618,8 +1618,8 @@ static inline uint32_t lab_feed_submit(const lab_client *client, uint64_t count,
 /* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t lab_feed_read(const lab_client *client, tw_completion *completion,
                                      lab_feed_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -1629,9 +1629,9 @@ static inline uint32_t lab_feed_read(const lab_client *client, tw_completion *co
       return tw_reply_malformed(&result->reply, "lab_feed", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -1707,8 +1707,8 @@ static inline uint32_t lab_feed_at_once_submit(const lab_client *client, uint64_
 /* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t lab_feed_at_once_read(const lab_client *client, tw_completion *completion,
                                              lab_feed_at_once_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -1718,9 +1718,9 @@ static inline uint32_t lab_feed_at_once_read(const lab_client *client, tw_comple
       return tw_reply_malformed(&result->reply, "lab_feed_at_once", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -1791,8 +1791,8 @@ static inline uint32_t lab_events_in256_submit(const lab_client *client, uint64_
 /* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t lab_events_in256_read(const lab_client *client, tw_completion *completion,
                                              lab_events_in256_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -1802,9 +1802,9 @@ static inline uint32_t lab_events_in256_read(const lab_client *client, tw_comple
       return tw_reply_malformed(&result->reply, "lab_events_in256", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -1873,8 +1873,8 @@ static inline uint32_t lab_events_in1024_submit(const lab_client *client, uint64
 /* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t lab_events_in1024_read(const lab_client *client, tw_completion *completion,
                                               lab_events_in1024_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -1884,9 +1884,9 @@ static inline uint32_t lab_events_in1024_read(const lab_client *client, tw_compl
       return tw_reply_malformed(&result->reply, "lab_events_in1024", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -1953,8 +1953,8 @@ static inline uint32_t lab_parity_submit(const lab_client *client, int64_t a, in
 /* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t lab_parity_read(const lab_client *client, tw_completion *completion,
                                        lab_parity_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -1967,7 +1967,7 @@ static inline uint32_t lab_parity_read(const lab_client *client, tw_completion *
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -2032,8 +2032,8 @@ static inline uint32_t lab_payload_submit(const lab_client *client, tw_bytes dat
 /* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t lab_payload_read(const lab_client *client, tw_completion *completion,
                                         lab_payload_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -2046,7 +2046,7 @@ static inline uint32_t lab_payload_read(const lab_client *client, tw_completion 
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -2112,8 +2112,8 @@ static inline uint32_t lab_parities_submit(const lab_client *client, uint64_t co
 /* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t lab_parities_read(const lab_client *client, tw_completion *completion,
                                          lab_parities_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -2123,9 +2123,9 @@ static inline uint32_t lab_parities_read(const lab_client *client, tw_completion
       return tw_reply_malformed(&result->reply, "lab_parities", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -2192,8 +2192,8 @@ static inline uint32_t lab_payloads_submit(const lab_client *client, uint64_t co
 /* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t lab_payloads_read(const lab_client *client, tw_completion *completion,
                                          lab_payloads_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -2203,9 +2203,9 @@ static inline uint32_t lab_payloads_read(const lab_client *client, tw_completion
       return tw_reply_malformed(&result->reply, "lab_payloads", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */

@@ -221,7 +221,7 @@ fn prepare(plan: &Plan<'_>, call: &Call<'_>, out: &mut Source) {
                 handle += 1;
                 match known {
                     true => format!("tw_put_handle(writer, {at}, {}, {name}{end});", handle - 1),
-                    false => format!("tw_put_held(writer, {at}, {name}{end});"),
+                    false => format!("tw_put_next_handle(writer, {at}, {name}{end});"),
                 }
             }
             Passed::Value(form) if is_pointer(plan, parameter) => {
@@ -317,8 +317,8 @@ fn read(plan: &Plan<'_>, call: &Call<'_>, out: &mut Source) {
     let checks_ok = !matches!(call.ok, Outcome::Nothing);
     let checks_error = call.error.is_some();
     if checks_ok || checks_error {
-        out.line("  tw_reader state;");
-        out.line("  tw_reader *reader = &state;");
+        out.line("  tw_checker state;");
+        out.line("  tw_checker *reader = &state;");
     }
     out.line("  memset(result, 0, sizeof(*result));");
     out.line("  tw_reply_take(&result->reply, client->tw.table, completion);");
@@ -347,7 +347,7 @@ fn read(plan: &Plan<'_>, call: &Call<'_>, out: &mut Source) {
             root(call, "uint32_t", call.function.hashes.ok, 4, None, out);
             out.line("    result->ok.tw.table = client->tw.table;");
             out.line(
-                "    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);",
+                "    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);",
             );
         }
     }
@@ -365,7 +365,7 @@ fn read(plan: &Plan<'_>, call: &Call<'_>, out: &mut Source) {
         );
         out.line("  }");
     }
-    out.line("  return tw_reply_failure(&result->reply, error);");
+    out.line("  return tw_reply_error(&result->reply, error);");
     out.line("}");
     out.blank();
 }
@@ -403,7 +403,7 @@ fn value(
     let shapes = &plan.shapes;
     let mut check = check::check(shapes, form, "*root");
     if shapes.holds(form) {
-        let all = "tw_check_all_held(reader)";
+        let all = "tw_check_all_handles(reader)";
         check = check.map(|check| format!("{check} && {all}"));
     }
     root(call, shapes.flat(form), hash, size, check, out);

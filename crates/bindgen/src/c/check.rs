@@ -37,7 +37,7 @@ pub(super) fn check(shapes: &Shapes, form: Form, place: &str) -> Option<String> 
         Form::Scalar(Scalar::Char) => format!("tw_check_char({place})"),
         Form::Scalar(_) => format!("tw_check_bool({pointer})"),
         Form::Text | Form::Bytes => format!("tw_check_text(reader, {place})"),
-        Form::Held(_) => format!("tw_check_held(reader, {place})"),
+        Form::Held(_) => format!("tw_check_handle(reader, {place})"),
         Form::Shape(index) => {
             let shape = shapes.get(index);
             match &shape.kind {
@@ -60,7 +60,7 @@ fn limit(labels: &[Label], word: usize) -> String {
 
 fn structure(shapes: &Shapes, shape: &Shape, out: &mut Source) {
     out.line(&format!(
-        "static inline bool {}(tw_reader *reader, const {} *value) {{",
+        "static inline bool {}(tw_checker *reader, const {} *value) {{",
         shape.check, shape.flat
     ));
     let mut conditions = Vec::new();
@@ -152,7 +152,7 @@ fn structure(shapes: &Shapes, shape: &Shape, out: &mut Source) {
 fn list(shapes: &Shapes, shape: &Shape, element: Form, layout: (u32, u32), out: &mut Source) {
     let (size, align) = layout;
     out.line(&format!(
-        "static inline bool {}(tw_reader *reader, tw_slice slice) {{",
+        "static inline bool {}(tw_checker *reader, tw_slice slice) {{",
         shape.check
     ));
     match check(shapes, element, "items[index]") {

@@ -45,12 +45,12 @@ pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {
     out.template(
         "\
 /* From now on the functions of `*host` are called for what the client's service asks: on the thread that waits in a
- * blocking call of this client, or for each TW_HOST_CALL that comes to its port by tw_host_serve. They must not
+ * blocking call of this client, or for each TW_COMPLETION_HOST_CALL that comes to its port by tw_host_serve. They must not
  * make blocking calls of this client: those end as TW_WOULD_PARK. `*host` is used until the client is closed, and is
  * one client's. */
 static inline uint32_t @register@(@client@ *client, @host@ *host, tw_error *error) {
   host->tw.serve = @serve@;
-  return tw_client_host(&client->tw, &host->tw, error);
+  return tw_client_set_host(&client->tw, &host->tw, error);
 }",
         &[
             ("register", &host.register),
@@ -82,7 +82,7 @@ fn declare(plan: &Plan<'_>, host: &Host<'_>, out: &mut Source) {
     out.docs(
         "",
         "Fill in `context` and the functions; the rest is not yours. A function answers by the function below that has its \
-         name and `_answer` or `_fail`, or by tw_asked_end: before it returns, or later on any thread with a copy of `*asked`. What \
+         name and `_answer` or `_fail`, or by tw_host_call_fail: before it returns, or later on any thread with a copy of `*asked`. What \
          it is given is valid until it returns. What nobody answers ends by its deadline.",
     );
     out.line(&format!("typedef struct {} {{", host.name));
@@ -96,7 +96,7 @@ fn declare(plan: &Plan<'_>, host: &Host<'_>, out: &mut Source) {
             .collect();
         out.docs("  ", &asked.call.function.docs);
         out.line(&format!(
-            "  void (*{})(void *context, const tw_asked *asked{parameters});",
+            "  void (*{})(void *context, const tw_host_call *asked{parameters});",
             asked.member
         ));
     }
@@ -153,7 +153,7 @@ fn answer(
         Some(form) => format!("{} value, ", shapes.input(form)),
     };
     out.line(&format!(
-        "static inline uint32_t {name}(const tw_asked *asked, {parameter}tw_error *error) {{"
+        "static inline uint32_t {name}(const tw_host_call *asked, {parameter}tw_error *error) {{"
     ));
     out.line("  tw_writer state;");
     out.line("  tw_writer *writer = &state;");
@@ -177,7 +177,7 @@ fn answer(
         }
     }
     out.line(&format!(
-        "  return tw_asked_answer(asked, writer, {code}, error);"
+        "  return tw_host_call_answer(asked, writer, {code}, error);"
     ));
     out.line("}");
     out.blank();
@@ -187,11 +187,11 @@ fn serve_one(plan: &Plan<'_>, host: &Host<'_>, asked: &Asked<'_>, out: &mut Sour
     let call = &asked.call;
     let shapes = &plan.shapes;
     out.line(&format!(
-        "static inline void {}(const {} *host, const tw_asked *asked, const tw_completion *completion) {{",
+        "static inline void {}(const {} *host, const tw_host_call *asked, const tw_completion *completion) {{",
         asked.serve, host.name
     ));
-    out.line("  tw_reader state;");
-    out.line("  tw_reader *reader = &state;");
+    out.line("  tw_checker state;");
+    out.line("  tw_checker *reader = &state;");
     out.line("  const uint8_t *base = completion->data;");
     let (size, _) = call.function.params_layout;
     out.line(&format!(
@@ -202,7 +202,7 @@ fn serve_one(plan: &Plan<'_>, host: &Host<'_>, asked: &Asked<'_>, out: &mut Sour
     let mut given = String::new();
     for (parameter, form) in values(call) {
         let place = format!(
-            "*(const {} *)tw_root_at(root, {})",
+            "*(const {} *)tw_at_offset(root, {})",
             shapes.flat(form),
             parameter.offset
         );
@@ -216,12 +216,12 @@ fn serve_one(plan: &Plan<'_>, host: &Host<'_>, asked: &Asked<'_>, out: &mut Sour
     }
     out.line(&format!("  if ({}) {{", wrong.join(" || ")));
     out.line(&format!(
-        "    tw_asked_end(asked, TW_ARGUMENT, \"{}: the library's message is malformed\", NULL);",
+        "    tw_host_call_fail(asked, TW_ARGUMENT, \"{}: the library's message is malformed\", NULL);",
         call.function.full_name
     ));
     out.line(&format!("  }} else if (!host->{}) {{", asked.member));
     out.line(&format!(
-        "    tw_asked_end(asked, TW_CLOSED, \"the host has no {}\", NULL);",
+        "    tw_host_call_fail(asked, TW_CLOSED, \"the host has no {}\", NULL);",
         call.function.name
     ));
     out.line("  } else {");
@@ -236,7 +236,7 @@ fn serve_one(plan: &Plan<'_>, host: &Host<'_>, asked: &Asked<'_>, out: &mut Sour
 
 fn serve(host: &Host<'_>, out: &mut Source) {
     out.line(&format!(
-        "static inline void {}(tw_host *of, const tw_asked *asked, const tw_completion *completion) {{",
+        "static inline void {}(tw_host *of, const tw_host_call *asked, const tw_completion *completion) {{",
         host.serve
     ));
     out.line(&format!(
@@ -251,7 +251,7 @@ fn serve(host: &Host<'_>, out: &mut Source) {
     }
     out.line("  default:");
     out.line(
-        "    tw_asked_end(asked, TW_ARGUMENT, \"the host has no import of this number\", NULL);",
+        "    tw_host_call_fail(asked, TW_ARGUMENT, \"the host has no import of this number\", NULL);",
     );
     out.line("    break;");
     out.line("  }");

@@ -72,7 +72,7 @@ fn held_stream(stream: &Stream, out: &mut Source) {
 }
 
 const HELD_STREAM: &str = "\
-static inline bool @stream@_held_is(const uint8_t *base, tw_held value, const json_t *json) {
+static inline bool @stream@_held_is(const uint8_t *base, tw_handle_ref value, const json_t *json) {
   @stream@ stream;
   @batch@ batch;
   size_t count = 0;
@@ -94,7 +94,7 @@ static inline bool @stream@_held_is(const uint8_t *base, tw_held value, const js
 }";
 
 const HELD_FUTURE: &str = "\
-static inline bool @stream@_held_is(const uint8_t *base, tw_held value, const json_t *json) {
+static inline bool @stream@_held_is(const uint8_t *base, tw_handle_ref value, const json_t *json) {
   @stream@ future;
   tw_batch batch;
   const void *came = NULL;

@@ -20,7 +20,7 @@ pub(super) fn head(plan: &Plan<'_>, out: &mut Source) {
     out.blank();
     out.line("#include \"thalweg_client.h\"");
     if !plan.upstreams.is_empty() {
-        out.line("#include \"thalweg_upstream.h\"");
+        out.line("#include \"thalweg_stream_writer.h\"");
     }
     out.blank();
     out.line(&format!(
@@ -87,17 +87,17 @@ pub(super) fn clients(plan: &Plan<'_>, out: &mut Source) {
         );
         "methods"
     };
-    let asks = plan.package.host.as_ref().map(|host| &host.functions);
-    if let Some(asks) = asks {
-        functions(plan.package, "asks", asks.iter(), out);
+    let imports = plan.package.host.as_ref().map(|host| &host.functions);
+    if let Some(imports) = imports {
+        functions(plan.package, "imports", imports.iter(), out);
     }
-    let (asks, ask_count) = match asks {
-        Some(asks) => ("asks", asks.len()),
+    let (imports, import_count) = match imports {
+        Some(imports) => ("imports", imports.len()),
         None => ("NULL", 0),
     };
     out.template(
         "  static const tw_expected expected = {@package@, @version@, @layout@,
-                                       @methods@, @count@, @imports@, @asks@, @ask_count@};
+                                       @methods@, @count@, @imports_layout@, @imports@, @import_count@};
   return &expected;
 }
 
@@ -112,9 +112,9 @@ static inline uint32_t @open@(const char *path, @library@ *library, tw_error *er
             ("layout", &fixed.layout),
             ("methods", methods),
             ("count", &plan.calls.len().to_string()),
-            ("imports", &hash(plan.package.imports())),
-            ("asks", asks),
-            ("ask_count", &ask_count.to_string()),
+            ("imports_layout", &hash(plan.package.imports())),
+            ("imports", imports),
+            ("import_count", &import_count.to_string()),
             ("open", &fixed.open),
             ("library", &fixed.library),
             ("expected", &fixed.expected),
@@ -203,7 +203,7 @@ fn flags(package: &Package, function: &Function) -> String {
         (function.options.is_inline, "TW_METHOD_INLINE"),
         (function.options.is_idempotent, "TW_METHOD_IDEMPOTENT"),
         (function.options.notice_ns > 0, "TW_METHOD_NOTICES"),
-        (package.bounds.waits, "TW_METHOD_WAITS"),
+        (package.bounds.waits, "TW_METHOD_CAN_BLOCK"),
     ];
     let set: Vec<_> = bits
         .iter()
@@ -238,9 +238,9 @@ static inline uint32_t @close@(@name@ *resource, tw_error *error) {
   return tw_resource_close(&resource->tw, error);
 }
 
-/* Takes one out of a value that came, as tw_held_take does. */
-static inline uint32_t @take@(tw_reply *reply, tw_held held, @name@ *resource, tw_error *error) {
-  return tw_held_take(reply, held, &resource->tw, error);
+/* Takes one out of a value that came, as tw_reply_take_handle does. */
+static inline uint32_t @take@(tw_reply *reply, tw_handle_ref held, @name@ *resource, tw_error *error) {
+  return tw_reply_take_handle(reply, held, &resource->tw, error);
 }",
             &[
                 ("name", &resource.name),
@@ -275,10 +275,10 @@ static inline uint32_t @take@(tw_reply *reply, tw_held held, @name@ *resource, t
 }
 
 const TAKE: &str = "\
-/* Takes one out of a value that came, as tw_held_take does. */
-static inline uint32_t @take@(tw_reply *reply, tw_held held, @stream@ *stream, tw_error *error) {
+/* Takes one out of a value that came, as tw_reply_take_handle does. */
+static inline uint32_t @take@(tw_reply *reply, tw_handle_ref held, @stream@ *stream, tw_error *error) {
   tw_resource taken;
-  uint32_t code = tw_held_take(reply, held, &taken, error);
+  uint32_t code = tw_reply_take_handle(reply, held, &taken, error);
   stream->tw.table = taken.table;
   stream->tw.handle = taken.handle;
   return code;
@@ -340,7 +340,7 @@ static inline uint32_t @stream@_acquire(const @stream@ *stream, uint32_t max, ui
   return tw_stream_acquire(&stream->tw, max, deadline_ns, @size@, &batch->tw, error);
 }
 
-/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+/* The same, and answers meanwhile host calls of the service: see tw_stream_acquire_serving. */
 static inline uint32_t @stream@_acquire_serving(const @stream@ *stream, const @client@ *client, uint32_t max, uint64_t deadline_ns, @batch@ *batch, tw_error *error) {
   return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, @size@, &batch->tw, error);
 }
@@ -350,7 +350,7 @@ static inline uint32_t @stream@_release(const @stream@ *stream, uint32_t count, 
   return tw_stream_release(&stream->tw, count, error);
 }
 
-/* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
+/* One TW_COMPLETION_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
 static inline uint32_t @stream@_arm(const @stream@ *stream, const @client@ *client, uint64_t token, uint32_t *ready, tw_error *error) {
   return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
 }
@@ -368,7 +368,7 @@ static inline uint32_t @stream@_deliver(void *ctx, const tw_batch *batch, const 
   typed.tw = *batch;
   if (!ending && tw_batch_check(batch, @size@, &other) != TW_OK) {
     typed.tw.count = 0;
-    typed.tw.flags = TW_BATCH_ENDED;
+    typed.tw.flags = TW_BATCH_END;
     callback(to->ctx, &typed, &other);
     return 1;
   }
@@ -378,7 +378,7 @@ static inline uint32_t @stream@_deliver(void *ctx, const tw_batch *batch, const 
 /* Gives the records to `callback`, and not to a reader. TW_OK: `drop_ctx`, which may be NULL, is called once, last, whatever happens; else it never is.
  * tw_stream_join waits for that. */
 static inline uint32_t @stream@_subscribe(const @stream@ *stream, @stream@_callback callback, void *ctx, tw_drop_ctx drop_ctx, tw_error *error) {
-  return tw_stream_deliver(&stream->tw, callback ? @stream@_deliver : NULL, (void (*)(void))callback, ctx, drop_ctx, error);
+  return tw_stream_subscribe_typed(&stream->tw, callback ? @stream@_deliver : NULL, (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */

@@ -279,7 +279,7 @@ fn name_shapes(shapes: &mut Shapes, names: &mut Names, named: bool) {
             names.claim(&format!("{stem}_in"))
         };
         if shape.holds {
-            shape.held = names.claim(&format!("{stem}_held"));
+            shape.held = names.claim(&format!("{stem}_count_handles"));
         }
         shape.write = names.claim(&format!("{stem}_write"));
         shape.check = names.claim(&format!("{stem}_check"));
@@ -364,7 +364,7 @@ fn name_host<'a>(
         name,
         functions,
         serve: names.claim(&format!("{stem}_serve")),
-        register: names.claim("client_host"),
+        register: names.claim("client_set_host"),
     })
 }
 

@@ -238,7 +238,7 @@ impl Shapes {
         match form {
             Form::Scalar(scalar) => scalar.c(),
             Form::Text | Form::Bytes => "tw_slice",
-            Form::Held(_) => "tw_held",
+            Form::Held(_) => "tw_handle_ref",
             Form::Shape(_) if self.is_list(form) => "tw_slice",
             Form::Shape(index) => &self.get(index).flat,
         }

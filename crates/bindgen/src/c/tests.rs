@@ -203,10 +203,14 @@ fn a_stream_or_a_future_in_a_result_is_taken_out_of_it() {
     let header = builder.header();
     let words = header.split_whitespace().collect::<Vec<_>>().join(" ");
     let contains = |wanted: &str| assert!(words.contains(wanted), "{wanted} in {words}");
-    contains("typedef struct feed_many { tw_held lines; feed_option_u64_future last; } feed_many;");
-    contains("feed_line_stream_take(tw_reply *reply, tw_held held, feed_line_stream *stream, ");
-    contains("feed_u64_future_take(tw_reply *reply, tw_held held, feed_u64_future *stream, ");
-    contains("tw_check_all_held(reader)");
+    contains(
+        "typedef struct feed_many { tw_handle_ref lines; feed_option_u64_future last; } feed_many;",
+    );
+    contains(
+        "feed_line_stream_take(tw_reply *reply, tw_handle_ref held, feed_line_stream *stream, ",
+    );
+    contains("feed_u64_future_take(tw_reply *reply, tw_handle_ref held, feed_u64_future *stream, ");
+    contains("tw_check_all_handles(reader)");
     // Its elements' accessors are there.
     contains("feed_line_text(");
 }
@@ -229,8 +233,10 @@ fn a_stream_or_a_future_without_elements_is_of_void() {
     contains(
         "tick_void_future_wait(const tick_void_future *future, uint64_t deadline_ns, tw_batch *batch, const void **value, ",
     );
-    contains("tick_void_upstream_send(const tick_void_upstream *stream, uint64_t deadline_ns, ");
-    contains("tick_void_upfuture_set(const tick_void_upfuture *future, tw_error *error)");
+    contains(
+        "tick_void_stream_writer_send(const tick_void_stream_writer *stream, uint64_t deadline_ns, ",
+    );
+    contains("tick_void_future_writer_set(const tick_void_future_writer *future, tw_error *error)");
 }
 
 #[test]
@@ -304,15 +310,17 @@ fn a_stream_that_is_a_parameter_has_a_writer() {
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let header = words(&builder.header());
     let contains = |wanted: &str| assert!(header.contains(wanted), "{wanted} in {header}");
-    contains("up_take(const up_client *client, up_line_upstream *lines, up_u64_upfuture *until, ");
     contains(
-        "static inline uint32_t up_line_upstream_send(const up_line_upstream *stream, const up_line_in *element, uint64_t deadline_ns",
+        "up_take(const up_client *client, up_line_stream_writer *lines, up_u64_future_writer *until, ",
+    );
+    contains(
+        "static inline uint32_t up_line_stream_writer_send(const up_line_stream_writer *stream, const up_line_in *element, uint64_t deadline_ns",
     );
     contains("tw_writer_begin(writer, UINT64_C(0x");
     contains(
-        "static inline uint32_t up_u64_upfuture_set(const up_u64_upfuture *future, uint64_t element, tw_error *error)",
+        "static inline uint32_t up_u64_future_writer_set(const up_u64_future_writer *future, uint64_t element, tw_error *error)",
     );
-    contains("tw_upstream_open(&client->tw, UP_METHOD_TAKE, 1, &stream->tw, error)");
+    contains("tw_stream_writer_open(&client->tw, UP_METHOD_TAKE, 1, &stream->tw, error)");
     contains("tw_put_handle(writer, root + 4, 1, until->tw.reader);");
     contains("lines->tw.reader = 0;");
 }

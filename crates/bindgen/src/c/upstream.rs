@@ -15,7 +15,7 @@ use crate::model::{Function, Package, Type, TypeKind};
 pub(super) struct Upstream {
     /// `None`: it carries nothing but that it comes.
     pub(super) element: Option<Form>,
-    /// `search_match_upstream`: the functions add `_send` and so on.
+    /// `search_match_stream_writer`: the functions add `_send` and so on.
     pub(super) name: String,
     /// It has one element: a future.
     pub(super) is_future: bool,
@@ -68,11 +68,15 @@ pub(super) fn passed(
 /// Names of all.
 pub(super) fn name(all: &mut [Upstream], shapes: &Shapes, names: &mut Names) {
     for up in all {
-        let what = if up.is_future { "upfuture" } else { "upstream" };
+        let what = if up.is_future {
+            "future_writer"
+        } else {
+            "stream_writer"
+        };
         up.name = names.claim(&format!("{}_{what}", shapes.stem_of(up.element)));
         let functions: &[&str] = match up.is_future {
             true => &["set", "close"],
-            false => &["send", "end", "arm", "close"],
+            false => &["send", "finish", "arm", "close"],
         };
         for function in functions {
             names.claim(&format!("{}_{function}", up.name));
@@ -142,13 +146,13 @@ fn element(shapes: &Shapes, form: Option<Form>) -> (String, String) {
 const OPEN: &str = "\
 /* Makes `@parameter@` of `@call@`: write it before the call, or from another thread, or between the turns of a loop. */
 static inline uint32_t @open@(const @client@ *client, @name@ *stream, tw_error *error) {
-  return tw_upstream_open(&client->tw, @method@, @number@, &stream->tw, error);
+  return tw_stream_writer_open(&client->tw, @method@, @number@, &stream->tw, error);
 }";
 
 const FUTURE: &str = "\
 /* A value that comes later, for one call. Closed without a value, the service has TW_CANCELLED. */
 typedef struct @name@ {
-  tw_upstream tw;
+  tw_stream_writer tw;
 } @name@;
 
 /* Says what it is, once; never waits. TW_CLOSED: the service does not wait for it any more. */
@@ -157,12 +161,12 @@ static inline uint32_t @name@_set(const @name@ *future, @element@tw_error *error
   tw_writer *writer = &state;
   uint32_t root = @begin@;
   @put@
-  return tw_upstream_send(&future->tw, writer, 0, error);
+  return tw_stream_writer_send(&future->tw, writer, 0, error);
 }
 
 /* When it is set, or will not be. Harmless twice. */
 static inline uint32_t @name@_close(@name@ *future, tw_error *error) {
-  return tw_upstream_close(&future->tw, error);
+  return tw_stream_writer_close(&future->tw, error);
 }";
 
 const STREAM: &str = "\
@@ -170,11 +174,11 @@ const STREAM: &str = "\
  *
  *   the call's _open(&client, &stream, &error), then its _submit with `stream`
  *   while ((code = @name@_send(&stream, element, TW_FOREVER, &error)) == TW_OK) ...
- *   @name@_end(&stream, &error);
+ *   @name@_finish(&stream, &error);
  *   @name@_close(&stream, &error);
  */
 typedef struct @name@ {
-  tw_upstream tw;
+  tw_stream_writer tw;
 } @name@;
 
 /* Sends one element, and waits for room: see stream_send in thalweg.h. TW_CLOSED: the service reads no more. */
@@ -183,20 +187,20 @@ static inline uint32_t @name@_send(const @name@ *stream, @element@uint64_t deadl
   tw_writer *writer = &state;
   uint32_t root = @begin@;
   @put@
-  return tw_upstream_send(&stream->tw, writer, deadline_ns, error);
+  return tw_stream_writer_send(&stream->tw, writer, deadline_ns, error);
 }
 
 /* Nothing more comes. */
-static inline uint32_t @name@_end(const @name@ *stream, tw_error *error) {
-  return tw_upstream_end(&stream->tw, error);
+static inline uint32_t @name@_finish(const @name@ *stream, tw_error *error) {
+  return tw_stream_writer_finish(&stream->tw, error);
 }
 
-/* One TW_STREAM_READY with `token` comes to the client's port as soon as there is room. */
+/* One TW_COMPLETION_STREAM_READY with `token` comes to the client's port as soon as there is room. */
 static inline uint32_t @name@_arm(const @name@ *stream, const @client@ *client, uint64_t token, uint32_t *ready, tw_error *error) {
-  return tw_upstream_arm(&stream->tw, &client->tw, token, ready, error);
+  return tw_stream_writer_arm(&stream->tw, &client->tw, token, ready, error);
 }
 
 /* Legal anywhere. Not ended before, the service has TW_CANCELLED behind what was sent. Harmless twice. */
 static inline uint32_t @name@_close(@name@ *stream, tw_error *error) {
-  return tw_upstream_close(&stream->tw, error);
+  return tw_stream_writer_close(&stream->tw, error);
 }";

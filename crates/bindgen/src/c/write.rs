@@ -42,7 +42,7 @@ pub(super) fn put(shapes: &Shapes, form: Form, at: &str, place: &str) -> String 
     match form {
         Form::Text => format!("tw_put_text(writer, {at}, {place});"),
         Form::Bytes => format!("tw_put_bytes(writer, {at}, {place});"),
-        Form::Held(_) => format!("tw_put_held(writer, {at}, {place}.handle);"),
+        Form::Held(_) => format!("tw_put_next_handle(writer, {at}, {place}.handle);"),
         Form::Shape(index) if !is_copied(shapes, form) => {
             let by_pointer = if shapes.is_list(form) { "" } else { "&" };
             // `&*options` is what a parameter that is a pointer already would give.
@@ -155,7 +155,7 @@ fn list(shapes: &Shapes, shape: &Shape, element: Form, layout: (u32, u32), out: 
         let put = put(shapes, element, "at", "list.items[index]");
         out.line("  size_t index;");
         out.line(&format!(
-            "  at = tw_put_slots(writer, at, list.items, list.count, {size}, {align});"
+            "  at = tw_put_list(writer, at, list.items, list.count, {size}, {align});"
         ));
         out.line("  for (index = 0; index < list.count && writer->status == TW_OK; index++) {");
         out.line(&format!("    {put}"));

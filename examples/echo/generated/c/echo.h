@@ -235,10 +235,10 @@ static inline uint32_t echo_timer_close(echo_timer *resource, tw_error *error) {
   return tw_resource_close(&resource->tw, error);
 }
 
-/* Takes one out of a value that came, as tw_held_take does. */
-static inline uint32_t echo_timer_take(tw_reply *reply, tw_held held, echo_timer *resource,
+/* Takes one out of a value that came, as tw_reply_take_handle does. */
+static inline uint32_t echo_timer_take(tw_reply *reply, tw_handle_ref held, echo_timer *resource,
                                        tw_error *error) {
-  return tw_held_take(reply, held, &resource->tw, error);
+  return tw_reply_take_handle(reply, held, &resource->tw, error);
 }
 
 /* ---- Streams --------------------------------------------------------------------------------- */
@@ -276,7 +276,7 @@ static inline uint32_t echo_tick_stream_acquire(const echo_tick_stream *stream, 
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 16, &batch->tw, error);
 }
 
-/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+/* The same, and answers meanwhile host calls of the service: see tw_stream_acquire_serving. */
 static inline uint32_t echo_tick_stream_acquire_serving(const echo_tick_stream *stream,
                                                         const echo_client *client, uint32_t max,
                                                         uint64_t deadline_ns,
@@ -291,7 +291,7 @@ static inline uint32_t echo_tick_stream_release(const echo_tick_stream *stream, 
   return tw_stream_release(&stream->tw, count, error);
 }
 
-/* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
+/* One TW_COMPLETION_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
 static inline uint32_t echo_tick_stream_arm(const echo_tick_stream *stream,
                                             const echo_client *client, uint64_t token,
                                             uint32_t *ready, tw_error *error) {
@@ -313,7 +313,7 @@ static inline uint32_t echo_tick_stream_deliver(void *ctx, const tw_batch *batch
   typed.tw = *batch;
   if (!ending && tw_batch_check(batch, 16, &other) != TW_OK) {
     typed.tw.count = 0;
-    typed.tw.flags = TW_BATCH_ENDED;
+    typed.tw.flags = TW_BATCH_END;
     callback(to->ctx, &typed, &other);
     return 1;
   }
@@ -325,8 +325,8 @@ static inline uint32_t echo_tick_stream_deliver(void *ctx, const tw_batch *batch
 static inline uint32_t echo_tick_stream_subscribe(const echo_tick_stream *stream,
                                                   echo_tick_stream_callback callback, void *ctx,
                                                   tw_drop_ctx drop_ctx, tw_error *error) {
-  return tw_stream_deliver(&stream->tw, callback ? echo_tick_stream_deliver : NULL,
-                           (void (*)(void))callback, ctx, drop_ctx, error);
+  return tw_stream_subscribe_typed(&stream->tw, callback ? echo_tick_stream_deliver : NULL,
+                                   (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
@@ -345,7 +345,7 @@ static inline void echo_request_write(tw_writer *writer, uint32_t at,
 static inline void echo_list_request_write(tw_writer *writer, uint32_t at,
                                            echo_list_request_in list) {
   size_t index;
-  at = tw_put_slots(writer, at, list.items, list.count, 12, 4);
+  at = tw_put_list(writer, at, list.items, list.count, 12, 4);
   for (index = 0; index < list.count && writer->status == TW_OK; index++) {
     echo_request_write(writer, at, &list.items[index]);
     at += 12;
@@ -355,7 +355,7 @@ static inline void echo_list_request_write(tw_writer *writer, uint32_t at,
 static inline void echo_list_string_write(tw_writer *writer, uint32_t at,
                                           echo_list_string_in list) {
   size_t index;
-  at = tw_put_slots(writer, at, list.items, list.count, 8, 4);
+  at = tw_put_list(writer, at, list.items, list.count, 8, 4);
   for (index = 0; index < list.count && writer->status == TW_OK; index++) {
     tw_put_text(writer, at, list.items[index]);
     at += 8;
@@ -386,18 +386,18 @@ static inline void echo_complex_request_write(tw_writer *writer, uint32_t at,
   echo_option_s64_write(writer, at + 32, &value->retries);
 }
 
-static inline bool echo_response_check(tw_reader *reader, const echo_response *value) {
+static inline bool echo_response_check(tw_checker *reader, const echo_response *value) {
   return tw_check_text(reader, value->message) &&
          tw_check_text(reader, value->name);
 }
 
-static inline bool echo_complex_response_check(tw_reader *reader,
+static inline bool echo_complex_response_check(tw_checker *reader,
                                                const echo_complex_response *value) {
   return tw_check_text(reader, value->summary) &&
          tw_check_bool(&value->has_note);
 }
 
-static inline bool echo_timer_error_check(tw_reader *reader, const echo_timer_error *value) {
+static inline bool echo_timer_error_check(tw_checker *reader, const echo_timer_error *value) {
   (void)reader;
   switch (value->tag) {
   default:
@@ -450,8 +450,8 @@ static inline uint32_t echo_timer_new_submit(const echo_client *client, tw_text 
 /* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t echo_timer_new_read(const echo_client *client, tw_completion *completion,
                                            echo_timer_new_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -461,7 +461,7 @@ static inline uint32_t echo_timer_new_read(const echo_client *client, tw_complet
       return tw_reply_malformed(&result->reply, "echo_timer_new", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
   if (result->reply.completion.code == TW_ERROR) {
     const echo_timer_error *root = (const echo_timer_error *)tw_reply_root(
@@ -471,7 +471,7 @@ static inline uint32_t echo_timer_new_read(const echo_client *client, tw_complet
     }
     result->error = root;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -543,8 +543,8 @@ static inline uint32_t echo_timer_echo_submit(const echo_client *client, echo_ti
 /* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t echo_timer_echo_read(const echo_client *client, tw_completion *completion,
                                             echo_timer_echo_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -564,7 +564,7 @@ static inline uint32_t echo_timer_echo_read(const echo_client *client, tw_comple
     }
     result->error = root;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -638,8 +638,8 @@ static inline uint32_t echo_timer_complex_submit(const echo_client *client, echo
 static inline uint32_t echo_timer_complex_read(const echo_client *client,
                                                tw_completion *completion,
                                                echo_timer_complex_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -651,7 +651,7 @@ static inline uint32_t echo_timer_complex_read(const echo_client *client,
     result->ok = root;
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -728,8 +728,8 @@ static inline uint32_t echo_timer_schedule_read(const echo_client *client,
                                                 tw_completion *completion,
                                                 echo_timer_schedule_result *result,
                                                 tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -739,7 +739,7 @@ static inline uint32_t echo_timer_schedule_read(const echo_client *client,
       return tw_reply_malformed(&result->reply, "echo_timer_schedule", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
   if (result->reply.completion.code == TW_ERROR) {
     const echo_timer_error *root = (const echo_timer_error *)tw_reply_root(
@@ -749,7 +749,7 @@ static inline uint32_t echo_timer_schedule_read(const echo_client *client,
     }
     result->error = root;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -825,8 +825,8 @@ static inline uint32_t echo_version_submit(const echo_client *client, uint64_t d
 /* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t echo_version_read(const echo_client *client, tw_completion *completion,
                                          echo_version_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -838,7 +838,7 @@ static inline uint32_t echo_version_read(const echo_client *client, tw_completio
     result->ok = tw_text_view(result->reply.base, *root);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */

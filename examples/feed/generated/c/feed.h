@@ -180,7 +180,7 @@ static inline uint32_t feed_event_stream_acquire(const feed_event_stream *stream
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 488, &batch->tw, error);
 }
 
-/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+/* The same, and answers meanwhile host calls of the service: see tw_stream_acquire_serving. */
 static inline uint32_t feed_event_stream_acquire_serving(const feed_event_stream *stream,
                                                          const feed_client *client, uint32_t max,
                                                          uint64_t deadline_ns,
@@ -195,7 +195,7 @@ static inline uint32_t feed_event_stream_release(const feed_event_stream *stream
   return tw_stream_release(&stream->tw, count, error);
 }
 
-/* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
+/* One TW_COMPLETION_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
 static inline uint32_t feed_event_stream_arm(const feed_event_stream *stream,
                                              const feed_client *client, uint64_t token,
                                              uint32_t *ready, tw_error *error) {
@@ -217,7 +217,7 @@ static inline uint32_t feed_event_stream_deliver(void *ctx, const tw_batch *batc
   typed.tw = *batch;
   if (!ending && tw_batch_check(batch, 488, &other) != TW_OK) {
     typed.tw.count = 0;
-    typed.tw.flags = TW_BATCH_ENDED;
+    typed.tw.flags = TW_BATCH_END;
     callback(to->ctx, &typed, &other);
     return 1;
   }
@@ -229,8 +229,8 @@ static inline uint32_t feed_event_stream_deliver(void *ctx, const tw_batch *batc
 static inline uint32_t feed_event_stream_subscribe(const feed_event_stream *stream,
                                                    feed_event_stream_callback callback, void *ctx,
                                                    tw_drop_ctx drop_ctx, tw_error *error) {
-  return tw_stream_deliver(&stream->tw, callback ? feed_event_stream_deliver : NULL,
-                           (void (*)(void))callback, ctx, drop_ctx, error);
+  return tw_stream_subscribe_typed(&stream->tw, callback ? feed_event_stream_deliver : NULL,
+                                   (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
@@ -285,8 +285,8 @@ static inline uint32_t feed_all_submit(const feed_client *client, uint64_t count
 /* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t feed_all_read(const feed_client *client, tw_completion *completion,
                                      feed_all_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -296,9 +296,9 @@ static inline uint32_t feed_all_read(const feed_client *client, tw_completion *c
       return tw_reply_malformed(&result->reply, "feed_all", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -365,8 +365,8 @@ static inline uint32_t feed_recent_submit(const feed_client *client, uint64_t co
 /* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t feed_recent_read(const feed_client *client, tw_completion *completion,
                                         feed_recent_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -376,9 +376,9 @@ static inline uint32_t feed_recent_read(const feed_client *client, tw_completion
       return tw_reply_malformed(&result->reply, "feed_recent", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -444,8 +444,8 @@ static inline uint32_t feed_newest_submit(const feed_client *client, uint64_t co
 /* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t feed_newest_read(const feed_client *client, tw_completion *completion,
                                         feed_newest_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -455,9 +455,9 @@ static inline uint32_t feed_newest_read(const feed_client *client, tw_completion
       return tw_reply_malformed(&result->reply, "feed_newest", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */

@@ -221,10 +221,10 @@ static inline uint32_t hello_guests_close(hello_guests *resource, tw_error *erro
   return tw_resource_close(&resource->tw, error);
 }
 
-/* Takes one out of a value that came, as tw_held_take does. */
-static inline uint32_t hello_guests_take(tw_reply *reply, tw_held held, hello_guests *resource,
-                                         tw_error *error) {
-  return tw_held_take(reply, held, &resource->tw, error);
+/* Takes one out of a value that came, as tw_reply_take_handle does. */
+static inline uint32_t hello_guests_take(tw_reply *reply, tw_handle_ref held,
+                                         hello_guests *resource, tw_error *error) {
+  return tw_reply_take_handle(reply, held, &resource->tw, error);
 }
 
 /* ---- Streams --------------------------------------------------------------------------------- */
@@ -263,7 +263,7 @@ static inline uint32_t hello_person_stream_acquire(const hello_person_stream *st
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 12, &batch->tw, error);
 }
 
-/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+/* The same, and answers meanwhile host calls of the service: see tw_stream_acquire_serving. */
 static inline uint32_t hello_person_stream_acquire_serving(const hello_person_stream *stream,
                                                            const hello_client *client,
                                                            uint32_t max, uint64_t deadline_ns,
@@ -279,7 +279,7 @@ static inline uint32_t hello_person_stream_release(const hello_person_stream *st
   return tw_stream_release(&stream->tw, count, error);
 }
 
-/* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
+/* One TW_COMPLETION_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
 static inline uint32_t hello_person_stream_arm(const hello_person_stream *stream,
                                                const hello_client *client, uint64_t token,
                                                uint32_t *ready, tw_error *error) {
@@ -301,7 +301,7 @@ static inline uint32_t hello_person_stream_deliver(void *ctx, const tw_batch *ba
   typed.tw = *batch;
   if (!ending && tw_batch_check(batch, 12, &other) != TW_OK) {
     typed.tw.count = 0;
-    typed.tw.flags = TW_BATCH_ENDED;
+    typed.tw.flags = TW_BATCH_END;
     callback(to->ctx, &typed, &other);
     return 1;
   }
@@ -314,8 +314,8 @@ static inline uint32_t hello_person_stream_subscribe(const hello_person_stream *
                                                      hello_person_stream_callback callback,
                                                      void *ctx, tw_drop_ctx drop_ctx,
                                                      tw_error *error) {
-  return tw_stream_deliver(&stream->tw, callback ? hello_person_stream_deliver : NULL,
-                           (void (*)(void))callback, ctx, drop_ctx, error);
+  return tw_stream_subscribe_typed(&stream->tw, callback ? hello_person_stream_deliver : NULL,
+                                   (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
@@ -342,14 +342,14 @@ static inline void hello_person_write(tw_writer *writer, uint32_t at,
 static inline void hello_list_person_write(tw_writer *writer, uint32_t at,
                                            hello_list_person_in list) {
   size_t index;
-  at = tw_put_slots(writer, at, list.items, list.count, 12, 4);
+  at = tw_put_list(writer, at, list.items, list.count, 12, 4);
   for (index = 0; index < list.count && writer->status == TW_OK; index++) {
     hello_person_write(writer, at, &list.items[index]);
     at += 12;
   }
 }
 
-static inline bool hello_hello_error_check(tw_reader *reader, const hello_hello_error *value) {
+static inline bool hello_hello_error_check(tw_checker *reader, const hello_hello_error *value) {
   (void)reader;
   switch (value->tag) {
   default:
@@ -357,7 +357,7 @@ static inline bool hello_hello_error_check(tw_reader *reader, const hello_hello_
   }
 }
 
-static inline bool hello_list_string_check(tw_reader *reader, tw_slice slice) {
+static inline bool hello_list_string_check(tw_checker *reader, tw_slice slice) {
   const tw_slice *items = (const tw_slice *)tw_check_list(reader, slice, 8, 4);
   uint32_t index;
   for (index = 0; items && index < slice.length; index++) {
@@ -415,8 +415,8 @@ static inline uint32_t hello_guests_new_submit(const hello_client *client,
 /* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t hello_guests_new_read(const hello_client *client, tw_completion *completion,
                                              hello_guests_new_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -426,7 +426,7 @@ static inline uint32_t hello_guests_new_read(const hello_client *client, tw_comp
       return tw_reply_malformed(&result->reply, "hello_guests_new", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
   if (result->reply.completion.code == TW_ERROR) {
     const hello_hello_error *root = (const hello_hello_error *)tw_reply_root(
@@ -436,7 +436,7 @@ static inline uint32_t hello_guests_new_read(const hello_client *client, tw_comp
     }
     result->error = root;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -503,8 +503,8 @@ static inline uint32_t hello_guests_count_submit(const hello_client *client, hel
 static inline uint32_t hello_guests_count_read(const hello_client *client,
                                                tw_completion *completion,
                                                hello_guests_count_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -517,7 +517,7 @@ static inline uint32_t hello_guests_count_read(const hello_client *client,
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -587,8 +587,8 @@ static inline uint32_t hello_guests_arrive_read(const hello_client *client,
                                                 tw_completion *completion,
                                                 hello_guests_arrive_result *result,
                                                 tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -598,9 +598,9 @@ static inline uint32_t hello_guests_arrive_read(const hello_client *client,
       return tw_reply_malformed(&result->reply, "hello_guests_arrive", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -673,8 +673,8 @@ static inline uint32_t hello_greet_submit(const hello_client *client,
 /* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t hello_greet_read(const hello_client *client, tw_completion *completion,
                                         hello_greet_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -694,7 +694,7 @@ static inline uint32_t hello_greet_read(const hello_client *client, tw_completio
     }
     result->error = root;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -760,8 +760,8 @@ static inline uint32_t hello_greet_all_submit(const hello_client *client, hello_
 /* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t hello_greet_all_read(const hello_client *client, tw_completion *completion,
                                             hello_greet_all_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -773,7 +773,7 @@ static inline uint32_t hello_greet_all_read(const hello_client *client, tw_compl
     result->ok = hello_list_string_view(result->reply.base, *root);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -835,8 +835,8 @@ static inline uint32_t hello_greeted_submit(const hello_client *client, uint64_t
 /* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t hello_greeted_read(const hello_client *client, tw_completion *completion,
                                           hello_greeted_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -849,7 +849,7 @@ static inline uint32_t hello_greeted_read(const hello_client *client, tw_complet
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */

@@ -310,10 +310,10 @@ static inline uint32_t search_query_close(search_query *resource, tw_error *erro
   return tw_resource_close(&resource->tw, error);
 }
 
-/* Takes one out of a value that came, as tw_held_take does. */
-static inline uint32_t search_query_take(tw_reply *reply, tw_held held, search_query *resource,
-                                         tw_error *error) {
-  return tw_held_take(reply, held, &resource->tw, error);
+/* Takes one out of a value that came, as tw_reply_take_handle does. */
+static inline uint32_t search_query_take(tw_reply *reply, tw_handle_ref held,
+                                         search_query *resource, tw_error *error) {
+  return tw_reply_take_handle(reply, held, &resource->tw, error);
 }
 
 /* ---- Streams --------------------------------------------------------------------------------- */
@@ -353,7 +353,7 @@ static inline uint32_t search_progress_stream_acquire(const search_progress_stre
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 48, &batch->tw, error);
 }
 
-/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+/* The same, and answers meanwhile host calls of the service: see tw_stream_acquire_serving. */
 static inline uint32_t search_progress_stream_acquire_serving(const search_progress_stream *stream,
                                                               const search_client *client,
                                                               uint32_t max, uint64_t deadline_ns,
@@ -369,7 +369,7 @@ static inline uint32_t search_progress_stream_release(const search_progress_stre
   return tw_stream_release(&stream->tw, count, error);
 }
 
-/* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
+/* One TW_COMPLETION_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
 static inline uint32_t search_progress_stream_arm(const search_progress_stream *stream,
                                                   const search_client *client, uint64_t token,
                                                   uint32_t *ready, tw_error *error) {
@@ -391,7 +391,7 @@ static inline uint32_t search_progress_stream_deliver(void *ctx, const tw_batch 
   typed.tw = *batch;
   if (!ending && tw_batch_check(batch, 48, &other) != TW_OK) {
     typed.tw.count = 0;
-    typed.tw.flags = TW_BATCH_ENDED;
+    typed.tw.flags = TW_BATCH_END;
     callback(to->ctx, &typed, &other);
     return 1;
   }
@@ -404,8 +404,8 @@ static inline uint32_t search_progress_stream_subscribe(const search_progress_st
                                                         search_progress_stream_callback callback,
                                                         void *ctx, tw_drop_ctx drop_ctx,
                                                         tw_error *error) {
-  return tw_stream_deliver(&stream->tw, callback ? search_progress_stream_deliver : NULL,
-                           (void (*)(void))callback, ctx, drop_ctx, error);
+  return tw_stream_subscribe_typed(&stream->tw, callback ? search_progress_stream_deliver : NULL,
+                                   (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
@@ -448,7 +448,7 @@ static inline uint32_t search_match_stream_acquire(const search_match_stream *st
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 64, &batch->tw, error);
 }
 
-/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+/* The same, and answers meanwhile host calls of the service: see tw_stream_acquire_serving. */
 static inline uint32_t search_match_stream_acquire_serving(const search_match_stream *stream,
                                                            const search_client *client,
                                                            uint32_t max, uint64_t deadline_ns,
@@ -464,7 +464,7 @@ static inline uint32_t search_match_stream_release(const search_match_stream *st
   return tw_stream_release(&stream->tw, count, error);
 }
 
-/* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
+/* One TW_COMPLETION_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
 static inline uint32_t search_match_stream_arm(const search_match_stream *stream,
                                                const search_client *client, uint64_t token,
                                                uint32_t *ready, tw_error *error) {
@@ -486,7 +486,7 @@ static inline uint32_t search_match_stream_deliver(void *ctx, const tw_batch *ba
   typed.tw = *batch;
   if (!ending && tw_batch_check(batch, 64, &other) != TW_OK) {
     typed.tw.count = 0;
-    typed.tw.flags = TW_BATCH_ENDED;
+    typed.tw.flags = TW_BATCH_END;
     callback(to->ctx, &typed, &other);
     return 1;
   }
@@ -499,8 +499,8 @@ static inline uint32_t search_match_stream_subscribe(const search_match_stream *
                                                      search_match_stream_callback callback,
                                                      void *ctx, tw_drop_ctx drop_ctx,
                                                      tw_error *error) {
-  return tw_stream_deliver(&stream->tw, callback ? search_match_stream_deliver : NULL,
-                           (void (*)(void))callback, ctx, drop_ctx, error);
+  return tw_stream_subscribe_typed(&stream->tw, callback ? search_match_stream_deliver : NULL,
+                                   (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
@@ -513,7 +513,7 @@ static inline uint32_t search_match_stream_close(search_match_stream *stream, tw
 static inline void search_list_string_write(tw_writer *writer, uint32_t at,
                                             search_list_string_in list) {
   size_t index;
-  at = tw_put_slots(writer, at, list.items, list.count, 8, 4);
+  at = tw_put_list(writer, at, list.items, list.count, 8, 4);
   for (index = 0; index < list.count && writer->status == TW_OK; index++) {
     tw_put_text(writer, at, list.items[index]);
     at += 8;
@@ -529,7 +529,7 @@ static inline void search_options_write(tw_writer *writer, uint32_t at,
   search_list_string_write(writer, at + 4, value->globs);
 }
 
-static inline bool search_search_error_check(tw_reader *reader, const search_search_error *value) {
+static inline bool search_search_error_check(tw_checker *reader, const search_search_error *value) {
   (void)reader;
   switch (value->tag) {
   case SEARCH_SEARCH_ERROR_PATTERN:
@@ -598,8 +598,8 @@ static inline uint32_t search_query_new_submit(const search_client *client, tw_t
 static inline uint32_t search_query_new_read(const search_client *client,
                                              tw_completion *completion,
                                              search_query_new_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -609,7 +609,7 @@ static inline uint32_t search_query_new_read(const search_client *client,
       return tw_reply_malformed(&result->reply, "search_query_new", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
   if (result->reply.completion.code == TW_ERROR) {
     const search_search_error *root = (const search_search_error *)tw_reply_root(
@@ -619,7 +619,7 @@ static inline uint32_t search_query_new_read(const search_client *client,
     }
     result->error = root;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -691,8 +691,8 @@ static inline uint32_t search_query_progress_read(const search_client *client,
                                                   tw_completion *completion,
                                                   search_query_progress_result *result,
                                                   tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -702,9 +702,9 @@ static inline uint32_t search_query_progress_read(const search_client *client,
       return tw_reply_malformed(&result->reply, "search_query_progress", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -772,8 +772,8 @@ static inline uint32_t search_count_submit(const search_client *client, tw_text 
 /* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t search_count_read(const search_client *client, tw_completion *completion,
                                          search_count_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -794,7 +794,7 @@ static inline uint32_t search_count_read(const search_client *client, tw_complet
     }
     result->error = root;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -863,8 +863,8 @@ static inline uint32_t search_matches_submit(const search_client *client, search
 /* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t search_matches_read(const search_client *client, tw_completion *completion,
                                            search_matches_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -874,7 +874,7 @@ static inline uint32_t search_matches_read(const search_client *client, tw_compl
       return tw_reply_malformed(&result->reply, "search_matches", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
   if (result->reply.completion.code == TW_ERROR) {
     const search_search_error *root = (const search_search_error *)tw_reply_root(
@@ -884,7 +884,7 @@ static inline uint32_t search_matches_read(const search_client *client, tw_compl
     }
     result->error = root;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -961,8 +961,8 @@ static inline uint32_t search_escape_submit(const search_client *client, tw_text
 /* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t search_escape_read(const search_client *client, tw_completion *completion,
                                           search_escape_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -974,7 +974,7 @@ static inline uint32_t search_escape_read(const search_client *client, tw_comple
     result->ok = tw_text_view(result->reply.base, *root);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */

@@ -5,7 +5,7 @@ use std::ptr::{null, null_mut};
 
 use thalweg::Code;
 use thalweg_capi::abi::{
-    TW_BATCH_ENDED, TW_FOREVER, TW_OK, TW_STALE, TwBatch, TwCompletion, TwError, TwHandle,
+    TW_BATCH_END, TW_FOREVER, TW_OK, TW_STALE, TwBatch, TwCompletion, TwError, TwHandle,
     TwSubmission, TwTable,
 };
 
@@ -239,7 +239,7 @@ impl Stream {
                     // SAFETY: see `Host::open`.
                     ask(|error| unsafe { (table().stream_release)(self.0, batch.count, error) })?;
                 }
-                Err(why) if why.code == "closed" && batch.flags & TW_BATCH_ENDED != 0 => {
+                Err(why) if why.code == "closed" && batch.flags & TW_BATCH_END != 0 => {
                     return Ok(count + batch.lost_before);
                 }
                 Err(why) => return Err(why),

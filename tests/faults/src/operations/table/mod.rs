@@ -239,7 +239,7 @@ pub(super) fn upstream() -> Step {
                     }
                 }
                 if sent.is_ok() {
-                    sent = ask(|error| (table().stream_end)(writer.0, error));
+                    sent = ask(|error| (table().stream_finish)(writer.0, error));
                 }
             }
             drop(writer);

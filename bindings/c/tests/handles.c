@@ -52,7 +52,7 @@ static void a_record_and_its_option_go_in_and_come_out(void) {
   conformance_counter right;
   conformance_pair_in pair;
   conformance_swap_result result;
-  tw_held held = {0};
+  tw_handle_ref held = {0};
   tw_error error;
   REQUIRE_OK(conformance_counter_take(&three.reply, three.ok.items[0], &left, &error), error);
   REQUIRE_OK(conformance_counter_take(&three.reply, three.ok.items[1], &right, &error), error);
@@ -89,7 +89,7 @@ static void a_list_without_items_is_refused(void) {
 
 static void a_reply_that_was_released_has_nothing_to_take(void) {
   conformance_give_counters_result result = given(1, 1);
-  tw_held held = result.ok.items[0];
+  tw_handle_ref held = result.ok.items[0];
   conformance_counter counter;
   tw_error error;
   tw_reply_release(&result.reply);
@@ -112,7 +112,7 @@ static void a_stream_outlives_its_reply_and_ends_when_it_is_closed(void) {
   conformance_endless_feed_result result;
   conformance_u64_stream numbers;
   conformance_u64_batch batch;
-  tw_held held;
+  tw_handle_ref held;
   tw_error error;
   REQUIRE_OK(conformance_endless_feed(&client, TW_FOREVER, &result, &error), error);
   held = result.ok->numbers;
@@ -129,7 +129,7 @@ static void a_stream_is_taken_once_and_closed_where_nobody_takes_it(void) {
   conformance_endless_feed_result result;
   conformance_u64_stream numbers;
   conformance_u64_stream again;
-  tw_held held;
+  tw_handle_ref held;
   tw_error error;
   REQUIRE_OK(conformance_endless_feed(&client, TW_FOREVER, &result, &error), error);
   held = result.ok->numbers;

@@ -3,21 +3,21 @@
  * Generated code puts types on these. A writer may be used from any thread, also before its call was
  * submitted: 256 elements, or 1 MiB of them, wait to be read.
  */
-#ifndef THALWEG_UPSTREAM_H
-#define THALWEG_UPSTREAM_H
+#ifndef THALWEG_STREAM_WRITER_H
+#define THALWEG_STREAM_WRITER_H
 
 #include "thalweg_client.h"
 
 /* A stream, or a future, that the caller writes and the service reads: see stream_new in thalweg.h. */
-typedef struct tw_upstream {
+typedef struct tw_stream_writer {
   const tw_table *table;
   tw_handle writer;
   tw_handle reader; /* 0 once a call was submitted with it: the service's */
-} tw_upstream;
+} tw_stream_writer;
 
 /* A new one, for parameter number `parameter` of a method. */
-static inline uint32_t tw_upstream_open(const tw_client *client, uint32_t method,
-                                        uint32_t parameter, tw_upstream *stream, tw_error *error) {
+static inline uint32_t tw_stream_writer_open(const tw_client *client, uint32_t method,
+                                        uint32_t parameter, tw_stream_writer *stream, tw_error *error) {
   stream->table = client->table;
   stream->writer = 0;
   stream->reader = 0;
@@ -26,7 +26,7 @@ static inline uint32_t tw_upstream_open(const tw_client *client, uint32_t method
 }
 
 /* Ends the element's message, sends it, and frees it. */
-static inline uint32_t tw_upstream_send(const tw_upstream *stream, tw_writer *writer,
+static inline uint32_t tw_stream_writer_send(const tw_stream_writer *stream, tw_writer *writer,
                                         uint64_t deadline_ns, tw_error *error) {
   const tw_table *table = stream->table;
   uint32_t code = tw_writer_end(writer);
@@ -42,19 +42,19 @@ static inline uint32_t tw_upstream_send(const tw_upstream *stream, tw_writer *wr
 }
 
 /* Nothing more comes. */
-static inline uint32_t tw_upstream_end(const tw_upstream *stream, tw_error *error) {
-  return stream->table->stream_end(stream->writer, error);
+static inline uint32_t tw_stream_writer_finish(const tw_stream_writer *stream, tw_error *error) {
+  return stream->table->stream_finish(stream->writer, error);
 }
 
-/* One TW_STREAM_READY with `token` comes to the client's port as soon as there is room for what was refused, or the stream
+/* One TW_COMPLETION_STREAM_READY with `token` comes to the client's port as soon as there is room for what was refused, or the stream
  * has ended; where that is so now, `*ready` is 1 and none comes. */
-static inline uint32_t tw_upstream_arm(const tw_upstream *stream, const tw_client *client,
+static inline uint32_t tw_stream_writer_arm(const tw_stream_writer *stream, const tw_client *client,
                                        uint64_t token, uint32_t *ready, tw_error *error) {
   return stream->table->stream_arm(stream->writer, client->port, token, ready, error);
 }
 
 /* Legal anywhere. Closes the writer, and the reader where no call took it. Harmless twice. */
-static inline uint32_t tw_upstream_close(tw_upstream *stream, tw_error *error) {
+static inline uint32_t tw_stream_writer_close(tw_stream_writer *stream, tw_error *error) {
   uint32_t code = TW_OK;
   if (stream->reader != 0) {
     stream->table->stream_close(stream->reader, NULL);
