@@ -38,13 +38,14 @@ LIST = awk -v mark="\#\#$(1) " '/^[a-z0-9-]+:/ { at = index($$0, mark); \
 .PHONY: help
 help: ## List the main targets
 	@$(call LIST,)
+	@echo; echo '  make bench-help lists the benchmark lab, make prove-help the longer proofs and checks'
 
 .PHONY: bench-help
-bench-help: ## List the targets of the benchmark lab
+bench-help: # List the targets of the benchmark lab
 	@$(call LIST,bench)
 
 .PHONY: prove-help
-prove-help: ## List the proofs: longer tests, each a target of its own
+prove-help: # List the proofs: longer tests, each a target of its own
 	@$(call LIST,prove)
 
 .PHONY: setup
@@ -80,6 +81,15 @@ build-c: setup-build
 .PHONY: build-python
 build-python: setup-build
 	bindings/python/build.sh
+
+# `env` in the registry's folder tells cargo and pip where to find both: docs/getting-started.md.
+.PHONY: registry
+registry: ## Build a local cargo registry of the crates, until a release is published
+	@scripts/registry.py
+
+.PHONY: wheel
+wheel: build-python ## Build the wheel of the Python package `thalweg` into target/wheels
+	@ls "$(CARGO_TARGET_DIR)"/wheels/*.whl
 
 .PHONY: run
 run: build-search ## Search a directory from Rust, C and Python and compare (DIR= PATTERN=)
@@ -210,7 +220,7 @@ lint-deny: setup
 
 # Needs the network, for the advisory database: CI runs it. A crate that nobody maintains is refused where it is published with ours.
 .PHONY: advisories
-advisories: setup ## Look for known defects and unmaintained crates among the dependencies (needs the network)
+advisories: setup ##prove Look for known defects and unmaintained crates among the dependencies (needs the network)
 	cargo deny --locked check --allow unmaintained advisories
 	cargo deny --locked --exclude-unpublished check advisories
 
