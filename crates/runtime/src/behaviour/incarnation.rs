@@ -1,6 +1,6 @@
 //! Behaviour actors that are kept: one may end, and another incarnation goes on with the same mailbox.
 //!
-//! 1. Between two incarnations the body is the keeper's, who begins the next one or closes it down: no turn of it is made (`owner`'s rule 3). It
+//! 1. Between two incarnations the body is the keeper's, who begins the next one or closes it down: no turn of it is made (`mailbox_state`'s rule 3). It
 //!    becomes the keeper's when an incarnation ends, just before that is told; so two incarnations never overlap.
 //! 2. Messages that were accepted stay in the mailbox and are the next incarnation's, but for the one that was being handled: it was handled, in part.
 //!    What was meant for an incarnation, such as the ends that it monitored, is for no other.
@@ -14,9 +14,9 @@ use std::time::Duration;
 
 use thalweg_queue::oneshot;
 
-use super::lane::Sealed;
+use super::body::Body;
+use super::envelope_queue::BoxedEnvelope;
 use super::reference::{Later, Message};
-use super::turn::Body;
 use super::{Actor, ActorRef, Context, Handler, Mailbox};
 use crate::Handle;
 use crate::exit::{ExitReason, Pid};
@@ -26,93 +26,93 @@ use crate::shim::{Ordering, lock};
 use crate::stack::overflow::Name;
 
 /// Makes a state.
-pub(crate) type Maker<A> = Box<dyn FnMut() -> Result<A, ExitReason> + Send>;
+pub(crate) type StateFactory<A> = Box<dyn FnMut() -> Result<A, ExitReason> + Send>;
 
 /// Hears which incarnation ended, and why. It neither waits nor runs code of a user.
-pub(crate) type Keeper = Arc<dyn Fn(ActorId, ExitReason) + Send + Sync>;
+pub(crate) type ExitListener = Arc<dyn Fn(ActorId, ExitReason) + Send + Sync>;
 
 /// Hears whether an incarnation came to be.
-pub(crate) type Report = oneshot::Sender<Result<(), ExitReason>>;
+pub(crate) type StartReport = oneshot::Sender<Result<(), ExitReason>>;
 
 /// What is kept, as its keeper sees it.
-pub(crate) trait Kept: Send + Sync {
+pub(crate) trait Restartable: Send + Sync {
     /// From now on `keeper` hears of its ends, until it is abandoned. `false`: another one does.
-    fn keep(&self, keeper: Keeper) -> bool;
+    fn set_exit_listener(&self, listener: ExitListener) -> bool;
     /// The incarnation that lives: a keeper that was killed may have left one behind.
-    fn living(self: Arc<Self>) -> Option<Pid>;
+    fn running_pid(self: Arc<Self>) -> Option<Pid>;
     /// Begins an incarnation. None lives. The name is the new one's.
-    fn begin(self: Arc<Self>) -> (Pid, oneshot::Receiver<Result<(), ExitReason>>);
+    fn start(self: Arc<Self>) -> (Pid, oneshot::Receiver<Result<(), ExitReason>>);
     /// None will follow, unless it is kept and begun again: what waits is dropped and nothing more accepted, at once or when the one that lives has
     /// ended. For its keeper, and for whom no other can become it.
-    fn abandon(&self);
+    fn release(&self);
     /// Messages that wait.
-    fn waiting(&self) -> usize;
+    fn queue_len(&self) -> usize;
 }
 
 /// An actor that is to be kept, and what others reach it by from now on: what they send waits for the first incarnation.
-pub(crate) fn kept<A: Actor>(
+pub(crate) fn restartable<A: Actor>(
     runtime: &Handle,
     name: Option<Name>,
     mailbox: Mailbox,
-    maker: Maker<A>,
-) -> (Arc<dyn Kept>, ActorRef<A>) {
+    factory: StateFactory<A>,
+) -> (Arc<dyn Restartable>, ActorRef<A>) {
     mailbox.check();
-    let body = Body::new(Err(maker), name, mailbox, runtime.clone(), None);
-    body.owner.keep();
+    let body = Body::new(Err(factory), name, mailbox, runtime.clone(), None);
+    body.mailbox_state.mark_restartable();
     (Arc::<Body<A>>::clone(&body), ActorRef::new(&body))
 }
 
-impl<A: Actor> Kept for Body<A> {
-    fn keep(&self, keeper: Keeper) -> bool {
-        let mut named = lock(&self.named);
-        let is_free = named.keeper.is_none();
+impl<A: Actor> Restartable for Body<A> {
+    fn set_exit_listener(&self, listener: ExitListener) -> bool {
+        let mut cold = lock(&self.cold);
+        let is_free = cold.exit_listener.is_none();
         if is_free {
-            named.keeper = Some(keeper);
+            cold.exit_listener = Some(listener);
         }
         is_free
     }
 
-    fn living(self: Arc<Self>) -> Option<Pid> {
-        let lives = !lock(&self.named).ended;
-        lives.then(|| self.pid())
+    fn running_pid(self: Arc<Self>) -> Option<Pid> {
+        let runs = !lock(&self.cold).ended;
+        runs.then(|| self.pid())
     }
 
-    fn begin(self: Arc<Self>) -> (Pid, oneshot::Receiver<Result<(), ExitReason>>) {
+    fn start(self: Arc<Self>) -> (Pid, oneshot::Receiver<Result<(), ExitReason>>) {
         let (report, reported) = oneshot::channel();
         self.id.store(ActorId::next().number(), Ordering::Relaxed);
-        self.begun.set(false);
+        self.has_started.set(false);
         self.doom.clear();
         {
-            let mut named = lock(&self.named);
-            named.ended = false;
-            named.control = None;
+            let mut cold = lock(&self.cold);
+            cold.ended = false;
+            cold.control = None;
             if let Some(books) = &self.books {
-                books.begin(named.keeper.is_some());
+                books.begin(cold.exit_listener.is_some());
             }
         }
         self.runtime.count(|counts| &counts.started_behaviours);
         let pid = self.pid();
-        self.owner.begin_again();
+        self.mailbox_state.restart();
         self.schedule_turn(Some(report));
         (pid, reported)
     }
 
-    fn abandon(&self) {
+    fn release(&self) {
         let is_vacant = {
-            let mut named = lock(&self.named);
-            if !named.ended {
-                named.keeper = None;
+            let mut cold = lock(&self.cold);
+            if !cold.ended {
+                cold.exit_listener = None;
             }
-            named.ended
+            cold.ended
         };
         // Rule 4.
         if is_vacant {
             self.close_down();
-            lock(&self.named).keeper = None;
+            lock(&self.cold).exit_listener = None;
         }
     }
 
-    fn waiting(&self) -> usize {
+    fn queue_len(&self) -> usize {
         self.len()
     }
 }
@@ -127,17 +127,17 @@ impl<A: Actor> Body<A> {
         if self.doom.is_set() {
             return Err(self.doomed());
         }
-        let maker = lock(&self.named).maker.take();
-        let Some(mut maker) = maker else {
+        let factory = lock(&self.cold).factory.take();
+        let Some(mut factory) = factory else {
             return Err(JoinError::Stopped);
         };
         let made = catch_unwind(AssertUnwindSafe(|| {
-            let made = state.insert(maker()?);
-            self.begun.set(true);
+            let made = state.insert(factory()?);
+            self.has_started.set(true);
             made.started(context);
             Ok(())
         }));
-        lock(&self.named).maker = Some(maker);
+        lock(&self.cold).factory = Some(factory);
         match made {
             Ok(made) => made.map_err(JoinError::Exit),
             Err(payload) => Err(JoinError::panicked(payload)),
@@ -146,9 +146,9 @@ impl<A: Actor> Body<A> {
 }
 
 /// An actor's way to itself that nobody else has, and no full mailbox delays.
-pub(crate) struct ToSelf<A: Actor>(Weak<Body<A>>);
+pub(crate) struct SystemRef<A: Actor>(Weak<Body<A>>);
 
-impl<A: Actor> ToSelf<A> {
+impl<A: Actor> SystemRef<A> {
     pub(crate) fn of(context: &Context<'_, A>) -> Self {
         Self(Arc::downgrade(context.body))
     }
@@ -163,7 +163,7 @@ impl<A: Actor> ToSelf<A> {
         A: Handler<M>,
     {
         if let Some(body) = self.0.upgrade() {
-            body.put_system(Sealed::new(Message {
+            body.push_system(BoxedEnvelope::new(Message {
                 message,
                 reply: None,
             }));
@@ -179,7 +179,7 @@ impl<A: Actor> ToSelf<A> {
     }
 }
 
-impl<A: Actor> Clone for ToSelf<A> {
+impl<A: Actor> Clone for SystemRef<A> {
     fn clone(&self) -> Self {
         Self(Weak::clone(&self.0))
     }

@@ -34,29 +34,29 @@
 //! });
 //! ```
 
-mod awaited;
+mod async_calls;
+mod body;
+mod envelope_queue;
 mod incarnation;
-mod lane;
-mod lanes;
-mod monitored;
-pub(crate) mod owner;
+pub(crate) mod mailbox_state;
+mod monitor_ref;
+mod priority_queues;
 mod reference;
-mod told;
-mod turn;
-mod weak;
+mod system_sender;
+mod weak_ref;
 
 use std::fmt;
 use std::time::Duration;
 
 use thalweg_queue::Overflow;
 
-pub(crate) use self::incarnation::{Keeper, Kept, ToSelf, kept};
-pub use self::lanes::Priority;
-pub use self::monitored::Monitored;
+use self::body::Body;
+pub(crate) use self::incarnation::{ExitListener, Restartable, SystemRef, restartable};
+pub use self::monitor_ref::Monitored;
+pub use self::priority_queues::Priority;
 pub use self::reference::{ActorRef, Later, start};
-pub(crate) use self::told::Teller;
-use self::turn::Body;
-pub(crate) use self::weak::WeakRef;
+pub(crate) use self::system_sender::SystemSender;
+pub(crate) use self::weak_ref::WeakActorRef;
 use crate::exit::{Down, Exit, Pid};
 use crate::id::ActorId;
 

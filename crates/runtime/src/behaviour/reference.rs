@@ -8,9 +8,9 @@ use std::time::Duration;
 use thalweg_queue::quiet::lock;
 use thalweg_queue::{Overflow, RecvTimeoutError, SendError, clock, oneshot};
 
-use super::lane::{Contents, Sealed};
-use super::lanes::Priority;
-use super::turn::{Body, Refused};
+use super::body::{Body, PushError};
+use super::envelope_queue::{BoxedEnvelope, Payload};
+use super::priority_queues::Priority;
 use super::{Actor, CALL_TIMEOUT, CallError, Context, Handler, Mailbox};
 use crate::exit::{self, Pid};
 use crate::id::ActorId;
@@ -68,18 +68,18 @@ impl Builder {
         self.mailbox.check();
         let on_end = self.supervisor.map(|supervisor| {
             let supervisor = Mutex::new(supervisor);
-            let tell = move |signal| {
+            let notify = move |signal| {
                 // A supervisor that has gone hears nothing.
                 let _ = supervisor
                     .into_inner()
                     .unwrap_or_else(PoisonError::into_inner)
                     .send(signal);
             };
-            Box::new(tell) as Box<dyn FnOnce(Signal) + Send>
+            Box::new(notify) as Box<dyn FnOnce(Signal) + Send>
         });
         let body = Body::new(Ok(state), self.name, self.mailbox, runtime.clone(), on_end);
         let actor = ActorRef::new(&body);
-        body.begin();
+        body.schedule_first_turn();
         // Each has a turn to come: who starts many lets them begin.
         wait::check();
         actor
@@ -99,9 +99,9 @@ pub(super) struct Message<M, R> {
     pub(super) reply: Option<oneshot::Sender<R>>,
 }
 
-impl<A: Handler<M>, M: Send + 'static> Contents<A> for Message<M, A::Reply> {
+impl<A: Handler<M>, M: Send + 'static> Payload<A> for Message<M, A::Reply> {
     #[inline(always)]
-    fn read(self, actor: &mut A, context: &Context<'_, A>) {
+    fn deliver(self, actor: &mut A, context: &Context<'_, A>) {
         let value = actor.handle(self.message, context);
         if let Some(reply) = self.reply {
             // Who waited no longer gets it no more.
@@ -175,7 +175,7 @@ impl<A: Actor> ActorRef<A> {
 
     /// Whether it takes messages. It may end at any time.
     pub fn is_alive(&self) -> bool {
-        !self.body.is_over()
+        !self.body.is_closed()
     }
 
     /// Messages that wait for it.
@@ -275,10 +275,10 @@ impl<A: Actor> ActorRef<A> {
     {
         let mut contents = Some(Message { message, reply });
         loop {
-            let put = self.body.put(self.priority, || {
-                Sealed::traced(contents.take().expect("it is put in once"))
+            let pushed = self.body.push(self.priority, || {
+                BoxedEnvelope::traced(contents.take().expect("it is pushed once"))
             });
-            let Err(refused) = put else {
+            let Err(refused) = pushed else {
                 return Ok(());
             };
             let waits = matches!(
@@ -291,20 +291,20 @@ impl<A: Actor> ActorRef<A> {
                     .as_ref()
                     .is_some_and(|contents| contents.reply.is_none());
             let error = match refused {
-                Refused::Closed => CallError::Ended,
-                Refused::Full if drops => {
+                PushError::Closed => CallError::Ended,
+                PushError::Full if drops => {
                     self.body.dropped.fetch_add(1, Ordering::Relaxed);
                     self.body.runtime.count(|counts| &counts.dropped_messages);
                     return Ok(());
                 }
-                Refused::Full if !waits || self.body.is_caller() => CallError::Full,
-                Refused::Full if self.body.wait_for_room(self.priority, deadline) => continue,
-                Refused::Full => {
+                PushError::Full if !waits || self.body.is_caller() => CallError::Full,
+                PushError::Full if self.body.wait_for_capacity(self.priority, deadline) => continue,
+                PushError::Full => {
                     exit::raise_if_due();
                     CallError::TimedOut
                 }
             };
-            let contents = contents.expect("it was not put in");
+            let contents = contents.expect("it was not pushed");
             return Err((error, contents.message));
         }
     }
@@ -320,15 +320,15 @@ impl<A: Actor> Body<A> {
         A: Handler<M>,
     {
         let deadline = clock::deadline(delay);
-        let letter = Sealed::traced(Message {
+        let envelope = BoxedEnvelope::traced(Message {
             message,
             reply: None,
         });
-        let post = Arc::new(Post {
+        let delayed = Arc::new(DelayedMessage {
             body: Arc::clone(self),
-            letter: Mutex::new(Some(letter)),
+            envelope: Mutex::new(Some(envelope)),
         });
-        let key = self.runtime.timers().at(deadline, Waker::from(post));
+        let key = self.runtime.timers().at(deadline, Waker::from(delayed));
         Later {
             runtime: self.runtime.clone(),
             key,
@@ -351,16 +351,16 @@ impl Later {
 }
 
 /// It does not keep the actor from ending when nobody else reaches it.
-struct Post<A: Actor> {
+struct DelayedMessage<A: Actor> {
     body: Arc<Body<A>>,
-    letter: Mutex<Option<Sealed<A>>>,
+    envelope: Mutex<Option<BoxedEnvelope<A>>>,
 }
 
-impl<A: Actor> Wake for Post<A> {
+impl<A: Actor> Wake for DelayedMessage<A> {
     fn wake(self: Arc<Self>) {
-        let letter = lock(&self.letter).take();
-        if let Some(letter) = letter {
-            self.body.put_system(letter);
+        let envelope = lock(&self.envelope).take();
+        if let Some(envelope) = envelope {
+            self.body.push_system(envelope);
         }
     }
 }

@@ -63,7 +63,7 @@ pub use self::monitor::{GroupMonitor, GroupMonitored};
 use self::room::{AnyRoom, Room};
 pub use self::room::{Change, Member};
 use crate::Handle;
-use crate::behaviour::{Actor, ActorRef, Context, Handler, WeakRef};
+use crate::behaviour::{Actor, ActorRef, Context, Handler, WeakActorRef};
 use crate::exit::{NotAlive, Pid};
 use crate::name::{self, NameError};
 
@@ -187,8 +187,8 @@ impl<A: Actor> Group<ActorRef<A>> {
     /// # Errors
     /// The actor has ended, or is about to.
     pub fn join(&self, actor: &ActorRef<A>) -> Result<(), NotAlive> {
-        let control = actor.life().ok_or(NotAlive(actor.id()))?;
-        self.room.join(control, Arc::new(WeakRef::of(actor)))
+        let control = actor.identity().ok_or(NotAlive(actor.id()))?;
+        self.room.join(control, Arc::new(WeakActorRef::of(actor)))
     }
 
     /// Leaves: takes one join back, the oldest.
@@ -196,7 +196,7 @@ impl<A: Actor> Group<ActorRef<A>> {
     /// # Errors
     /// It is not in the group.
     pub fn leave(&self, actor: &ActorRef<A>) -> Result<(), NotJoined> {
-        let control = actor.life().ok_or(NotJoined)?;
+        let control = actor.identity().ok_or(NotJoined)?;
         self.room.leave(&control)
     }
 }

@@ -10,7 +10,7 @@ use thalweg_queue::{RecvError, RecvTimeoutError, TryRecvError};
 
 use super::outbox::Outbox;
 use super::room::{Change, Member, Room};
-use crate::behaviour::{Context, Handler, Teller};
+use crate::behaviour::{Context, Handler, SystemSender};
 use crate::exit::{Control, Watch};
 
 /// Hears who joins and leaves a group, until it is dropped. What is not received stays in memory.
@@ -110,7 +110,7 @@ pub struct GroupMonitored<M: Send + 'static> {
     room: Arc<Room<M>>,
     number: u64,
     members: Vec<Member<M>>,
-    wanted: Arc<AtomicBool>,
+    active: Arc<AtomicBool>,
     control: Arc<Control>,
     /// In the list of those that hear of the incarnation's end. `None`: it ends.
     place: Option<usize>,
@@ -121,9 +121,9 @@ impl<M: Send + 'static> GroupMonitored<M> {
     where
         A: Handler<Change<M>>,
     {
-        let teller = Teller::to(context);
-        let wanted = teller.wanted();
-        let (number, members) = room.add_monitor(Outbox::new(move |change| teller.tell(change)));
+        let sender = SystemSender::to(context);
+        let active = sender.active();
+        let (number, members) = room.add_monitor(Outbox::new(move |change| sender.send(change)));
         let control = Arc::clone(context.pid().control());
         let watched = control.watch({
             let room = Arc::clone(room);
@@ -140,7 +140,7 @@ impl<M: Send + 'static> GroupMonitored<M> {
             room: Arc::clone(room),
             number,
             members,
-            wanted,
+            active,
             control,
             place,
         }
@@ -153,7 +153,7 @@ impl<M: Send + 'static> GroupMonitored<M> {
 
     /// Takes it back: no change is handled any more, not even one that is on its way.
     pub fn demonitor(self) {
-        self.wanted.store(false, Ordering::Relaxed);
+        self.active.store(false, Ordering::Relaxed);
         self.room.remove_monitor(self.number);
         if let Some(place) = self.place {
             self.control.unwatch(place);

@@ -9,7 +9,7 @@ use thalweg_queue::quiet::{Locked, lock};
 
 use super::outbox::Outbox;
 use super::{Key, NotJoined, Rooms};
-use crate::behaviour::{Actor, ActorRef, WeakRef};
+use crate::behaviour::{Actor, ActorRef, WeakActorRef};
 use crate::exit::{Control, NotAlive, Pid, Watch};
 use crate::id::ActorId;
 
@@ -19,7 +19,7 @@ pub(super) trait Who<M>: Send + Sync {
     fn pid(&self) -> Option<Pid>;
 }
 
-impl<A: Actor> Who<ActorRef<A>> for WeakRef<A> {
+impl<A: Actor> Who<ActorRef<A>> for WeakActorRef<A> {
     fn get(&self) -> Option<ActorRef<A>> {
         self.upgrade()
     }

@@ -7,7 +7,7 @@ use loom::thread;
 use thalweg_queue::barrier::model::use_both;
 use thalweg_queue::explore::{large_model, model};
 
-use super::owner::{Bit, Model};
+use super::mailbox_state::{Bit, Model};
 use super::{counted, job, run, settle, take_some};
 use crate::exit::{Control, Doom, ExitReason, Kind, Watch};
 use crate::join::JoinError;

@@ -7,12 +7,12 @@
 mod idle;
 mod job;
 mod join_set;
-mod kept;
 mod kill;
-mod owner;
+mod mailbox_state;
 mod placement;
 mod poller;
 mod remote_queue;
+mod restartable;
 mod ring;
 mod shortage;
 mod sync;

@@ -59,7 +59,7 @@ use thalweg_queue::quiet::{Locked, lock};
 
 pub use self::error::{RegisterError, WrongType};
 use crate::Handle;
-use crate::behaviour::{Actor, ActorRef, WeakRef};
+use crate::behaviour::{Actor, ActorRef, WeakActorRef};
 use crate::exit::{Control, Pid, Watch};
 use crate::name;
 pub use crate::name::NameError;
@@ -94,7 +94,7 @@ trait Known: Any + Send + Sync {
     fn pid(&self) -> Option<Pid>;
 }
 
-impl<A: Actor> Known for WeakRef<A> {
+impl<A: Actor> Known for WeakActorRef<A> {
     fn pid(&self) -> Option<Pid> {
         self.pid()
     }
@@ -157,8 +157,10 @@ impl Registry {
     /// The name is no good, or taken; or the actor has ended, or is about to.
     pub fn register<A: Actor>(&self, name: &str, actor: &ActorRef<A>) -> Result<(), RegisterError> {
         name::check(name)?;
-        let control = actor.life().ok_or(RegisterError::NotAlive(actor.id()))?;
-        self.put(name, control, WeakRef::of(actor), type_name::<A>())
+        let control = actor
+            .identity()
+            .ok_or(RegisterError::NotAlive(actor.id()))?;
+        self.put(name, control, WeakActorRef::of(actor), type_name::<A>())
     }
 
     /// Gives one incarnation of an actor a name, whatever it is.
@@ -242,7 +244,7 @@ impl Registry {
             return Ok(None);
         };
         let who: Arc<dyn Any + Send + Sync> = who;
-        match who.downcast::<WeakRef<A>>() {
+        match who.downcast::<WeakActorRef<A>>() {
             Ok(actor) => Ok(actor.upgrade()),
             Err(_) => Err(WrongType {
                 name: name.to_owned(),

@@ -86,7 +86,7 @@ pub(super) struct Child {
     /// The restart that is to come.
     pub(super) later: Option<Later>,
     /// We hear of its ends.
-    pub(super) is_kept: bool,
+    pub(super) has_listener: bool,
     crashes: VecDeque<Crash>,
     reasons: BTreeMap<&'static str, u64>,
 }
@@ -101,7 +101,7 @@ impl Child {
             failures: 0,
             since: 0,
             later: None,
-            is_kept: false,
+            has_listener: false,
             crashes: VecDeque::new(),
             reasons: BTreeMap::new(),
         }
@@ -114,7 +114,7 @@ impl Child {
     /// Begins an incarnation of a child that is kept, and waits until it has made its state.
     pub(super) fn start(&mut self) -> Result<(), ExitReason> {
         self.forget_restart();
-        let (pid, begun) = self.spec.place.kept().begin();
+        let (pid, started) = self.spec.place.restartable().start();
         let incarnation = pid.id();
         self.pid = Some(pid);
         self.state = ChildState::Running;
@@ -125,7 +125,7 @@ impl Child {
             runtime.count(|counts| &counts.restarts);
         }
         self.since = clock::now();
-        let failed = match begun.recv() {
+        let failed = match started.recv() {
             Ok(Ok(())) => return Ok(()),
             Ok(Err(reason)) => reason,
             Err(_) => ExitReason::Stopped,
@@ -137,8 +137,8 @@ impl Child {
     /// It does not come back by itself: what waits for it is dropped. It does not live.
     pub(super) fn close_down(&mut self) {
         self.forget_restart();
-        self.is_kept = false;
-        self.spec.place.abandon();
+        self.has_listener = false;
+        self.spec.place.release();
     }
 
     pub(super) fn forget_restart(&mut self) {
@@ -215,7 +215,7 @@ impl Child {
             restart: self.spec.restart,
             state: self.state,
             pid: self.pid.clone(),
-            waiting: self.spec.place.waiting(),
+            waiting: self.spec.place.queue_len(),
             restarts: self.starts.saturating_sub(1),
             crashes: self.crashes.iter().cloned().collect(),
             reasons: self.reasons.clone(),

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use thalweg_queue::oneshot;
 use thalweg_queue::quiet::lock;
 
-use crate::behaviour::{Keeper, Kept};
+use crate::behaviour::{ExitListener, Restartable};
 use crate::exit::{ExitReason, Pid, Watch, exit};
 use crate::runtime::Handle;
 use crate::stack::overflow::Name;
@@ -52,7 +52,7 @@ pub(super) struct Job {
 
 #[derive(Default)]
 struct State {
-    keeper: Option<Keeper>,
+    exit_listener: Option<ExitListener>,
     pid: Option<Pid>,
 }
 
@@ -78,11 +78,11 @@ impl Drop for Lent {
 }
 
 impl Job {
-    pub(super) fn kept(
+    pub(super) fn restartable(
         runtime: &Handle,
         name: &str,
         run: impl FnMut() -> Result<(), ExitReason> + Send + 'static,
-    ) -> Arc<dyn Kept> {
+    ) -> Arc<dyn Restartable> {
         Arc::new(Self {
             run: Arc::new(Mutex::new(Some(Box::new(run)))),
             runtime: runtime.clone(),
@@ -92,22 +92,22 @@ impl Job {
     }
 }
 
-impl Kept for Job {
-    fn keep(&self, keeper: Keeper) -> bool {
+impl Restartable for Job {
+    fn set_exit_listener(&self, listener: ExitListener) -> bool {
         let mut state = lock(&self.state);
-        let is_free = state.keeper.is_none();
+        let is_free = state.exit_listener.is_none();
         if is_free {
-            state.keeper = Some(keeper);
+            state.exit_listener = Some(listener);
         }
         is_free
     }
 
-    fn living(self: Arc<Self>) -> Option<Pid> {
+    fn running_pid(self: Arc<Self>) -> Option<Pid> {
         lock(&self.state).pid.clone().filter(Pid::is_alive)
     }
 
     /// It has begun as soon as it is somewhere in a queue, as a process that is spawned.
-    fn begin(self: Arc<Self>) -> (Pid, oneshot::Receiver<Result<(), ExitReason>>) {
+    fn start(self: Arc<Self>) -> (Pid, oneshot::Receiver<Result<(), ExitReason>>) {
         let home = Arc::clone(&self.run);
         let job = move || {
             let run = lock(&home).take();
@@ -117,10 +117,10 @@ impl Kept for Job {
             }
         };
         let mut state = lock(&self.state);
-        let keeper = state.keeper.clone();
+        let exit_listener = state.exit_listener.clone();
         let tell = Watch::Tell(Box::new(move |down| {
-            if let Some(keeper) = keeper {
-                keeper(down.id, down.reason);
+            if let Some(exit_listener) = exit_listener {
+                exit_listener(down.id, down.reason);
             }
         }));
         let name = Name::new(self.name.clone());
@@ -135,11 +135,11 @@ impl Kept for Job {
         (pid, reported)
     }
 
-    fn abandon(&self) {
-        lock(&self.state).keeper = None;
+    fn release(&self) {
+        lock(&self.state).exit_listener = None;
     }
 
-    fn waiting(&self) -> usize {
+    fn queue_len(&self) -> usize {
         0
     }
 }

@@ -10,7 +10,7 @@ use super::job::{Job, Outcome};
 use super::reference::SupervisorRef;
 use super::tree::Tree;
 use super::view::Below;
-use crate::behaviour::{Actor, ActorRef, Kept, Mailbox, ToSelf, kept};
+use crate::behaviour::{Actor, ActorRef, Mailbox, Restartable, SystemRef, restartable};
 use crate::exit::ExitReason;
 use crate::runtime::Handle;
 use crate::stack::overflow::Name;
@@ -87,16 +87,16 @@ pub struct ChildSpec {
 
 /// Where a child's incarnations follow each other, whoever supervises it. When no spec of it is left nobody can start it any more, and it takes no more
 /// messages.
-pub(super) struct Place(Arc<dyn Kept>);
+pub(super) struct Place(Arc<dyn Restartable>);
 
 impl Place {
-    pub(super) fn kept(&self) -> Arc<dyn Kept> {
+    pub(super) fn restartable(&self) -> Arc<dyn Restartable> {
         Arc::clone(&self.0)
     }
 }
 
 impl Deref for Place {
-    type Target = dyn Kept;
+    type Target = dyn Restartable;
 
     fn deref(&self) -> &Self::Target {
         &*self.0
@@ -105,7 +105,7 @@ impl Deref for Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.0.abandon();
+        self.0.release();
     }
 }
 
@@ -136,9 +136,9 @@ impl ChildSpec {
         let maker = Box::new(move || make().map_err(Into::into));
         let id = id.into();
         let name = Name::new(id.as_str());
-        let (kept, actor) = kept(runtime, Some(name), mailbox, maker);
+        let (restartable, actor) = restartable(runtime, Some(name), mailbox, maker);
         actor.keep_open();
-        let spec = Self::of(id, kept, ChildKind::Worker, SHUTDOWN.into());
+        let spec = Self::of(id, restartable, ChildKind::Worker, SHUTDOWN.into());
         (spec, actor)
     }
 
@@ -157,8 +157,8 @@ impl ChildSpec {
         mut job: impl FnMut() -> O + Send + 'static,
     ) -> Self {
         let id = id.into();
-        let kept = Job::kept(runtime, &id, move || job().into_end());
-        Self::of(id, kept, ChildKind::Worker, SHUTDOWN.into())
+        let restartable = Job::restartable(runtime, &id, move || job().into_end());
+        Self::of(id, restartable, ChildKind::Worker, SHUTDOWN.into())
     }
 
     /// A supervisor, which `make` describes, once for each incarnation. It has as long as it takes to end its own children.
@@ -178,17 +178,27 @@ impl ChildSpec {
         id: impl Into<String>,
         make: impl FnMut() -> Supervisor + Send + 'static,
     ) -> (Self, SupervisorRef) {
-        let (kept, supervisor) = supervisor(runtime, make);
+        let (restartable, supervisor) = supervisor(runtime, make);
         supervisor.tree.keep_open();
-        let mut spec = Self::of(id.into(), kept, ChildKind::Supervisor, Shutdown::Forever);
-        spec.below = Some(ToSelf::to(&supervisor.tree));
+        let mut spec = Self::of(
+            id.into(),
+            restartable,
+            ChildKind::Supervisor,
+            Shutdown::Forever,
+        );
+        spec.below = Some(SystemRef::to(&supervisor.tree));
         (spec, supervisor)
     }
 
-    fn of(id: String, kept: Arc<dyn Kept>, kind: ChildKind, shutdown: Shutdown) -> Self {
+    fn of(
+        id: String,
+        restartable: Arc<dyn Restartable>,
+        kind: ChildKind,
+        shutdown: Shutdown,
+    ) -> Self {
         Self {
             id,
-            place: Arc::new(Place(kept)),
+            place: Arc::new(Place(restartable)),
             kind,
             restart: Restart::Permanent,
             shutdown,
@@ -315,9 +325,9 @@ impl Supervisor {
     /// # Errors
     /// As [`start`](Self::start).
     pub fn start_on(self, runtime: &Handle) -> Result<SupervisorRef, StartError> {
-        let (kept, reference) = supervisor(runtime, move || self.clone());
-        let (_, begun) = kept.begin();
-        match begun.recv() {
+        let (restartable, reference) = supervisor(runtime, move || self.clone());
+        let (_, started) = restartable.start();
+        match started.recv() {
             Ok(Ok(())) => Ok(reference),
             Ok(Err(reason)) => Err(match reason.downcast_ref::<StartError>() {
                 Some(error) => error.clone(),
@@ -331,10 +341,10 @@ impl Supervisor {
 fn supervisor(
     runtime: &Handle,
     mut make: impl FnMut() -> Supervisor + Send + 'static,
-) -> (Arc<dyn Kept>, SupervisorRef) {
+) -> (Arc<dyn Restartable>, SupervisorRef) {
     let maker = Box::new(move || Tree::new(make()).map_err(Into::into));
-    let (kept, tree) = kept(runtime, None, Mailbox::default(), maker);
-    (kept, SupervisorRef { tree })
+    let (restartable, tree) = restartable(runtime, None, Mailbox::default(), maker);
+    (restartable, SupervisorRef { tree })
 }
 
 fn here() -> Handle {

@@ -21,7 +21,7 @@ use super::error::{ChildError, StartError};
 use super::restarts::Restarts;
 use super::spec::{AutoShutdown, ChildKind, ChildSpec, Restart, Strategy, Supervisor};
 use super::view::Look;
-use crate::behaviour::{Actor, Context, Handler, ToSelf};
+use crate::behaviour::{Actor, Context, Handler, SystemRef};
 use crate::exit::{ExitReason, Pid, exit};
 use crate::id::ActorId;
 
@@ -39,7 +39,7 @@ pub(super) struct Tree {
     specs: VecDeque<ChildSpec>,
     next: Key,
     random: Random,
-    to_self: Option<ToSelf<Self>>,
+    to_self: Option<SystemRef<Self>>,
 }
 
 /// An incarnation of a child has ended by itself.
@@ -88,7 +88,7 @@ impl Tree {
         Ok(tree)
     }
 
-    fn to_self(&self) -> &ToSelf<Self> {
+    fn to_self(&self) -> &SystemRef<Self> {
         self.to_self.as_ref().expect("it has started")
     }
 
@@ -114,20 +114,20 @@ impl Tree {
         let to_self = self.to_self().clone();
         let child = self.children.get_mut(&key).expect("it is there");
         let place = &child.spec.place;
-        if !child.is_kept {
-            let keeper = Arc::new(move |incarnation, reason| {
+        if !child.has_listener {
+            let listener = Arc::new(move |incarnation, reason| {
                 to_self.send(Ended {
                     key,
                     incarnation,
                     reason,
                 });
             });
-            if !place.keep(keeper) {
+            if !place.set_exit_listener(listener) {
                 return Err(StartError::Supervised(child.spec.id.clone()));
             }
-            child.is_kept = true;
+            child.has_listener = true;
             // A keeper that was killed may have left one behind.
-            if let Some(pid) = place.kept().living() {
+            if let Some(pid) = place.restartable().running_pid() {
                 let _ = pid.kill();
                 pid.monitor().wait();
             }
@@ -145,7 +145,7 @@ impl Tree {
     fn remove(&mut self, key: Key) {
         if let Some(mut child) = self.children.remove(&key) {
             self.names.remove(&child.spec.id);
-            if child.is_kept {
+            if child.has_listener {
                 child.close_down();
             }
         }
@@ -297,7 +297,7 @@ fn check(spec: &ChildSpec, auto_shutdown: AutoShutdown) -> Result<(), StartError
 
 impl Actor for Tree {
     fn started(&mut self, context: &Context<'_, Self>) {
-        self.to_self = Some(ToSelf::of(context));
+        self.to_self = Some(SystemRef::of(context));
         while let Some(spec) = self.specs.pop_front() {
             if let Err(error) = self.add(spec) {
                 self.end();
@@ -318,14 +318,14 @@ impl Drop for Tree {
             if let Some(pid) = &child.pid {
                 let _ = pid.kill();
             }
-            if child.is_kept {
-                child.spec.place.abandon();
+            if child.has_listener {
+                child.spec.place.release();
             }
         }
         // Those that its start did not come to.
         for spec in &self.specs {
-            if spec.place.keep(Arc::new(|_, _| {})) {
-                spec.place.abandon();
+            if spec.place.set_exit_listener(Arc::new(|_, _| {})) {
+                spec.place.release();
             }
         }
     }

@@ -14,7 +14,7 @@ use super::child::{ChildInfo, ChildState};
 use super::reference::SupervisorRef;
 use super::spec::Strategy;
 use super::tree::Tree;
-use crate::behaviour::ToSelf;
+use crate::behaviour::SystemRef;
 use crate::id::ActorId;
 use crate::inspect::{one_line, printable, time_of_day_now};
 
@@ -88,7 +88,7 @@ struct Said {
 }
 
 /// A supervisor that is a child.
-pub(super) type Below = ToSelf<Tree>;
+pub(super) type Below = SystemRef<Tree>;
 
 impl Look {
     pub(super) fn answer(mut self, strategy: Strategy, children: Vec<(ChildInfo, Option<Below>)>) {
@@ -135,7 +135,7 @@ impl SupervisorRef {
             ask(
                 &mut nodes,
                 self.tree.id(),
-                &ToSelf::to(&self.tree),
+                &SystemRef::to(&self.tree),
                 &answers,
             );
             open += 1;

@@ -7,56 +7,56 @@
 
 use std::sync::{Arc, Weak};
 
-use super::incarnation::Kept;
-use super::lanes::Priority;
-use super::turn::Body;
+use super::body::Body;
+use super::incarnation::Restartable;
+use super::priority_queues::Priority;
 use super::{Actor, ActorRef};
 use crate::exit::{Control, ExitReason, Pid, Reach, Reached};
 use crate::shim::{Ordering, lock};
 
 /// Ends with what it is in: rule 1.
-pub(super) struct Life(Arc<Control>);
+pub(super) struct Identity(Arc<Control>);
 
-impl Drop for Life {
+impl Drop for Identity {
     fn drop(&mut self) {
         self.0.end(ExitReason::Normal);
     }
 }
 
 impl<A: Actor> Body<A> {
-    fn life(self: &Arc<Self>) -> Option<Arc<Control>> {
-        let mut named = lock(&self.named);
-        if let Some(life) = &named.life {
-            return Some(Arc::clone(&life.0));
+    fn identity(self: &Arc<Self>) -> Option<Arc<Control>> {
+        let mut cold = lock(&self.cold);
+        if let Some(identity) = &cold.identity {
+            return Some(Arc::clone(&identity.0));
         }
         // Rule 2.
-        if self.is_over() {
+        if self.is_closed() {
             return None;
         }
         let body: Weak<dyn Reached> = Arc::<Self>::downgrade(self);
         let control = Control::new(self.id(), Reach::Body(body));
-        named.life = Some(Life(Arc::clone(&control)));
+        cold.identity = Some(Identity(Arc::clone(&control)));
         Some(control)
     }
 
     /// It is closed down: rule 1.
-    pub(super) fn end_life(&self) {
-        let life = lock(&self.named).life.take();
-        drop(life);
+    pub(super) fn end_identity(&self) {
+        let identity = lock(&self.cold).identity.take();
+        drop(identity);
     }
 }
 
 impl<A: Actor> ActorRef<A> {
     /// `None`: it has ended.
-    pub(crate) fn life(&self) -> Option<Arc<Control>> {
-        self.body.life()
+    pub(crate) fn identity(&self) -> Option<Arc<Control>> {
+        self.body.identity()
     }
 }
 
 /// Reaches an actor as long as somebody else does.
-pub(crate) struct WeakRef<A: Actor>(Weak<Body<A>>);
+pub(crate) struct WeakActorRef<A: Actor>(Weak<Body<A>>);
 
-impl<A: Actor> WeakRef<A> {
+impl<A: Actor> WeakActorRef<A> {
     pub(crate) fn of(actor: &ActorRef<A>) -> Self {
         Self(Arc::downgrade(&actor.body))
     }
@@ -77,11 +77,11 @@ impl<A: Actor> WeakRef<A> {
 
     /// That of the incarnation that lives.
     pub(crate) fn pid(&self) -> Option<Pid> {
-        self.0.upgrade()?.living()
+        self.0.upgrade()?.running_pid()
     }
 }
 
-impl<A: Actor> Clone for WeakRef<A> {
+impl<A: Actor> Clone for WeakActorRef<A> {
     fn clone(&self) -> Self {
         Self(Weak::clone(&self.0))
     }

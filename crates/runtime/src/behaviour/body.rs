@@ -7,11 +7,11 @@ use std::task::{Poll, Waker};
 
 use thalweg_queue::Quiet;
 
-use super::incarnation::{Keeper, Maker, Report};
-use super::lane::{Contents, Sealed};
-use super::lanes::{Lanes, Priority};
-use super::owner::{self, Counted, Next, Owner};
-use super::weak::Life;
+use super::envelope_queue::{BoxedEnvelope, Payload};
+use super::incarnation::{ExitListener, StartReport, StateFactory};
+use super::mailbox_state::{self, MailboxState, NextAction, ReserveResult};
+use super::priority_queues::{Priority, PriorityQueues};
+use super::weak_ref::Identity;
 use super::{Actor, Context, Mailbox};
 use crate::exit::{self, Control, Doom, Exit, ExitReason, Marked, Pid, Reach, Reached};
 use crate::id::ActorId;
@@ -25,53 +25,53 @@ use crate::worker::Worker;
 use crate::{Handle, wait, worker};
 
 /// Messages that one turn handles before others get theirs: what a slice holds of short ones.
-const MESSAGES_A_TURN: u64 = 64;
+const MESSAGES_PER_TURN: u64 = 64;
 
 /// Hears how it ended.
 type OnEnd = Box<dyn FnOnce(Signal) + Send>;
 
 pub(super) struct Body<A: Actor> {
-    pub(super) owner: Owner,
-    lanes: Lanes<A>,
+    pub(super) mailbox_state: MailboxState,
+    queues: PriorityQueues<A>,
     pub(super) mailbox: Mailbox,
-    /// `None`: it has ended. The running turn's alone (`owner`'s rule 2).
+    /// `None`: it has ended. The running turn's alone (`mailbox_state`'s rule 2).
     state: UnsafeCell<Option<A>>,
-    pub(super) begun: Cell<bool>,
+    pub(super) has_started: Cell<bool>,
     /// References to it that can send.
     pub(super) references: AtomicUsize,
     /// Messages that found no room and were dropped.
     pub(super) dropped: AtomicU64,
     /// Those that wait for room.
-    waiting: Mutex<Vec<Waker>>,
+    blocked_senders: Mutex<Vec<Waker>>,
     pub(super) doom: Doom,
     pub(super) runtime: Handle,
     /// The incarnation's number.
     pub(super) id: AtomicU64,
     name: Option<Name>,
-    pub(super) named: Mutex<Named<A>>,
+    pub(super) cold: Mutex<ColdState<A>>,
     /// Where they are kept.
     pub(super) books: Option<Box<Books>>,
 }
 
 /// What few actors have, and what is looked at when one ends.
-pub(super) struct Named<A> {
+pub(super) struct ColdState<A> {
     pub(super) on_end: Option<OnEnd>,
     pub(super) control: Option<Arc<Control>>,
     /// No incarnation lives.
     pub(super) ended: bool,
-    pub(super) keeper: Option<Keeper>,
-    pub(super) maker: Option<Maker<A>>,
-    pub(super) life: Option<Life>,
+    pub(super) exit_listener: Option<ExitListener>,
+    pub(super) factory: Option<StateFactory<A>>,
+    pub(super) identity: Option<Identity>,
 }
 
-// SAFETY: `state`, `begun` and the reading end of `lane` are the running turn's, of which there is one at a time (`owner`'s rule 2). A turn runs on
+// SAFETY: `state`, `has_started` and the reading end of `lane` are the running turn's, of which there is one at a time (`mailbox_state`'s rule 2). A turn runs on
 // any thread, which `A: Send` allows.
 unsafe impl<A: Actor> Sync for Body<A> {}
 // SAFETY: as above.
 unsafe impl<A: Actor> Send for Body<A> {}
 
 /// Why a letter was not put in.
-pub(super) enum Refused {
+pub(super) enum PushError {
     Closed,
     Full,
 }
@@ -79,40 +79,40 @@ pub(super) enum Refused {
 impl<A: Actor> Body<A> {
     /// An actor with this state, or one that is to be made.
     pub(super) fn new(
-        state: Result<A, Maker<A>>,
+        state: Result<A, StateFactory<A>>,
         name: Option<Name>,
         mailbox: Mailbox,
         runtime: Handle,
         on_end: Option<OnEnd>,
     ) -> Arc<Self> {
-        let (state, maker) = match state {
+        let (state, factory) = match state {
             Ok(state) => (Some(state), None),
-            Err(maker) => (None, Some(maker)),
+            Err(factory) => (None, Some(factory)),
         };
         let id = ActorId::next();
         let register = runtime.scheduler.register.as_ref();
         let books = register.map(|register| Box::new(register.books(id)));
         let body = Arc::new(Self {
             books,
-            owner: Owner::new(),
-            lanes: Lanes::new(),
+            mailbox_state: MailboxState::new(),
+            queues: PriorityQueues::new(),
             mailbox,
             state: UnsafeCell::new(state),
-            begun: Cell::new(false),
+            has_started: Cell::new(false),
             references: AtomicUsize::new(0),
             dropped: AtomicU64::new(0),
-            waiting: Mutex::default(),
+            blocked_senders: Mutex::default(),
             doom: Doom::new(),
             runtime,
             id: AtomicU64::new(id.number()),
             name,
-            named: Mutex::new(Named {
+            cold: Mutex::new(ColdState {
                 on_end,
                 control: None,
-                ended: maker.is_some(),
-                keeper: None,
-                maker,
-                life: None,
+                ended: factory.is_some(),
+                exit_listener: None,
+                factory,
+                identity: None,
             }),
         });
         if let Some(books) = &body.books {
@@ -127,71 +127,71 @@ impl<A: Actor> Body<A> {
     }
 
     /// Its first turn.
-    pub(super) fn begin(self: &Arc<Self>) {
+    pub(super) fn schedule_first_turn(self: &Arc<Self>) {
         self.runtime.count(|counts| &counts.started_behaviours);
-        self.look_at_system();
+        self.schedule_system();
     }
 
     /// Counts a letter and puts it in, if there is room.
-    pub(super) fn put(
+    pub(super) fn push(
         self: &Arc<Self>,
         priority: Priority,
-        letter: impl FnOnce() -> Sealed<A>,
-    ) -> Result<(), Refused> {
+        envelope: impl FnOnce() -> BoxedEnvelope<A>,
+    ) -> Result<(), PushError> {
         // Whoever sees that it is counted waits for it by looking again and again.
         let _quiet = Quiet::begin();
-        match self.owner.count(self.room(priority)) {
-            Counted::In(idle) => {
-                self.lanes.push(priority, letter());
+        match self.mailbox_state.reserve(self.capacity(priority)) {
+            ReserveResult::Reserved(idle) => {
+                self.queues.push(priority, envelope());
                 if priority == Priority::High {
-                    self.owner.look_first();
+                    self.mailbox_state.set_system();
                 }
                 if idle {
                     self.schedule();
                 }
                 Ok(())
             }
-            Counted::Full => Err(Refused::Full),
-            Counted::Closed => Err(Refused::Closed),
+            ReserveResult::Full => Err(PushError::Full),
+            ReserveResult::Closed => Err(PushError::Closed),
         }
     }
 
     /// Letters that may wait before one of this priority.
-    fn room(&self, priority: Priority) -> u64 {
+    fn capacity(&self, priority: Priority) -> u64 {
         let capacity = u64::from(self.mailbox.capacity);
         if priority == Priority::High {
-            (2 * capacity).min(owner::LETTERS)
+            (2 * capacity).min(mailbox_state::MESSAGES)
         } else {
             capacity
         }
     }
 
     /// Puts it where it comes before all letters, and whether there is room does not matter.
-    pub(super) fn put_system(self: &Arc<Self>, letter: Sealed<A>) {
-        self.lanes.push_system(letter);
-        self.look_at_system();
+    pub(super) fn push_system(self: &Arc<Self>, envelope: BoxedEnvelope<A>) {
+        self.queues.push_system(envelope);
+        self.schedule_system();
     }
 
-    fn look_at_system(self: &Arc<Self>) {
-        if self.owner.system() {
+    fn schedule_system(self: &Arc<Self>) {
+        if self.mailbox_state.notify_system() {
             self.schedule();
         }
     }
 
     /// What others know of it.
     pub(super) fn pid(self: &Arc<Self>) -> Pid {
-        let mut named = lock(&self.named);
-        let control = match &named.control {
+        let mut cold = lock(&self.cold);
+        let control = match &cold.control {
             Some(control) => Arc::clone(control),
             None => {
-                let reach = if named.ended {
+                let reach = if cold.ended {
                     Reach::Ended(ExitReason::NoActor)
                 } else {
                     let body: Weak<dyn Reached> = Arc::<Self>::downgrade(self);
                     Reach::Body(body)
                 };
                 let control = Control::new(self.id(), reach);
-                named.control = Some(Arc::clone(&control));
+                cold.control = Some(Arc::clone(&control));
                 control
             }
         };
@@ -199,11 +199,11 @@ impl<A: Actor> Body<A> {
     }
 
     /// Waits until there is room, or there will be none. `false`: the deadline passed.
-    pub(super) fn wait_for_room(&self, priority: Priority, deadline: Option<u64>) -> bool {
-        let room = self.room(priority);
+    pub(super) fn wait_for_capacity(&self, priority: Priority, deadline: Option<u64>) -> bool {
+        let capacity = self.capacity(priority);
         loop {
-            self.ask_for_room(wait::waker());
-            if self.owner.has_room(room) {
+            self.register_waiter(wait::waker());
+            if self.mailbox_state.has_capacity(capacity) {
                 return true;
             }
             match wait::park(deadline) {
@@ -214,21 +214,21 @@ impl<A: Actor> Body<A> {
     }
 
     /// Wakes it when there is room, or there will be none. Look once more then.
-    fn ask_for_room(&self, waker: Waker) {
+    fn register_waiter(&self, waker: Waker) {
         {
-            let mut waiting = self.waiting();
+            let mut blocked_senders = self.blocked_senders();
             // Those that gave up are in it until there is room.
-            if !waiting.iter().any(|other| other.will_wake(&waker)) {
-                waiting.push(waker);
+            if !blocked_senders.iter().any(|other| other.will_wake(&waker)) {
+                blocked_senders.push(waker);
             }
         }
-        self.owner.wait();
+        self.mailbox_state.set_waiters();
     }
 
     /// The same for a task.
-    pub(super) fn poll_for_room(&self, priority: Priority, waker: &Waker) -> Poll<()> {
-        self.ask_for_room(waker.clone());
-        if self.owner.has_room(self.room(priority)) {
+    pub(super) fn poll_capacity(&self, priority: Priority, waker: &Waker) -> Poll<()> {
+        self.register_waiter(waker.clone());
+        if self.mailbox_state.has_capacity(self.capacity(priority)) {
             Poll::Ready(())
         } else {
             Poll::Pending
@@ -236,32 +236,34 @@ impl<A: Actor> Body<A> {
     }
 
     /// A task waits for room no more. Another wait may have the same waker: it looks again.
-    pub(super) fn leave_room(&self, waker: &Waker) {
+    pub(super) fn cancel_wait(&self, waker: &Waker) {
         let left = {
-            let mut waiting = self.waiting();
-            let place = waiting.iter().position(|other| other.will_wake(waker));
-            place.map(|place| waiting.swap_remove(place))
+            let mut blocked_senders = self.blocked_senders();
+            let place = blocked_senders
+                .iter()
+                .position(|other| other.will_wake(waker));
+            place.map(|place| blocked_senders.swap_remove(place))
         };
         if let Some(waker) = left {
             waker.wake();
         }
     }
 
-    fn waiting(&self) -> Locked<'_, Vec<Waker>> {
-        lock(&self.waiting)
+    fn blocked_senders(&self) -> Locked<'_, Vec<Waker>> {
+        lock(&self.blocked_senders)
     }
 
-    fn wake_all(&self) {
-        let all = std::mem::take(&mut *self.waiting());
+    fn wake_senders(&self) {
+        let all = std::mem::take(&mut *self.blocked_senders());
         all.into_iter().for_each(Waker::wake);
     }
 
     pub(super) fn len(&self) -> usize {
-        self.owner.letters() as usize
+        self.mailbox_state.len() as usize
     }
 
-    pub(super) fn is_over(&self) -> bool {
-        self.owner.is_over()
+    pub(super) fn is_closed(&self) -> bool {
+        self.mailbox_state.is_closed()
     }
 
     /// Whether the caller is its running turn: what would wait for itself.
@@ -270,7 +272,7 @@ impl<A: Actor> Body<A> {
     }
 
     pub(super) fn stop(self: &Arc<Self>) {
-        self.stopped(self.owner.stop());
+        self.stopped(self.mailbox_state.stop());
     }
 
     /// The rest of it.
@@ -278,17 +280,17 @@ impl<A: Actor> Body<A> {
         if makes_turn {
             self.schedule();
         }
-        self.wake_all();
+        self.wake_senders();
     }
 
-    /// Whether anybody could send just now (`owner`'s rule 5).
+    /// Whether anybody could send just now (`mailbox_state`'s rule 5).
     fn is_referenced(&self) -> bool {
         self.references.load(Ordering::Acquire) > 0
     }
 
     /// The last reference was dropped.
     pub(super) fn close(self: &Arc<Self>) {
-        if self.owner.close() {
+        if self.mailbox_state.close() {
             self.schedule();
         }
     }
@@ -298,8 +300,8 @@ impl<A: Actor> Body<A> {
     }
 
     /// With a report: the first turn of an incarnation that is to be made.
-    pub(super) fn schedule_turn(self: &Arc<Self>, report: Option<Report>) {
-        let turn = Turn {
+    pub(super) fn schedule_turn(self: &Arc<Self>, report: Option<StartReport>) {
+        let turn = QueuedTurn {
             body: Some(Arc::clone(self)),
             report,
         };
@@ -310,7 +312,7 @@ impl<A: Actor> Body<A> {
         self.runtime.schedule_job(Some(who), move || turn.run());
     }
 
-    fn turn(self: Arc<Self>, report: Option<Report>) {
+    fn turn(self: Arc<Self>, report: Option<StartReport>) {
         let body: *const Self = Arc::as_ptr(&self);
         let turning = Turning {
             id: self.id(),
@@ -332,10 +334,10 @@ impl<A: Actor> Body<A> {
                     }
                 }
             }
-            let next = catch_unwind(AssertUnwindSafe(|| self.read(state, &context)));
+            let next = catch_unwind(AssertUnwindSafe(|| self.read_messages(state, &context)));
             let how = match next {
-                Ok(Next::End) if self.doom.is_set() => Err(self.doomed()),
-                Ok(Next::End) => Ok(()),
+                Ok(NextAction::End) if self.doom.is_set() => Err(self.doomed()),
+                Ok(NextAction::End) => Ok(()),
                 Ok(next) => return Err(next),
                 Err(payload) => Err(JoinError::panicked(payload)),
             };
@@ -348,8 +350,10 @@ impl<A: Actor> Body<A> {
         }
         match how {
             Ok(how) => self.end(how, failed),
-            Err(Next::Rest) => {}
-            Err(Next::Read | Next::System | Next::End) => self.schedule(),
+            Err(NextAction::Idle) => {}
+            Err(NextAction::ReadMessage | NextAction::ReadSystem | NextAction::End) => {
+                self.schedule()
+            }
         }
     }
 
@@ -359,64 +363,64 @@ impl<A: Actor> Body<A> {
     }
 
     /// Reads letters until there are none, or it has read enough for one turn.
-    fn read(&self, state: &mut Option<A>, context: &Context<'_, A>) -> Next {
-        let mut budget = MESSAGES_A_TURN;
+    fn read_messages(&self, state: &mut Option<A>, context: &Context<'_, A>) -> NextAction {
+        let mut budget = MESSAGES_PER_TURN;
         if self.doom.is_set() {
-            return Next::End;
+            return NextAction::End;
         }
         if let Some(state) = state
-            && !self.begun.replace(true)
+            && !self.has_started.replace(true)
         {
             state.started(context);
         }
         while budget > 0 {
-            let letter = match self.owner.next(|| self.is_referenced()) {
+            let envelope = match self.mailbox_state.next(|| self.is_referenced()) {
                 // SAFETY: this is the running turn.
-                Next::Read => unsafe { self.lanes.pop(budget) },
-                Next::System => {
+                NextAction::ReadMessage => unsafe { self.queues.pop(budget) },
+                NextAction::ReadSystem => {
                     self.read_system(state, context);
                     if self.doom.is_set() {
-                        return Next::End;
+                        return NextAction::End;
                     }
-                    if !self.owner.may_read() {
+                    if !self.mailbox_state.can_read() {
                         continue;
                     }
                     // SAFETY: as above.
-                    let (letter, more) = unsafe { self.lanes.pop_any(budget) };
+                    let (envelope, more) = unsafe { self.queues.pop_with_high(budget) };
                     if more {
-                        self.owner.look_first();
+                        self.mailbox_state.set_system();
                     }
-                    letter
+                    envelope
                 }
                 other => return other,
             };
-            let (Some(letter), Some(state)) = (letter, state.as_mut()) else {
+            let (Some(envelope), Some(state)) = (envelope, state.as_mut()) else {
                 // Its sender has counted it and is about to put it in.
-                return Next::Read;
+                return NextAction::ReadMessage;
             };
-            let counted = CountedLetter(self);
-            letter.read(state, context);
+            let counted = CapacityGuard(self);
+            envelope.deliver(state, context);
             drop(counted);
             budget -= 1;
             if budget > 0 {
                 wait::check();
             }
         }
-        if self.owner.rest() {
-            Next::Rest
+        if self.mailbox_state.try_idle() {
+            NextAction::Idle
         } else {
-            Next::Read
+            NextAction::ReadMessage
         }
     }
 
     fn read_system(&self, state: &mut Option<A>, context: &Context<'_, A>) {
         while !self.doom.is_set() {
             // SAFETY: this is the running turn.
-            let letter = unsafe { self.lanes.pop_system() };
-            let (Some(letter), Some(state)) = (letter, state.as_mut()) else {
+            let envelope = unsafe { self.queues.pop_system() };
+            let (Some(envelope), Some(state)) = (envelope, state.as_mut()) else {
                 return;
             };
-            letter.read(state, context);
+            envelope.deliver(state, context);
         }
     }
 
@@ -436,19 +440,19 @@ impl<A: Actor> Body<A> {
     }
 
     /// The rest of it, which runs no code of the state. `failed`: who began it hears that it did not come to be.
-    fn end(self: &Arc<Self>, how: Result<(), JoinError>, failed: Option<Report>) {
+    fn end(self: &Arc<Self>, how: Result<(), JoinError>, failed: Option<StartReport>) {
         let id = self.id();
-        let (control, keeper, on_end) = {
-            let mut named = lock(&self.named);
-            let keeper = named.keeper.clone();
-            if keeper.is_none() {
+        let (control, exit_listener, on_end) = {
+            let mut cold = lock(&self.cold);
+            let exit_listener = cold.exit_listener.clone();
+            if exit_listener.is_none() {
                 // Whoever keeps it from now on takes it for alive meanwhile (`incarnation`'s rule 4).
-                drop(named);
+                drop(cold);
                 self.close_down();
-                named = lock(&self.named);
+                cold = lock(&self.cold);
             }
-            named.ended = true;
-            (named.control.take(), keeper, named.on_end.take())
+            cold.ended = true;
+            (cold.control.take(), exit_listener, cold.on_end.take())
         };
         let asked = || control.as_ref().and_then(|control| control.exit_reason());
         let reason = match &how {
@@ -465,9 +469,9 @@ impl<A: Actor> Body<A> {
         if let Some(control) = control {
             control.end(reason.clone());
         }
-        match (failed, keeper) {
+        match (failed, exit_listener) {
             (Some(failed), _) => drop(failed.send(Err(reason))),
-            (None, Some(keeper)) => keeper(id, reason),
+            (None, Some(exit_listener)) => exit_listener(id, reason),
             (None, None) => {}
         }
         if let Some(on_end) = on_end {
@@ -477,30 +481,30 @@ impl<A: Actor> Body<A> {
 
     /// No incarnation will follow: nothing is accepted any more, and what waits is dropped.
     pub(super) fn close_down(&self) {
-        let mut letters = self.owner.end();
-        self.end_life();
-        while letters > 0 {
-            // SAFETY: this is the running turn, or there is none and none can be (`owner`'s rule 3).
-            match unsafe { self.lanes.pop_any(0) }.0 {
-                Some(letter) => {
-                    letters -= 1;
-                    drop_quietly(letter);
+        let mut messages = self.mailbox_state.end();
+        self.end_identity();
+        while messages > 0 {
+            // SAFETY: this is the running turn, or there is none and none can be (`mailbox_state`'s rule 3).
+            match unsafe { self.queues.pop_with_high(0) }.0 {
+                Some(envelope) => {
+                    messages -= 1;
+                    drop_catching_panic(envelope);
                 }
-                // `owner`'s rule 4: a few instructions of its sender at most, unless that has lost its processor.
+                // `mailbox_state`'s rule 4: a few instructions of its sender at most, unless that has lost its processor.
                 None => yield_now(),
             }
         }
         // SAFETY: as above.
-        while let Some(letter) = unsafe { self.lanes.pop_system() } {
-            drop_quietly(letter);
+        while let Some(envelope) = unsafe { self.queues.pop_system() } {
+            drop_catching_panic(envelope);
         }
-        self.wake_all();
+        self.wake_senders();
     }
 }
 
 /// What it holds may panic when it is dropped; the others are dropped all the same.
-fn drop_quietly<A: Actor>(letter: Sealed<A>) {
-    let _ = catch_unwind(AssertUnwindSafe(|| drop(letter)));
+fn drop_catching_panic<A: Actor>(envelope: BoxedEnvelope<A>) {
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(envelope)));
 }
 
 impl<A: Actor> Reached for Body<A> {
@@ -513,7 +517,7 @@ impl<A: Actor> Reached for Body<A> {
     }
 
     fn shut_down(&self) -> Marked {
-        Marked::Stopped(self.owner.stop())
+        Marked::Stopped(self.mailbox_state.stop())
     }
 
     fn hear(self: Arc<Self>, marked: Marked) {
@@ -522,7 +526,7 @@ impl<A: Actor> Reached for Body<A> {
                 if let Some(waker) = waker {
                     waker.wake();
                 }
-                self.look_at_system();
+                self.schedule_system();
             }
             Marked::Stopped(makes_turn) => self.stopped(makes_turn),
         }
@@ -530,22 +534,22 @@ impl<A: Actor> Reached for Body<A> {
 
     fn abandoned(self: Arc<Self>) {
         let (control, on_end) = {
-            let mut named = lock(&self.named);
-            named.ended = true;
-            (named.control.take(), named.on_end.take())
+            let mut cold = lock(&self.cold);
+            cold.ended = true;
+            (cold.control.take(), cold.on_end.take())
         };
         // The letter that the turn reads is counted, and is not there. The state is still the turn's.
-        let _ = self.owner.end();
-        self.end_life();
+        let _ = self.mailbox_state.end();
+        self.end_identity();
         // SAFETY: this stands for the running turn, which never goes on.
-        while let Some(letter) = unsafe { self.lanes.pop_any(0) }.0 {
-            drop_quietly(letter);
+        while let Some(envelope) = unsafe { self.queues.pop_with_high(0) }.0 {
+            drop_catching_panic(envelope);
         }
         // SAFETY: as above.
-        while let Some(letter) = unsafe { self.lanes.pop_system() } {
-            drop_quietly(letter);
+        while let Some(envelope) = unsafe { self.queues.pop_system() } {
+            drop_catching_panic(envelope);
         }
-        self.wake_all();
+        self.wake_senders();
         let why = JoinError::Stopped;
         if let Some(control) = control {
             control.end(ExitReason::from(&why));
@@ -556,18 +560,18 @@ impl<A: Actor> Reached for Body<A> {
     }
 
     fn trapped(self: Arc<Self>, incarnation: ActorId, exit: Exit) {
-        self.put_system(Sealed::new(Trapped(incarnation, exit)));
+        self.push_system(BoxedEnvelope::new(Trapped(incarnation, exit)));
     }
 
     fn seen(&self) -> Seen {
-        let lives = !lock(&self.named).ended;
+        let lives = !lock(&self.cold).ended;
         let name = self.name.as_ref().map(Name::text);
         Seen {
             id: self.id(),
             name: name.map(str::to_owned),
             state: if lives {
-                self.owner.state()
-            } else if self.is_over() {
+                self.mailbox_state.state()
+            } else if self.is_closed() {
                 ActorState::Ending
             } else {
                 ActorState::Between
@@ -586,8 +590,8 @@ impl<A: Actor> Reached for Body<A> {
 /// An exit signal on its way to the incarnation that traps it.
 struct Trapped(ActorId, Exit);
 
-impl<A: Actor> Contents<A> for Trapped {
-    fn read(self, actor: &mut A, context: &Context<'_, A>) {
+impl<A: Actor> Payload<A> for Trapped {
+    fn deliver(self, actor: &mut A, context: &Context<'_, A>) {
         if context.id() == self.0 {
             actor.on_exit(self.1, context);
         }
@@ -595,12 +599,12 @@ impl<A: Actor> Contents<A> for Trapped {
 }
 
 /// A turn that is to be. Where the runtime stops before it comes, the actor ends.
-struct Turn<A: Actor> {
+struct QueuedTurn<A: Actor> {
     body: Option<Arc<Body<A>>>,
-    report: Option<Report>,
+    report: Option<StartReport>,
 }
 
-impl<A: Actor> Turn<A> {
+impl<A: Actor> QueuedTurn<A> {
     fn run(mut self) {
         if let Some(body) = self.body.take() {
             body.turn(self.report.take());
@@ -608,7 +612,7 @@ impl<A: Actor> Turn<A> {
     }
 }
 
-impl<A: Actor> Drop for Turn<A> {
+impl<A: Actor> Drop for QueuedTurn<A> {
     fn drop(&mut self) {
         if let Some(body) = self.body.take() {
             let how = body.end_state(Err(JoinError::Stopped));
@@ -618,15 +622,15 @@ impl<A: Actor> Drop for Turn<A> {
 }
 
 /// Gives a letter's place back when it has been read, also by a panic.
-struct CountedLetter<'a, A: Actor>(&'a Body<A>);
+struct CapacityGuard<'a, A: Actor>(&'a Body<A>);
 
-impl<A: Actor> Drop for CountedLetter<'_, A> {
+impl<A: Actor> Drop for CapacityGuard<'_, A> {
     fn drop(&mut self) {
         if let Some(worker) = worker::current() {
             worker.pulse.counts.messages.add(1);
         }
-        if self.0.owner.has_read(1) {
-            self.0.wake_all();
+        if self.0.mailbox_state.release(1) {
+            self.0.wake_senders();
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `behaviour/incarnation` and what `owner` says of it: over restarts no accepted letter is lost or read twice, incarnations do not overlap, and
 //! what was for one of them is for no other.
 //!
-//! The workers are those that sent something, as in [`super::owner`]; each of them is the keeper, too, as soon as it hears of an end.
+//! The workers are those that sent something, as in [`super::mailbox_state`]; each of them is the keeper, too, as soon as it hears of an end.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use thalweg_queue::explore::{large_model, model};
 use thalweg_queue::oneshot;
 
 use super::{Counted, counted};
-use crate::behaviour::owner::{Counted as Count, Next, Owner};
-use crate::behaviour::{Actor, ActorRef, Context, Handler, Kept, Mailbox, kept};
+use crate::behaviour::mailbox_state::{MailboxState, NextAction, ReserveResult};
+use crate::behaviour::{Actor, ActorRef, Context, Handler, Mailbox, Restartable, restartable};
 use crate::config::Config;
 use crate::exit::{ExitReason, Kind, Pid};
 use crate::runtime::Handle;
@@ -82,7 +82,7 @@ impl Handler<Bit> for Incarnation {
 
 struct Model {
     scheduler: Arc<Scheduler>,
-    kept: Arc<dyn Kept>,
+    restartable: Arc<dyn Restartable>,
     known: Arc<Known>,
     /// The keeper begins so many, and gives it up then.
     most: usize,
@@ -120,15 +120,17 @@ impl Model {
                 Ok(Incarnation::make(&known))
             })
         };
-        let (kept, actor) = kept(&Handle::new(&scheduler), None, mailbox, maker);
+        let (restartable, actor) = restartable(&Handle::new(&scheduler), None, mailbox, maker);
         let heard = Arc::clone(&known);
-        assert!(kept.keep(Arc::new(move |_, reason: ExitReason| {
-            shim::lock(&heard.ended).push_back(reason.kind());
-        })));
+        assert!(
+            restartable.set_exit_listener(Arc::new(move |_, reason: ExitReason| {
+                shim::lock(&heard.ended).push_back(reason.kind());
+            }))
+        );
         let begun = AtomicUsize::new(0);
         let model = Self {
             scheduler,
-            kept,
+            restartable,
             known,
             most,
             begun,
@@ -139,7 +141,7 @@ impl Model {
 
     fn begin(&self) -> Pid {
         self.begun.fetch_add(1, Relaxed);
-        let (pid, reported) = Arc::clone(&self.kept).begin();
+        let (pid, reported) = Arc::clone(&self.restartable).start();
         shim::lock(&self.reports).push(reported);
         pid
     }
@@ -177,7 +179,7 @@ impl Model {
             if self.begun.load(Relaxed) < self.most {
                 self.begin();
             } else {
-                self.kept.abandon();
+                self.restartable.release();
             }
         }
     }
@@ -304,7 +306,7 @@ fn a_letter_cast_beside_a_close_goes_once() {
                         actor.stop();
                         model.work();
                     } else {
-                        model.kept.abandon();
+                        model.restartable.release();
                     }
                 }
             });
@@ -334,7 +336,7 @@ fn who_is_abandoned_beside_its_end_is_closed_down() {
                 model.work();
             }
         });
-        model.kept.abandon();
+        model.restartable.release();
         drop(actor.cast(Bit(1, Some(letter))));
         worker.join().unwrap();
         model.work();
@@ -388,25 +390,25 @@ struct Counts {
 }
 
 /// Of the word alone: a turn, which goes on with the second incarnation where the first one ends.
-fn turn(actor: &(Owner, UnsafeCell<Counts>)) {
+fn turn(actor: &(MailboxState, UnsafeCell<Counts>)) {
     // SAFETY: there is one turn at a time; loom looks.
     let count =
         |f: fn(&mut Counts, u64), by| actor.1.with_mut(|counts| unsafe { f(&mut *counts, by) });
     loop {
         match actor.0.next(|| false) {
             // It says so too where the word has just changed.
-            Next::Read if actor.0.letters() == 0 => {}
-            Next::Read => {
+            NextAction::ReadMessage if actor.0.len() == 0 => {}
+            NextAction::ReadMessage => {
                 count(|counts, by| counts.read += by, 1);
-                actor.0.has_read(1);
+                actor.0.release(1);
             }
-            Next::System => {}
-            Next::Rest => return,
-            Next::End => {
+            NextAction::ReadSystem => {}
+            NextAction::Idle => return,
+            NextAction::End => {
                 count(|counts, by| counts.begun += by as usize, 1);
                 // SAFETY: as above.
                 if actor.1.with(|counts| unsafe { (*counts).begun }) < 3 {
-                    actor.0.begin_again();
+                    actor.0.restart();
                     continue;
                 }
                 let left = actor.0.end();
@@ -421,23 +423,27 @@ fn turn(actor: &(Owner, UnsafeCell<Counts>)) {
 /// Letters are counted while one incarnation ends and the next begins, or ends for good: each is read or given back.
 #[test]
 fn the_word_passes_letters_on_and_lets_one_turn_run() {
-    let others: [fn(&Owner) -> bool; 3] = [Owner::stop, Owner::close, Owner::system];
+    let others: [fn(&MailboxState) -> bool; 3] = [
+        MailboxState::stop,
+        MailboxState::close,
+        MailboxState::notify_system,
+    ];
     for other in others {
         large_model(move || {
-            let owner = Owner::new();
-            owner.keep();
-            let actor = loom::sync::Arc::new((owner, UnsafeCell::new(Counts::default())));
+            let state = MailboxState::new();
+            state.mark_restartable();
+            let actor = loom::sync::Arc::new((state, UnsafeCell::new(Counts::default())));
             let accepted = Arc::new(AtomicUsize::new(0));
             let cast = {
                 let accepted = Arc::clone(&accepted);
-                move |actor: &(Owner, UnsafeCell<Counts>)| match actor.0.count(8) {
-                    Count::In(makes) => {
+                move |actor: &(MailboxState, UnsafeCell<Counts>)| match actor.0.reserve(8) {
+                    ReserveResult::Reserved(makes) => {
                         accepted.fetch_add(1, Relaxed);
                         if makes {
                             turn(actor);
                         }
                     }
-                    refused => assert_eq!(refused, Count::Closed),
+                    refused => assert_eq!(refused, ReserveResult::Closed),
                 }
             };
             let sender = thread::spawn({
@@ -453,7 +459,7 @@ fn the_word_passes_letters_on_and_lets_one_turn_run() {
                 }
             });
             cast(&actor);
-            actor.0.begin_again();
+            actor.0.restart();
             turn(&actor);
             sender.join().unwrap();
             asker.join().unwrap();

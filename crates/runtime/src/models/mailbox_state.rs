@@ -11,7 +11,7 @@ use loom::thread;
 use thalweg_queue::explore::{large_model, model};
 
 use super::{Counted, counted};
-use crate::behaviour::owner::{Counted as Count, Next, Owner};
+use crate::behaviour::mailbox_state::{MailboxState, NextAction, ReserveResult};
 use crate::behaviour::{Actor, ActorRef, Context, Handler, Mailbox};
 use crate::config::Config;
 use crate::runtime::{Builder, Handle};
@@ -129,24 +129,24 @@ impl Model {
 /// Of the word alone. A turn that is made on its sender's own worker goes through no queue: only the word lies between two turns.
 #[test]
 fn who_makes_a_turn_sees_what_the_last_one_wrote() {
-    fn turn((owner, state): &(Owner, UnsafeCell<u32>)) {
+    fn turn((state, sum): &(MailboxState, UnsafeCell<u32>)) {
         // SAFETY: there is one turn at a time; loom looks.
-        state.with_mut(|state| unsafe { *state += 1 });
-        while owner.next(|| false) == Next::Read {
+        sum.with_mut(|sum| unsafe { *sum += 1 });
+        while state.next(|| false) == NextAction::ReadMessage {
             // It says so too where the word has just changed.
-            if owner.letters() > 0 {
-                owner.has_read(1);
+            if state.len() > 0 {
+                state.release(1);
             }
         }
     }
-    let others: [fn(&Owner) -> bool; 3] = [
-        |owner| owner.count(8) == Count::In(true),
-        Owner::stop,
-        Owner::close,
+    let others: [fn(&MailboxState) -> bool; 3] = [
+        |state| state.reserve(8) == ReserveResult::Reserved(true),
+        MailboxState::stop,
+        MailboxState::close,
     ];
     for other in others {
         model(move || {
-            let actor = loom::sync::Arc::new((Owner::new(), UnsafeCell::new(0)));
+            let actor = loom::sync::Arc::new((MailboxState::new(), UnsafeCell::new(0)));
             let sender = thread::spawn({
                 let actor = actor.clone();
                 move || {
@@ -155,7 +155,7 @@ fn who_makes_a_turn_sees_what_the_last_one_wrote() {
                     }
                 }
             });
-            if actor.0.count(8) == Count::In(true) {
+            if actor.0.reserve(8) == ReserveResult::Reserved(true) {
                 turn(&actor);
             }
             sender.join().unwrap();

@@ -8,7 +8,7 @@
 //! | `CLOSED` | the last reference was dropped: what is there is read, then the turn looks whether there is still none (rule 5) |
 //! | `STOP` | it ends before it reads another letter, however many there are |
 //! | `SYSTEM` | there is something in the system lane, a letter of high priority, or it is doomed: that comes before any other letter |
-//! | `KEPT` | another incarnation may follow: `STOP` ends this one, and letters are taken all the same |
+//! | `RESTARTABLE` | another incarnation may follow: `STOP` ends this one, and letters are taken all the same |
 //! | `ENDED` | it has ended: nothing is put in any more |
 //!
 //! 1. A sender counts its letter (Acquire), and puts it in if `ENDED` and `STOP` were clear. Who counts sets `SCHEDULED` if it is clear. `CLOSED` refuses
@@ -26,101 +26,105 @@
 use crate::inspect::ActorState;
 use crate::shim::{AtomicU64, Ordering};
 
-pub(super) const LETTERS: u64 = (1 << 32) - 1;
+pub(super) const MESSAGES: u64 = (1 << 32) - 1;
 const SCHEDULED: u64 = 1 << 32;
 const WAITERS: u64 = 1 << 33;
 const CLOSED: u64 = 1 << 34;
 const STOP: u64 = 1 << 35;
 const ENDED: u64 = 1 << 36;
 const SYSTEM: u64 = 1 << 37;
-const KEPT: u64 = 1 << 38;
+const RESTARTABLE: u64 = 1 << 38;
 
 #[derive(Debug)]
-pub(crate) struct Owner(AtomicU64);
+pub(crate) struct MailboxState(AtomicU64);
 
 /// What became of a count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Counted {
+pub(crate) enum ReserveResult {
     /// The letter may be put in, and then, if `true`, a turn is to be made.
-    In(bool),
+    Reserved(bool),
     Full,
     Closed,
 }
 
 /// What a turn has to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Next {
-    Read,
+pub(crate) enum NextAction {
+    ReadMessage,
     /// What is in the system lane, first.
-    System,
+    ReadSystem,
     /// Nothing; the turn is over.
-    Rest,
+    Idle,
     End,
 }
 
 /// Whether nothing is accepted any more.
-fn is_closed(seen: u64) -> bool {
-    let stopping = if seen & KEPT != 0 { 0 } else { STOP };
-    seen & (stopping | ENDED) != 0
+fn is_closed(word: u64) -> bool {
+    let stopping = if word & RESTARTABLE != 0 { 0 } else { STOP };
+    word & (stopping | ENDED) != 0
 }
 
 /// Of one that has ended there are none: who ended it took them out.
-fn letters(seen: u64) -> u64 {
-    if seen & ENDED == 0 { seen & LETTERS } else { 0 }
+fn message_count(word: u64) -> u64 {
+    if word & ENDED == 0 {
+        word & MESSAGES
+    } else {
+        0
+    }
 }
 
-impl Owner {
+impl MailboxState {
     pub(crate) fn new() -> Self {
         Self(AtomicU64::new(0))
     }
 
     /// Of an actor whose incarnations follow each other. There is none yet: rule 3.
-    pub(crate) fn keep(&self) {
-        self.0.store(KEPT | SCHEDULED, Ordering::Relaxed);
+    pub(crate) fn mark_restartable(&self) {
+        self.0.store(RESTARTABLE | SCHEDULED, Ordering::Relaxed);
     }
 
     /// Rule 1.
-    pub(crate) fn count(&self, capacity: u64) -> Counted {
-        let mut seen = self.0.load(Ordering::Relaxed);
+    pub(crate) fn reserve(&self, capacity: u64) -> ReserveResult {
+        let mut word = self.0.load(Ordering::Relaxed);
         loop {
-            if is_closed(seen) {
-                return Counted::Closed;
+            if is_closed(word) {
+                return ReserveResult::Closed;
             }
-            if seen & LETTERS >= capacity {
-                return Counted::Full;
+            if word & MESSAGES >= capacity {
+                return ReserveResult::Full;
             }
             match self.0.compare_exchange_weak(
-                seen,
-                (seen + 1) | SCHEDULED,
+                word,
+                (word + 1) | SCHEDULED,
                 Ordering::AcqRel,
                 Ordering::Relaxed,
             ) {
-                Ok(_) => return Counted::In(seen & SCHEDULED == 0),
-                Err(now) => seen = now,
+                Ok(_) => return ReserveResult::Reserved(word & SCHEDULED == 0),
+                Err(now) => word = now,
             }
         }
     }
 
     /// Whether there is room, or will never be any.
-    pub(crate) fn has_room(&self, capacity: u64) -> bool {
-        let seen = self.0.load(Ordering::Acquire);
-        seen & LETTERS < capacity || is_closed(seen)
+    pub(crate) fn has_capacity(&self, capacity: u64) -> bool {
+        let word = self.0.load(Ordering::Acquire);
+        word & MESSAGES < capacity || is_closed(word)
     }
 
-    pub(crate) fn letters(&self) -> u64 {
-        letters(self.0.load(Ordering::Relaxed))
+    pub(crate) fn len(&self) -> u64 {
+        message_count(self.0.load(Ordering::Relaxed))
     }
 
-    pub(crate) fn is_over(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         is_closed(self.0.load(Ordering::Acquire))
     }
 
     /// What whoever looks on sees of an incarnation that lives.
     pub(crate) fn state(&self) -> ActorState {
-        let seen = self.0.load(Ordering::Relaxed);
-        if seen & (STOP | CLOSED | ENDED) != 0 {
+        let word = self.0.load(Ordering::Relaxed);
+        if word & (STOP | CLOSED | ENDED) != 0 {
             ActorState::Ending
-        } else if seen & SCHEDULED != 0 {
+        } else if word & SCHEDULED != 0 {
             ActorState::Runnable
         } else {
             ActorState::Resting
@@ -138,102 +142,103 @@ impl Owner {
     }
 
     /// Something was put into the system lane, or it is doomed. `true`: a turn is to be made.
-    pub(crate) fn system(&self) -> bool {
+    pub(crate) fn notify_system(&self) -> bool {
         self.0.fetch_or(SYSTEM | SCHEDULED, Ordering::AcqRel) & SCHEDULED == 0
     }
 
     /// The same of who has counted a letter, or makes the turn: there is one, or will be.
-    pub(crate) fn look_first(&self) {
+    pub(crate) fn set_system(&self) {
         self.0.fetch_or(SYSTEM, Ordering::Release);
     }
 
     /// A sender that waits, before it looks again. One word says both: either this look sees the room, or who makes it sees this.
-    pub(crate) fn wait(&self) {
+    pub(crate) fn set_waiters(&self) {
         self.0.fetch_or(WAITERS, Ordering::Relaxed);
     }
 
     /// The turn: rule 2. `is_referenced` reads the count of references.
-    pub(crate) fn next(&self, is_referenced: impl FnOnce() -> bool) -> Next {
-        let seen = self.0.load(Ordering::Acquire);
-        if seen & SYSTEM != 0 {
+    pub(crate) fn next(&self, is_referenced: impl FnOnce() -> bool) -> NextAction {
+        let word = self.0.load(Ordering::Acquire);
+        if word & SYSTEM != 0 {
             // What is put there from now on sets it again.
             self.0.fetch_and(!SYSTEM, Ordering::AcqRel);
-            Next::System
-        } else if seen & STOP != 0 {
-            Next::End
-        } else if seen & LETTERS != 0 {
-            Next::Read
-        } else if seen & CLOSED != 0 {
-            self.closed(is_referenced)
+            NextAction::ReadSystem
+        } else if word & STOP != 0 {
+            NextAction::End
+        } else if word & MESSAGES != 0 {
+            NextAction::ReadMessage
+        } else if word & CLOSED != 0 {
+            self.check_references(is_referenced)
         } else {
-            self.rest_after(seen)
+            self.idle_if_unchanged(word)
         }
     }
 
     /// Rule 5.
     #[cold]
-    fn closed(&self, is_referenced: impl FnOnce() -> bool) -> Next {
+    fn check_references(&self, is_referenced: impl FnOnce() -> bool) -> NextAction {
         self.0.fetch_and(!CLOSED, Ordering::AcqRel);
         if !is_referenced() {
             let before = self.0.fetch_or(CLOSED, Ordering::AcqRel);
-            if before & (LETTERS | SYSTEM) == 0 {
-                return Next::End;
+            if before & (MESSAGES | SYSTEM) == 0 {
+                return NextAction::End;
             }
         }
         // There is more to do, or there will be: the next look at the word says what.
-        Next::Read
+        NextAction::ReadMessage
     }
 
     /// The turn, which has had enough: it is over if there is nothing to do. What there is, is still said after.
-    pub(crate) fn rest(&self) -> bool {
-        let seen = self.0.load(Ordering::Acquire);
-        seen & (SYSTEM | STOP | CLOSED | LETTERS) == 0 && self.rest_after(seen) == Next::Rest
+    pub(crate) fn try_idle(&self) -> bool {
+        let word = self.0.load(Ordering::Acquire);
+        word & (SYSTEM | STOP | CLOSED | MESSAGES) == 0
+            && self.idle_if_unchanged(word) == NextAction::Idle
     }
 
-    fn rest_after(&self, seen: u64) -> Next {
+    fn idle_if_unchanged(&self, word: u64) -> NextAction {
         match self
             .0
-            .compare_exchange(seen, seen & !SCHEDULED, Ordering::AcqRel, Ordering::Acquire)
+            .compare_exchange(word, word & !SCHEDULED, Ordering::AcqRel, Ordering::Acquire)
         {
-            Ok(_) => Next::Rest,
-            Err(_) => Next::Read,
+            Ok(_) => NextAction::Idle,
+            Err(_) => NextAction::ReadMessage,
         }
     }
 
-    /// The turn, after [`Next::System`]: whether it may read letters, and there are any.
-    pub(crate) fn may_read(&self) -> bool {
-        let seen = self.0.load(Ordering::Acquire);
-        seen & STOP == 0 && seen & LETTERS != 0
+    /// The turn, after [`NextAction::ReadSystem`]: whether it may read letters, and there are any.
+    pub(crate) fn can_read(&self) -> bool {
+        let word = self.0.load(Ordering::Acquire);
+        word & STOP == 0 && word & MESSAGES != 0
     }
 
     /// The turn has read so many. `true`: senders waited for room, and are to be woken.
-    pub(crate) fn has_read(&self, letters: u64) -> bool {
+    pub(crate) fn release(&self, count: u64) -> bool {
         // Who finds room by this learns nothing else; what the turn wrote is for the next turn (`next`).
-        let before = self.0.fetch_sub(letters, Ordering::Relaxed);
+        let before = self.0.fetch_sub(count, Ordering::Relaxed);
         before & WAITERS != 0 && self.0.fetch_and(!WAITERS, Ordering::AcqRel) & WAITERS != 0
     }
 
     /// Rule 3: the next incarnation begins. What was asked of the last one is not of this one, and letters are there as they were, unless it had
     /// ended. It looks into the system lane, where the last one may have left something.
-    pub(crate) fn begin_again(&self) {
-        let mut seen = self.0.load(Ordering::Relaxed);
+    pub(crate) fn restart(&self) {
+        let mut word = self.0.load(Ordering::Relaxed);
         loop {
-            let letters = letters(seen);
-            let kept = seen & (WAITERS | KEPT);
+            let messages = message_count(word);
+            let flags = word & (WAITERS | RESTARTABLE);
             match self.0.compare_exchange_weak(
-                seen,
-                letters | kept | SCHEDULED | SYSTEM,
+                word,
+                messages | flags | SCHEDULED | SYSTEM,
                 Ordering::AcqRel,
                 Ordering::Relaxed,
             ) {
                 Ok(_) => return,
-                Err(now) => seen = now,
+                Err(now) => word = now,
             }
         }
     }
 
     /// The turn, last: how many letters there are to be dropped. None, if it had ended.
     pub(crate) fn end(&self) -> u64 {
-        letters(self.0.fetch_or(ENDED, Ordering::AcqRel))
+        message_count(self.0.fetch_or(ENDED, Ordering::AcqRel))
     }
 }

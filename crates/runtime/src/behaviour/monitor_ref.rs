@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use thalweg_queue::quiet::lock;
 
-use super::lane::{Contents, Sealed};
-use super::turn::Body;
+use super::body::Body;
+use super::envelope_queue::{BoxedEnvelope, Payload};
 use super::{Actor, Context};
 use crate::exit::{Control, Down, Pid, Watch};
 use crate::id::ActorId;
@@ -20,10 +20,10 @@ pub struct Monitored {
 }
 
 /// The letter to the incarnation that asked, which is made with the monitor and so needs no memory at the end.
-struct Ended(ActorId, Arc<Mutex<Option<Down>>>);
+struct DownMessage(ActorId, Arc<Mutex<Option<Down>>>);
 
-impl<A: Actor> Contents<A> for Ended {
-    fn read(self, actor: &mut A, context: &Context<'_, A>) {
+impl<A: Actor> Payload<A> for DownMessage {
+    fn deliver(self, actor: &mut A, context: &Context<'_, A>) {
         let down = lock(&self.1).take();
         if let Some(down) = down
             && context.id() == self.0
@@ -36,12 +36,12 @@ impl<A: Actor> Contents<A> for Ended {
 impl Monitored {
     pub(super) fn new<A: Actor>(body: &Arc<Body<A>>, other: &Pid) -> Self {
         let down = Arc::new(Mutex::new(None));
-        let letter = Sealed::new(Ended(body.id(), Arc::clone(&down)));
-        let (told, me) = (Arc::clone(&down), Arc::downgrade(body));
+        let envelope = BoxedEnvelope::new(DownMessage(body.id(), Arc::clone(&down)));
+        let (slot, me) = (Arc::clone(&down), Arc::downgrade(body));
         let watch = Watch::Tell(Box::new(move |ended| {
-            *lock(&told) = Some(ended);
+            *lock(&slot) = Some(ended);
             if let Some(body) = me.upgrade() {
-                body.put_system(letter);
+                body.push_system(envelope);
             }
         }));
         let control = Arc::clone(other.control());

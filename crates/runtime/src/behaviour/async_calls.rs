@@ -6,9 +6,9 @@ use std::task::{Context, Poll, Waker};
 
 use thalweg_queue::{Overflow, SendError, oneshot};
 
-use super::lane::Sealed;
+use super::body::PushError;
+use super::envelope_queue::BoxedEnvelope;
 use super::reference::{ActorRef, Message};
-use super::turn::Refused;
 use super::{Actor, CallError, Handler};
 use crate::shim::Ordering;
 
@@ -50,15 +50,15 @@ impl<A: Actor> ActorRef<A> {
             reply: Some(reply),
         });
         loop {
-            let put = self.body.put(self.priority, || {
-                Sealed::traced(contents.take().expect("it is put in once"))
+            let pushed = self.body.push(self.priority, || {
+                BoxedEnvelope::traced(contents.take().expect("it is pushed once"))
             });
-            match put {
+            match pushed {
                 Ok(()) => break,
-                Err(Refused::Closed) => return Err(CallError::Ended),
-                Err(Refused::Full) if !self.waits_for_room() => return Err(CallError::Full),
-                Err(Refused::Full) => {
-                    Room::of(self).await;
+                Err(PushError::Closed) => return Err(CallError::Ended),
+                Err(PushError::Full) if !self.blocks_when_full() => return Err(CallError::Full),
+                Err(PushError::Full) => {
+                    CapacityWait::of(self).await;
                 }
             }
         }
@@ -79,30 +79,30 @@ impl<A: Actor> ActorRef<A> {
             reply: None,
         });
         loop {
-            let put = self.body.put(self.priority, || {
-                Sealed::new(contents.take().expect("it is put in once"))
+            let pushed = self.body.push(self.priority, || {
+                BoxedEnvelope::new(contents.take().expect("it is pushed once"))
             });
-            let Err(refused) = put else {
+            let Err(refused) = pushed else {
                 return Ok(());
             };
             let back = |contents: Option<Message<M, A::Reply>>| {
-                contents.expect("it was not put in").message
+                contents.expect("it was not pushed").message
             };
             match refused {
-                Refused::Closed => return Err(SendError::Closed(back(contents))),
-                Refused::Full if self.waits_for_room() && !self.body.is_caller() => {
-                    Room::of(self).await;
+                PushError::Closed => return Err(SendError::Closed(back(contents))),
+                PushError::Full if self.blocks_when_full() && !self.body.is_caller() => {
+                    CapacityWait::of(self).await;
                 }
-                Refused::Full if self.body.mailbox.overflow == Overflow::DropNewest => {
+                PushError::Full if self.body.mailbox.overflow == Overflow::DropNewest => {
                     self.body.dropped.fetch_add(1, Ordering::Relaxed);
                     return Ok(());
                 }
-                Refused::Full => return Err(SendError::Full(back(contents))),
+                PushError::Full => return Err(SendError::Full(back(contents))),
             }
         }
     }
 
-    fn waits_for_room(&self) -> bool {
+    fn blocks_when_full(&self) -> bool {
         matches!(
             self.body.mailbox.overflow,
             Overflow::Block | Overflow::BlockFor(_)
@@ -111,32 +111,32 @@ impl<A: Actor> ActorRef<A> {
 }
 
 /// Room in a mailbox. Dropped, it leaves the list of those who wait for it.
-struct Room<'a, A: Actor> {
+struct CapacityWait<'a, A: Actor> {
     actor: &'a ActorRef<A>,
-    waits: Option<Waker>,
+    waker: Option<Waker>,
 }
 
-impl<'a, A: Actor> Room<'a, A> {
+impl<'a, A: Actor> CapacityWait<'a, A> {
     fn of(actor: &'a ActorRef<A>) -> Self {
-        Self { actor, waits: None }
+        Self { actor, waker: None }
     }
 }
 
-impl<A: Actor> Future for Room<'_, A> {
+impl<A: Actor> Future for CapacityWait<'_, A> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let Self { actor, .. } = &*self;
-        let room = actor.body.poll_for_room(actor.priority, context.waker());
-        self.waits = room.is_pending().then(|| context.waker().clone());
-        room
+        let capacity = actor.body.poll_capacity(actor.priority, context.waker());
+        self.waker = capacity.is_pending().then(|| context.waker().clone());
+        capacity
     }
 }
 
-impl<A: Actor> Drop for Room<'_, A> {
+impl<A: Actor> Drop for CapacityWait<'_, A> {
     fn drop(&mut self) {
-        if let Some(waker) = &self.waits {
-            self.actor.body.leave_room(waker);
+        if let Some(waker) = &self.waker {
+            self.actor.body.cancel_wait(waker);
         }
     }
 }

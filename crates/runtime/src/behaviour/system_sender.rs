@@ -3,57 +3,57 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
-use super::lane::{Contents, Sealed};
-use super::turn::Body;
+use super::body::Body;
+use super::envelope_queue::{BoxedEnvelope, Payload};
 use super::{Actor, Context, Handler};
 use crate::id::ActorId;
 
 /// The way to one incarnation.
-pub(crate) struct Teller<A: Actor> {
+pub(crate) struct SystemSender<A: Actor> {
     body: Weak<Body<A>>,
     incarnation: ActorId,
-    wanted: Arc<AtomicBool>,
+    active: Arc<AtomicBool>,
 }
 
-struct Told<M> {
+struct SystemMessage<M> {
     message: M,
     incarnation: ActorId,
-    wanted: Arc<AtomicBool>,
+    active: Arc<AtomicBool>,
 }
 
-impl<A: Actor> Teller<A> {
+impl<A: Actor> SystemSender<A> {
     /// To the one that runs.
     pub(crate) fn to(context: &Context<'_, A>) -> Self {
         Self {
             body: Arc::downgrade(context.body),
             incarnation: context.id(),
-            wanted: Arc::new(AtomicBool::new(true)),
+            active: Arc::new(AtomicBool::new(true)),
         }
     }
 
     /// While it is true, messages are handled that were sent.
-    pub(crate) fn wanted(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.wanted)
+    pub(crate) fn active(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.active)
     }
 
     /// Where no lock is held: it may be the last that keeps a mailbox, with whatever is in it.
-    pub(crate) fn tell<M: Send + 'static>(&self, message: M)
+    pub(crate) fn send<M: Send + 'static>(&self, message: M)
     where
         A: Handler<M>,
     {
         if let Some(body) = self.body.upgrade() {
-            body.put_system(Sealed::new(Told {
+            body.push_system(BoxedEnvelope::new(SystemMessage {
                 message,
                 incarnation: self.incarnation,
-                wanted: Arc::clone(&self.wanted),
+                active: Arc::clone(&self.active),
             }));
         }
     }
 }
 
-impl<A: Handler<M>, M: Send + 'static> Contents<A> for Told<M> {
-    fn read(self, actor: &mut A, context: &Context<'_, A>) {
-        if context.id() == self.incarnation && self.wanted.load(Ordering::Relaxed) {
+impl<A: Handler<M>, M: Send + 'static> Payload<A> for SystemMessage<M> {
+    fn deliver(self, actor: &mut A, context: &Context<'_, A>) {
+        if context.id() == self.incarnation && self.active.load(Ordering::Relaxed) {
             drop(actor.handle(self.message, context));
         }
     }

@@ -16,24 +16,24 @@ use crate::trace::{self, TraceContext};
 
 /// What all letters to an `A` have in common. It is the first field of each.
 #[repr(C)]
-pub(super) struct Envelope<A: Actor> {
-    behind: Link<*mut Envelope<A>>,
+pub(super) struct Header<A: Actor> {
+    next: Link<*mut Header<A>>,
     /// Reads the letter to the actor, or, where there is none any more, drops it.
-    open: Open<A>,
+    deliver_or_drop: DeliverFn<A>,
 }
 
-type Open<A> = unsafe fn(NonNull<Envelope<A>>, Option<(&mut A, &Context<'_, A>)>);
+type DeliverFn<A> = unsafe fn(NonNull<Header<A>>, Option<(&mut A, &Context<'_, A>)>);
 
 /// An envelope and what is in it.
 #[repr(C)]
-struct Letter<A: Actor, C> {
-    envelope: Envelope<A>,
+struct Envelope<A: Actor, C> {
+    header: Header<A>,
     contents: C,
 }
 
 /// What a letter does when it is read.
-pub(super) trait Contents<A: Actor>: Send + 'static {
-    fn read(self, actor: &mut A, context: &Context<'_, A>);
+pub(super) trait Payload<A: Actor>: Send + 'static {
+    fn deliver(self, actor: &mut A, context: &Context<'_, A>);
 }
 
 struct WithTrace<C> {
@@ -41,90 +41,90 @@ struct WithTrace<C> {
     context: Arc<TraceContext>,
 }
 
-impl<A: Actor, C: Contents<A>> Contents<A> for WithTrace<C> {
-    fn read(self, actor: &mut A, context: &Context<'_, A>) {
+impl<A: Actor, C: Payload<A>> Payload<A> for WithTrace<C> {
+    fn deliver(self, actor: &mut A, context: &Context<'_, A>) {
         let Self {
             contents,
-            context: came,
+            context: sender,
         } = self;
-        trace::enter(Some(Arc::new(came.child())), || {
-            contents.read(actor, context);
+        trace::enter(Some(Arc::new(sender.child())), || {
+            contents.deliver(actor, context);
         });
     }
 }
 
 /// A letter that is in nobody's lane.
-pub(super) struct Sealed<A: Actor>(NonNull<Envelope<A>>);
+pub(super) struct BoxedEnvelope<A: Actor>(NonNull<Header<A>>);
 
-// SAFETY: what is in it is `Send`, by `Contents`.
-unsafe impl<A: Actor> Send for Sealed<A> {}
+// SAFETY: what is in it is `Send`, by `Payload`.
+unsafe impl<A: Actor> Send for BoxedEnvelope<A> {}
 
-impl<A: Actor> Sealed<A> {
-    pub(super) fn new<C: Contents<A>>(contents: C) -> Self {
-        let letter = Box::new(Letter {
-            envelope: Envelope {
-                behind: Link::new(null_mut()),
-                open: open::<A, C>,
+impl<A: Actor> BoxedEnvelope<A> {
+    pub(super) fn new<C: Payload<A>>(contents: C) -> Self {
+        let envelope = Box::new(Envelope {
+            header: Header {
+                next: Link::new(null_mut()),
+                deliver_or_drop: deliver_or_drop::<A, C>,
             },
             contents,
         });
-        Self(NonNull::from(Box::leak(letter)).cast())
+        Self(NonNull::from(Box::leak(envelope)).cast())
     }
 
     /// The same, with the sender's trace, if it has one.
     #[inline(always)]
-    pub(super) fn traced<C: Contents<A>>(contents: C) -> Self {
+    pub(super) fn traced<C: Payload<A>>(contents: C) -> Self {
         if trace::is_used() {
-            return Self::perhaps_traced(contents);
+            return Self::with_current_trace(contents);
         }
         Self::new(contents)
     }
 
     #[cold]
     #[inline(never)]
-    fn perhaps_traced<C: Contents<A>>(contents: C) -> Self {
+    fn with_current_trace<C: Payload<A>>(contents: C) -> Self {
         match trace::to_send() {
             None => Self::new(contents),
             Some(context) => Self::new(WithTrace { contents, context }),
         }
     }
 
-    pub(super) fn read(self, actor: &mut A, context: &Context<'_, A>) {
-        self.open(Some((actor, context)));
+    pub(super) fn deliver(self, actor: &mut A, context: &Context<'_, A>) {
+        self.consume(Some((actor, context)));
     }
 
-    fn open(self, to: Option<(&mut A, &Context<'_, A>)>) {
-        let envelope = std::mem::ManuallyDrop::new(self).0;
+    fn consume(self, to: Option<(&mut A, &Context<'_, A>)>) {
+        let header = std::mem::ManuallyDrop::new(self).0;
         // SAFETY: rule 3: it is ours, and `open` goes with the type that it was made with.
-        unsafe { (envelope.as_ref().open)(envelope, to) };
+        unsafe { (header.as_ref().deliver_or_drop)(header, to) };
     }
 }
 
-impl<A: Actor> Drop for Sealed<A> {
+impl<A: Actor> Drop for BoxedEnvelope<A> {
     fn drop(&mut self) {
-        Self(self.0).open(None);
+        Self(self.0).consume(None);
     }
 }
 
 /// # Safety
-/// The envelope is that of a `Letter<A, C>`, which is given up.
-unsafe fn open<A: Actor, C: Contents<A>>(
-    envelope: NonNull<Envelope<A>>,
+/// The envelope is that of a `Envelope<A, C>`, which is given up.
+unsafe fn deliver_or_drop<A: Actor, C: Payload<A>>(
+    header: NonNull<Header<A>>,
     to: Option<(&mut A, &Context<'_, A>)>,
 ) {
     // SAFETY: as said; it was boxed.
-    let letter = unsafe { Box::from_raw(envelope.cast::<Letter<A, C>>().as_ptr()) };
+    let envelope = unsafe { Box::from_raw(header.cast::<Envelope<A, C>>().as_ptr()) };
     if let Some((actor, context)) = to {
-        letter.contents.read(actor, context);
+        envelope.contents.deliver(actor, context);
     }
 }
 
-pub(super) struct Lane<A: Actor> {
-    newest: AtomicPtr<Envelope<A>>,
-    oldest: Cell<*mut Envelope<A>>,
+pub(super) struct EnvelopeQueue<A: Actor> {
+    newest: AtomicPtr<Header<A>>,
+    oldest: Cell<*mut Header<A>>,
 }
 
-impl<A: Actor> Lane<A> {
+impl<A: Actor> EnvelopeQueue<A> {
     pub(super) fn new() -> Self {
         Self {
             newest: AtomicPtr::new(null_mut()),
@@ -133,15 +133,15 @@ impl<A: Actor> Lane<A> {
     }
 
     /// Rule 1.
-    pub(super) fn push(&self, letter: Sealed<A>) {
-        let letter = std::mem::ManuallyDrop::new(letter).0;
+    pub(super) fn push(&self, envelope: BoxedEnvelope<A>) {
+        let envelope = std::mem::ManuallyDrop::new(envelope).0;
         let mut newest = self.newest.load(Ordering::Relaxed);
         loop {
             // SAFETY: rule 3: it is the sender's until the CAS succeeds.
-            unsafe { letter.as_ref() }.behind.set(newest);
+            unsafe { envelope.as_ref() }.next.set(newest);
             match self.newest.compare_exchange_weak(
                 newest,
-                letter.as_ptr(),
+                envelope.as_ptr(),
                 Ordering::Release,
                 Ordering::Relaxed,
             ) {
@@ -155,14 +155,14 @@ impl<A: Actor> Lane<A> {
     ///
     /// # Safety
     /// The caller is the reader (rule 2).
-    pub(super) unsafe fn pop(&self) -> Option<Sealed<A>> {
+    pub(super) unsafe fn pop(&self) -> Option<BoxedEnvelope<A>> {
         if self.oldest.get().is_null() {
-            self.turn_over();
+            self.refill();
         }
         let oldest = NonNull::new(self.oldest.get())?;
         // SAFETY: rules 2 and 3: what was taken is the reader's.
-        self.oldest.set(unsafe { oldest.as_ref() }.behind.get());
-        Some(Sealed(oldest))
+        self.oldest.set(unsafe { oldest.as_ref() }.next.get());
+        Some(BoxedEnvelope(oldest))
     }
 
     /// The reader: whether there was none a moment ago.
@@ -173,26 +173,26 @@ impl<A: Actor> Lane<A> {
         self.oldest.get().is_null() && self.newest.load(Ordering::Relaxed).is_null()
     }
 
-    fn turn_over(&self) {
+    fn refill(&self) {
         if self.newest.load(Ordering::Relaxed).is_null() {
             return;
         }
         let mut rest = self.newest.swap(null_mut(), Ordering::Acquire);
         let mut oldest = null_mut();
-        while let Some(letter) = NonNull::new(rest) {
+        while let Some(envelope) = NonNull::new(rest) {
             // SAFETY: rule 1: the chain is the reader's.
-            rest = unsafe { letter.as_ref() }.behind.replace(oldest);
-            oldest = letter.as_ptr();
+            rest = unsafe { envelope.as_ref() }.next.replace(oldest);
+            oldest = envelope.as_ptr();
         }
         self.oldest.set(oldest);
     }
 }
 
-impl<A: Actor> Drop for Lane<A> {
+impl<A: Actor> Drop for EnvelopeQueue<A> {
     fn drop(&mut self) {
         // SAFETY: nobody else has it any more.
-        while let Some(letter) = unsafe { self.pop() } {
-            drop(letter);
+        while let Some(envelope) = unsafe { self.pop() } {
+            drop(envelope);
         }
     }
 }

@@ -7,7 +7,7 @@
 //!    unless there is one. A turn that leaves high letters where they are sets the bit again.
 
 use super::Actor;
-use super::lane::{Lane, Sealed};
+use super::envelope_queue::{BoxedEnvelope, EnvelopeQueue};
 
 /// How soon an actor handles a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -21,31 +21,31 @@ pub enum Priority {
     High,
 }
 
-pub(super) struct Lanes<A: Actor> {
-    system: Lane<A>,
+pub(super) struct PriorityQueues<A: Actor> {
+    system: EnvelopeQueue<A>,
     /// Each priority's, at its place.
-    levels: [Lane<A>; 3],
+    levels: [EnvelopeQueue<A>; 3],
 }
 
-impl<A: Actor> Lanes<A> {
+impl<A: Actor> PriorityQueues<A> {
     pub(super) fn new() -> Self {
         Self {
-            system: Lane::new(),
-            levels: std::array::from_fn(|_| Lane::new()),
+            system: EnvelopeQueue::new(),
+            levels: std::array::from_fn(|_| EnvelopeQueue::new()),
         }
     }
 
-    pub(super) fn push(&self, priority: Priority, letter: Sealed<A>) {
-        self.levels[priority as usize].push(letter);
+    pub(super) fn push(&self, priority: Priority, envelope: BoxedEnvelope<A>) {
+        self.levels[priority as usize].push(envelope);
     }
 
-    pub(super) fn push_system(&self, letter: Sealed<A>) {
-        self.system.push(letter);
+    pub(super) fn push_system(&self, envelope: BoxedEnvelope<A>) {
+        self.system.push(envelope);
     }
 
     /// # Safety
     /// The caller is the reader.
-    pub(super) unsafe fn pop_system(&self) -> Option<Sealed<A>> {
+    pub(super) unsafe fn pop_system(&self) -> Option<BoxedEnvelope<A>> {
         // SAFETY: the caller's.
         unsafe { self.system.pop() }
     }
@@ -55,7 +55,7 @@ impl<A: Actor> Lanes<A> {
     /// # Safety
     /// The caller is the reader.
     #[inline(always)]
-    pub(super) unsafe fn pop(&self, budget: u64) -> Option<Sealed<A>> {
+    pub(super) unsafe fn pop(&self, budget: u64) -> Option<BoxedEnvelope<A>> {
         let [low, normal, _] = &self.levels;
         // SAFETY: the caller's.
         unsafe {
@@ -70,15 +70,15 @@ impl<A: Actor> Lanes<A> {
     ///
     /// # Safety
     /// The caller is the reader.
-    pub(super) unsafe fn pop_any(&self, budget: u64) -> (Option<Sealed<A>>, bool) {
+    pub(super) unsafe fn pop_with_high(&self, budget: u64) -> (Option<BoxedEnvelope<A>>, bool) {
         let [.., high] = &self.levels;
         // SAFETY: the caller's.
         unsafe {
-            let letter = match budget {
+            let envelope = match budget {
                 1 | 2 => self.pop(budget).or_else(|| high.pop()),
                 _ => high.pop().or_else(|| self.pop(budget)),
             };
-            (letter, !high.is_empty())
+            (envelope, !high.is_empty())
         }
     }
 }
