@@ -548,7 +548,7 @@ impl Call {
     /// Why not: cancelled, the deadline passed, another part of the call panicked, the runtime stops.
     pub fn check(&self) -> Result<(), Failure> {
         wait::check();
-        if wait::stopping() {
+        if wait::is_stopping() {
             // Whoever is told to give up has no answer: the call ends here.
             self.core.stop(Code::ShutDown.because("the runtime stops"));
         }

@@ -6,7 +6,7 @@ use std::task::Waker;
 
 use thalweg_queue::quiet::lock;
 use thalweg_queue::{EventFd, Gate, Ring, Spin};
-use thalweg_runtime::{Woke, wait};
+use thalweg_runtime::{WakeReason, wait};
 
 use crate::call::CallCore;
 use crate::code::{Code, Failure, no_memory, would_park};
@@ -315,7 +315,7 @@ impl Port {
             if spin.until(found) {
                 break;
             }
-            if !wait::may_park() {
+            if !wait::can_park() {
                 return Err(would_park());
             }
             self.gate.arm(wait::waker());
@@ -324,19 +324,19 @@ impl Port {
                 break;
             }
             let woke = spin.sleep(|| wait::park(Some(deadline)));
-            if woke != Woke::Woken {
+            if woke != WakeReason::Woken {
                 self.gate.disarm();
             }
             match woke {
                 _ if found() => break,
-                Woke::Woken => {}
-                Woke::TimedOut => {
+                WakeReason::Woken => {}
+                WakeReason::TimedOut => {
                     return Err(Code::TimedOut.because("nothing completed until the deadline"));
                 }
-                Woke::Interrupted => {
+                WakeReason::Interrupted => {
                     return Err(Code::Interrupted.because("a signal arrived"));
                 }
-                Woke::Stopping => return Err(Code::ShutDown.because("the runtime stops")),
+                WakeReason::Stopping => return Err(Code::ShutDown.because("the runtime stops")),
             }
         }
         self.check_open()

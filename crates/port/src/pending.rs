@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use thalweg_queue::quiet::lock;
 use thalweg_queue::{Gate, Spin, clock};
-use thalweg_runtime::{Woke, wait};
+use thalweg_runtime::{WakeReason, wait};
 use thalweg_wire::{
     Bytes, Checker, Decode, Encode, Encoder, Handle, Malformed, Rule, Shape, message,
 };
@@ -397,10 +397,10 @@ impl<T, E: Decode> Pending<T, E> {
                 slot.gate.disarm();
                 return None;
             }
-            if !wait::in_actor() && SPIN.with_borrow_mut(|spin| spin.until(|| slot.is_filled())) {
+            if !wait::is_actor() && SPIN.with_borrow_mut(|spin| spin.until(|| slot.is_filled())) {
                 continue;
             }
-            if !wait::may_park() {
+            if !wait::can_park() {
                 return Some(Err(would_park().into()));
             }
             let notice = self.watch.as_mut().map(|watch| watch.look());
@@ -410,12 +410,12 @@ impl<T, E: Decode> Pending<T, E> {
                 slot.gate.disarm();
                 break completed;
             }
-            let woke = if wait::in_actor() {
+            let woke = if wait::is_actor() {
                 wait::park(until)
             } else {
                 SPIN.with_borrow_mut(|spin| spin.sleep(|| wait::park(until)))
             };
-            if woke == Woke::Stopping {
+            if woke == WakeReason::Stopping {
                 return Some(Err(Code::ShutDown.because("the runtime stops").into()));
             }
         };

@@ -5,7 +5,7 @@
 
 use std::task::Waker;
 
-use thalweg_runtime::{Woke, wait};
+use thalweg_runtime::{WakeReason, wait};
 
 use crate::call::is_past;
 use crate::code::{Code, Failure, would_park};
@@ -61,11 +61,11 @@ impl Room {
                 Ok(()) => return Ok(()),
                 Err(parcel) => parcel,
             };
-            let why = if wait::may_park() {
+            let why = if wait::can_park() {
                 match wait::park(Some(deadline)) {
-                    Woke::Woken | Woke::TimedOut => continue,
-                    Woke::Interrupted => Code::Interrupted.because("a signal arrived"),
-                    Woke::Stopping => Code::ShutDown.because("the runtime stops"),
+                    WakeReason::Woken | WakeReason::TimedOut => continue,
+                    WakeReason::Interrupted => Code::Interrupted.because("a signal arrived"),
+                    WakeReason::Stopping => Code::ShutDown.because("the runtime stops"),
                 }
             } else {
                 would_park()

@@ -8,7 +8,7 @@ use thalweg_port::{
     Bounds, CallError, Client, Code, Incoming, Method, MethodOptions, NoError, Package, Pending,
     Service, Task,
 };
-use thalweg_runtime::{Config, JoinError, Runtime, Woke, wait};
+use thalweg_runtime::{Config, JoinError, Runtime, WakeReason, wait};
 use thalweg_wire::{Decode, Encode};
 
 const HOLD: u32 = 0;
@@ -67,7 +67,7 @@ impl Shared {
         self.wakers.lock().unwrap().push(wait::waker());
         self.held.fetch_add(1, Ordering::SeqCst);
         while !self.released.load(Ordering::SeqCst) {
-            if wait::park(None) == Woke::Stopping {
+            if wait::park(None) == WakeReason::Stopping {
                 break;
             }
         }

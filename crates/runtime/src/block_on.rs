@@ -38,7 +38,7 @@ use crate::wait;
 pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
     let mut future = pin!(future.into_future());
     drive(future.as_mut(), None).unwrap_or_else(|| {
-        wait::give_up();
+        wait::unwind_if_stopping();
         on_thread(future)
     })
 }

@@ -38,7 +38,7 @@ use crate::wait;
 pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
     let (sender, receiver) = mpsc::unbounded();
     let receiver = Receiver {
-        end: UnsafeCell::new(End::Own(receiver)),
+        end: UnsafeCell::new(End::Owned(receiver)),
     };
     (Sender { sender }, receiver)
 }
@@ -55,42 +55,42 @@ pub struct Receiver<T> {
 }
 
 enum End<T> {
-    Own(mpsc::Receiver<T>),
-    Shared(Turns<T>),
+    Owned(mpsc::Receiver<T>),
+    Shared(SharedEnd<T>),
 }
 
 /// The receiving end's way from one receiver to the other.
-struct Turns<T> {
-    give: Give<T>,
+struct SharedEnd<T> {
+    put_back: EndSender<T>,
     take: mpmc::Receiver<mpsc::Receiver<T>>,
 }
 
-type Give<T> = mpmc::Sender<mpsc::Receiver<T>>;
+type EndSender<T> = mpmc::Sender<mpsc::Receiver<T>>;
 
-impl<T> Clone for Turns<T> {
+impl<T> Clone for SharedEnd<T> {
     fn clone(&self) -> Self {
         Self {
-            give: self.give.clone(),
+            put_back: self.put_back.clone(),
             take: self.take.clone(),
         }
     }
 }
 
-impl<T> Turns<T> {
+impl<T> SharedEnd<T> {
     fn with<R>(&self, receiver: mpsc::Receiver<T>, f: impl FnOnce(&mpsc::Receiver<T>) -> R) -> R {
-        f(Turn::new(&self.give, receiver).receiver())
+        f(EndGuard::new(&self.put_back, receiver).receiver())
     }
 }
 
-struct Turn<'a, T> {
-    give: &'a Give<T>,
+struct EndGuard<'a, T> {
+    put_back: &'a EndSender<T>,
     receiver: Option<mpsc::Receiver<T>>,
 }
 
-impl<'a, T> Turn<'a, T> {
-    fn new(give: &'a Give<T>, receiver: mpsc::Receiver<T>) -> Self {
+impl<'a, T> EndGuard<'a, T> {
+    fn new(put_back: &'a EndSender<T>, receiver: mpsc::Receiver<T>) -> Self {
         Self {
-            give,
+            put_back,
             receiver: Some(receiver),
         }
     }
@@ -98,15 +98,15 @@ impl<'a, T> Turn<'a, T> {
     fn receiver(&mut self) -> &mut mpsc::Receiver<T> {
         self.receiver
             .as_mut()
-            .expect("it is given back when the turn ends")
+            .expect("it is given back when the guard ends")
     }
 }
 
-impl<T> Drop for Turn<'_, T> {
+impl<T> Drop for EndGuard<'_, T> {
     fn drop(&mut self) {
         if let Some(receiver) = self.receiver.take() {
             // There is one, so there is room for it.
-            let _ = self.give.try_send(receiver);
+            let _ = self.put_back.try_send(receiver);
         }
     }
 }
@@ -148,8 +148,8 @@ impl<T> Receiver<T> {
     pub fn recv(&self) -> Result<T, RecvError> {
         wait::check();
         match self.end() {
-            End::Own(receiver) => receiver.recv(),
-            End::Shared(turns) => turns.with(turns.take.recv()?, mpsc::Receiver::recv),
+            End::Owned(receiver) => receiver.recv(),
+            End::Shared(shared) => shared.with(shared.take.recv()?, mpsc::Receiver::recv),
         }
     }
 
@@ -159,8 +159,8 @@ impl<T> Receiver<T> {
     /// There is none, now or for ever.
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
         match self.end() {
-            End::Own(receiver) => receiver.try_recv(),
-            End::Shared(turns) => turns.with(turns.take.try_recv()?, mpsc::Receiver::try_recv),
+            End::Owned(receiver) => receiver.try_recv(),
+            End::Shared(shared) => shared.with(shared.take.try_recv()?, mpsc::Receiver::try_recv),
         }
     }
 
@@ -170,12 +170,12 @@ impl<T> Receiver<T> {
     /// It did not come in time, or never will.
     pub fn recv_timeout(&self, timeout: Duration) -> Result<T, RecvTimeoutError> {
         match self.end() {
-            End::Own(receiver) => receiver.recv_timeout(timeout),
-            End::Shared(turns) => {
+            End::Owned(receiver) => receiver.recv_timeout(timeout),
+            End::Shared(shared) => {
                 let deadline = clock::deadline(timeout);
-                let receiver = turns.take.recv_timeout(timeout)?;
+                let receiver = shared.take.recv_timeout(timeout)?;
                 let left = Duration::from_nanos(deadline.saturating_sub(clock::now()));
-                turns.with(receiver, |receiver| receiver.recv_timeout(left))
+                shared.with(receiver, |receiver| receiver.recv_timeout(left))
             }
         }
     }
@@ -189,11 +189,11 @@ impl<T> Receiver<T> {
     /// As [`recv`](Self::recv).
     pub async fn recv_async(&mut self) -> Result<T, RecvError> {
         match self.end.get_mut() {
-            End::Own(receiver) => receiver.recv_async().await,
-            End::Shared(turns) => {
-                let receiver = turns.take.recv_async().await?;
-                let mut turn = Turn::new(&turns.give, receiver);
-                turn.receiver().recv_async().await
+            End::Owned(receiver) => receiver.recv_async().await,
+            End::Shared(shared) => {
+                let receiver = shared.take.recv_async().await?;
+                let mut guard = EndGuard::new(&shared.put_back, receiver);
+                guard.receiver().recv_async().await
             }
         }
     }
@@ -214,21 +214,22 @@ impl<T> Clone for Sender<T> {
 
 impl<T> Clone for Receiver<T> {
     fn clone(&self) -> Self {
-        if matches!(self.end(), End::Own(_)) {
-            let (give, take) = mpmc::channel(1).expect("a capacity that there is");
+        if matches!(self.end(), End::Owned(_)) {
+            let (put_back, take) = mpmc::channel(1).expect("a capacity that there is");
             // SAFETY: no reference to it is held, as `end` says.
             let end = unsafe { &mut *self.end.get() };
-            if let End::Own(receiver) = std::mem::replace(end, End::Shared(Turns { give, take }))
-                && let End::Shared(turns) = end
+            if let End::Owned(receiver) =
+                std::mem::replace(end, End::Shared(SharedEnd { put_back, take }))
+                && let End::Shared(shared) = end
             {
-                let _ = turns.give.try_send(receiver);
+                let _ = shared.put_back.try_send(receiver);
             }
         }
-        let End::Shared(turns) = self.end() else {
+        let End::Shared(shared) = self.end() else {
             unreachable!("it is shared from the first clone on");
         };
         Self {
-            end: UnsafeCell::new(End::Shared(turns.clone())),
+            end: UnsafeCell::new(End::Shared(shared.clone())),
         }
     }
 }

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use crate::alarm::sleep_until_async;
 use crate::wait;
 
-/// From this lateness on [`MissedTicks::Delay`] counts a tick as missed, also of a longer period. As tokio; less comes from others' time slices.
-const LATE: Duration = Duration::from_millis(5);
+/// From this lateness on [`MissedTickBehavior::Delay`] counts a tick as missed, also of a longer period. As tokio; less comes from others' time slices.
+const MISSED_AFTER: Duration = Duration::from_millis(5);
 
 /// What becomes of ticks that nobody waited for in time, as tokio's `MissedTickBehavior`.
 ///
@@ -21,7 +21,7 @@ const LATE: Duration = Duration::from_millis(5);
 /// | `Delay` | 25, 35, 45: a whole period from one to the next |
 /// | `Skip` | 25, 30, 40: at multiples of the period, without those that were missed |
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum MissedTicks {
+pub enum MissedTickBehavior {
     /// They come one after the other without a pause, until it has caught up.
     #[default]
     Burst,
@@ -37,7 +37,7 @@ pub struct Interval {
     /// `None`: beyond the clock, so never.
     next: Option<Instant>,
     period: Duration,
-    missed: MissedTicks,
+    missed: MissedTickBehavior,
 }
 
 /// Ticks every `period`, the first one at once, as tokio's.
@@ -75,14 +75,14 @@ pub fn interval_at(start: Instant, period: Duration) -> Interval {
     Interval {
         next: Some(start),
         period,
-        missed: MissedTicks::default(),
+        missed: MissedTickBehavior::default(),
     }
 }
 
 impl Interval {
-    /// What becomes of missed ticks; default: [`MissedTicks::Burst`].
+    /// What becomes of missed ticks; default: [`MissedTickBehavior::Burst`].
     #[must_use]
-    pub fn missed(self, missed: MissedTicks) -> Self {
+    pub fn missed_tick_behavior(self, missed: MissedTickBehavior) -> Self {
         Self { missed, ..self }
     }
 
@@ -124,12 +124,12 @@ impl Interval {
     }
 }
 
-impl MissedTicks {
+impl MissedTickBehavior {
     /// The tick after that at `at`, which came at `now`.
     fn next(self, at: Instant, now: Instant, period: Duration) -> Option<Instant> {
         let late = now.saturating_duration_since(at);
         match self {
-            Self::Delay if late > LATE || late >= period => now.checked_add(period),
+            Self::Delay if late > MISSED_AFTER || late >= period => now.checked_add(period),
             Self::Skip if late >= period => {
                 let beyond = late.as_nanos() % period.as_nanos();
                 now.checked_sub(duration(beyond))?.checked_add(period)
@@ -147,7 +147,7 @@ fn duration(nanoseconds: u128) -> Duration {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::{MissedTicks, interval};
+    use super::{MissedTickBehavior, interval};
     use std::time::{Duration, Instant};
 
     fn ms(milliseconds: u64) -> Duration {
@@ -155,7 +155,7 @@ mod tests {
     }
 
     /// When the next ticks come, in milliseconds from the first, where waiting for them begins at these moments.
-    fn ticks(missed: MissedTicks, period: u64, begun: &[u64]) -> Vec<u64> {
+    fn ticks(missed: MissedTickBehavior, period: u64, begun: &[u64]) -> Vec<u64> {
         let start = Instant::now();
         let mut next = start;
         begun
@@ -171,14 +171,27 @@ mod tests {
     #[test]
     fn the_table_in_the_documentation() {
         let begun = [0, 25, 25, 26, 30];
-        assert_eq!(ticks(MissedTicks::Burst, 10, &begun), [0, 25, 25, 30, 40]);
-        assert_eq!(ticks(MissedTicks::Delay, 10, &begun), [0, 25, 35, 45, 55]);
-        assert_eq!(ticks(MissedTicks::Skip, 10, &begun), [0, 25, 30, 40, 50]);
+        assert_eq!(
+            ticks(MissedTickBehavior::Burst, 10, &begun),
+            [0, 25, 25, 30, 40]
+        );
+        assert_eq!(
+            ticks(MissedTickBehavior::Delay, 10, &begun),
+            [0, 25, 35, 45, 55]
+        );
+        assert_eq!(
+            ticks(MissedTickBehavior::Skip, 10, &begun),
+            [0, 25, 30, 40, 50]
+        );
     }
 
     #[test]
     fn what_is_a_little_late_does_not_move_those_after() {
-        for missed in [MissedTicks::Burst, MissedTicks::Delay, MissedTicks::Skip] {
+        for missed in [
+            MissedTickBehavior::Burst,
+            MissedTickBehavior::Delay,
+            MissedTickBehavior::Skip,
+        ] {
             let late = [3, 14, 22, 34, 41, 50];
             assert_eq!(ticks(missed, 10, &late), late, "{missed:?}");
             assert_eq!(ticks(missed, 10, &[4, 0, 0, 0]), [4, 10, 20, 30]);
@@ -187,15 +200,19 @@ mod tests {
 
     #[test]
     fn a_tick_that_is_late_by_a_whole_short_period_was_missed() {
-        assert_eq!(ticks(MissedTicks::Delay, 2, &[0, 4, 0]), [0, 4, 6]);
-        assert_eq!(ticks(MissedTicks::Skip, 2, &[0, 4, 0]), [0, 4, 6]);
-        assert_eq!(ticks(MissedTicks::Burst, 2, &[0, 4, 4]), [0, 4, 4]);
+        assert_eq!(ticks(MissedTickBehavior::Delay, 2, &[0, 4, 0]), [0, 4, 6]);
+        assert_eq!(ticks(MissedTickBehavior::Skip, 2, &[0, 4, 0]), [0, 4, 6]);
+        assert_eq!(ticks(MissedTickBehavior::Burst, 2, &[0, 4, 4]), [0, 4, 4]);
     }
 
     #[test]
     fn what_is_beyond_the_clock_is_never() {
         let now = Instant::now();
-        for missed in [MissedTicks::Burst, MissedTicks::Delay, MissedTicks::Skip] {
+        for missed in [
+            MissedTickBehavior::Burst,
+            MissedTickBehavior::Delay,
+            MissedTickBehavior::Skip,
+        ] {
             assert_eq!(missed.next(now, now, Duration::MAX), None);
             assert_eq!(missed.next(now, now + ms(50), Duration::MAX), None);
         }

@@ -18,7 +18,7 @@ use crate::preempt;
 use crate::shim::spin_loop;
 use crate::stack::StackError;
 use crate::task::{Joiner, Sleeper, Task};
-use crate::wait::Woke;
+use crate::wait::WakeReason;
 use crate::worker;
 
 /// Why an actor has no value.
@@ -37,11 +37,11 @@ pub enum JoinError {
 
 impl JoinError {
     /// Whether what unwinds is the end of the actor that runs, or of a scope of it, and nobody's panic.
-    pub(crate) fn is_end(payload: &(dyn Any + Send)) -> bool {
+    pub(crate) fn is_exit_payload(payload: &(dyn Any + Send)) -> bool {
         payload.is::<worker::GivenUp>() || payload.is::<Exiting>() || payload.is::<Cancelling>()
     }
 
-    pub(crate) fn panicked(payload: Box<dyn Any + Send>) -> Self {
+    pub(crate) fn from_payload(payload: Box<dyn Any + Send>) -> Self {
         if payload.is::<worker::GivenUp>() {
             return Self::Stopped;
         }
@@ -151,7 +151,7 @@ impl<T> JoinHandle<T> {
 
     /// `Err`: not in time, or the runtime of the actor that waits here stops.
     fn wait(mut self, deadline: Option<u64>) -> Result<Result<T, JoinError>, Self> {
-        if !self.is_finished() && self.has_place() {
+        if !self.is_finished() && self.reclaim_slot() {
             preempt::may_park();
             let ended = match worker::current().and_then(|worker| Some((worker, worker.running()?)))
             {
@@ -171,13 +171,13 @@ impl<T> JoinHandle<T> {
     }
 
     /// Takes the joiner's place back from an earlier poll. `false`: the actor has ended.
-    pub(crate) fn has_place(&mut self) -> bool {
+    pub(crate) fn reclaim_slot(&mut self) -> bool {
         // SAFETY: this is the handle, and it joined when it was polled.
         !std::mem::take(&mut self.polled) || unsafe { self.task.unjoin() }
     }
 
     /// `me` is the caller, and `park` puts it aside until it is woken.
-    pub(crate) fn wait_as_actor(&self, me: Task, park: impl Fn() -> Woke) -> bool {
+    pub(crate) fn wait_as_actor(&self, me: Task, park: impl Fn() -> WakeReason) -> bool {
         let life = &self.task.header().life;
         // SAFETY: the place is ours: this is the only handle, and every way out of here gives it back. We go only after `LEFT`, or
         // having taken the place back.
@@ -186,7 +186,9 @@ impl<T> JoinHandle<T> {
         }
         while !life.is_done() {
             // SAFETY: it joined above.
-            if matches!(park(), Woke::TimedOut | Woke::Stopping) && unsafe { self.task.unjoin() } {
+            if matches!(park(), WakeReason::TimedOut | WakeReason::Stopping)
+                && unsafe { self.task.unjoin() }
+            {
                 return false;
             }
         }
@@ -226,10 +228,10 @@ impl<T> Future for JoinHandle<T> {
     type Output = Result<T, JoinError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        if !self.is_finished() && self.has_place() {
+        if !self.is_finished() && self.reclaim_slot() {
             self.polled = true;
             let joiner = Joiner::One(Sleeper::Waker(context.waker().clone()));
-            // SAFETY: the place is ours, as `has_place` says.
+            // SAFETY: the place is ours, as `reclaim_slot` says.
             if unsafe { self.task.join(joiner) } {
                 return Poll::Pending;
             }

@@ -23,12 +23,12 @@ use crate::preempt;
 use crate::runtime::spawn;
 use crate::shim::{AtomicPtr, Ordering, UnsafeCell, spin_loop};
 use crate::task::{Header, Joiner, Sleeper, Task};
-use crate::wait::Woke;
+use crate::wait::WakeReason;
 use crate::worker;
 
 /// An actor of a [`JoinSet`] that has ended.
 #[derive(Debug)]
-pub struct Ended<T> {
+pub struct Joined<T> {
     /// Which.
     pub id: ActorId,
     /// Its value, or why there is none.
@@ -63,8 +63,8 @@ pub struct Ended<T> {
 pub struct JoinSet<T> {
     members: Vec<JoinHandle<T>>,
     /// Those that were taken from the stack, in the order in which they ended, by [`Header::next`](crate::task::Header).
-    first: Option<Task>,
-    ends: Arc<Ends>,
+    next_finished: Option<Task>,
+    finished: Arc<FinishedStack>,
 }
 
 impl<T> JoinSet<T> {
@@ -72,8 +72,8 @@ impl<T> JoinSet<T> {
     pub fn new() -> Self {
         Self {
             members: Vec::new(),
-            first: None,
-            ends: Arc::default(),
+            next_finished: None,
+            finished: Arc::default(),
         }
     }
 
@@ -96,13 +96,13 @@ impl<T> JoinSet<T> {
         let place = u32::try_from(self.members.len()).expect("a set has at most 2^32 actors");
         let task = handle.task();
         task.header().place.set(place);
-        let joiner = Joiner::Set(Arc::clone(&self.ends));
+        let joiner = Joiner::Set(Arc::clone(&self.finished));
         // SAFETY: the place is the handle's, which is ours.
-        let told = handle.has_place() && unsafe { task.join(joiner) };
+        let is_registered = handle.reclaim_slot() && unsafe { task.join(joiner) };
         self.members.push(handle);
-        if !told {
+        if !is_registered {
             // SAFETY: it has ended, and nobody else does it.
-            unsafe { self.ends.push(task) };
+            unsafe { self.finished.push(task) };
         }
         task.header().id
     }
@@ -126,9 +126,9 @@ impl<T> JoinSet<T> {
     ///
     /// # Panics
     /// In a [`NoPark`](crate::preempt::NoPark) section, if it has to wait.
-    pub fn join_next(&mut self) -> Option<Ended<T>> {
+    pub fn join_next(&mut self) -> Option<Joined<T>> {
         loop {
-            if let Some(task) = self.next_ended() {
+            if let Some(task) = self.take_finished() {
                 return Some(self.remove(task));
             }
             if self.is_empty() {
@@ -150,37 +150,37 @@ impl<T> JoinSet<T> {
     ///
     /// # Panics
     /// As [`join_next`](Self::join_next).
-    pub fn join_next_timeout(&mut self, timeout: Duration) -> Result<Option<Ended<T>>, Elapsed> {
+    pub fn join_next_timeout(&mut self, timeout: Duration) -> Result<Option<Joined<T>>, Elapsed> {
         block_on_timeout(timeout, self.join_next_async())
     }
 
     /// As [`join_next`](Self::join_next), for a task of another executor or in [`select!`](crate::select). Dropped, it loses nothing.
-    pub fn join_next_async(&mut self) -> impl Future<Output = Option<Ended<T>>> {
+    pub fn join_next_async(&mut self) -> impl Future<Output = Option<Joined<T>>> {
         poll_fn(|context| self.poll_join_next(context))
     }
 
     /// One that has ended; `None`: none has, or nobody is in it.
-    pub fn try_join_next(&mut self) -> Option<Ended<T>> {
-        self.next_ended().map(|task| self.remove(task))
+    pub fn try_join_next(&mut self) -> Option<Joined<T>> {
+        self.take_finished().map(|task| self.remove(task))
     }
 
     /// `me` is the caller, and `park` puts it aside: until somebody has ended. `false`: it cannot wait.
-    pub(crate) fn wait_as_actor(&self, me: Task, park: impl Fn() -> Woke) -> bool {
-        self.ends.park(me, park)
+    pub(crate) fn wait_as_actor(&self, me: Task, park: impl Fn() -> WakeReason) -> bool {
+        self.finished.park(me, park)
     }
 
-    fn next_ended(&mut self) -> Option<Task> {
-        let task = match self.first.take() {
+    fn take_finished(&mut self) -> Option<Task> {
+        let task = match self.next_finished.take() {
             Some(task) => task,
-            None => self.ends.take()?,
+            None => self.finished.take()?,
         };
-        self.first = task.header().next.take();
+        self.next_finished = task.header().next.take();
         Some(task)
     }
 
     /// One that has ended, and is a member.
     #[inline(always)]
-    fn remove(&mut self, task: Task) -> Ended<T> {
+    fn remove(&mut self, task: Task) -> Joined<T> {
         let header = task.header();
         let place = header.place.get();
         let mut handle = self.members.swap_remove(place as usize);
@@ -191,20 +191,23 @@ impl<T> JoinSet<T> {
         while !header.life.has_left() {
             spin_loop();
         }
-        Ended {
+        Joined {
             id: header.id,
             result: handle.take(),
         }
     }
 
     /// As a future is polled: `None` once nobody is in it.
-    pub fn poll_join_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Ended<T>>> {
+    pub fn poll_join_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Joined<T>>> {
         loop {
             let ended = self.try_join_next();
             if ended.is_some() || self.is_empty() {
                 return Poll::Ready(ended);
             }
-            if self.ends.wait(Sleeper::Waker(context.waker().clone())) {
+            if self
+                .finished
+                .register(Sleeper::Waker(context.waker().clone()))
+            {
                 return Poll::Pending;
             }
         }
@@ -261,51 +264,51 @@ impl<T> fmt::Debug for JoinSet<T> {
 }
 
 /// Rules 2 to 4.
-pub(crate) struct Ends {
-    last: AtomicPtr<Header>,
+pub(crate) struct FinishedStack {
+    top: AtomicPtr<Header>,
     sleeper: UnsafeCell<Option<Sleeper>>,
 }
 
 // SAFETY: rule 4 says who touches the sleeper.
-unsafe impl Send for Ends {}
+unsafe impl Send for FinishedStack {}
 // SAFETY: as above.
-unsafe impl Sync for Ends {}
+unsafe impl Sync for FinishedStack {}
 
-const NOBODY: *mut Header = std::ptr::null_mut();
-const WAITED: *mut Header = std::ptr::without_provenance_mut(1);
+const EMPTY: *mut Header = std::ptr::null_mut();
+const OWNER_WAITING: *mut Header = std::ptr::without_provenance_mut(1);
 
-impl Default for Ends {
+impl Default for FinishedStack {
     fn default() -> Self {
         Self {
-            last: AtomicPtr::new(NOBODY),
+            top: AtomicPtr::new(EMPTY),
             sleeper: UnsafeCell::new(None),
         }
     }
 }
 
-impl Ends {
+impl FinishedStack {
     /// # Safety
     /// The job has ended, is there until this is over, and is put here once.
     pub(crate) unsafe fn push(&self, task: Task) {
-        let mut last = self.last.load(Ordering::Relaxed);
+        let mut top = self.top.load(Ordering::Relaxed);
         loop {
-            let before = match last {
-                WAITED => None,
+            let before = match top {
+                OWNER_WAITING => None,
                 // SAFETY: rule 3: it came from `into_raw`. While the owner is there rule 1 keeps it, and after that nobody follows it.
-                last => unsafe { Task::from_raw(last) },
+                top => unsafe { Task::from_raw(top) },
             };
             task.header().next.set(before);
-            match self.last.compare_exchange_weak(
-                last,
+            match self.top.compare_exchange_weak(
+                top,
                 task.into_raw(),
                 Ordering::AcqRel,
                 Ordering::Relaxed,
             ) {
                 Ok(_) => break,
-                Err(now) => last = now,
+                Err(now) => top = now,
             }
         }
-        if last == WAITED {
+        if top == OWNER_WAITING {
             // SAFETY: rule 4.
             let sleeper = self.sleeper.with_mut(|place| unsafe { (*place).take() });
             if let Some(sleeper) = sleeper {
@@ -316,13 +319,13 @@ impl Ends {
 
     /// The owner's: all of them, the first that ended first.
     fn take(&self) -> Option<Task> {
-        let last = self.last.load(Ordering::Relaxed);
-        if last == NOBODY || last == WAITED {
+        let top = self.top.load(Ordering::Relaxed);
+        if top == EMPTY || top == OWNER_WAITING {
             return None;
         }
-        let last = self.last.swap(NOBODY, Ordering::Acquire);
+        let top = self.top.swap(EMPTY, Ordering::Acquire);
         // SAFETY: rule 3; only the owner says that it waits.
-        let mut next = unsafe { Task::from_raw(last) };
+        let mut next = unsafe { Task::from_raw(top) };
         let mut first = None;
         while let Some(task) = next {
             next = task.header().next.replace(first);
@@ -332,39 +335,39 @@ impl Ends {
     }
 
     /// The owner's: whom the next one wakes. `false`: somebody has ended.
-    fn wait(&self, sleeper: Sleeper) -> bool {
+    fn register(&self, sleeper: Sleeper) -> bool {
         // Of an earlier wait.
-        if !self.take_back() {
+        if !self.unregister() {
             return false;
         }
         // SAFETY: rule 4: the word does not say that it waits, and nobody else writes that.
         self.sleeper
             .with_mut(|place| unsafe { *place = Some(sleeper) });
-        self.exchange(NOBODY, WAITED)
+        self.replace_top(EMPTY, OWNER_WAITING)
     }
 
     /// The owner's, who waits no more. `false`: somebody has ended.
-    fn take_back(&self) -> bool {
-        self.exchange(WAITED, NOBODY) || self.last.load(Ordering::Relaxed) == NOBODY
+    fn unregister(&self) -> bool {
+        self.replace_top(OWNER_WAITING, EMPTY) || self.top.load(Ordering::Relaxed) == EMPTY
     }
 
-    fn exchange(&self, from: *mut Header, to: *mut Header) -> bool {
-        self.last
+    fn replace_top(&self, from: *mut Header, to: *mut Header) -> bool {
+        self.top
             .compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed)
             .is_ok()
     }
 
     /// The owner's: see [`JoinSet::wait_as_actor`].
-    fn park(&self, me: Task, park: impl Fn() -> Woke) -> bool {
-        if !self.wait(Sleeper::Actor(me)) {
+    fn park(&self, me: Task, park: impl Fn() -> WakeReason) -> bool {
+        if !self.register(Sleeper::Actor(me)) {
             return true;
         }
         loop {
             let woke = park();
-            if self.last.load(Ordering::Relaxed) != WAITED {
+            if self.top.load(Ordering::Relaxed) != OWNER_WAITING {
                 return true;
             }
-            if woke == Woke::Stopping && self.take_back() {
+            if woke == WakeReason::Stopping && self.unregister() {
                 return false;
             }
         }

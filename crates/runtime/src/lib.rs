@@ -87,9 +87,9 @@ pub use config::{Config, Description, Machine, Profile, Setting, Source, StartEr
 pub use epoch::{epoch, watch_forks};
 pub use exit::{Down, Exit, ExitReason, Monitor, NoKill, NotAlive, Pid, exit, trap_exits};
 pub use id::ActorId;
-pub use interval::{Interval, MissedTicks, interval, interval_at};
+pub use interval::{Interval, MissedTickBehavior, interval, interval_at};
 pub use join::{JoinError, JoinHandle, TimedOut};
-pub use join_set::{Ended, JoinSet};
+pub use join_set::{JoinSet, Joined};
 pub use native::native;
 pub use panics::Panic;
 pub use runtime::{Builder, Handle, Ready, Runtime, init, run, spawn};
@@ -99,10 +99,10 @@ pub use stack::StackError;
 pub use supervised::{Signal, spawn_under};
 pub use timers::{TimerKey, Timers};
 pub use together::Together;
-pub use wait::{Woke, sleep, sleep_until, yield_now};
+pub use wait::{WakeReason, sleep, sleep_until, yield_now};
 
 /// What [`select!`] expands to.
 #[doc(hidden)]
 pub mod __select {
-    pub use crate::select::{Also, NoArms, Won, now, wait};
+    pub use crate::select::{NoArms, Selected, WithArm, select, try_select};
 }

@@ -18,7 +18,7 @@ use thalweg_queue::clock;
 use thalweg_queue::quiet::lock;
 
 use crate::shim::{AtomicBool, AtomicU64, Ordering};
-use crate::wait::{self, Woke};
+use crate::wait::{self, WakeReason};
 
 const NEVER: u64 = u64::MAX;
 
@@ -77,26 +77,26 @@ impl Waiting {
     pub(crate) fn wait(&self, deadline: Option<u64>) -> bool {
         let mark = &*self.0;
         if mark.take() {
-            if wait::stopping() || deadline.is_some_and(|at| at <= clock::now()) {
+            if wait::is_stopping() || deadline.is_some_and(|at| at <= clock::now()) {
                 return false;
             }
             wait::yield_now();
             return true;
         }
         if deadline.is_some() {
-            wait::tell();
+            wait::begin_fallible_wait();
         }
         let deadline = deadline.unwrap_or(NEVER);
         loop {
             let until = deadline.min(mark.earliest.load(Ordering::Acquire));
             match wait::park(Some(until)) {
-                Woke::TimedOut if mark.ring() => return true,
+                WakeReason::TimedOut if mark.ring() => return true,
                 // The alarm was taken back meanwhile.
-                Woke::TimedOut if until < deadline => {}
+                WakeReason::TimedOut if until < deadline => {}
                 // One more look, if it was woken meanwhile.
-                Woke::TimedOut | Woke::Stopping => return mark.take(),
-                Woke::Woken | Woke::Interrupted if mark.take() => return true,
-                Woke::Woken | Woke::Interrupted => {}
+                WakeReason::TimedOut | WakeReason::Stopping => return mark.take(),
+                WakeReason::Woken | WakeReason::Interrupted if mark.take() => return true,
+                WakeReason::Woken | WakeReason::Interrupted => {}
             }
         }
     }

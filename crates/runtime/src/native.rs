@@ -15,7 +15,7 @@ use crate::worker;
 /// as large as that thread's, of which 8 MiB are usual for the main thread and 2 MiB for those of `std::thread::spawn`.
 ///
 /// Meanwhile the actor keeps its worker. It is not preempted, [`yield_now`](crate::yield_now) and [`check!`](crate::check) do nothing, and where
-/// the runtime stops it is not unwound before `f` is done. [`wait::may_park`](crate::wait::may_park) says `false`.
+/// the runtime stops it is not unwound before `f` is done. [`wait::can_park`](crate::wait::can_park) says `false`.
 /// What may take long belongs into [`io::blocking`](crate::io::blocking).
 ///
 /// ```

@@ -26,7 +26,7 @@ use crate::trace;
 use crate::worker::{self, Worker};
 
 /// Runs `main` as an actor on this thread, and what it spawns, until `main` returns. Then what is still there is ended: waits end with
-/// [`Woke::Stopping`](crate::Woke::Stopping), what has not begun is cancelled.
+/// [`WakeReason::Stopping`](crate::WakeReason::Stopping), what has not begun is cancelled.
 ///
 /// No other thread runs actors: [`init`] is for more workers than one. Like every call that blocks it holds the thread of an async executor that it is called
 /// in, whose tasks wait meanwhile: tokio's `spawn_blocking` and `block_in_place` are for that. Called in a task itself, without these, it works too; but
@@ -246,7 +246,7 @@ impl Runtime {
     }
 
     /// Ends all actors and waits for them, at most for [`Config::shutdown_timeout`]. Waits end with
-    /// [`Woke::Stopping`](crate::Woke::Stopping), which unwinds most actors; jobs that have not begun are
+    /// [`WakeReason::Stopping`](crate::WakeReason::Stopping), which unwinds most actors; jobs that have not begun are
     /// cancelled.
     ///
     /// ```

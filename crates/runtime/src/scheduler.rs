@@ -34,7 +34,7 @@ use crate::groups::Groups;
 use crate::idle::{Announced, Idle};
 use crate::injector::Injector;
 use crate::inspect::{Asked, Crashes, Moved, Register};
-use crate::io::Pool;
+use crate::io::BlockingPool;
 use crate::join::JoinError;
 use crate::metrics::Counts;
 use crate::registry::Registry;
@@ -120,7 +120,7 @@ pub(crate) struct Scheduler {
     pub(crate) seats: Box<[Seat]>,
     pub(crate) timers: Timers,
     pub(crate) watcher: Watcher,
-    pub(crate) pool: Arc<Pool>,
+    pub(crate) pool: Arc<BlockingPool>,
     pub(crate) registry: Registry,
     pub(crate) groups: Groups,
     /// The behaviour actors, where books are kept.
@@ -169,7 +169,7 @@ impl Scheduler {
             } else {
                 Vec::new()
             },
-            pool: Arc::new(Pool::new(config.blocking_threads)),
+            pool: Arc::new(BlockingPool::new(config.blocking_threads)),
             registry: Registry::new(config.workers),
             groups: Groups::default(),
             crashes: Crashes::default(),
@@ -416,7 +416,7 @@ impl Scheduler {
         self.stopping.load(Ordering::Acquire)
     }
 
-    /// Workers finish their turn, let what waits end with [`crate::Woke::Stopping`], and leave; what has not begun is cancelled. What goes on after
+    /// Workers finish their turn, let what waits end with [`crate::WakeReason::Stopping`], and leave; what has not begun is cancelled. What goes on after
     /// `timeout` is left behind ([`shutdown`](crate::shutdown)); the first call sets it.
     pub(crate) fn halt(&self, timeout: Duration) {
         self.shutdown.begin(timeout);

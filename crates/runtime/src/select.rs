@@ -1,6 +1,6 @@
 //! Waiting for the first of several futures on the caller's own stack: [`select!`](crate::select), of which this is what it expands to.
 //!
-//! 1. Arms are a list that is built from the first to the last, each around those before it: `Also(Also(NoArms, a), b)`. So the list needs one step
+//! 1. Arms are a list that is built from the first to the last, each around those before it: `WithArm(WithArm(NoArms, a), b)`. So the list needs one step
 //!    of the macro an arm, and lies in the frame of who waits.
 //! 2. They are polled in a random order, each order with the same probability: so each arm that is ready wins with the same probability. (An
 //!    order that only begins at a random arm is not uniform: an arm behind many that are not ready wins more often.) With `biased;` they are
@@ -73,10 +73,10 @@ use crate::wait;
 #[macro_export]
 macro_rules! select {
     (biased; $($arms:tt)+) => {
-        $crate::__select!(won true [$crate::__select::NoArms] [match won {}] $($arms)+)
+        $crate::__select!(selected true [$crate::__select::NoArms] [match selected {}] $($arms)+)
     };
     ($($arms:tt)+) => {
-        $crate::__select!(won false [$crate::__select::NoArms] [match won {}] $($arms)+)
+        $crate::__select!(selected false [$crate::__select::NoArms] [match selected {}] $($arms)+)
     };
 }
 
@@ -84,74 +84,74 @@ macro_rules! select {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __select {
-    ($won:ident $biased:literal [$arms:expr] [$bodies:expr]) => {{
-        let $won = $crate::__select::wait($arms, $biased);
+    ($selected:ident $biased:literal [$arms:expr] [$bodies:expr]) => {{
+        let $selected = $crate::__select::select($arms, $biased);
         $bodies
     }};
-    ($won:ident $biased:literal [$arms:expr] [$bodies:expr] default => $body:expr $(,)?) => {{
-        let now = $crate::__select::now($arms, $biased);
-        match now {
-            Some($won) => $bodies,
+    ($selected:ident $biased:literal [$arms:expr] [$bodies:expr] default => $body:expr $(,)?) => {{
+        let selected = $crate::__select::try_select($arms, $biased);
+        match selected {
+            Some($selected) => $bodies,
             None => $body,
         }
     }};
-    ($won:ident $biased:literal [$arms:expr] [$bodies:expr]
+    ($selected:ident $biased:literal [$arms:expr] [$bodies:expr]
         $pattern:pat = $operation:expr, if $guard:expr => $body:block, $($rest:tt)*) => {
-        $crate::__select!($won $biased
-            [$crate::__select::Also::new($arms, if $guard { Some($operation) } else { None })]
-            [match $won {
-                $crate::__select::Won::This($pattern) => $body,
-                $crate::__select::Won::Before($won) => $bodies,
+        $crate::__select!($selected $biased
+            [$crate::__select::WithArm::new($arms, if $guard { Some($operation) } else { None })]
+            [match $selected {
+                $crate::__select::Selected::Arm($pattern) => $body,
+                $crate::__select::Selected::Earlier($selected) => $bodies,
             }]
             $($rest)*)
     };
-    ($won:ident $biased:literal [$arms:expr] [$bodies:expr]
+    ($selected:ident $biased:literal [$arms:expr] [$bodies:expr]
         $pattern:pat = $operation:expr, if $guard:expr => $body:block $($rest:tt)*) => {
-        $crate::__select!($won $biased
-            [$crate::__select::Also::new($arms, if $guard { Some($operation) } else { None })]
-            [match $won {
-                $crate::__select::Won::This($pattern) => $body,
-                $crate::__select::Won::Before($won) => $bodies,
+        $crate::__select!($selected $biased
+            [$crate::__select::WithArm::new($arms, if $guard { Some($operation) } else { None })]
+            [match $selected {
+                $crate::__select::Selected::Arm($pattern) => $body,
+                $crate::__select::Selected::Earlier($selected) => $bodies,
             }]
             $($rest)*)
     };
-    ($won:ident $biased:literal [$arms:expr] [$bodies:expr]
+    ($selected:ident $biased:literal [$arms:expr] [$bodies:expr]
         $pattern:pat = $operation:expr, if $guard:expr => $body:expr $(, $($rest:tt)*)?) => {
-        $crate::__select!($won $biased
-            [$crate::__select::Also::new($arms, if $guard { Some($operation) } else { None })]
-            [match $won {
-                $crate::__select::Won::This($pattern) => $body,
-                $crate::__select::Won::Before($won) => $bodies,
+        $crate::__select!($selected $biased
+            [$crate::__select::WithArm::new($arms, if $guard { Some($operation) } else { None })]
+            [match $selected {
+                $crate::__select::Selected::Arm($pattern) => $body,
+                $crate::__select::Selected::Earlier($selected) => $bodies,
             }]
             $($($rest)*)?)
     };
-    ($won:ident $biased:literal [$arms:expr] [$bodies:expr]
+    ($selected:ident $biased:literal [$arms:expr] [$bodies:expr]
         $pattern:pat = $operation:expr => $body:block, $($rest:tt)*) => {
-        $crate::__select!($won $biased
-            [$crate::__select::Also::new($arms, Some($operation))]
-            [match $won {
-                $crate::__select::Won::This($pattern) => $body,
-                $crate::__select::Won::Before($won) => $bodies,
+        $crate::__select!($selected $biased
+            [$crate::__select::WithArm::new($arms, Some($operation))]
+            [match $selected {
+                $crate::__select::Selected::Arm($pattern) => $body,
+                $crate::__select::Selected::Earlier($selected) => $bodies,
             }]
             $($rest)*)
     };
-    ($won:ident $biased:literal [$arms:expr] [$bodies:expr]
+    ($selected:ident $biased:literal [$arms:expr] [$bodies:expr]
         $pattern:pat = $operation:expr => $body:block $($rest:tt)*) => {
-        $crate::__select!($won $biased
-            [$crate::__select::Also::new($arms, Some($operation))]
-            [match $won {
-                $crate::__select::Won::This($pattern) => $body,
-                $crate::__select::Won::Before($won) => $bodies,
+        $crate::__select!($selected $biased
+            [$crate::__select::WithArm::new($arms, Some($operation))]
+            [match $selected {
+                $crate::__select::Selected::Arm($pattern) => $body,
+                $crate::__select::Selected::Earlier($selected) => $bodies,
             }]
             $($rest)*)
     };
-    ($won:ident $biased:literal [$arms:expr] [$bodies:expr]
+    ($selected:ident $biased:literal [$arms:expr] [$bodies:expr]
         $pattern:pat = $operation:expr => $body:expr $(, $($rest:tt)*)?) => {
-        $crate::__select!($won $biased
-            [$crate::__select::Also::new($arms, Some($operation))]
-            [match $won {
-                $crate::__select::Won::This($pattern) => $body,
-                $crate::__select::Won::Before($won) => $bodies,
+        $crate::__select!($selected $biased
+            [$crate::__select::WithArm::new($arms, Some($operation))]
+            [match $selected {
+                $crate::__select::Selected::Arm($pattern) => $body,
+                $crate::__select::Selected::Earlier($selected) => $bodies,
             }]
             $($($rest)*)?)
     };
@@ -160,20 +160,23 @@ macro_rules! __select {
 /// A list of arms: rule 1.
 pub trait Arms {
     /// Which has won, and with what.
-    type Won;
+    type Selected;
 
     /// Polls those that there are, as written.
-    fn poll_in_order(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Won>;
+    fn poll_in_order(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Selected>;
 
     /// Before a random order: no arm has been polled; how many there are.
-    fn begin(self: Pin<&mut Self>) -> usize;
+    fn start_round(self: Pin<&mut Self>) -> usize;
 
-    /// Polls one of those that were not polled since [`begin`](Arms::begin): the one behind `skipped` others.
-    fn poll_one(self: Pin<&mut Self>, skipped: usize, context: &mut Context<'_>)
-    -> Poll<Self::Won>;
+    /// Polls one of those that were not polled since [`start_round`](Arms::start_round): the one behind `skipped` others.
+    fn poll_one(
+        self: Pin<&mut Self>,
+        skipped: usize,
+        context: &mut Context<'_>,
+    ) -> Poll<Self::Selected>;
 
     /// Whether there is one to wait for.
-    fn is_any(&self) -> bool;
+    fn has_arm(&self) -> bool;
 }
 
 /// None.
@@ -186,24 +189,24 @@ pub enum Never {}
 
 /// Some, and one more, which is `None` if its guard keeps it out.
 #[derive(Debug)]
-pub struct Also<A, F> {
-    before: A,
+pub struct WithArm<A, F> {
+    earlier: A,
     arm: Option<F>,
     /// It has not been polled in this order yet.
-    is_due: bool,
+    is_unpolled: bool,
 }
 
 /// What an arm gave.
 #[derive(Debug)]
-pub enum Won<B, T> {
+pub enum Selected<B, T> {
     /// The last one.
-    This(T),
+    Arm(T),
     /// One of those before it.
-    Before(B),
+    Earlier(B),
 }
 
 impl Arms for NoArms {
-    type Won = Never;
+    type Selected = Never;
 
     #[inline]
     fn poll_in_order(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Never> {
@@ -211,7 +214,7 @@ impl Arms for NoArms {
     }
 
     #[inline]
-    fn begin(self: Pin<&mut Self>) -> usize {
+    fn start_round(self: Pin<&mut Self>) -> usize {
         0
     }
 
@@ -221,62 +224,65 @@ impl Arms for NoArms {
     }
 
     #[inline]
-    fn is_any(&self) -> bool {
+    fn has_arm(&self) -> bool {
         false
     }
 }
 
-impl<A: Arms, F: Future> Also<A, F> {
+impl<A: Arms, F: Future> WithArm<A, F> {
     /// One more.
     #[inline]
-    pub fn new(before: A, arm: Option<impl IntoFuture<IntoFuture = F>>) -> Self {
+    pub fn new(earlier: A, arm: Option<impl IntoFuture<IntoFuture = F>>) -> Self {
         let arm = arm.map(IntoFuture::into_future);
         Self {
-            before,
+            earlier,
             arm,
-            is_due: false,
+            is_unpolled: false,
         }
     }
 
     #[inline]
-    fn before(self: Pin<&mut Self>) -> Pin<&mut A> {
+    fn earlier(self: Pin<&mut Self>) -> Pin<&mut A> {
         // SAFETY: the field is pinned as this is: it is not moved, and there is no `Drop` that could.
-        unsafe { self.map_unchecked_mut(|this| &mut this.before) }
+        unsafe { self.map_unchecked_mut(|this| &mut this.earlier) }
     }
 
     #[inline]
-    fn poll_this<B>(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Won<B, F::Output>> {
+    fn poll_arm<B>(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Selected<B, F::Output>> {
         // SAFETY: as in `before`.
         let arm = unsafe { self.map_unchecked_mut(|this| &mut this.arm) };
         match arm.as_pin_mut() {
-            Some(arm) => arm.poll(context).map(Won::This),
+            Some(arm) => arm.poll(context).map(Selected::Arm),
             None => Poll::Pending,
         }
     }
 
     #[inline]
-    fn is_due(self: Pin<&mut Self>) -> &mut bool {
+    fn is_unpolled(self: Pin<&mut Self>) -> &mut bool {
         // SAFETY: nothing is moved out, and this field is not pinned.
-        unsafe { &mut self.get_unchecked_mut().is_due }
+        unsafe { &mut self.get_unchecked_mut().is_unpolled }
     }
 }
 
-impl<A: Arms, F: Future> Arms for Also<A, F> {
-    type Won = Won<A::Won, F::Output>;
+impl<A: Arms, F: Future> Arms for WithArm<A, F> {
+    type Selected = Selected<A::Selected, F::Output>;
 
     #[inline]
-    fn poll_in_order(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Won> {
-        match self.as_mut().before().poll_in_order(context) {
-            Poll::Ready(won) => Poll::Ready(Won::Before(won)),
-            Poll::Pending => self.poll_this(context),
+    fn poll_in_order(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Selected> {
+        match self.as_mut().earlier().poll_in_order(context) {
+            Poll::Ready(selected) => Poll::Ready(Selected::Earlier(selected)),
+            Poll::Pending => self.poll_arm(context),
         }
     }
 
     #[inline]
-    fn begin(mut self: Pin<&mut Self>) -> usize {
-        let is_there = self.arm.is_some();
-        *self.as_mut().is_due() = is_there;
-        self.before().begin() + usize::from(is_there)
+    fn start_round(mut self: Pin<&mut Self>) -> usize {
+        let is_enabled = self.arm.is_some();
+        *self.as_mut().is_unpolled() = is_enabled;
+        self.earlier().start_round() + usize::from(is_enabled)
     }
 
     #[inline]
@@ -284,78 +290,80 @@ impl<A: Arms, F: Future> Arms for Also<A, F> {
         mut self: Pin<&mut Self>,
         mut skipped: usize,
         context: &mut Context<'_>,
-    ) -> Poll<Self::Won> {
-        if self.is_due {
+    ) -> Poll<Self::Selected> {
+        if self.is_unpolled {
             if skipped == 0 {
-                *self.as_mut().is_due() = false;
-                return self.poll_this(context);
+                *self.as_mut().is_unpolled() = false;
+                return self.poll_arm(context);
             }
             skipped -= 1;
         }
-        self.before().poll_one(skipped, context).map(Won::Before)
+        self.earlier()
+            .poll_one(skipped, context)
+            .map(Selected::Earlier)
     }
 
     #[inline]
-    fn is_any(&self) -> bool {
-        self.arm.is_some() || self.before.is_any()
+    fn has_arm(&self) -> bool {
+        self.arm.is_some() || self.earlier.has_arm()
     }
 }
 
-struct Select<A> {
+struct SelectFuture<A> {
     /// Until one has won.
     arms: Option<A>,
     biased: bool,
 }
 
-impl<A: Arms> Future for Select<A> {
-    type Output = A::Won;
+impl<A: Arms> Future for SelectFuture<A> {
+    type Output = A::Selected;
 
     #[inline]
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<A::Won> {
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<A::Selected> {
         let biased = self.biased;
         // SAFETY: the arms are pinned as this is: they are dropped where they are.
-        let mut place = unsafe { self.map_unchecked_mut(|this| &mut this.arms) };
-        let Some(mut arms) = place.as_mut().as_pin_mut() else {
+        let mut slot = unsafe { self.map_unchecked_mut(|this| &mut this.arms) };
+        let Some(mut arms) = slot.as_mut().as_pin_mut() else {
             unreachable!("it is not polled after its end");
         };
         // Rule 2.
-        let mut won = Poll::Pending;
+        let mut selected = Poll::Pending;
         if biased {
-            won = arms.poll_in_order(context);
+            selected = arms.poll_in_order(context);
         } else {
-            let mut left = arms.as_mut().begin();
-            while left > 0 && won.is_pending() {
-                won = arms.as_mut().poll_one(random::below(left), context);
-                left -= 1;
+            let mut unpolled = arms.as_mut().start_round();
+            while unpolled > 0 && selected.is_pending() {
+                selected = arms.as_mut().poll_one(random::below(unpolled), context);
+                unpolled -= 1;
             }
         }
-        if won.is_ready() {
+        if selected.is_ready() {
             // Rule 3.
-            place.set(None);
+            slot.set(None);
         }
-        won
+        selected
     }
 }
 
 /// Waits for the first arm.
 #[track_caller]
-pub fn wait<A: Arms>(arms: A, biased: bool) -> A::Won {
+pub fn select<A: Arms>(arms: A, biased: bool) -> A::Selected {
     assert!(
-        arms.is_any(),
+        arms.has_arm(),
         "select! has nothing to wait for: the guards of all arms are false, and there is no default"
     );
     wait::check();
     let arms = Some(arms);
-    block_on(Select { arms, biased })
+    block_on(SelectFuture { arms, biased })
 }
 
 /// The first arm, if it is ready.
-pub fn now<A: Arms>(arms: A, biased: bool) -> Option<A::Won> {
+pub fn try_select<A: Arms>(arms: A, biased: bool) -> Option<A::Selected> {
     wait::check();
     let arms = Some(arms);
-    let select = pin!(Select { arms, biased });
+    let select = pin!(SelectFuture { arms, biased });
     match select.poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(won) => Some(won),
+        Poll::Ready(selected) => Some(selected),
         Poll::Pending => None,
     }
 }

@@ -1,7 +1,7 @@
 //! The shutdown of a runtime, with a deadline that actors cannot exceed.
 //!
 //! 1. When the runtime stops, each wait of an actor returns
-//!    [`Woke::Stopping`](crate::Woke::Stopping), and most waits unwind the actor. An actor that
+//!    [`WakeReason::Stopping`](crate::WakeReason::Stopping), and most waits unwind the actor. An actor that
 //!    continues after [`TIMES_TOLD`] such notices is put aside at its next wait, so that the other
 //!    actors of its worker can end. Until the deadline, its worker resumes it from time to time, so
 //!    that it can still end by itself.

@@ -76,7 +76,7 @@ pub fn spawn_under(
     let worker = worker::current().expect("spawn_under is for actors");
     worker.spawn(None, OnShortage::Wait, move || {
         let id = wait::current().expect("this is an actor");
-        let how = catch_unwind(AssertUnwindSafe(job)).map_err(JoinError::panicked);
+        let how = catch_unwind(AssertUnwindSafe(job)).map_err(JoinError::from_payload);
         // A supervisor that has gone hears nothing.
         let _ = supervisor.send(Signal::of(id, how));
     })

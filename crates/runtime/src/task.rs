@@ -187,7 +187,7 @@ impl<F: FnOnce() -> T, T> Job<F, T> {
             unreachable!("a job is started once");
         };
         let output = preempt::user_code(|| catch_unwind(AssertUnwindSafe(f)));
-        let output = output.map_err(JoinError::panicked);
+        let output = output.map_err(JoinError::from_payload);
         // SAFETY: rule 1.
         let raised = unsafe { header.as_ref() }.raised.get();
         let output = if raised {

@@ -13,7 +13,7 @@ use crate::worker::{self, Worker};
 
 /// Why a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Woke {
+pub enum WakeReason {
     /// Somebody woke the waiter, perhaps before it slept, perhaps in vain.
     Woken,
     /// The deadline passed.
@@ -32,16 +32,16 @@ pub(crate) static HOST: Host = Host {
         Some(task.waker())
     },
     park: |deadline| match park(deadline) {
-        Woke::Woken => Wake::Woken,
-        Woke::TimedOut | Woke::Stopping => Wake::TimedOut,
-        Woke::Interrupted => Wake::Interrupted,
+        WakeReason::Woken => Wake::Woken,
+        WakeReason::TimedOut | WakeReason::Stopping => Wake::TimedOut,
+        WakeReason::Interrupted => Wake::Interrupted,
     },
     gave_up: exit::raise_if_due,
 };
 
 /// Ends the actor that waits in vain, where it can be: a signal ends it, its scope is cancelled, or its runtime stops. Nothing of the wait is left in
 /// any list.
-pub(crate) fn give_up() {
+pub(crate) fn unwind_if_stopping() {
     exit::raise_if_due();
     if actor().is_some_and(|(worker, _)| worker.scheduler.is_stopping()) {
         worker::give_up();
@@ -49,7 +49,7 @@ pub(crate) fn give_up() {
 }
 
 /// An actor that is about to wait by something that may end with an error: where its runtime stops that comes once.
-pub(crate) fn tell() {
+pub(crate) fn begin_fallible_wait() {
     if let Some((worker, task)) = actor() {
         worker.tell(task);
     }
@@ -61,7 +61,7 @@ pub fn waker() -> Waker {
 }
 
 /// Whether the caller is an actor.
-pub fn in_actor() -> bool {
+pub fn is_actor() -> bool {
     actor().is_some()
 }
 
@@ -76,15 +76,15 @@ pub fn current() -> Option<ActorId> {
 }
 
 /// Waits until woken or until `deadline` ([`clock`]; `None`: for ever). An actor leaves its worker to others meanwhile.
-pub fn park(deadline: Option<u64>) -> Woke {
+pub fn park(deadline: Option<u64>) -> WakeReason {
     let deadline = deadline.filter(|ns| *ns != u64::MAX);
     if let Some((worker, _)) = actor() {
         return worker.park(deadline);
     }
     match Parker::current().park(deadline) {
-        Wake::Woken => Woke::Woken,
-        Wake::TimedOut => Woke::TimedOut,
-        Wake::Interrupted => Woke::Interrupted,
+        Wake::Woken => WakeReason::Woken,
+        Wake::TimedOut => WakeReason::TimedOut,
+        Wake::Interrupted => WakeReason::Interrupted,
     }
 }
 
@@ -107,12 +107,12 @@ pub fn yield_now() {
 
 /// Whether the caller can wait here. An actor cannot in [`native`](crate::native), where waiting panics, in a
 /// [`NoPark`](crate::preempt::NoPark) section, which is the same, or while a panic unwinds it, where waits end at once. A thread always can.
-pub fn may_park() -> bool {
-    !in_actor() || crate::preempt::can_park()
+pub fn can_park() -> bool {
+    !is_actor() || crate::preempt::can_park()
 }
 
 /// Whether the caller is an actor whose runtime stops, which a signal ends, or whose scope is cancelled.
-pub fn stopping() -> bool {
+pub fn is_stopping() -> bool {
     actor().is_some_and(|(worker, task)| worker.scheduler.is_stopping() || task.is_interrupted())
 }
 
@@ -130,9 +130,9 @@ pub fn sleep_until(instant: Instant) {
 fn sleep_to(deadline: u64) {
     loop {
         match park(Some(deadline)) {
-            Woke::TimedOut => return,
-            Woke::Stopping => return give_up(),
-            Woke::Woken | Woke::Interrupted => {}
+            WakeReason::TimedOut => return,
+            WakeReason::Stopping => return unwind_if_stopping(),
+            WakeReason::Woken | WakeReason::Interrupted => {}
         }
     }
 }

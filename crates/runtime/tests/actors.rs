@@ -6,7 +6,7 @@ use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use thalweg_queue::clock;
-use thalweg_runtime::{Config, JoinError, Run, Runtime, Woke, wait};
+use thalweg_runtime::{Config, JoinError, Run, Runtime, WakeReason, wait};
 
 fn runtime(workers: usize) -> Runtime {
     Runtime::start(Config {
@@ -25,7 +25,7 @@ fn a_parked_actor_leaves_its_worker_to_others_and_goes_on_when_woken() {
     runtime.handle().spawn(move || {
         let thread = std::thread::current().id();
         tx.send(wait::waker()).unwrap();
-        assert_eq!(wait::park(None), Woke::Woken);
+        assert_eq!(wait::park(None), WakeReason::Woken);
         assert_eq!(std::thread::current().id(), thread, "a started stack stays");
         first.send("parked one").unwrap();
     });
@@ -46,7 +46,7 @@ fn a_wake_before_the_parking_is_kept() {
         wait::waker().wake();
         done.send(wait::park(None)).unwrap();
     });
-    assert_eq!(ended.recv().unwrap(), Woke::Woken);
+    assert_eq!(ended.recv().unwrap(), WakeReason::Woken);
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn a_deadline_ends_an_actors_wait() {
         let woke = wait::park(Some(deadline));
         done.send((woke, clock::now() >= deadline)).unwrap();
     });
-    assert_eq!(ended.recv().unwrap(), (Woke::TimedOut, true));
+    assert_eq!(ended.recv().unwrap(), (WakeReason::TimedOut, true));
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn stopping_ends_waits_and_runs_destructors() {
     runtime.handle().spawn(move || {
         let _token = token;
         tx.send("waits").unwrap();
-        assert_eq!(wait::park(None), Woke::Stopping);
+        assert_eq!(wait::park(None), WakeReason::Stopping);
     });
     assert_eq!(rx.recv().unwrap(), "waits");
     drop(runtime);

@@ -211,7 +211,7 @@ fn waiting_in_a_section_without_it_is_a_panic_and_ends_that_actor_only() {
         .unwrap();
     });
     let _region = NoPark::new();
-    assert_eq!(wait::park(Some(0)), wait::Woke::TimedOut);
+    assert_eq!(wait::park(Some(0)), wait::WakeReason::TimedOut);
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn a_wait_while_unwinding_from_such_a_section_gives_up() {
     struct Waits;
     impl Drop for Waits {
         fn drop(&mut self) {
-            assert_eq!(wait::park(None), wait::Woke::Stopping);
+            assert_eq!(wait::park(None), wait::WakeReason::Stopping);
         }
     }
     runtime::init(Config::exact(1)).unwrap().run(|| {

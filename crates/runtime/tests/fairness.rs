@@ -6,7 +6,9 @@ use std::task::Waker;
 use std::time::Duration;
 
 use thalweg_queue::clock;
-use thalweg_runtime::{Config, Handle, JoinHandle, Runtime, Woke, sleep, spawn, wait, yield_now};
+use thalweg_runtime::{
+    Config, Handle, JoinHandle, Runtime, WakeReason, sleep, spawn, wait, yield_now,
+};
 
 const YIELDERS: usize = 8;
 
@@ -88,7 +90,7 @@ fn two_that_wake_each_other_do_not_keep_a_third_out() {
                     while !over.load(Ordering::Relaxed) {
                         turns.fetch_add(1, Ordering::Relaxed);
                         other.wake_by_ref();
-                        assert_eq!(wait::park(None), Woke::Woken);
+                        assert_eq!(wait::park(None), WakeReason::Woken);
                     }
                     other.wake();
                 })
@@ -169,7 +171,7 @@ fn a_timer_fires_beside_yielders() {
                 }
                 noted.store(counted.load(Ordering::Relaxed), Ordering::Relaxed);
             });
-            assert_eq!(wait::park(Some(deadline)), Woke::TimedOut);
+            assert_eq!(wait::park(Some(deadline)), WakeReason::TimedOut);
             let now = flood.turns();
             notes.join().unwrap();
             let passed = now.saturating_sub(due.load(Ordering::Relaxed));
@@ -194,7 +196,7 @@ fn a_wake_from_another_thread_is_heard_beside_yielders() {
         });
         for _ in 0..20 {
             tx.send(wait::waker()).unwrap();
-            assert_eq!(wait::park(None), Woke::Woken);
+            assert_eq!(wait::park(None), WakeReason::Woken);
             let now = flood.turns();
             let at = loop {
                 match woken_at.try_recv() {

@@ -200,7 +200,7 @@ fn what_is_not_done_when_the_runtime_stops_says_so() {
     let (tx, rx) = mpsc::channel();
     let busy = runtime.handle().spawn(move || {
         tx.send(()).unwrap();
-        while !wait::stopping() {
+        while !wait::is_stopping() {
             std::hint::spin_loop();
         }
         3

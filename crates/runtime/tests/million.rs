@@ -7,8 +7,8 @@ use std::task::Waker;
 use std::time::Duration;
 
 use thalweg_runtime::{
-    Actor, ActorRef, Config, Context, Handler, JoinError, JoinHandle, Runtime, StackError, Woke,
-    run, runtime, spawn, start, wait, yield_now,
+    Actor, ActorRef, Config, Context, Handler, JoinError, JoinHandle, Runtime, StackError,
+    WakeReason, run, runtime, spawn, start, wait, yield_now,
 };
 
 const MILLION: usize = 1_000_000;
@@ -70,7 +70,7 @@ type Waiting = Arc<Mutex<Vec<Waker>>>;
 fn park(number: usize, waiting: &Waiting) -> usize {
     waiting.lock().unwrap().push(wait::waker());
     match wait::park(None) {
-        Woke::Woken => number,
+        WakeReason::Woken => number,
         _ => usize::MAX,
     }
 }

@@ -97,10 +97,10 @@ fn it_is_the_same_thread_and_the_same_actor() {
 fn one_within_another_is_one() {
     let nested = in_actor(|| {
         native(|| {
-            let inner = native(|| !wait::may_park());
+            let inner = native(|| !wait::can_park());
             // The outer one is still there.
-            inner && !wait::may_park()
-        }) && wait::may_park()
+            inner && !wait::can_park()
+        }) && wait::can_park()
     });
     assert!(nested.unwrap());
 }
@@ -110,7 +110,7 @@ fn a_panic_comes_through_and_leaves_nothing() {
     let ended = in_actor(|| {
         let caught = catch_unwind(|| native(|| resume_unwind(Box::new(7u32))));
         assert_eq!(caught.unwrap_err().downcast_ref::<u32>(), Some(&7));
-        assert!(wait::may_park());
+        assert!(wait::can_park());
         sleep(Duration::from_millis(1));
         native(|| resume_unwind(Box::new("on purpose")))
     });
@@ -180,7 +180,7 @@ fn where_the_runtime_stops_it_is_done_first() {
             tx.send("begun").unwrap();
             // As if this were C: the thread waits.
             stops.recv().unwrap();
-            while !wait::stopping() {
+            while !wait::is_stopping() {
                 std::thread::yield_now();
             }
             yield_now();

@@ -69,7 +69,7 @@ fn shutdown_of_an_actor_that_catches_its_end_is_reported_with_its_name() {
             let (_sender, receiver) = channel::<()>();
             while receiver.recv_timeout(LONG).is_err() {}
         },
-        || while wait::park(None) == thalweg_runtime::Woke::Stopping {},
+        || while wait::park(None) == thalweg_runtime::WakeReason::Stopping {},
     ];
     for (nth, step) in steps.into_iter().enumerate() {
         let left = report_on(step);

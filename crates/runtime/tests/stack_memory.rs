@@ -49,7 +49,7 @@ fn parked() -> (Runtime, Vec<JoinHandle<()>>) {
                 // As deep as a small actor goes.
                 std::hint::black_box(&mut [1_u8; 6 << 10]);
                 begun.send(()).unwrap();
-                while wait::park(None) != wait::Woke::Stopping {}
+                while wait::park(None) != wait::WakeReason::Stopping {}
             })
         })
         .collect();

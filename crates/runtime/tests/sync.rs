@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use thalweg_runtime::sync::{
-    Barrier, Condvar, Ended, Mutex, MutexGuard, Notify, RwLock, RwLockWriteGuard, Semaphore,
-    TryAcquireError, WaitError, watch,
+    Barrier, ClosableWaitError, Condvar, Mutex, MutexGuard, Notify, RwLock, RwLockWriteGuard,
+    Semaphore, TryAcquireError, WaitError, watch,
 };
 use thalweg_runtime::{run, spawn};
 
@@ -176,7 +176,7 @@ fn a_deadline_ends_each_wait_and_nothing_is_kept() {
 
         let semaphore = Semaphore::new(1);
         let late = semaphore.acquire_timeout(2, SHORT);
-        assert_eq!(late.unwrap_err(), Ended::TimedOut);
+        assert_eq!(late.unwrap_err(), ClosableWaitError::TimedOut);
         assert!(semaphore.try_acquire().is_ok());
 
         let notify = Notify::new();
@@ -198,9 +198,12 @@ fn a_deadline_ends_each_wait_and_nothing_is_kept() {
         assert!(!mutex.is_locked());
 
         let (sender, mut receiver) = watch::channel(1);
-        assert_eq!(receiver.changed_timeout(SHORT), Err(Ended::TimedOut));
+        assert_eq!(
+            receiver.changed_timeout(SHORT),
+            Err(ClosableWaitError::TimedOut)
+        );
         let never = receiver.wait_for_timeout(SHORT, |value| *value == 2);
-        assert_eq!(never.map(|value| *value), Err(Ended::TimedOut));
+        assert_eq!(never.map(|value| *value), Err(ClosableWaitError::TimedOut));
         sender.send(2).unwrap();
         assert_eq!(receiver.changed_deadline(Instant::now()), Ok(()));
     }
@@ -247,7 +250,7 @@ fn permits_are_forgotten_and_a_closed_semaphore_says_so() {
         semaphore.try_acquire().unwrap_err(),
         TryAcquireError::Closed
     );
-    assert_eq!(semaphore.acquire().unwrap_err(), Ended::Closed);
+    assert_eq!(semaphore.acquire().unwrap_err(), ClosableWaitError::Closed);
 }
 
 #[test]
@@ -339,7 +342,7 @@ fn a_watch_gives_the_newest_value_and_its_end() {
         // What was not seen comes before the end.
         assert_eq!(late.changed(), Ok(()));
         assert_eq!(*late.borrow(), 3);
-        assert_eq!(late.changed(), Err(Ended::Closed));
+        assert_eq!(late.changed(), Err(ClosableWaitError::Closed));
         assert_eq!(*receiver.wait_for(|value| *value == 3).unwrap(), 3);
     });
     let (sender, receiver) = watch::channel(0);

@@ -12,7 +12,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use thalweg_runtime::sync::{Barrier, Condvar, Ended, Mutex, Notify, RwLock, Semaphore, watch};
+use thalweg_runtime::sync::{
+    Barrier, ClosableWaitError, Condvar, Mutex, Notify, RwLock, Semaphore, watch,
+};
 use thalweg_runtime::{Config, Runtime, check, wait, yield_now};
 
 use kit::{Random, setting};
@@ -36,7 +38,7 @@ fn rounds() -> u64 {
 fn hold(random: &Random) {
     match random.below(8) {
         0 => yield_now(),
-        1 if wait::in_actor() => thalweg_runtime::sleep(Duration::from_micros(70)),
+        1 if wait::is_actor() => thalweg_runtime::sleep(Duration::from_micros(70)),
         2 => check!(),
         _ => {}
     }
@@ -272,7 +274,7 @@ fn the_last_value_is_seen_by_all() {
                 loop {
                     match random.below(3) {
                         0 => match receiver.changed_timeout(soon(&random)) {
-                            Err(Ended::Closed) => return last,
+                            Err(ClosableWaitError::Closed) => return last,
                             Err(_) => continue,
                             Ok(()) => {}
                         },

@@ -16,7 +16,7 @@ use std::sync::{Arc, Weak};
 use std::task::{Wake, Waker};
 use std::thread::{self, ThreadId};
 
-use thalweg_runtime::{ActorId, Woke, wait};
+use thalweg_runtime::{ActorId, WakeReason, wait};
 
 use crate::code::{Code, Failure, would_park};
 use crate::stream::core::{StreamCore, lock};
@@ -286,7 +286,7 @@ impl StreamCore {
     /// `timed_out` at the deadline ([`clock`](thalweg_queue::clock); 0: at once); `interrupted` by a signal; `would_park`: in the callback itself, and where
     /// an actor must not wait.
     pub fn join(&self, deadline: u64) -> Result<(), Failure> {
-        let mut woke = Woke::Woken;
+        let mut woke = WakeReason::Woken;
         loop {
             {
                 let mut queue = lock(&self.queue);
@@ -297,16 +297,16 @@ impl StreamCore {
                 if direct.turn.is_of(Who::runs()) {
                     return Err(Code::WouldPark.because("a callback cannot wait for its own end"));
                 }
-                if deadline == 0 || woke == Woke::TimedOut {
+                if deadline == 0 || woke == WakeReason::TimedOut {
                     return Err(Code::TimedOut.because("the callback is not over yet"));
                 }
-                if woke == Woke::Interrupted {
+                if woke == WakeReason::Interrupted {
                     return Err(Code::Interrupted.because("a signal arrived"));
                 }
-                if woke == Woke::Stopping {
+                if woke == WakeReason::Stopping {
                     return Err(Code::ShutDown.because("the runtime stops"));
                 }
-                if !wait::may_park() {
+                if !wait::can_park() {
                     return Err(would_park());
                 }
                 let waker = wait::waker();

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::task::Waker;
 
 use thalweg_queue::{Parker, Wake as Parked};
-use thalweg_runtime::{Woke, wait};
+use thalweg_runtime::{WakeReason, wait};
 use thalweg_wire::Decode;
 
 use crate::code::{Code, Failure};
@@ -122,10 +122,10 @@ impl StreamCore {
         let nothing = |result: &Result<_, (Failure, bool)>| matches!(result, Err((f, _)) if f.code == Code::WouldPark);
         loop {
             let result = self.try_acquire(max);
-            if !nothing(&result) || deadline == 0 || !wait::may_park() {
+            if !nothing(&result) || deadline == 0 || !wait::can_park() {
                 return result;
             }
-            let lingers = if wait::in_actor() {
+            let lingers = if wait::is_actor() {
                 None
             } else if self.comes_soon(deadline) {
                 continue;
@@ -134,8 +134,8 @@ impl StreamCore {
             };
             let woke = if let Some(until) = lingers {
                 match Parker::current().park(Some(until.min(deadline))) {
-                    Parked::Interrupted => Woke::Interrupted,
-                    Parked::TimedOut if deadline <= until => Woke::TimedOut,
+                    Parked::Interrupted => WakeReason::Interrupted,
+                    Parked::TimedOut if deadline <= until => WakeReason::TimedOut,
                     _ => continue,
                 }
             } else {
@@ -148,12 +148,16 @@ impl StreamCore {
                 }
                 wait::park(Some(deadline))
             };
-            if woke != Woke::Woken {
+            if woke != WakeReason::Woken {
                 self.gate.disarm();
                 let failure = match woke {
-                    Woke::TimedOut => Code::TimedOut.because("nothing came until the deadline"),
-                    Woke::Interrupted => Code::Interrupted.because("a signal arrived"),
-                    Woke::Woken | Woke::Stopping => Code::ShutDown.because("the runtime stops"),
+                    WakeReason::TimedOut => {
+                        Code::TimedOut.because("nothing came until the deadline")
+                    }
+                    WakeReason::Interrupted => Code::Interrupted.because("a signal arrived"),
+                    WakeReason::Woken | WakeReason::Stopping => {
+                        Code::ShutDown.because("the runtime stops")
+                    }
                 };
                 let last_look = self.try_acquire(max);
                 return if nothing(&last_look) {

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::task::Waker;
 
 use thalweg_queue::clock;
-use thalweg_runtime::{Woke, wait};
+use thalweg_runtime::{WakeReason, wait};
 use thalweg_wire::{Encode, Encoder, NoRoom};
 
 use crate::code::{Code, Failure, would_park};
@@ -351,10 +351,10 @@ impl StreamCore {
         if deadline.is_some_and(|deadline| deadline <= clock::now()) {
             return Err(Code::TimedOut.because("the stream was full until the deadline"));
         }
-        if !wait::may_park() {
+        if !wait::can_park() {
             return Err(would_park());
         }
-        if wait::park(deadline) == Woke::Stopping {
+        if wait::park(deadline) == WakeReason::Stopping {
             return Err(Code::ShutDown.because("the runtime stops"));
         }
         self.check_open()

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context, Poll, Waker};
 
 use thalweg_queue::quiet::lock;
-use thalweg_runtime::{Woke, wait};
+use thalweg_runtime::{WakeReason, wait};
 use thalweg_wire::evolve::{Conversion, Unconverted};
 use thalweg_wire::{Decode, message};
 
@@ -163,7 +163,7 @@ impl UpCore {
                         state.ending = Some(ended());
                     }
                     Some(state.reader.take())
-                } else if deadline == 0 || !wait::may_park() {
+                } else if deadline == 0 || !wait::can_park() {
                     state.refused = element.len();
                     return Err(match deadline {
                         0 => Code::WouldPark.because("there is no room"),
@@ -286,7 +286,7 @@ impl UpCore {
 
     pub(super) fn read<T: Decode>(&self, deadline: u64) -> Result<Option<T>, Failure> {
         loop {
-            let may_park = deadline != 0 && wait::may_park();
+            let may_park = deadline != 0 && wait::can_park();
             match self.try_read(may_park.then(wait::waker)) {
                 Err(why) if why.code == Code::WouldPark && may_park => {
                     parked(wait::park(Some(deadline)), || {
@@ -378,12 +378,12 @@ fn unfinished() -> Failure {
     Code::Cancelled.because("the caller dropped it without ending it")
 }
 
-fn parked(woke: Woke, late: impl FnOnce() -> Failure) -> Result<(), Failure> {
+fn parked(woke: WakeReason, late: impl FnOnce() -> Failure) -> Result<(), Failure> {
     match woke {
-        Woke::Woken => Ok(()),
-        Woke::TimedOut => Err(late()),
-        Woke::Interrupted => Err(Code::Interrupted.because("a signal arrived")),
-        Woke::Stopping => Err(Code::ShutDown.because("the runtime stops")),
+        WakeReason::Woken => Ok(()),
+        WakeReason::TimedOut => Err(late()),
+        WakeReason::Interrupted => Err(Code::Interrupted.because("a signal arrived")),
+        WakeReason::Stopping => Err(Code::ShutDown.because("the runtime stops")),
     }
 }
 

@@ -207,8 +207,8 @@ impl<A: Actor> Body<A> {
                 return true;
             }
             match wait::park(deadline) {
-                wait::Woke::TimedOut | wait::Woke::Stopping => return false,
-                wait::Woke::Woken | wait::Woke::Interrupted => {}
+                wait::WakeReason::TimedOut | wait::WakeReason::Stopping => return false,
+                wait::WakeReason::Woken | wait::WakeReason::Interrupted => {}
             }
         }
     }
@@ -339,7 +339,7 @@ impl<A: Actor> Body<A> {
                 Ok(NextAction::End) if self.doom.is_set() => Err(self.doomed()),
                 Ok(NextAction::End) => Ok(()),
                 Ok(next) => return Err(next),
-                Err(payload) => Err(JoinError::panicked(payload)),
+                Err(payload) => Err(JoinError::from_payload(payload)),
             };
             Ok(self.end_state(how))
         });
@@ -436,7 +436,7 @@ impl<A: Actor> Body<A> {
             }
         }));
         let dropped = exit::ending(|| catch_unwind(AssertUnwindSafe(|| drop(state.take()))));
-        how.and(stopped.and(dropped).map_err(JoinError::panicked))
+        how.and(stopped.and(dropped).map_err(JoinError::from_payload))
     }
 
     /// The rest of it, which runs no code of the state. `failed`: who began it hears that it did not come to be.

@@ -140,7 +140,7 @@ impl<A: Actor> Body<A> {
         lock(&self.cold).factory = Some(factory);
         match made {
             Ok(made) => made.map_err(JoinError::Exit),
-            Err(payload) => Err(JoinError::panicked(payload)),
+            Err(payload) => Err(JoinError::from_payload(payload)),
         }
     }
 }

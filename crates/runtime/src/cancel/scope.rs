@@ -18,7 +18,7 @@ use crate::exit::{Down, ExitReason, Hears, NoKill, Watch, exit};
 use crate::id::ActorId;
 use crate::join::JoinHandle;
 use crate::runtime::Handle;
-use crate::wait::{self, Woke};
+use crate::wait::{self, WakeReason};
 
 /// What the failure of one actor is for the others of its scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -218,8 +218,8 @@ impl Scope {
                 }
                 state.waiter = Some(wait::waker());
             }
-            if wait::park(None) == Woke::Stopping {
-                wait::give_up();
+            if wait::park(None) == WakeReason::Stopping {
+                wait::unwind_if_stopping();
                 return;
             }
         }

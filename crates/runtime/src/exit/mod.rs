@@ -83,7 +83,7 @@ pub(crate) struct Exiting(pub(crate) ExitReason);
 /// # Panics
 /// If the caller is no actor, or is unwound already.
 pub fn exit(reason: ExitReason) -> ! {
-    assert!(wait::in_actor(), "exit is for actors");
+    assert!(wait::is_actor(), "exit is for actors");
     assert!(
         !std::thread::panicking(),
         "the actor ends already: {reason}"

@@ -9,7 +9,7 @@ use thalweg_queue::{Overflow, SendError, mpsc};
 
 use crate::behaviour::{Mailbox, Priority};
 use crate::id::ActorId;
-use crate::sync::{Ended, Semaphore};
+use crate::sync::{ClosableWaitError, Semaphore};
 use crate::wait;
 
 /// Sends to an [`Inbox`](super::Inbox). A clone sends to the same.
@@ -105,8 +105,10 @@ impl Places {
                 place.forget();
                 Ok(())
             }
-            Err(Ended::Closed) => Err(Refused::Closed),
-            Err(Ended::TimedOut | Ended::Stopping) => Err(Refused::TimedOut),
+            Err(ClosableWaitError::Closed) => Err(Refused::Closed),
+            Err(ClosableWaitError::TimedOut | ClosableWaitError::Stopping) => {
+                Err(Refused::TimedOut)
+            }
         }
     }
 }

@@ -6,21 +6,21 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
-use std::thread::Result as Outcome;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use thalweg_queue::quiet::Quiet;
 
-use crate::wait::{self, Woke};
+use crate::wait::{self, WakeReason};
 use crate::{runtime, worker};
 
 /// As tokio: long enough for what comes in bursts.
-const IDLE: Duration = Duration::from_secs(10);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 
 type Job = Box<dyn FnOnce() + Send>;
 
-pub(crate) struct Pool {
-    most: usize,
+pub(crate) struct BlockingPool {
+    max_threads: usize,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -31,14 +31,14 @@ struct State {
     threads: usize,
     idle: usize,
     /// The next one's.
-    number: usize,
+    next_number: usize,
     stopped: bool,
 }
 
-impl Pool {
-    pub(crate) fn new(most: usize) -> Self {
+impl BlockingPool {
+    pub(crate) fn new(max_threads: usize) -> Self {
         Self {
-            most,
+            max_threads,
             state: Mutex::default(),
             changed: Condvar::new(),
         }
@@ -58,13 +58,15 @@ impl Pool {
             return Some(job);
         }
         // Each that is queued is for an idle thread that is on its way.
-        let is_served = state.idle > state.queue.len();
-        if !is_served && state.threads < self.most {
-            let number = state.number;
+        let has_idle_thread = state.idle > state.queue.len();
+        if !has_idle_thread && state.threads < self.max_threads {
+            let next_number = state.next_number;
             let pool = Arc::clone(self);
-            let started = runtime::thread(format!("tw-blocking-{number}"), move || pool.serve());
+            let started = runtime::thread(format!("tw-blocking-{next_number}"), move || {
+                pool.run_thread()
+            });
             if started.is_ok() {
-                state.number += 1;
+                state.next_number += 1;
                 state.threads += 1;
             } else if state.threads == 0 {
                 return Some(job);
@@ -77,7 +79,7 @@ impl Pool {
         None
     }
 
-    fn serve(&self) {
+    fn run_thread(&self) {
         let mut state = self.state();
         loop {
             if let Some(job) = state.queue.pop_front() {
@@ -86,7 +88,7 @@ impl Pool {
                 state = self.state();
                 continue;
             }
-            let until = Instant::now() + IDLE;
+            let until = Instant::now() + IDLE_TIMEOUT;
             state.idle += 1;
             while state.queue.is_empty() && !state.stopped {
                 let left = until.saturating_duration_since(Instant::now());
@@ -117,15 +119,15 @@ impl Pool {
 }
 
 /// Where a closure's outcome is put.
-struct Answer<R> {
-    outcome: Mutex<Option<Outcome<R>>>,
+struct JobResult<R> {
+    outcome: Mutex<Option<thread::Result<R>>>,
     /// For an actor that cannot park any more.
-    given: Condvar,
+    completed: Condvar,
     waker: Waker,
 }
 
-impl<R> Answer<R> {
-    fn outcome(&self) -> MutexGuard<'_, Option<Outcome<R>>> {
+impl<R> JobResult<R> {
+    fn outcome(&self) -> MutexGuard<'_, Option<thread::Result<R>>> {
         // Nothing panics while it is held.
         self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -152,33 +154,33 @@ pub fn blocking<R: Send + 'static>(f: impl FnOnce() -> R + Send + 'static) -> R 
     let Some(worker) = worker::current() else {
         return f();
     };
-    wait::tell();
-    let answer = Arc::new(Answer {
+    wait::begin_fallible_wait();
+    let result = Arc::new(JobResult {
         outcome: Mutex::new(None),
-        given: Condvar::new(),
+        completed: Condvar::new(),
         waker: wait::waker(),
     });
-    let theirs = Arc::clone(&answer);
+    let job_result = Arc::clone(&result);
     let job = Box::new(move || {
         let outcome = catch_unwind(AssertUnwindSafe(f));
-        *theirs.outcome() = Some(outcome);
-        theirs.given.notify_one();
-        theirs.waker.wake_by_ref();
+        *job_result.outcome() = Some(outcome);
+        job_result.completed.notify_one();
+        job_result.waker.wake_by_ref();
     });
     if let Some(job) = worker.scheduler.pool.run(job) {
         // No thread: slower for the others here, and right.
         job();
     }
     loop {
-        if let Some(outcome) = answer.outcome().take() {
+        if let Some(outcome) = result.outcome().take() {
             return outcome.unwrap_or_else(|payload| resume_unwind(payload));
         }
-        if wait::park(None) == Woke::Stopping {
-            wait::give_up();
+        if wait::park(None) == WakeReason::Stopping {
+            wait::unwind_if_stopping();
             // In a destructor, or where there is no unwinding: the value must come from somewhere.
-            let mut outcome = answer.outcome();
+            let mut outcome = result.outcome();
             while outcome.is_none() {
-                let waited = answer.given.wait(outcome);
+                let waited = result.completed.wait(outcome);
                 outcome = waited.unwrap_or_else(PoisonError::into_inner);
             }
         }

@@ -42,12 +42,12 @@ use std::time::Instant;
 
 use thalweg_queue::clock;
 
-pub(crate) use blocking::Pool;
+pub(crate) use blocking::BlockingPool;
 pub use blocking::blocking;
-pub(crate) use poller::{Harvest, Poller, Until};
+pub(crate) use poller::{EventBuffer, PollTimeout, Poller};
 pub(crate) use ready::{call_async, ready_now};
 pub use ready::{wait_readable_async, wait_writable_async};
-pub(crate) use source::{Direction, Place, Source, wait_on_thread};
+pub(crate) use source::{Direction, ReadinessWait, Source, wait_on_thread};
 
 use crate::worker::{self, Worker};
 
@@ -130,8 +130,8 @@ fn wait_once(
     direction: Direction,
     deadline: Option<u64>,
 ) -> io::Result<()> {
-    let source = Source::unready();
+    let source = Source::new_unready();
     let result = source.wait(worker, fd, direction, deadline);
-    source.leave(fd);
+    source.deregister(fd);
     result
 }

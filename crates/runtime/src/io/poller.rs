@@ -14,15 +14,15 @@ use thalweg_queue::quiet::{Locked, lock};
 use super::source::Source;
 
 /// Events taken at a time: with a turn of 1 us each, others wait for no more than a quarter of a millisecond.
-const MOST_EVENTS: usize = 256;
+const MAX_EVENTS: usize = 256;
 /// The bell's.
-const BELL: u64 = u64::MAX;
+const WAKER_KEY: u64 = u64::MAX;
 
 /// Ends its worker's wait in the poller.
 #[derive(Debug)]
-pub(crate) struct Bell(OwnedFd);
+pub(crate) struct PollerWaker(OwnedFd);
 
-impl Wake for Bell {
+impl Wake for PollerWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
@@ -36,76 +36,76 @@ impl Wake for Bell {
 #[derive(Debug)]
 pub(crate) struct Poller {
     epoll: OwnedFd,
-    pub(crate) bell: Arc<Bell>,
-    made_in: u64,
+    pub(crate) waker: Arc<PollerWaker>,
+    epoch: u64,
     /// How many sources there are.
-    live: AtomicUsize,
-    places: Mutex<Places>,
+    source_count: AtomicUsize,
+    slab: Mutex<SourceSlab>,
 }
 
 #[derive(Debug, Default)]
-struct Places {
-    all: Vec<Place>,
+struct SourceSlab {
+    slots: Vec<SourceSlot>,
     free: Vec<u32>,
     closed: bool,
 }
 
 /// An event's key is a place's index and, above it, its generation, so that an event that was on its way finds nobody else.
 #[derive(Debug)]
-struct Place {
+struct SourceSlot {
     generation: u32,
     source: Option<Arc<Source>>,
 }
 
 /// How long to wait for events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Until {
+pub(crate) enum PollTimeout {
     /// Not at all.
-    Now,
+    Immediate,
     /// [`clock`]; `None`: for ever.
     Deadline(Option<u64>),
 }
 
 /// What a worker takes its events out with.
 #[derive(Default)]
-pub(crate) struct Harvest {
+pub(crate) struct EventBuffer {
     events: Vec<epoll::Event>,
-    found: Vec<(Arc<Source>, epoll::EventFlags)>,
+    ready: Vec<(Arc<Source>, epoll::EventFlags)>,
 }
 
 impl Poller {
     pub(crate) fn new() -> io::Result<Self> {
         crate::watch_forks();
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let waker = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let edges = epoll::EventFlags::IN | epoll::EventFlags::ET;
-        epoll::add(&epoll, &bell, epoll::EventData::new_u64(BELL), edges)?;
+        epoll::add(&epoll, &waker, epoll::EventData::new_u64(WAKER_KEY), edges)?;
         Ok(Self {
             epoll,
-            bell: Arc::new(Bell(bell)),
-            made_in: crate::epoch(),
-            live: AtomicUsize::new(0),
-            places: Mutex::default(),
+            waker: Arc::new(PollerWaker(waker)),
+            epoch: crate::epoch(),
+            source_count: AtomicUsize::new(0),
+            slab: Mutex::default(),
         })
     }
 
-    fn places(&self) -> Locked<'_, Places> {
-        lock(&self.places)
+    fn slab(&self) -> Locked<'_, SourceSlab> {
+        lock(&self.slab)
     }
 
     /// Whether there is anything to wait for.
     #[inline(always)]
-    pub(crate) fn is_used(&self) -> bool {
-        self.live.load(Ordering::Relaxed) > 0
+    pub(crate) fn has_sources(&self) -> bool {
+        self.source_count.load(Ordering::Relaxed) > 0
     }
 
     /// Whether this is the parent's, and not to be touched.
     pub(crate) fn is_forked(&self) -> bool {
-        self.made_in != crate::epoch()
+        self.epoch != crate::epoch()
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        self.is_forked() || self.places().closed
+        self.is_forked() || self.slab().closed
     }
 
     /// From now on each edge of `fd` is the source's; what it is now is the first. The key to remove it by.
@@ -113,17 +113,17 @@ impl Poller {
     /// # Errors
     /// The system's: `AlreadyExists`, or EPERM for what cannot be polled.
     pub(crate) fn add(&self, fd: BorrowedFd<'_>, source: &Arc<Source>) -> io::Result<u64> {
-        let mut guard = self.places();
-        let places = &mut *guard;
-        let index = places.free.pop().unwrap_or_else(|| {
-            places.all.push(Place {
+        let mut guard = self.slab();
+        let slab = &mut *guard;
+        let index = slab.free.pop().unwrap_or_else(|| {
+            slab.slots.push(SourceSlot {
                 generation: 0,
                 source: None,
             });
-            (places.all.len() - 1) as u32
+            (slab.slots.len() - 1) as u32
         });
-        let place = &mut places.all[index as usize];
-        let key = u64::from(place.generation) << 32 | u64::from(index);
+        let slot = &mut slab.slots[index as usize];
+        let key = u64::from(slot.generation) << 32 | u64::from(index);
         let edges = epoll::EventFlags::IN
             | epoll::EventFlags::OUT
             | epoll::EventFlags::RDHUP
@@ -131,12 +131,12 @@ impl Poller {
             | epoll::EventFlags::ET;
         match epoll::add(&self.epoll, fd, epoll::EventData::new_u64(key), edges) {
             Ok(()) => {
-                place.source = Some(Arc::clone(source));
-                self.live.fetch_add(1, Ordering::Relaxed);
+                slot.source = Some(Arc::clone(source));
+                self.source_count.fetch_add(1, Ordering::Relaxed);
                 Ok(key)
             }
             Err(error) => {
-                places.free.push(index);
+                slab.free.push(index);
                 Err(error.into())
             }
         }
@@ -147,79 +147,78 @@ impl Poller {
         if self.is_forked() {
             return;
         }
-        let mut guard = self.places();
-        let places = &mut *guard;
+        let mut guard = self.slab();
+        let slab = &mut *guard;
         let index = key as u32;
-        let Some(place) = places.all.get_mut(index as usize) else {
+        let Some(slot) = slab.slots.get_mut(index as usize) else {
             return;
         };
-        if u64::from(place.generation) != key >> 32 || place.source.take().is_none() {
+        if u64::from(slot.generation) != key >> 32 || slot.source.take().is_none() {
             return;
         }
         // The highest one of the last place is the bell's.
-        place.generation = place.generation.wrapping_add(1) & 0x7fff_ffff;
-        places.free.push(index);
-        self.live.fetch_sub(1, Ordering::Relaxed);
+        slot.generation = slot.generation.wrapping_add(1) & 0x7fff_ffff;
+        slab.free.push(index);
+        self.source_count.fetch_sub(1, Ordering::Relaxed);
         // It fails for what somebody closed behind our back, and then it is gone anyway.
         let _ = epoll::delete(&self.epoll, fd);
     }
 
     /// Its worker: waits, and wakes whom the events are for. Whether there were any.
-    pub(crate) fn poll(&self, harvest: &mut Harvest, until: Until) -> bool {
-        match until {
-            Until::Now => {}
-            Until::Deadline(None | Some(u64::MAX)) => return self.take(harvest, None),
+    pub(crate) fn poll(&self, buffer: &mut EventBuffer, timeout: PollTimeout) -> bool {
+        match timeout {
+            PollTimeout::Immediate => {}
+            PollTimeout::Deadline(None | Some(u64::MAX)) => return self.take(buffer, None),
             // epoll counts in milliseconds before Linux 5.11, ppoll never did, and an epoll can be polled.
-            Until::Deadline(Some(deadline)) => {
-                let left = deadline.saturating_sub(clock::now());
+            PollTimeout::Deadline(Some(deadline)) => {
+                let remaining = deadline.saturating_sub(clock::now());
                 let mut polled = [PollFd::new(&self.epoll, PollFlags::IN)];
-                if !matches!(poll(&mut polled, Some(&timespec(left))), Ok(1)) {
+                if !matches!(poll(&mut polled, Some(&timespec(remaining))), Ok(1)) {
                     return false;
                 }
             }
         }
-        self.take(harvest, Some(&timespec(0)))
+        self.take(buffer, Some(&timespec(0)))
     }
 
-    fn take(&self, harvest: &mut Harvest, timeout: Option<&Timespec>) -> bool {
-        let Harvest { events, found } = harvest;
-        events.reserve(MOST_EVENTS);
+    fn take(&self, buffer: &mut EventBuffer, timeout: Option<&Timespec>) -> bool {
+        let EventBuffer { events, ready } = buffer;
+        events.reserve(MAX_EVENTS);
         // EINTR is no event; and nothing else can go wrong with an epoll of ours.
         if epoll::wait(&self.epoll, spare_capacity(events), timeout).is_err() || events.is_empty() {
             return false;
         }
         {
-            let places = self.places();
+            let slab = self.slab();
             for event in events.drain(..) {
                 let key = event.data.u64();
-                if let Some(place) = places.all.get(key as u32 as usize)
-                    && u64::from(place.generation) == key >> 32
-                    && let Some(source) = &place.source
+                if let Some(slot) = slab.slots.get(key as u32 as usize)
+                    && u64::from(slot.generation) == key >> 32
+                    && let Some(source) = &slot.source
                 {
-                    found.push((Arc::clone(source), event.flags));
+                    ready.push((Arc::clone(source), event.flags));
                 }
             }
         }
-        for (source, flags) in found.drain(..) {
-            source.happened(flags);
+        for (source, flags) in ready.drain(..) {
+            source.on_event(flags);
         }
         true
     }
 
     /// Its worker ends: rule 4.
     pub(crate) fn close(&self) {
-        let left: Vec<_> = {
-            let mut places = self.places();
-            places.closed = true;
-            places
-                .all
+        let remaining: Vec<_> = {
+            let mut slab = self.slab();
+            slab.closed = true;
+            slab.slots
                 .iter_mut()
                 .filter_map(|p| p.source.take())
                 .collect()
         };
-        self.live.store(0, Ordering::Relaxed);
-        for source in left {
-            source.happened(epoll::EventFlags::IN | epoll::EventFlags::OUT);
+        self.source_count.store(0, Ordering::Relaxed);
+        for source in remaining {
+            source.on_event(epoll::EventFlags::IN | epoll::EventFlags::OUT);
         }
     }
 }

@@ -8,7 +8,7 @@ use std::task::Poll;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::{Direction, Place, Source};
+use super::{Direction, ReadinessWait, Source};
 use crate::worker;
 
 /// As [`wait_readable`](super::wait_readable), as a future, which has no deadline of its own. It must be awaited by an actor, in `select!` or
@@ -50,12 +50,12 @@ pub async fn wait_writable_async(fd: impl AsFd) -> io::Result<()> {
 async fn wait(fd: BorrowedFd<'_>, direction: Direction) -> io::Result<()> {
     // Between the poller's thread of events and another wait for this very descriptor a number of its own keeps them apart.
     let own = fd.try_clone_to_owned()?;
-    let registered = Registered {
+    let guard = DeregisterOnDrop {
         source: Source::new(),
         fd: own.as_fd(),
     };
     let is_ready = |fd: &BorrowedFd<'_>| ready_now(*fd, direction);
-    let waited = call_async(&registered.source, &registered.fd, direction, is_ready).await;
+    let waited = call_async(&guard.source, &guard.fd, direction, is_ready).await;
     match waited {
         Err(error) if error.raw_os_error() == Some(libc::EPERM) => Ok(()),
         waited => waited,
@@ -63,14 +63,14 @@ async fn wait(fd: BorrowedFd<'_>, direction: Direction) -> io::Result<()> {
 }
 
 /// A descriptor that is with a poller for one wait.
-struct Registered<'a> {
+struct DeregisterOnDrop<'a> {
     source: Arc<Source>,
     fd: BorrowedFd<'a>,
 }
 
-impl Drop for Registered<'_> {
+impl Drop for DeregisterOnDrop<'_> {
     fn drop(&mut self) {
-        self.source.leave(self.fd);
+        self.source.deregister(self.fd);
     }
 }
 
@@ -98,15 +98,15 @@ pub(crate) async fn call_async<T: AsFd, R>(
     direction: Direction,
     mut call: impl FnMut(&T) -> io::Result<R>,
 ) -> io::Result<R> {
-    let side = source.side(direction);
-    let mut place = Place::new(source, direction);
+    let readiness = source.readiness(direction);
+    let mut wait = ReadinessWait::new(source, direction);
     poll_fn(|context| {
         loop {
-            let seen = side.look();
-            if seen.is_ready() || worker::current().is_none() {
+            let snapshot = readiness.snapshot();
+            if snapshot.is_ready() || worker::current().is_none() {
                 match call(inner) {
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                        side.would_block(seen);
+                        readiness.would_block(snapshot);
                     }
                     done => return Poll::Ready(done),
                 }
@@ -117,7 +117,7 @@ pub(crate) async fn call_async<T: AsFd, R>(
                     "a descriptor is awaited by actors",
                 )));
             };
-            match place.enter(worker, inner.as_fd(), context.waker()) {
+            match wait.register(worker, inner.as_fd(), context.waker()) {
                 Ok(true) => {}
                 Ok(false) => return Poll::Pending,
                 Err(error) => return Poll::Ready(Err(error)),

@@ -13,7 +13,7 @@ use thalweg_queue::quiet::{Locked, lock};
 use super::Stopping;
 use super::poller::{Poller, timespec};
 use crate::exit;
-use crate::wait::{self, Woke};
+use crate::wait::{self, WakeReason};
 use crate::worker::Worker;
 
 /// What somebody waits to do.
@@ -26,52 +26,55 @@ pub(crate) enum Direction {
 /// It pays to try.
 const READY: u32 = 1;
 /// It ended or failed, or has something out of order: a short count does not mean that there is no more.
-const ENDED: u32 = 2;
+const EXCEPTIONAL: u32 = 2;
 /// Events are counted above.
-const EVENT: u32 = 4;
+const EVENT_COUNT: u32 = 4;
 
 /// What was last seen of one direction.
 #[derive(Debug)]
-pub(crate) struct Side(AtomicU32);
+pub(crate) struct Readiness(AtomicU32);
 
-/// A look at a [`Side`].
+/// A look at a [`Readiness`].
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seen(u32);
+pub(crate) struct ReadinessSnapshot(u32);
 
-impl Seen {
+impl ReadinessSnapshot {
     #[inline(always)]
     pub(crate) fn is_ready(self) -> bool {
         self.0 & READY != 0
     }
 }
 
-impl Side {
+impl Readiness {
     #[inline(always)]
-    pub(crate) fn look(&self) -> Seen {
-        Seen(self.0.load(Ordering::Acquire))
+    pub(crate) fn snapshot(&self) -> ReadinessSnapshot {
+        ReadinessSnapshot(self.0.load(Ordering::Acquire))
     }
 
     /// The system said that there is nothing, after `seen`.
-    pub(crate) fn would_block(&self, seen: Seen) {
-        self.clear(seen, READY | ENDED);
+    pub(crate) fn would_block(&self, snapshot: ReadinessSnapshot) {
+        self.clear(snapshot, READY | EXCEPTIONAL);
     }
 
     /// The system moved less than it was asked to, after `seen`: there is nothing more now. True of TCP (epoll(7)).
-    pub(crate) fn moved_less(&self, seen: Seen) {
-        if seen.0 & ENDED == 0 {
-            self.clear(seen, READY);
+    pub(crate) fn short_transfer(&self, snapshot: ReadinessSnapshot) {
+        if snapshot.0 & EXCEPTIONAL == 0 {
+            self.clear(snapshot, READY);
         }
     }
 
-    fn clear(&self, seen: Seen, bits: u32) {
+    fn clear(&self, snapshot: ReadinessSnapshot, bits: u32) {
         // Where it fails there was an event since.
-        let _ =
-            self.0
-                .compare_exchange(seen.0, seen.0 & !bits, Ordering::AcqRel, Ordering::Relaxed);
+        let _ = self.0.compare_exchange(
+            snapshot.0,
+            snapshot.0 & !bits,
+            Ordering::AcqRel,
+            Ordering::Relaxed,
+        );
     }
 
-    fn happened(&self, bits: u32) {
-        let more = |now: u32| Some(now.wrapping_add(EVENT) | READY | bits);
+    fn on_event(&self, bits: u32) {
+        let more = |now: u32| Some(now.wrapping_add(EVENT_COUNT) | READY | bits);
         // It cannot fail: `more` is always `Some`.
         let _ = self
             .0
@@ -81,28 +84,28 @@ impl Side {
 
 #[derive(Debug)]
 pub(crate) struct Source {
-    read: Side,
-    write: Side,
+    read: Readiness,
+    write: Readiness,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    place: Option<(Arc<Poller>, u64)>,
+    registration: Option<(Arc<Poller>, u64)>,
     readers: Waiters,
     writers: Waiters,
     /// Waits that there were.
-    waits: u64,
+    wait_count: u64,
 }
 
 /// One wait for a source, by its number.
-type Ticket = u64;
+type WaitId = u64;
 
 /// Who waits for one direction: nearly always one at most, which is kept here, without a line of memory more.
 #[derive(Debug, Default)]
 struct Waiters {
-    first: Option<(Ticket, Waker)>,
-    others: Vec<(Ticket, Waker)>,
+    first: Option<(WaitId, Waker)>,
+    others: Vec<(WaitId, Waker)>,
 }
 
 impl Waiters {
@@ -111,15 +114,15 @@ impl Waiters {
     }
 
     /// The last waker of a wait counts. The one before it is to be dropped without the lock.
-    fn add(&mut self, ticket: Ticket, waker: &Waker) -> Option<Waker> {
+    fn add(&mut self, wait_id: WaitId, waker: &Waker) -> Option<Waker> {
         let known = self.first.iter_mut().chain(&mut self.others);
         for (other, old) in known {
-            if *other == ticket {
+            if *other == wait_id {
                 let is_new = !old.will_wake(waker);
                 return is_new.then(|| std::mem::replace(old, waker.clone()));
             }
         }
-        let entry = (ticket, waker.clone());
+        let entry = (wait_id, waker.clone());
         match &self.first {
             None => self.first = Some(entry),
             Some(_) => self.others.push(entry),
@@ -127,10 +130,10 @@ impl Waiters {
         None
     }
 
-    fn remove(&mut self, ticket: Ticket) -> Option<Waker> {
-        let first = self.first.take_if(|(first, _)| *first == ticket);
+    fn remove(&mut self, wait_id: WaitId) -> Option<Waker> {
+        let first = self.first.take_if(|(first, _)| *first == wait_id);
         let removed = first.or_else(|| {
-            let place = self.others.iter().position(|(other, _)| *other == ticket);
+            let place = self.others.iter().position(|(other, _)| *other == wait_id);
             place.map(|place| self.others.remove(place))
         });
         removed.map(|(_, waker)| waker)
@@ -150,33 +153,33 @@ impl State {
         }
     }
 
-    fn ticket(&mut self) -> Ticket {
-        self.waits += 1;
-        self.waits
+    fn wait_id(&mut self) -> WaitId {
+        self.wait_count += 1;
+        self.wait_count
     }
 }
 
 impl Source {
-    fn with(readiness: u32) -> Arc<Self> {
+    fn with_readiness(readiness: u32) -> Arc<Self> {
         Arc::new(Self {
-            read: Side(AtomicU32::new(readiness)),
-            write: Side(AtomicU32::new(readiness)),
+            read: Readiness(AtomicU32::new(readiness)),
+            write: Readiness(AtomicU32::new(readiness)),
             state: Mutex::default(),
         })
     }
 
     /// Of a descriptor that pays to try at once.
     pub(crate) fn new() -> Arc<Self> {
-        Self::with(READY)
+        Self::with_readiness(READY)
     }
 
     /// Of one that has to be waited for first.
-    pub(crate) fn unready() -> Arc<Self> {
-        Self::with(0)
+    pub(crate) fn new_unready() -> Arc<Self> {
+        Self::with_readiness(0)
     }
 
     #[inline(always)]
-    pub(crate) fn side(&self, direction: Direction) -> &Side {
+    pub(crate) fn readiness(&self, direction: Direction) -> &Readiness {
         match direction {
             Direction::Read => &self.read,
             Direction::Write => &self.write,
@@ -198,40 +201,40 @@ impl Source {
         direction: Direction,
         deadline: Option<u64>,
     ) -> io::Result<()> {
-        wait::tell();
-        let mut place = Place::new(self, direction);
+        wait::begin_fallible_wait();
+        let mut wait = ReadinessWait::new(self, direction);
         loop {
-            if place.enter(worker, fd, &wait::waker())? {
+            if wait.register(worker, fd, &wait::waker())? {
                 return Ok(());
             }
             let woke = wait::park(deadline);
-            if woke == Woke::Woken || woke == Woke::Interrupted {
-                if self.side(direction).look().is_ready() {
+            if woke == WakeReason::Woken || woke == WakeReason::Interrupted {
+                if self.readiness(direction).snapshot().is_ready() {
                     return Ok(());
                 }
                 continue;
             }
-            drop(place);
+            drop(wait);
             return match woke {
-                Woke::Stopping => {
+                WakeReason::Stopping => {
                     exit::raise_if_due();
                     Err(io::Error::other(Stopping))
                 }
-                _ if self.side(direction).look().is_ready() => Ok(()),
+                _ if self.readiness(direction).snapshot().is_ready() => Ok(()),
                 _ => Err(io::ErrorKind::TimedOut.into()),
             };
         }
     }
 
     /// Rules 2 and 4: registers it here if it is nowhere, or where nobody can wait for it any more, or nobody does.
-    fn settle(
+    fn ensure_registered(
         self: &Arc<Self>,
         state: &mut State,
         worker: &Worker,
         fd: BorrowedFd<'_>,
     ) -> io::Result<()> {
         let here = worker.poller()?;
-        if let Some((there, key)) = &state.place {
+        if let Some((there, key)) = &state.registration {
             if Arc::ptr_eq(there, here) {
                 return Ok(());
             }
@@ -240,25 +243,31 @@ impl Source {
                 return Ok(());
             }
             there.remove(*key, fd);
-            state.place = None;
+            state.registration = None;
         }
         let key = here.add(fd, self)?;
-        state.place = Some((Arc::clone(here), key));
+        state.registration = Some((Arc::clone(here), key));
         Ok(())
     }
 
     /// Its poller: rule 3.
-    pub(super) fn happened(&self, flags: EventFlags) {
+    pub(super) fn on_event(&self, flags: EventFlags) {
         let failed = EventFlags::ERR | EventFlags::HUP;
         let ended = failed | EventFlags::RDHUP | EventFlags::PRI;
         let readable = flags.intersects(EventFlags::IN | ended);
         let writable = flags.intersects(EventFlags::OUT | failed);
-        let mark = |these| if flags.intersects(these) { ENDED } else { 0 };
+        let mark = |these| {
+            if flags.intersects(these) {
+                EXCEPTIONAL
+            } else {
+                0
+            }
+        };
         if readable {
-            self.read.happened(mark(ended));
+            self.read.on_event(mark(ended));
         }
         if writable {
-            self.write.happened(mark(failed));
+            self.write.on_event(mark(failed));
         }
         let take = |these: &mut Waiters, are_woken| match are_woken {
             true => std::mem::take(these),
@@ -276,8 +285,8 @@ impl Source {
     }
 
     /// It is waited for no more. `fd` is still open.
-    pub(crate) fn leave(&self, fd: BorrowedFd<'_>) {
-        if let Some((poller, key)) = self.state().place.take() {
+    pub(crate) fn deregister(&self, fd: BorrowedFd<'_>) {
+        if let Some((poller, key)) = self.state().registration.take() {
             poller.remove(key, fd);
         }
     }
@@ -285,18 +294,18 @@ impl Source {
 
 /// One wait for a direction of a source. Dropped, it waits no more.
 #[derive(Debug)]
-pub(crate) struct Place<'a> {
+pub(crate) struct ReadinessWait<'a> {
     source: &'a Arc<Source>,
     direction: Direction,
-    ticket: Option<Ticket>,
+    wait_id: Option<WaitId>,
 }
 
-impl<'a> Place<'a> {
+impl<'a> ReadinessWait<'a> {
     pub(crate) fn new(source: &'a Arc<Source>, direction: Direction) -> Self {
         Self {
             source,
             direction,
-            ticket: None,
+            wait_id: None,
         }
     }
 
@@ -304,29 +313,29 @@ impl<'a> Place<'a> {
     ///
     /// # Errors
     /// What the system says to the registration.
-    pub(crate) fn enter(
+    pub(crate) fn register(
         &mut self,
         worker: &Worker,
         fd: BorrowedFd<'_>,
         waker: &Waker,
     ) -> io::Result<bool> {
         let mut state = self.source.state();
-        self.source.settle(&mut state, worker, fd)?;
-        if self.source.side(self.direction).look().is_ready() {
+        self.source.ensure_registered(&mut state, worker, fd)?;
+        if self.source.readiness(self.direction).snapshot().is_ready() {
             return Ok(true);
         }
-        let ticket = *self.ticket.get_or_insert_with(|| state.ticket());
-        let old = state.waiters(self.direction).add(ticket, waker);
+        let wait_id = *self.wait_id.get_or_insert_with(|| state.wait_id());
+        let old = state.waiters(self.direction).add(wait_id, waker);
         drop(state);
         drop(old);
         Ok(false)
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for ReadinessWait<'_> {
     fn drop(&mut self) {
-        if let Some(ticket) = self.ticket {
-            let waker = self.source.state().waiters(self.direction).remove(ticket);
+        if let Some(wait_id) = self.wait_id {
+            let waker = self.source.state().waiters(self.direction).remove(wait_id);
             drop(waker);
         }
     }

@@ -11,7 +11,7 @@ use thalweg_queue::explore::{large_model, model};
 use super::{Counted, counted, go, job, run, settle, take_some};
 use crate::life::Life;
 use crate::remote_queue::RemoteQueue;
-use crate::wait::Woke;
+use crate::wait::WakeReason;
 
 #[test]
 fn a_thread_joins_while_the_job_ends() {
@@ -117,7 +117,7 @@ fn an_actor_of_another_worker_joins_and_goes() {
         settle(me, queue);
         assert!(handle.wait_as_actor(me, || {
             take_some(queue, |woken| assert!(woken == me));
-            Woke::Woken
+            WakeReason::Woken
         }));
         let output: Counted = handle.join().unwrap();
         drop(output);
@@ -136,7 +136,7 @@ fn an_actor_of_another_worker_gives_its_join_up_and_goes() {
 
         let (me, my_handle) = job(|| ());
         settle(me, queue);
-        let _ = handle.wait_as_actor(me, || Woke::TimedOut);
+        let _ = handle.wait_as_actor(me, || WakeReason::TimedOut);
         drop(handle);
         go(queue, (me, my_handle), worker);
     });

@@ -10,7 +10,7 @@ use thalweg_queue::explore::{large_model, model};
 use super::{counted, go, job, run, settle, take_some};
 use crate::join_set::JoinSet;
 use crate::remote_queue::RemoteQueue;
-use crate::wait::Woke;
+use crate::wait::WakeReason;
 
 struct Woken(AtomicUsize);
 
@@ -53,7 +53,7 @@ fn an_actor_of_another_worker_hears_and_goes() {
         settle(me, queue);
         assert!(set.wait_as_actor(me, || {
             take_some(queue, |woken| assert!(woken == me));
-            Woke::Woken
+            WakeReason::Woken
         }));
         let ended = set.try_join_next().expect("it was waited for");
         assert_eq!(ended.result.unwrap(), 1);
@@ -74,7 +74,7 @@ fn an_actor_of_another_worker_gives_up_and_goes() {
 
         let (me, my_handle) = job(|| ());
         settle(me, queue);
-        if set.wait_as_actor(me, || Woke::Stopping) {
+        if set.wait_as_actor(me, || WakeReason::Stopping) {
             assert!(set.try_join_next().is_some());
         }
         set.detach_all();

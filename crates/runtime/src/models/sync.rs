@@ -13,7 +13,9 @@ use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use loom::thread;
 use thalweg_queue::explore::{large_model, model};
 
-use crate::sync::{Barrier, Condvar, Ended, Mutex, Notify, RwLock, Semaphore, WaitError, watch};
+use crate::sync::{
+    Barrier, ClosableWaitError, Condvar, Mutex, Notify, RwLock, Semaphore, WaitError, watch,
+};
 
 const NO_TIME: Duration = Duration::ZERO;
 
@@ -287,7 +289,7 @@ fn a_semaphore_is_closed_beside_a_wait_and_a_permit() {
             let semaphore = semaphore.clone();
             move || match semaphore.acquire() {
                 Ok(permit) => permit.forget(),
-                Err(error) => assert_eq!(error, Ended::Closed),
+                Err(error) => assert_eq!(error, ClosableWaitError::Closed),
             }
         });
         let adds = thread::spawn({
@@ -297,7 +299,7 @@ fn a_semaphore_is_closed_beside_a_wait_and_a_permit() {
         semaphore.close();
         waits.join().unwrap();
         adds.join().unwrap();
-        assert_eq!(semaphore.acquire().unwrap_err(), Ended::Closed);
+        assert_eq!(semaphore.acquire().unwrap_err(), ClosableWaitError::Closed);
     });
 }
 
@@ -465,7 +467,7 @@ fn a_newer_value_is_told_of() {
             sender.send(2).unwrap();
         });
         assert_eq!(*receiver.wait_for(|value| *value == 2).unwrap(), 2);
-        assert_eq!(receiver.changed(), Err(Ended::Closed));
+        assert_eq!(receiver.changed(), Err(ClosableWaitError::Closed));
         sends.join().unwrap();
     });
 }

@@ -86,7 +86,7 @@ impl<T: ToSocketAddrs + ?Sized> ToSocketAddrs for &T {
 }
 
 /// The first address for which `f` succeeds, or the last one's error.
-pub(super) fn first<T>(
+pub(super) fn first_success<T>(
     addresses: impl ToSocketAddrs,
     mut f: impl FnMut(SocketAddr) -> io::Result<T>,
 ) -> io::Result<T> {
@@ -106,5 +106,5 @@ pub(super) fn no_address() -> io::Error {
 
 /// A socket of std's to start from.
 pub(super) fn bind_udp(addresses: impl ToSocketAddrs) -> io::Result<StdUdpSocket> {
-    first(addresses, StdUdpSocket::bind)
+    first_success(addresses, StdUdpSocket::bind)
 }

@@ -30,19 +30,19 @@ pub(super) struct Socket<T: AsFd> {
 impl<T: AsFd> Drop for Socket<T> {
     fn drop(&mut self) {
         if let Some(inner) = &self.inner {
-            self.source.leave(inner.as_fd());
+            self.source.deregister(inner.as_fd());
         }
     }
 }
 
 /// Whether a call moved all that it was asked to, so that there may be more.
-pub(super) trait Moved {
-    fn less_than(&self, asked: usize) -> bool;
+pub(super) trait ByteCount {
+    fn is_short_of(&self, asked: usize) -> bool;
 }
 
-impl Moved for usize {
+impl ByteCount for usize {
     #[inline(always)]
-    fn less_than(&self, asked: usize) -> bool {
+    fn is_short_of(&self, asked: usize) -> bool {
         // 0 is the end, which stays.
         *self != 0 && *self < asked
     }
@@ -75,7 +75,7 @@ impl<T: AsFd> Socket<T> {
     /// Std's, registered nowhere.
     pub(super) fn into_inner(mut self) -> T {
         let inner = self.inner.take().expect("it is taken out once");
-        self.source.leave(inner.as_fd());
+        self.source.deregister(inner.as_fd());
         inner
     }
 
@@ -134,27 +134,27 @@ impl<T: AsFd> Socket<T> {
     ) -> io::Result<R> {
         let inner = self.get();
         let worker = worker::current();
-        let side = self.source.side(direction);
+        let readiness = self.source.readiness(direction);
         let mut deadline = None;
         loop {
-            let seen = side.look();
+            let snapshot = readiness.snapshot();
             if let Some(worker) = worker {
                 if worker.scheduler.is_stopping() {
-                    wait::tell();
+                    wait::begin_fallible_wait();
                     return Err(io::Error::other(Stopping));
                 }
                 worker.check();
             }
-            if worker.is_none() || seen.is_ready() {
+            if worker.is_none() || snapshot.is_ready() {
                 match call(inner) {
-                    Ok((value, less)) => {
-                        if less {
-                            side.moved_less(seen);
+                    Ok((value, is_short)) => {
+                        if is_short {
+                            readiness.short_transfer(snapshot);
                         }
                         return Ok(value);
                     }
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                        side.would_block(seen);
+                        readiness.would_block(snapshot);
                     }
                     Err(error) => return Err(error),
                 }
@@ -187,15 +187,15 @@ impl<T: AsFd> Socket<T> {
     }
 
     /// Waits until the connection that was begun is there. `connected` says so, or `NotConnected`.
-    pub(super) fn connected(
+    pub(super) fn wait_connected(
         &self,
         deadline: Option<u64>,
         connected: impl Fn(&T) -> io::Result<()>,
     ) -> io::Result<()> {
         let inner = self.get();
-        let side = self.source.side(Direction::Write);
+        let readiness = self.source.readiness(Direction::Write);
         // It is registered nowhere yet: what it is then is the first event.
-        side.would_block(side.look());
+        readiness.would_block(readiness.snapshot());
         loop {
             match worker::current() {
                 Some(worker) => {
@@ -204,10 +204,10 @@ impl<T: AsFd> Socket<T> {
                 }
                 None => wait_on_thread(inner.as_fd(), Direction::Write, deadline)?,
             }
-            let seen = side.look();
-            match is_there(inner, &connected) {
+            let snapshot = readiness.snapshot();
+            match check_connected(inner, &connected) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    side.would_block(seen);
+                    readiness.would_block(snapshot);
                 }
                 result => return result,
             }
@@ -215,20 +215,20 @@ impl<T: AsFd> Socket<T> {
     }
 
     /// The same as a future.
-    pub(super) async fn connected_async(
+    pub(super) async fn wait_connected_async(
         &self,
         connected: impl Fn(&T) -> io::Result<()>,
     ) -> io::Result<()> {
-        let side = self.source.side(Direction::Write);
-        side.would_block(side.look());
-        self.call_async(Direction::Write, |inner| is_there(inner, &connected))
+        let readiness = self.source.readiness(Direction::Write);
+        readiness.would_block(readiness.snapshot());
+        self.call_async(Direction::Write, |inner| check_connected(inner, &connected))
             .await
     }
 }
 
 /// # Errors
 /// `WouldBlock`: it is under way; or why there will be none.
-fn is_there<T: AsFd>(inner: &T, connected: impl Fn(&T) -> io::Result<()>) -> io::Result<()> {
+fn check_connected<T: AsFd>(inner: &T, connected: impl Fn(&T) -> io::Result<()>) -> io::Result<()> {
     rustix::net::sockopt::socket_error(inner)??;
     connected(inner).map_err(|error| match error.kind() {
         io::ErrorKind::NotConnected => io::ErrorKind::WouldBlock.into(),
@@ -237,7 +237,7 @@ fn is_there<T: AsFd>(inner: &T, connected: impl Fn(&T) -> io::Result<()>) -> io:
 }
 
 /// Whether the connection is under way.
-pub(super) fn is_begun(error: Errno) -> bool {
+pub(super) fn is_in_progress(error: Errno) -> bool {
     matches!(error, Errno::INPROGRESS | Errno::INTR)
 }
 
@@ -369,7 +369,7 @@ macro_rules! timeouts {
 
 /// `Read` and `Write`, for the value and for a reference to it.
 macro_rules! read_write {
-    ($type:ident, $less:expr) => {
+    ($type:ident, $is_short:expr) => {
         impl $type {
             /// As `read`, as a future, for [`select!`](crate::select) in an actor; its timeouts do not count. Dropped, it has read nothing.
             ///
@@ -396,7 +396,7 @@ macro_rules! read_write {
             fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
                 self.0.call_stream(Direction::Read, |mut inner| {
                     let read = inner.read(buf)?;
-                    Ok((read, $less && read.less_than(buf.len())))
+                    Ok((read, $is_short && read.is_short_of(buf.len())))
                 })
             }
 
@@ -410,7 +410,7 @@ macro_rules! read_write {
             fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
                 self.0.call_stream(Direction::Write, |mut inner| {
                     let written = inner.write(buf)?;
-                    Ok((written, $less && written.less_than(buf.len())))
+                    Ok((written, $is_short && written.is_short_of(buf.len())))
                 })
             }
 

@@ -10,8 +10,8 @@ use rustix::net::{
 };
 use thalweg_queue::clock;
 
-use super::addresses::{ToSocketAddrs, first};
-use super::socket::{Moved, Socket, is_begun, read_write, socket, timeouts};
+use super::addresses::{ToSocketAddrs, first_success};
+use super::socket::{ByteCount, Socket, is_in_progress, read_write, socket, timeouts};
 use crate::io::Direction;
 
 const FLAGS: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
@@ -52,7 +52,7 @@ impl TcpListener {
     /// # Errors
     /// The last address's, or the resolver's.
     pub fn bind(address: impl ToSocketAddrs) -> io::Result<Self> {
-        first(address, StdListener::bind)?.try_into()
+        first_success(address, StdListener::bind)?.try_into()
     }
 
     /// The next connection, and whence it comes. Several actors may accept at once.
@@ -143,7 +143,7 @@ impl TcpStream {
     /// # Errors
     /// The last address's, or the resolver's.
     pub fn connect(address: impl ToSocketAddrs) -> io::Result<Self> {
-        first(address, |address| Self::connect_until(address, None))
+        first_success(address, |address| Self::connect_until(address, None))
     }
 
     /// Connects, and gives up after `timeout`.
@@ -184,25 +184,25 @@ impl TcpStream {
     /// # Errors
     /// The system's; `Unsupported`: it would wait, and the caller is no actor.
     pub async fn connect_async(address: SocketAddr) -> io::Result<Self> {
-        let (socket, is_begun) = Self::begin(address)?;
-        if is_begun {
+        let (socket, is_in_progress) = Self::start_connect(address)?;
+        if is_in_progress {
             socket
-                .connected_async(|inner| inner.peer_addr().map(drop))
+                .wait_connected_async(|inner| inner.peer_addr().map(drop))
                 .await?;
         }
         Ok(Self(socket))
     }
 
     fn connect_until(address: SocketAddr, deadline: Option<u64>) -> io::Result<Self> {
-        let (socket, is_begun) = Self::begin(address)?;
-        if is_begun {
-            socket.connected(deadline, |inner| inner.peer_addr().map(drop))?;
+        let (socket, is_in_progress) = Self::start_connect(address)?;
+        if is_in_progress {
+            socket.wait_connected(deadline, |inner| inner.peer_addr().map(drop))?;
         }
         Ok(Self(socket))
     }
 
     /// Whether it is under way still.
-    fn begin(address: SocketAddr) -> io::Result<(Socket<StdStream>, bool)> {
+    fn start_connect(address: SocketAddr) -> io::Result<(Socket<StdStream>, bool)> {
         let family = if address.is_ipv4() {
             AddressFamily::INET
         } else {
@@ -212,7 +212,7 @@ impl TcpStream {
         let socket = Socket::new(StdStream::from(fd));
         match rustix::net::connect(socket.get(), &address) {
             Ok(()) => Ok((socket, false)),
-            Err(error) if is_begun(error) => Ok((socket, true)),
+            Err(error) if is_in_progress(error) => Ok((socket, true)),
             Err(error) => Err(error.into()),
         }
     }

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket as StdSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::time::Duration;
 
-use super::addresses::{ToSocketAddrs, bind_udp, first, no_address};
+use super::addresses::{ToSocketAddrs, bind_udp, first_success, no_address};
 use super::socket::{Socket, socket, timeouts};
 use crate::io::Direction;
 
@@ -45,7 +45,7 @@ impl UdpSocket {
     /// # Errors
     /// The last address's, or the resolver's.
     pub fn connect(&self, address: impl ToSocketAddrs) -> io::Result<()> {
-        first(address, |address| self.0.get().connect(address))
+        first_success(address, |address| self.0.get().connect(address))
     }
 
     /// Sends a datagram to the address that it is connected to.

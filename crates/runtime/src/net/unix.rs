@@ -14,7 +14,7 @@ use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, socket_with,
 };
 
-use super::socket::{Moved, Socket, read_write, socket, timeouts};
+use super::socket::{ByteCount, Socket, read_write, socket, timeouts};
 use crate::io::{Direction, blocking};
 use crate::wait;
 
@@ -121,7 +121,7 @@ impl UnixStream {
     /// The system's.
     pub fn connect(path: impl AsRef<Path>) -> io::Result<Self> {
         let path = path.as_ref();
-        if !wait::in_actor() {
+        if !wait::is_actor() {
             return StdStream::connect(path)?.try_into();
         }
         let fd = socket_with(AddressFamily::UNIX, SocketType::STREAM, FLAGS, None)?;

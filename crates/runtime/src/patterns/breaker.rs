@@ -166,7 +166,7 @@ impl CircuitBreaker {
 
 /// Whether it is somebody's panic, and not the end of the actor that runs, or of its scope.
 fn is_panic(payload: &(dyn Any + Send)) -> bool {
-    !JoinError::is_end(payload)
+    !JoinError::is_exit_payload(payload)
 }
 
 impl BreakerPermit<'_> {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use super::Invalid;
-use crate::sync::{Ended, Permit, Semaphore};
+use crate::sync::{ClosableWaitError, Permit, Semaphore};
 
 /// Lets at most so many be at something at a time, and at most so many wait for it: what is slow fills its own part of the ship and no other. First come,
 /// first served.
@@ -179,7 +179,7 @@ impl Bulkhead {
 
     fn enter_by<'a>(
         &'a self,
-        wait: impl FnOnce(&'a Semaphore) -> Result<Permit<'a>, Ended>,
+        wait: impl FnOnce(&'a Semaphore) -> Result<Permit<'a>, ClosableWaitError>,
     ) -> Result<BulkheadPermit<'a>, BulkheadError> {
         if let Ok(place) = self.places.try_acquire() {
             return Ok(place.into());
@@ -187,9 +187,11 @@ impl Bulkhead {
         let _waiting = self.wait()?;
         match wait(&self.places) {
             Ok(place) => Ok(place.into()),
-            Err(Ended::TimedOut) => Err(BulkheadError::TimedOut),
+            Err(ClosableWaitError::TimedOut) => Err(BulkheadError::TimedOut),
             // Nobody closes it.
-            Err(Ended::Stopping | Ended::Closed) => Err(BulkheadError::Stopped),
+            Err(ClosableWaitError::Stopping | ClosableWaitError::Closed) => {
+                Err(BulkheadError::Stopped)
+            }
         }
     }
 }

@@ -183,7 +183,7 @@ impl NoPark {
         reason = "a guard that appears by default is one that nobody sees"
     )]
     pub fn new() -> Self {
-        let counts = crate::wait::in_actor();
+        let counts = crate::wait::is_actor();
         if counts {
             NO_PARK.set(NO_PARK.get() + 1);
         }

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use thalweg_queue::clock;
 
 use super::error::WaitError;
-use super::line::{Gift, Held, Line, Queue, Wakes};
-use super::waiting::{self, Ask, Primitive, Waiting};
+use super::wait_future::{self, AcquireResult, Primitive, WaitFuture};
+use super::wait_list::{Grant, WaitList, WaitListGuard, WaitQueue, WakeList};
 
-const MET: Gift = 1;
+const RELEASED: Grant = 1;
 
 /// So many wait for each other, and go on together; then it may be used again. As `std::sync::Barrier`.
 ///
@@ -33,7 +33,7 @@ const MET: Gift = 1;
 /// ```
 pub struct Barrier {
     size: usize,
-    line: Line<usize>,
+    wait_list: WaitList<usize>,
 }
 
 impl Barrier {
@@ -42,7 +42,7 @@ impl Barrier {
         pub fn new(size: usize) -> Self {
             Self {
                 size,
-                line: Line::new(0),
+                wait_list: WaitList::new(0),
             }
         }
     }
@@ -52,7 +52,7 @@ impl Barrier {
     /// # Panics
     /// Where it is not the last, in a [`NoPark`](crate::preempt::NoPark) section and in [`native`](crate::native()).
     pub fn wait(&self) -> BarrierWaitResult {
-        waiting::for_ever(pin!(self.waiting()))
+        wait_future::block(pin!(self.wait_future()))
     }
 
     /// As [`wait`](Self::wait), for at most `timeout`. Who gives up has not been there: one more has to come.
@@ -63,7 +63,7 @@ impl Barrier {
     /// # Panics
     /// As [`wait`](Self::wait).
     pub fn wait_timeout(&self, timeout: Duration) -> Result<BarrierWaitResult, WaitError> {
-        waiting::until(pin!(self.waiting()), Some(clock::deadline(timeout)))
+        wait_future::block_until(pin!(self.wait_future()), Some(clock::deadline(timeout)))
     }
 
     /// As [`wait_timeout`](Self::wait_timeout), until `deadline`.
@@ -74,16 +74,16 @@ impl Barrier {
     /// # Panics
     /// As [`wait`](Self::wait).
     pub fn wait_deadline(&self, deadline: Instant) -> Result<BarrierWaitResult, WaitError> {
-        waiting::until(pin!(self.waiting()), Some(clock::at(deadline)))
+        wait_future::block_until(pin!(self.wait_future()), Some(clock::at(deadline)))
     }
 
     /// As [`wait`](Self::wait), for a task. Dropped before the last one came it has not been there.
     pub async fn wait_async(&self) -> BarrierWaitResult {
-        self.waiting().await
+        self.wait_future().await
     }
 
-    fn waiting(&self) -> Waiting<'_, Self> {
-        Waiting::new(self, (), 0)
+    fn wait_future(&self) -> WaitFuture<'_, Self> {
+        WaitFuture::new(self, (), 0)
     }
 }
 
@@ -98,42 +98,47 @@ impl fmt::Debug for Barrier {
 /// All have come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BarrierWaitResult {
-    leader: bool,
+    is_leader: bool,
 }
 
 impl BarrierWaitResult {
     /// Whether the caller is the one of them that came last.
     pub fn is_leader(&self) -> bool {
-        self.leader
+        self.is_leader
     }
 }
 
 impl Primitive for Barrier {
     /// How many are there.
     type State = usize;
-    type Wish = ();
+    type Request = ();
     type Output = BarrierWaitResult;
 
-    fn line(&self) -> &Line<usize> {
-        &self.line
+    fn wait_list(&self) -> &WaitList<usize> {
+        &self.wait_list
     }
 
-    fn ask(&self, queue: &mut Queue<usize>, (): &mut (), wakes: &mut Wakes) -> Ask<Self::Output> {
+    fn acquire_or_queue(
+        &self,
+        queue: &mut WaitQueue<usize>,
+        (): &mut (),
+        wake_list: &mut WakeList,
+    ) -> AcquireResult<Self::Output> {
         queue.state += 1;
         if queue.state < self.size {
-            return Ask::Behind;
+            return AcquireResult::PushBack;
         }
         queue.state = 0;
-        queue.give_all(MET, wakes);
-        Ask::Done(BarrierWaitResult { leader: true })
+        queue.grant_all(RELEASED, wake_list);
+        AcquireResult::Done(BarrierWaitResult { is_leader: true })
     }
 
-    fn given(&self, _: Gift, (): &mut ()) -> Option<Self::Output> {
-        Some(BarrierWaitResult { leader: false })
+    fn accept_grant(&self, _: Grant, (): &mut ()) -> Option<Self::Output> {
+        Some(BarrierWaitResult { is_leader: false })
     }
 
-    fn left(&self, mut queue: Held<'_, usize>, gift: Option<Gift>, (): &()) {
-        if gift.is_none() {
+    fn on_leave(&self, mut queue: WaitListGuard<'_, usize>, grant: Option<Grant>, (): &()) {
+        if grant.is_none() {
             queue.state -= 1;
         }
     }

@@ -15,14 +15,14 @@ use std::time::{Duration, Instant};
 use thalweg_queue::clock;
 
 use super::error::WaitError;
-use super::line::{Gift, Held, Line, Queue, Wakes};
 use super::mutex::MutexGuard;
-use super::waiting::{self, Ask, Primitive, Waiting};
+use super::wait_future::{self, AcquireResult, Primitive, WaitFuture};
+use super::wait_list::{Grant, WaitList, WaitListGuard, WaitQueue, WakeList};
 use crate::shim::{AtomicBool, Ordering};
 use crate::wait;
 
-const ONE: Gift = 1;
-const ALL: Gift = 2;
+const NOTIFY_ONE: Grant = 1;
+const NOTIFY_ALL: Grant = 2;
 
 /// Waits, with a [`Mutex`](super::Mutex) open meanwhile, until somebody says that its value has changed. As `std::sync::Condvar`, with our mutex.
 ///
@@ -54,12 +54,12 @@ const ALL: Gift = 2;
 /// As at a [`Mutex`](super::Mutex), with the lock open when the actor is unwound. A wait with a deadline has the lock again when it returns, so it
 /// may be a wait for the mutex that unwinds.
 pub struct Condvar {
-    inner: Inner,
+    raw: RawCondvar,
 }
 
-struct Inner {
-    waits: AtomicBool,
-    line: Line<()>,
+struct RawCondvar {
+    has_waiters: AtomicBool,
+    wait_list: WaitList<()>,
 }
 
 impl Condvar {
@@ -67,9 +67,9 @@ impl Condvar {
         /// Nobody waits.
         pub fn new() -> Self {
             Self {
-                inner: Inner {
-                    waits: AtomicBool::new(false),
-                    line: Line::new(()),
+                raw: RawCondvar {
+                    has_waiters: AtomicBool::new(false),
+                    wait_list: WaitList::new(()),
                 },
             }
         }
@@ -81,26 +81,26 @@ impl Condvar {
     /// # Panics
     /// In a [`NoPark`](crate::preempt::NoPark) section and in [`native`](crate::native()), with the lock open.
     pub fn wait<'a, T: ?Sized>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
-        let mut waiting = pin!(Waiting::new(&self.inner, (), 0));
-        enter(waiting.as_mut());
+        let mut future = pin!(WaitFuture::new(&self.raw, (), 0));
+        enqueue(future.as_mut());
         let mutex = guard.mutex();
         drop(guard);
-        let woken = self.inner.woken(waiting::for_ever(waiting));
+        let notification = self.raw.notification(wait_future::block(future));
         let guard = mutex.lock();
-        woken.has_seen();
+        notification.consume();
         guard
     }
 
-    /// Waits as long as `is_to_wait` says so, which is asked first and under the lock.
+    /// Waits as long as `condition` says so, which is asked first and under the lock.
     ///
     /// # Panics
-    /// With that of `is_to_wait`, unlocking; and as [`wait`](Self::wait).
+    /// With that of `condition`, unlocking; and as [`wait`](Self::wait).
     pub fn wait_while<'a, T: ?Sized>(
         &self,
         mut guard: MutexGuard<'a, T>,
-        mut is_to_wait: impl FnMut(&mut T) -> bool,
+        mut condition: impl FnMut(&mut T) -> bool,
     ) -> MutexGuard<'a, T> {
-        while is_to_wait(&mut guard) {
+        while condition(&mut guard) {
             guard = self.wait(guard);
         }
         guard
@@ -148,15 +148,15 @@ impl Condvar {
         &self,
         mut guard: MutexGuard<'a, T>,
         timeout: Duration,
-        mut is_to_wait: impl FnMut(&mut T) -> bool,
+        mut condition: impl FnMut(&mut T) -> bool,
     ) -> (MutexGuard<'a, T>, Result<(), WaitError>) {
         let deadline = clock::deadline(timeout);
-        let mut ended = Ok(());
-        while is_to_wait(&mut guard) {
-            if ended.is_err() {
-                return (guard, ended);
+        let mut result = Ok(());
+        while condition(&mut guard) {
+            if result.is_err() {
+                return (guard, result);
             }
-            (guard, ended) = self.wait_until(guard, deadline);
+            (guard, result) = self.wait_until(guard, deadline);
         }
         (guard, Ok(()))
     }
@@ -166,14 +166,14 @@ impl Condvar {
         guard: MutexGuard<'a, T>,
         deadline: u64,
     ) -> (MutexGuard<'a, T>, Result<(), WaitError>) {
-        let mut waiting = pin!(Waiting::new(&self.inner, (), 0));
-        enter(waiting.as_mut());
+        let mut future = pin!(WaitFuture::new(&self.raw, (), 0));
+        enqueue(future.as_mut());
         let mutex = guard.mutex();
         drop(guard);
-        let ended = waiting::until(waiting, Some(deadline));
-        let woken = ended.map(|gift| self.inner.woken(gift));
+        let result = wait_future::block_until(future, Some(deadline));
+        let notification = result.map(|grant| self.raw.notification(grant));
         let guard = mutex.lock();
-        (guard, woken.map(Woken::has_seen))
+        (guard, notification.map(Notification::consume))
     }
 
     /// As [`wait`](Self::wait), for a task. Dropped, the future has left the lock open, and a [`notify_one`](Self::notify_one) that it may have been
@@ -202,31 +202,31 @@ impl Condvar {
     /// ```
     pub async fn wait_async<'a, T: ?Sized>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         let mutex = guard.mutex();
-        let mut waiting = pin!(Waiting::new(&self.inner, (), 0));
+        let mut future = pin!(WaitFuture::new(&self.raw, (), 0));
         let mut guard = Some(guard);
-        let gift = poll_fn(|context| {
-            let polled = waiting.as_mut().poll(context);
+        let grant = poll_fn(|context| {
+            let polled = future.as_mut().poll(context);
             // Rule 1.
             drop(guard.take());
             polled
         })
         .await;
-        let woken = self.inner.woken(gift);
+        let notification = self.raw.notification(grant);
         let guard = mutex.lock_async().await;
-        woken.has_seen();
+        notification.consume();
         guard
     }
 
     /// As [`wait_while`](Self::wait_while), for a task: see [`wait_async`](Self::wait_async).
     ///
     /// # Panics
-    /// With that of `is_to_wait`, unlocking.
+    /// With that of `condition`, unlocking.
     pub async fn wait_while_async<'a, T: ?Sized>(
         &self,
         mut guard: MutexGuard<'a, T>,
-        mut is_to_wait: impl FnMut(&mut T) -> bool,
+        mut condition: impl FnMut(&mut T) -> bool,
     ) -> MutexGuard<'a, T> {
-        while is_to_wait(&mut guard) {
+        while condition(&mut guard) {
             guard = self.wait_async(guard).await;
         }
         guard
@@ -235,16 +235,16 @@ impl Condvar {
     /// Wakes who has waited longest, if anybody waits. Called with the mutex locked or after it was unlocked.
     #[inline]
     pub fn notify_one(&self) {
-        if self.inner.waits.load(Ordering::Relaxed) {
-            self.inner.notify_one();
+        if self.raw.has_waiters.load(Ordering::Relaxed) {
+            self.raw.notify_one();
         }
     }
 
     /// Wakes all who wait.
     #[inline]
     pub fn notify_all(&self) {
-        if self.inner.waits.load(Ordering::Relaxed) {
-            self.inner.notify_all();
+        if self.raw.has_waiters.load(Ordering::Relaxed) {
+            self.raw.notify_all();
         }
     }
 }
@@ -262,82 +262,87 @@ impl fmt::Debug for Condvar {
 }
 
 /// Rule 1.
-fn enter(waiting: Pin<&mut Waiting<'_, Inner>>) {
-    let entered = waiting.look(&wait::waker());
-    debug_assert_eq!(entered, Poll::Pending, "nobody is woken who has not waited");
+fn enqueue(future: Pin<&mut WaitFuture<'_, RawCondvar>>) {
+    let polled = future.poll_waker(&wait::waker());
+    debug_assert_eq!(polled, Poll::Pending, "a new wait future has no grant");
 }
 
 /// One that was woken and is about to lock again: rule 3.
-struct Woken<'a> {
-    inner: &'a Inner,
-    gift: Gift,
+struct Notification<'a> {
+    raw: &'a RawCondvar,
+    grant: Grant,
 }
 
-impl Woken<'_> {
+impl Notification<'_> {
     /// It has the lock.
-    fn has_seen(self) {
+    fn consume(self) {
         std::mem::forget(self);
     }
 }
 
-impl Drop for Woken<'_> {
+impl Drop for Notification<'_> {
     fn drop(&mut self) {
-        if self.gift == ONE {
-            self.inner.notify_one();
+        if self.grant == NOTIFY_ONE {
+            self.raw.notify_one();
         }
     }
 }
 
-impl Inner {
-    fn woken(&self, gift: Gift) -> Woken<'_> {
-        Woken { inner: self, gift }
+impl RawCondvar {
+    fn notification(&self, grant: Grant) -> Notification<'_> {
+        Notification { raw: self, grant }
     }
 
     fn notify_one(&self) {
-        let mut wakes = Wakes::default();
-        let mut queue = self.line.lock();
-        queue.give_first(ONE, &mut wakes);
-        self.waits.store(!queue.is_empty(), Ordering::Relaxed);
+        let mut wake_list = WakeList::default();
+        let mut queue = self.wait_list.lock();
+        queue.grant_first(NOTIFY_ONE, &mut wake_list);
+        self.has_waiters.store(!queue.is_empty(), Ordering::Relaxed);
         drop(queue);
-        wakes.wake();
+        wake_list.wake();
     }
 
     fn notify_all(&self) {
-        let mut wakes = Wakes::default();
-        let mut queue = self.line.lock();
-        queue.give_all(ALL, &mut wakes);
-        self.waits.store(false, Ordering::Relaxed);
+        let mut wake_list = WakeList::default();
+        let mut queue = self.wait_list.lock();
+        queue.grant_all(NOTIFY_ALL, &mut wake_list);
+        self.has_waiters.store(false, Ordering::Relaxed);
         drop(queue);
-        wakes.wake();
+        wake_list.wake();
     }
 }
 
-impl Primitive for Inner {
+impl Primitive for RawCondvar {
     type State = ();
-    type Wish = ();
-    type Output = Gift;
+    type Request = ();
+    type Output = Grant;
 
-    fn line(&self) -> &Line<()> {
-        &self.line
+    fn wait_list(&self) -> &WaitList<()> {
+        &self.wait_list
     }
 
-    fn ask(&self, _: &mut Queue<()>, (): &mut (), _: &mut Wakes) -> Ask<Gift> {
-        self.waits.store(true, Ordering::Relaxed);
-        Ask::Behind
+    fn acquire_or_queue(
+        &self,
+        _: &mut WaitQueue<()>,
+        (): &mut (),
+        _: &mut WakeList,
+    ) -> AcquireResult<Grant> {
+        self.has_waiters.store(true, Ordering::Relaxed);
+        AcquireResult::PushBack
     }
 
-    fn given(&self, gift: Gift, (): &mut ()) -> Option<Gift> {
-        Some(gift)
+    fn accept_grant(&self, grant: Grant, (): &mut ()) -> Option<Grant> {
+        Some(grant)
     }
 
-    fn left(&self, queue: Held<'_, ()>, gift: Option<Gift>, (): &()) {
-        match gift {
-            Some(ONE) => {
+    fn on_leave(&self, queue: WaitListGuard<'_, ()>, grant: Option<Grant>, (): &()) {
+        match grant {
+            Some(NOTIFY_ONE) => {
                 drop(queue);
                 self.notify_one();
             }
             Some(_) => {}
-            None => self.waits.store(!queue.is_empty(), Ordering::Relaxed),
+            None => self.has_waiters.store(!queue.is_empty(), Ordering::Relaxed),
         }
     }
 }

@@ -25,7 +25,7 @@ impl std::error::Error for WaitError {}
 
 /// A wait ended without what was waited for: at a [`Semaphore`](super::Semaphore) a permit, at a [`watch`](super::watch) a new value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum ClosableWaitError {
     /// There will be none.
     Closed,
     /// As [`WaitError::TimedOut`].
@@ -34,7 +34,7 @@ pub enum Ended {
     Stopping,
 }
 
-impl From<WaitError> for Ended {
+impl From<WaitError> for ClosableWaitError {
     fn from(error: WaitError) -> Self {
         match error {
             WaitError::TimedOut => Self::TimedOut,
@@ -43,13 +43,13 @@ impl From<WaitError> for Ended {
     }
 }
 
-impl From<Closed> for Ended {
+impl From<Closed> for ClosableWaitError {
     fn from(_: Closed) -> Self {
         Self::Closed
     }
 }
 
-impl fmt::Display for Ended {
+impl fmt::Display for ClosableWaitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Closed => Closed.fmt(f),
@@ -59,7 +59,7 @@ impl fmt::Display for Ended {
     }
 }
 
-impl std::error::Error for Ended {}
+impl std::error::Error for ClosableWaitError {}
 
 /// It was closed: there will be nothing to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,19 +18,19 @@
 mod barrier;
 mod condvar;
 mod error;
-mod line;
 mod mutex;
 mod notify;
-mod permits;
-mod raw_lock;
+mod raw_mutex;
+mod raw_semaphore;
 mod rwlock;
 mod semaphore;
-mod waiting;
+mod wait_future;
+mod wait_list;
 pub mod watch;
 
 pub use barrier::{Barrier, BarrierWaitResult};
 pub use condvar::Condvar;
-pub use error::{Closed, Ended, TryAcquireError, WaitError};
+pub use error::{ClosableWaitError, Closed, TryAcquireError, WaitError};
 pub use mutex::{Mutex, MutexGuard, OwnedMutexGuard};
 pub use notify::{Notified, Notify};
 pub use rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard};

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use thalweg_queue::clock;
 
 use super::error::WaitError;
-use super::raw_lock::RawLock;
-use super::waiting;
+use super::raw_mutex::RawMutex;
+use super::wait_future;
 
 /// A value that one at a time may use. Who has to wait for it leaves its worker to others.
 ///
@@ -51,7 +51,7 @@ use super::waiting;
 /// return, unwinds the first, and keeps the worker of the second waiting. So a destructor asks with [`try_lock`](Self::try_lock) or with a deadline. An actor that is
 /// killed while it waits is unwound.
 pub struct Mutex<T: ?Sized> {
-    raw: RawLock,
+    raw: RawMutex,
     value: UnsafeCell<T>,
 }
 
@@ -65,7 +65,7 @@ impl<T> Mutex<T> {
         /// Open.
         pub fn new(value: T) -> Self {
             Self {
-                raw: RawLock::new(),
+                raw: RawMutex::new(),
                 value: UnsafeCell::new(value),
             }
         }
@@ -85,14 +85,14 @@ impl<T: ?Sized> Mutex<T> {
     #[inline]
     pub fn lock(&self) -> MutexGuard<'_, T> {
         if !self.raw.try_lock() {
-            self.lock_slowly();
+            self.lock_slow();
         }
         self.guard()
     }
 
     #[cold]
-    fn lock_slowly(&self) {
-        waiting::for_ever(pin!(self.raw.waiting()));
+    fn lock_slow(&self) {
+        wait_future::block(pin!(self.raw.lock_future()));
     }
 
     /// The value, if nobody uses it just now.
@@ -137,7 +137,7 @@ impl<T: ?Sized> Mutex<T> {
 
     fn lock_until(&self, deadline: impl FnOnce() -> u64) -> Result<MutexGuard<'_, T>, WaitError> {
         if !self.raw.try_lock() {
-            waiting::until(pin!(self.raw.waiting()), Some(deadline()))?;
+            wait_future::block_until(pin!(self.raw.lock_future()), Some(deadline()))?;
         }
         Ok(self.guard())
     }
@@ -153,7 +153,7 @@ impl<T: ?Sized> Mutex<T> {
     /// ```
     pub async fn lock_async(&self) -> MutexGuard<'_, T> {
         if !self.raw.try_lock() {
-            self.raw.waiting().await;
+            self.raw.lock_future().await;
         }
         self.guard()
     }

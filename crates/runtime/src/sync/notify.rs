@@ -15,17 +15,17 @@ use std::time::{Duration, Instant};
 use thalweg_queue::clock;
 
 use super::error::WaitError;
-use super::line::{Gift, Held, Line, Queue, Wakes};
-use super::waiting::{self, Ask, Primitive, Waiting};
+use super::wait_future::{self, AcquireResult, Primitive, WaitFuture};
+use super::wait_list::{Grant, WaitList, WaitListGuard, WaitQueue, WakeList};
 use crate::shim::{AtomicUsize, Ordering};
 
 const PERMIT: usize = 1;
 const QUEUED: usize = 2;
 const STATE: usize = PERMIT | QUEUED;
-const ROUND: usize = 4;
+const GENERATION: usize = 4;
 
-const ONE: Gift = 1;
-const ALL: Gift = 2;
+const NOTIFY_ONE: Grant = 1;
+const NOTIFY_ALL: Grant = 2;
 
 /// Wakes one who waits, or all. Of one, there is a permit until somebody comes: no wake-up is lost. As `tokio::sync::Notify`.
 ///
@@ -53,12 +53,12 @@ const ALL: Gift = 2;
 /// # Order
 /// [`notify_one`](Self::notify_one) wakes who has waited longest.
 pub struct Notify {
-    inner: Inner,
+    raw: RawNotify,
 }
 
-struct Inner {
+struct RawNotify {
     word: AtomicUsize,
-    line: Line<()>,
+    wait_list: WaitList<()>,
 }
 
 impl Notify {
@@ -66,9 +66,9 @@ impl Notify {
         /// Without a permit.
         pub fn new() -> Self {
             Self {
-                inner: Inner {
+                raw: RawNotify {
                     word: AtomicUsize::new(0),
-                    line: Line::new(()),
+                    wait_list: WaitList::new(()),
                 },
             }
         }
@@ -76,7 +76,7 @@ impl Notify {
 
     /// Wakes who has waited longest; if nobody does, the next one to wait does not have to. Twice is once then.
     pub fn notify_one(&self) {
-        self.inner.notify_one();
+        self.raw.notify_one();
     }
 
     /// Wakes all who wait, and those who have a [`Notified`] that they do not wait for yet. It leaves no permit.
@@ -88,7 +88,7 @@ impl Notify {
     /// before.wait();
     /// ```
     pub fn notify_waiters(&self) {
-        self.inner.notify_waiters();
+        self.raw.notify_waiters();
     }
 
     /// Waits until woken, or takes the permit.
@@ -96,7 +96,7 @@ impl Notify {
     /// # Panics
     /// If there is no permit, in a [`NoPark`](crate::preempt::NoPark) section and in [`native`](crate::native()).
     pub fn wait(&self) {
-        if !self.inner.take_permit() {
+        if !self.raw.take_permit() {
             self.notified().wait();
         }
     }
@@ -124,17 +124,17 @@ impl Notify {
     }
 
     fn wait_until(&self, deadline: impl FnOnce() -> u64) -> Result<(), WaitError> {
-        if self.inner.take_permit() {
+        if self.raw.take_permit() {
             return Ok(());
         }
-        waiting::until(pin!(self.inner.waiting()), Some(deadline()))
+        wait_future::block_until(pin!(self.raw.wait_future()), Some(deadline()))
     }
 
     /// A wait that is to begin: a future, or something to [`wait`](Notified::wait) for. From here on no
     /// [`notify_waiters`](Self::notify_waiters) is missed, so what may have changed is looked at next.
     pub fn notified(&self) -> Notified<'_> {
         Notified {
-            waiting: self.inner.waiting(),
+            future: self.raw.wait_future(),
         }
     }
 }
@@ -154,7 +154,7 @@ impl fmt::Debug for Notify {
 /// A wait for a [`Notify`]. Dropped, it passes on a wake-up that was for one.
 #[must_use = "it waits when it is polled or asked to"]
 pub struct Notified<'a> {
-    waiting: Waiting<'a, Inner>,
+    future: WaitFuture<'a, RawNotify>,
 }
 
 impl Notified<'_> {
@@ -163,7 +163,7 @@ impl Notified<'_> {
     /// # Panics
     /// As there.
     pub fn wait(self) {
-        waiting::for_ever(pin!(self.waiting));
+        wait_future::block(pin!(self.future));
     }
 }
 
@@ -172,8 +172,8 @@ impl Future for Notified<'_> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         // SAFETY: its only field, which is pinned as it is.
-        let waiting = unsafe { self.map_unchecked_mut(|this| &mut this.waiting) };
-        waiting.poll(context)
+        let future = unsafe { self.map_unchecked_mut(|this| &mut this.future) };
+        future.poll(context)
     }
 }
 
@@ -183,10 +183,10 @@ impl fmt::Debug for Notified<'_> {
     }
 }
 
-impl Inner {
+impl RawNotify {
     /// Rule 3.
-    fn waiting(&self) -> Waiting<'_, Self> {
-        Waiting::new(self, self.word.load(Ordering::Acquire) / ROUND, 0)
+    fn wait_future(&self) -> WaitFuture<'_, Self> {
+        WaitFuture::new(self, self.word.load(Ordering::Acquire) / GENERATION, 0)
     }
 
     fn take_permit(&self) -> bool {
@@ -209,7 +209,7 @@ impl Inner {
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
             if word & QUEUED != 0 {
-                let queue = self.line.lock();
+                let queue = self.wait_list.lock();
                 word = self.word.load(Ordering::Relaxed);
                 if word & QUEUED != 0 {
                     return self.wake_first(queue, word);
@@ -229,71 +229,76 @@ impl Inner {
         }
     }
 
-    fn wake_first(&self, mut queue: Held<'_, ()>, word: usize) {
-        let mut wakes = Wakes::default();
-        queue.give_first(ONE, &mut wakes);
+    fn wake_first(&self, mut queue: WaitListGuard<'_, ()>, word: usize) {
+        let mut wake_list = WakeList::default();
+        queue.grant_first(NOTIFY_ONE, &mut wake_list);
         if queue.is_empty() {
             self.word.store(word & !STATE, Ordering::Release);
         }
         drop(queue);
-        wakes.wake();
+        wake_list.wake();
     }
 
     fn notify_waiters(&self) {
-        let mut wakes = Wakes::default();
-        let mut queue = self.line.lock();
-        queue.give_all(ALL, &mut wakes);
+        let mut wake_list = WakeList::default();
+        let mut queue = self.wait_list.lock();
+        queue.grant_all(NOTIFY_ALL, &mut wake_list);
         // It cannot fail: it is always `Some`.
         let _ = self
             .word
             .fetch_update(Ordering::Release, Ordering::Relaxed, |word| {
-                Some((word & !QUEUED).wrapping_add(ROUND))
+                Some((word & !QUEUED).wrapping_add(GENERATION))
             });
         drop(queue);
-        wakes.wake();
+        wake_list.wake();
     }
 }
 
-impl Primitive for Inner {
+impl Primitive for RawNotify {
     type State = ();
     /// How often all had been woken.
-    type Wish = usize;
+    type Request = usize;
     type Output = ();
 
-    fn line(&self) -> &Line<()> {
-        &self.line
+    fn wait_list(&self) -> &WaitList<()> {
+        &self.wait_list
     }
 
-    fn ask(&self, _: &mut Queue<()>, round: &mut usize, _: &mut Wakes) -> Ask<()> {
+    fn acquire_or_queue(
+        &self,
+        _: &mut WaitQueue<()>,
+        generation: &mut usize,
+        _: &mut WakeList,
+    ) -> AcquireResult<()> {
         let mut word = self.word.load(Ordering::Acquire);
         loop {
-            if word / ROUND != *round {
-                return Ask::Done(());
+            if word / GENERATION != *generation {
+                return AcquireResult::Done(());
             }
             let (next, done) = match word & STATE {
                 PERMIT => (word & !STATE, true),
-                QUEUED => return Ask::Behind,
+                QUEUED => return AcquireResult::PushBack,
                 _ => (word | QUEUED, false),
             };
             match self
                 .word
                 .compare_exchange_weak(word, next, Ordering::Acquire, Ordering::Acquire)
             {
-                Ok(_) if done => return Ask::Done(()),
-                Ok(_) => return Ask::Behind,
+                Ok(_) if done => return AcquireResult::Done(()),
+                Ok(_) => return AcquireResult::PushBack,
                 Err(now) => word = now,
             }
         }
     }
 
-    fn given(&self, _: Gift, _: &mut usize) -> Option<()> {
+    fn accept_grant(&self, _: Grant, _: &mut usize) -> Option<()> {
         Some(())
     }
 
     /// Rule 4.
-    fn left(&self, queue: Held<'_, ()>, gift: Option<Gift>, _: &usize) {
-        match gift {
-            Some(ONE) => {
+    fn on_leave(&self, queue: WaitListGuard<'_, ()>, grant: Option<Grant>, _: &usize) {
+        match grant {
+            Some(NOTIFY_ONE) => {
                 drop(queue);
                 self.notify_one();
             }

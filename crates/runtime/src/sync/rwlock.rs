@@ -1,6 +1,6 @@
 //! A value that many may read or one may write.
 //!
-//! It is [`Permits`]: who reads takes one, who writes takes all.
+//! It is [`RawSemaphore`]: who reads takes one, who writes takes all.
 
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use thalweg_queue::clock;
 
 use super::error::WaitError;
-use super::permits::{MOST, Permits};
-use super::waiting;
+use super::raw_semaphore::{MAX_PERMITS, RawSemaphore};
+use super::wait_future;
 
 /// A value that many may read at a time, or one may write. Who has to wait leaves its worker to others.
 ///
@@ -39,7 +39,7 @@ use super::waiting;
 /// # Waits that cannot be
 /// As at a [`Mutex`](super::Mutex).
 pub struct RwLock<T: ?Sized> {
-    permits: Permits,
+    raw: RawSemaphore,
     value: UnsafeCell<T>,
 }
 
@@ -53,7 +53,7 @@ impl<T> RwLock<T> {
         /// Open.
         pub fn new(value: T) -> Self {
             Self {
-                permits: Permits::new(MOST),
+                raw: RawSemaphore::new(MAX_PERMITS),
                 value: UnsafeCell::new(value),
             }
         }
@@ -82,20 +82,23 @@ impl<T: ?Sized> RwLock<T> {
     /// If somebody uses it, in a [`NoPark`](crate::preempt::NoPark) section and in [`native`](crate::native()).
     #[inline]
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
-        self.acquire(MOST);
+        self.acquire(MAX_PERMITS);
         self.writing()
     }
 
     /// To read, if nobody writes or waits.
     #[inline]
     pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
-        self.permits.try_acquire(1).ok().map(|()| self.reading())
+        self.raw.try_acquire(1).ok().map(|()| self.reading())
     }
 
     /// To write, if nobody uses it or waits.
     #[inline]
     pub fn try_write(&self) -> Option<RwLockWriteGuard<'_, T>> {
-        self.permits.try_acquire(MOST).ok().map(|()| self.writing())
+        self.raw
+            .try_acquire(MAX_PERMITS)
+            .ok()
+            .map(|()| self.writing())
     }
 
     /// As [`read`](Self::read), for at most `timeout`. What is open is locked whatever the time.
@@ -118,7 +121,7 @@ impl<T: ?Sized> RwLock<T> {
     /// # Panics
     /// As [`write`](Self::write).
     pub fn write_timeout(&self, timeout: Duration) -> Result<RwLockWriteGuard<'_, T>, WaitError> {
-        self.acquire_until(MOST, || clock::deadline(timeout))?;
+        self.acquire_until(MAX_PERMITS, || clock::deadline(timeout))?;
         Ok(self.writing())
     }
 
@@ -142,7 +145,7 @@ impl<T: ?Sized> RwLock<T> {
     /// # Panics
     /// As [`write`](Self::write).
     pub fn write_deadline(&self, deadline: Instant) -> Result<RwLockWriteGuard<'_, T>, WaitError> {
-        self.acquire_until(MOST, || clock::at(deadline))?;
+        self.acquire_until(MAX_PERMITS, || clock::at(deadline))?;
         Ok(self.writing())
     }
 
@@ -154,7 +157,7 @@ impl<T: ?Sized> RwLock<T> {
 
     /// As [`write`](Self::write), for a task. Dropped, the future leaves the line, and what it may have been given is given back.
     pub async fn write_async(&self) -> RwLockWriteGuard<'_, T> {
-        self.acquire_async(MOST).await;
+        self.acquire_async(MAX_PERMITS).await;
         self.writing()
     }
 
@@ -165,15 +168,15 @@ impl<T: ?Sized> RwLock<T> {
 
     #[inline(always)]
     fn acquire(&self, permits: usize) {
-        if self.permits.try_acquire(permits).is_err() {
-            self.acquire_slowly(permits);
+        if self.raw.try_acquire(permits).is_err() {
+            self.acquire_slow(permits);
         }
     }
 
     #[cold]
-    fn acquire_slowly(&self, permits: usize) {
+    fn acquire_slow(&self, permits: usize) {
         // Nobody closes it.
-        let _ = waiting::for_ever(pin!(self.permits.waiting(permits)));
+        let _ = wait_future::block(pin!(self.raw.acquire_future(permits)));
     }
 
     fn acquire_until(
@@ -181,17 +184,18 @@ impl<T: ?Sized> RwLock<T> {
         permits: usize,
         deadline: impl FnOnce() -> u64,
     ) -> Result<(), WaitError> {
-        if self.permits.try_acquire(permits).is_err() {
+        if self.raw.try_acquire(permits).is_err() {
             // As above.
-            let _ = waiting::until(pin!(self.permits.waiting(permits)), Some(deadline()))?;
+            let _ =
+                wait_future::block_until(pin!(self.raw.acquire_future(permits)), Some(deadline()))?;
         }
         Ok(())
     }
 
     async fn acquire_async(&self, permits: usize) {
-        if self.permits.try_acquire(permits).is_err() {
+        if self.raw.try_acquire(permits).is_err() {
             // As above.
-            let _ = self.permits.waiting(permits).await;
+            let _ = self.raw.acquire_future(permits).await;
         }
     }
 
@@ -266,7 +270,7 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
     pub fn downgrade(guard: Self) -> RwLockReadGuard<'a, T> {
         let lock = guard.lock;
         std::mem::forget(guard);
-        lock.permits.release(MOST - 1);
+        lock.raw.release(MAX_PERMITS - 1);
         lock.reading()
     }
 }
@@ -302,14 +306,14 @@ impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {
 impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
-        self.lock.permits.release(1);
+        self.lock.raw.release(1);
     }
 }
 
 impl<T: ?Sized> Drop for RwLockWriteGuard<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
-        self.lock.permits.release(MOST);
+        self.lock.raw.release(MAX_PERMITS);
     }
 }
 

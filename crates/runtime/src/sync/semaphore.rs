@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use thalweg_queue::clock;
 
-use super::error::{Closed, Ended, TryAcquireError};
-use super::permits::{MOST, Permits};
-use super::waiting;
+use super::error::{ClosableWaitError, Closed, TryAcquireError};
+use super::raw_semaphore::{MAX_PERMITS, RawSemaphore};
+use super::wait_future;
 
 /// A number of permits, of which each caller takes one or more and gives them back by dropping its [`Permit`]: so many at a time, as
 /// `tokio::sync::Semaphore`.
@@ -40,12 +40,12 @@ use super::waiting;
 /// # Order
 /// That of the calls, strictly: who wants many waits until there are as many, and all who come later wait behind, also for one.
 pub struct Semaphore {
-    permits: Permits,
+    raw: RawSemaphore,
 }
 
 impl Semaphore {
     /// The most permits that one can hold.
-    pub const MAX_PERMITS: usize = MOST;
+    pub const MAX_PERMITS: usize = MAX_PERMITS;
 
     crate::shim::const_fn! {
         /// With so many permits.
@@ -53,27 +53,27 @@ impl Semaphore {
         /// # Panics
         /// More than [`MAX_PERMITS`](Self::MAX_PERMITS).
         pub fn new(permits: usize) -> Self {
-            assert!(permits <= MOST, "a semaphore has MAX_PERMITS at most");
+            assert!(permits <= MAX_PERMITS, "a semaphore has MAX_PERMITS at most");
             Self {
-                permits: Permits::new(permits),
+                raw: RawSemaphore::new(permits),
             }
         }
     }
 
     /// Permits that are there now. Some of them may be kept for who is first in the line and wants more.
     pub fn available(&self) -> usize {
-        self.permits.available()
+        self.raw.available()
     }
 
     /// Waits for one permit.
     ///
     /// # Errors
-    /// [`Ended::Closed`], [`Ended::Stopping`].
+    /// [`ClosableWaitError::Closed`], [`ClosableWaitError::Stopping`].
     ///
     /// # Panics
     /// If there is none, in a [`NoPark`](crate::preempt::NoPark) section and in [`native`](crate::native()).
     #[inline]
-    pub fn acquire(&self) -> Result<Permit<'_>, Ended> {
+    pub fn acquire(&self) -> Result<Permit<'_>, ClosableWaitError> {
         self.acquire_many(1)
     }
 
@@ -85,7 +85,7 @@ impl Semaphore {
     /// # Panics
     /// As [`acquire`](Self::acquire).
     #[inline]
-    pub fn acquire_many(&self, permits: usize) -> Result<Permit<'_>, Ended> {
+    pub fn acquire_many(&self, permits: usize) -> Result<Permit<'_>, ClosableWaitError> {
         self.acquire_until(permits, || None)
     }
 
@@ -107,7 +107,7 @@ impl Semaphore {
     /// ```
     #[inline]
     pub fn try_acquire_many(&self, permits: usize) -> Result<Permit<'_>, TryAcquireError> {
-        self.permits.try_acquire(permits)?;
+        self.raw.try_acquire(permits)?;
         Ok(self.permit(permits))
     }
 
@@ -123,22 +123,30 @@ impl Semaphore {
     /// As [`acquire_many`](Self::acquire_many), for at most `timeout`. What is there is had whatever the time.
     ///
     /// # Errors
-    /// [`Ended`].
+    /// [`ClosableWaitError`].
     ///
     /// # Panics
     /// As [`acquire`](Self::acquire).
-    pub fn acquire_timeout(&self, permits: usize, timeout: Duration) -> Result<Permit<'_>, Ended> {
+    pub fn acquire_timeout(
+        &self,
+        permits: usize,
+        timeout: Duration,
+    ) -> Result<Permit<'_>, ClosableWaitError> {
         self.acquire_until(permits, || Some(clock::deadline(timeout)))
     }
 
     /// As [`acquire_many`](Self::acquire_many), until `deadline`.
     ///
     /// # Errors
-    /// [`Ended`].
+    /// [`ClosableWaitError`].
     ///
     /// # Panics
     /// As [`acquire`](Self::acquire).
-    pub fn acquire_deadline(&self, permits: usize, deadline: Instant) -> Result<Permit<'_>, Ended> {
+    pub fn acquire_deadline(
+        &self,
+        permits: usize,
+        deadline: Instant,
+    ) -> Result<Permit<'_>, ClosableWaitError> {
         self.acquire_until(permits, || Some(clock::at(deadline)))
     }
 
@@ -147,20 +155,20 @@ impl Semaphore {
         &self,
         permits: usize,
         deadline: impl FnOnce() -> Option<u64>,
-    ) -> Result<Permit<'_>, Ended> {
-        if self.permits.try_acquire(permits).is_err() {
-            self.acquire_slowly(permits, deadline())?;
+    ) -> Result<Permit<'_>, ClosableWaitError> {
+        if self.raw.try_acquire(permits).is_err() {
+            self.acquire_slow(permits, deadline())?;
         }
         Ok(self.permit(permits))
     }
 
     #[cold]
-    fn acquire_slowly(&self, permits: usize, deadline: Option<u64>) -> Result<(), Ended> {
+    fn acquire_slow(&self, permits: usize, deadline: Option<u64>) -> Result<(), ClosableWaitError> {
         if self.is_closed() {
-            return Err(Ended::Closed);
+            return Err(ClosableWaitError::Closed);
         }
-        Ok(waiting::until(
-            pin!(self.permits.waiting(permits)),
+        Ok(wait_future::block_until(
+            pin!(self.raw.acquire_future(permits)),
             deadline,
         )??)
     }
@@ -170,10 +178,10 @@ impl Semaphore {
     /// # Errors
     /// It is closed.
     pub async fn acquire_async(&self, permits: usize) -> Result<Permit<'_>, Closed> {
-        match self.permits.try_acquire(permits) {
+        match self.raw.try_acquire(permits) {
             Ok(()) => {}
             Err(TryAcquireError::Closed) => return Err(Closed),
-            Err(TryAcquireError::NoPermits) => self.permits.waiting(permits).await?,
+            Err(TryAcquireError::NoPermits) => self.raw.acquire_future(permits).await?,
         }
         Ok(self.permit(permits))
     }
@@ -184,35 +192,35 @@ impl Semaphore {
     /// There would be more than [`MAX_PERMITS`](Self::MAX_PERMITS).
     pub fn add_permits(&self, permits: usize) {
         assert!(
-            self.permits.release(permits),
+            self.raw.release(permits),
             "a semaphore has MAX_PERMITS at most"
         );
     }
 
     /// Takes up to so many permits for good, of those that are there and nobody waits for. How many it took.
     pub fn forget_permits(&self, permits: usize) -> usize {
-        self.permits.take_up_to(permits)
+        self.raw.forget_up_to(permits)
     }
 
-    /// Ends all waits and all that come, with [`Ended::Closed`]. Permits that are out stay good.
+    /// Ends all waits and all that come, with [`ClosableWaitError::Closed`]. Permits that are out stay good.
     ///
     /// ```
-    /// use thalweg_runtime::sync::{Ended, Semaphore};
+    /// use thalweg_runtime::sync::{ClosableWaitError, Semaphore};
     ///
     /// let semaphore = Semaphore::new(0);
     /// std::thread::scope(|scope| {
     ///     let waits = scope.spawn(|| semaphore.acquire().map(drop));
     ///     semaphore.close();
-    ///     assert_eq!(waits.join().unwrap(), Err(Ended::Closed));
+    ///     assert_eq!(waits.join().unwrap(), Err(ClosableWaitError::Closed));
     /// });
     /// ```
     pub fn close(&self) {
-        self.permits.close();
+        self.raw.close();
     }
 
     /// Whether it was closed.
     pub fn is_closed(&self) -> bool {
-        self.permits.is_closed()
+        self.raw.is_closed()
     }
 
     /// The caller has taken them.
@@ -300,7 +308,7 @@ impl Permit<'_> {
 impl Drop for Permit<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.semaphore.permits.release(self.permits);
+        self.semaphore.raw.release(self.permits);
     }
 }
 
@@ -326,6 +334,6 @@ impl OwnedPermit {
 
 impl Drop for OwnedPermit {
     fn drop(&mut self) {
-        self.semaphore.permits.release(self.permits);
+        self.semaphore.raw.release(self.permits);
     }
 }

@@ -25,35 +25,35 @@ use std::time::{Duration, Instant};
 
 use thalweg_queue::{SendError, clock};
 
-use super::error::{Closed, Ended};
-use super::line::{Gift, Held, Line, Queue, Wakes};
+use super::error::{ClosableWaitError, Closed};
 use super::rwlock::{RwLock, RwLockReadGuard};
-use super::waiting::{self, Ask, Primitive, Waiting};
+use super::wait_future::{self, AcquireResult, Primitive, WaitFuture};
+use super::wait_list::{Grant, WaitList, WaitListGuard, WaitQueue, WakeList};
 use crate::shim::{AtomicUsize, Ordering};
 
 /// In the version: no sender is left.
 const CLOSED: usize = 1;
-const CHANGE: usize = 2;
+const VERSION_STEP: usize = 2;
 
-const LOOK: Gift = 1;
+const CHANGED: Grant = 1;
 
 struct Shared<T> {
     value: RwLock<T>,
     version: Version,
     senders: AtomicUsize,
-    receivers: Receivers,
+    receivers: ReceiverCount,
 }
 
 /// How often the value has changed.
 struct Version {
     word: AtomicUsize,
-    line: Line<()>,
+    wait_list: WaitList<()>,
 }
 
 /// How many there are; who waits, waits for none.
-struct Receivers {
+struct ReceiverCount {
     count: AtomicUsize,
-    line: Line<()>,
+    wait_list: WaitList<()>,
 }
 
 /// A value, and who is told that it changes.
@@ -62,12 +62,12 @@ pub fn channel<T>(value: T) -> (Sender<T>, Receiver<T>) {
         value: RwLock::new(value),
         version: Version {
             word: AtomicUsize::new(0),
-            line: Line::new(()),
+            wait_list: WaitList::new(()),
         },
         senders: AtomicUsize::new(1),
-        receivers: Receivers {
+        receivers: ReceiverCount {
             count: AtomicUsize::new(1),
-            line: Line::new(()),
+            wait_list: WaitList::new(()),
         },
     });
     let receiver = Receiver {
@@ -115,7 +115,7 @@ impl<T> Sender<T> {
         let mut value = self.shared.value.write();
         let changed = change(&mut value);
         if changed {
-            self.shared.version.has_changed();
+            self.shared.version.increment();
         }
         changed
     }
@@ -147,16 +147,16 @@ impl<T> Sender<T> {
     /// # Panics
     /// If there is one, in a [`NoPark`](crate::preempt::NoPark) section and in [`native`](crate::native()).
     pub fn closed(&self) {
-        waiting::for_ever(pin!(self.waiting()));
+        wait_future::block(pin!(self.closed_future()));
     }
 
     /// As [`closed`](Self::closed), for a task.
     pub async fn closed_async(&self) {
-        self.waiting().await;
+        self.closed_future().await;
     }
 
-    fn waiting(&self) -> Waiting<'_, Receivers> {
-        Waiting::new(&self.shared.receivers, (), 0)
+    fn closed_future(&self) -> WaitFuture<'_, ReceiverCount> {
+        WaitFuture::new(&self.shared.receivers, (), 0)
     }
 }
 
@@ -199,7 +199,7 @@ impl<T> Receiver<T> {
     /// # Panics
     /// As [`borrow`](Self::borrow).
     pub fn borrow_and_update(&mut self) -> Ref<'_, T> {
-        newest(&self.shared, &mut self.seen)
+        borrow_newest(&self.shared, &mut self.seen)
     }
 
     /// Whether there is a value that was not seen.
@@ -217,42 +217,42 @@ impl<T> Receiver<T> {
     /// Waits until there is a value that was not seen; it counts as seen then.
     ///
     /// # Errors
-    /// [`Ended::Closed`]: there will be none. [`Ended::Stopping`].
+    /// [`ClosableWaitError::Closed`]: there will be none. [`ClosableWaitError::Stopping`].
     ///
     /// # Panics
     /// If there is none, in a [`NoPark`](crate::preempt::NoPark) section and in [`native`](crate::native()).
-    pub fn changed(&mut self) -> Result<(), Ended> {
+    pub fn changed(&mut self) -> Result<(), ClosableWaitError> {
         self.changed_until(None)
     }
 
     /// As [`changed`](Self::changed), for at most `timeout`.
     ///
     /// # Errors
-    /// [`Ended`].
+    /// [`ClosableWaitError`].
     ///
     /// # Panics
     /// As [`changed`](Self::changed).
-    pub fn changed_timeout(&mut self, timeout: Duration) -> Result<(), Ended> {
+    pub fn changed_timeout(&mut self, timeout: Duration) -> Result<(), ClosableWaitError> {
         self.changed_until(Some(clock::deadline(timeout)))
     }
 
     /// As [`changed`](Self::changed), until `deadline`.
     ///
     /// # Errors
-    /// [`Ended`].
+    /// [`ClosableWaitError`].
     ///
     /// # Panics
     /// As [`changed`](Self::changed).
-    pub fn changed_deadline(&mut self, deadline: Instant) -> Result<(), Ended> {
+    pub fn changed_deadline(&mut self, deadline: Instant) -> Result<(), ClosableWaitError> {
         self.changed_until(Some(clock::at(deadline)))
     }
 
-    fn changed_until(&mut self, deadline: Option<u64>) -> Result<(), Ended> {
+    fn changed_until(&mut self, deadline: Option<u64>) -> Result<(), ClosableWaitError> {
         if self.has_changed()? {
             self.seen = self.shared.version.now();
         } else {
-            let waiting = Waiting::new(&self.shared.version, self.seen, 0);
-            self.seen = waiting::until(pin!(waiting), deadline)??;
+            let future = WaitFuture::new(&self.shared.version, self.seen, 0);
+            self.seen = wait_future::block_until(pin!(future), deadline)??;
         }
         Ok(())
     }
@@ -262,57 +262,60 @@ impl<T> Receiver<T> {
     /// # Errors
     /// There will be none.
     pub async fn changed_async(&mut self) -> Result<(), Closed> {
-        let waiting = Waiting::new(&self.shared.version, self.seen, 0);
-        self.seen = waiting.await?;
+        let future = WaitFuture::new(&self.shared.version, self.seen, 0);
+        self.seen = future.await?;
         Ok(())
     }
 
-    /// Waits for a value for which `is_it` says so, beginning with the newest; it counts as seen.
+    /// Waits for a value for which `predicate` says so, beginning with the newest; it counts as seen.
     ///
     /// # Errors
     /// As [`changed`](Self::changed).
     ///
     /// # Panics
-    /// With that of `is_it`; as [`borrow`](Self::borrow) and [`changed`](Self::changed).
-    pub fn wait_for(&mut self, is_it: impl FnMut(&T) -> bool) -> Result<Ref<'_, T>, Ended> {
-        self.wait_until(None, is_it)
+    /// With that of `predicate`; as [`borrow`](Self::borrow) and [`changed`](Self::changed).
+    pub fn wait_for(
+        &mut self,
+        predicate: impl FnMut(&T) -> bool,
+    ) -> Result<Ref<'_, T>, ClosableWaitError> {
+        self.wait_until(None, predicate)
     }
 
     /// As [`wait_for`](Self::wait_for), for at most `timeout`.
     ///
     /// # Errors
-    /// [`Ended`].
+    /// [`ClosableWaitError`].
     ///
     /// # Panics
     /// As [`wait_for`](Self::wait_for).
     pub fn wait_for_timeout(
         &mut self,
         timeout: Duration,
-        is_it: impl FnMut(&T) -> bool,
-    ) -> Result<Ref<'_, T>, Ended> {
-        self.wait_until(Some(clock::deadline(timeout)), is_it)
+        predicate: impl FnMut(&T) -> bool,
+    ) -> Result<Ref<'_, T>, ClosableWaitError> {
+        self.wait_until(Some(clock::deadline(timeout)), predicate)
     }
 
     fn wait_until(
         &mut self,
         deadline: Option<u64>,
-        mut is_it: impl FnMut(&T) -> bool,
-    ) -> Result<Ref<'_, T>, Ended> {
+        mut predicate: impl FnMut(&T) -> bool,
+    ) -> Result<Ref<'_, T>, ClosableWaitError> {
         let Self { shared, seen } = self;
         loop {
-            let newest = newest(shared, seen);
-            if is_it(&newest) {
+            let newest = borrow_newest(shared, seen);
+            if predicate(&newest) {
                 return Ok(newest);
             }
             drop(newest);
-            let waiting = Waiting::new(&shared.version, *seen, 0);
-            *seen = waiting::until(pin!(waiting), deadline)??;
+            let future = WaitFuture::new(&shared.version, *seen, 0);
+            *seen = wait_future::block_until(pin!(future), deadline)??;
         }
     }
 }
 
 /// Rule 1.
-fn newest<'a, T>(shared: &'a Shared<T>, seen: &mut usize) -> Ref<'a, T> {
+fn borrow_newest<'a, T>(shared: &'a Shared<T>, seen: &mut usize) -> Ref<'a, T> {
     let value = shared.value.read();
     let version = shared.version.now();
     let changed = std::mem::replace(seen, version) != version;
@@ -331,7 +334,7 @@ impl<T> Clone for Receiver<T> {
 
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
-        self.shared.receivers.one_less();
+        self.shared.receivers.decrement();
     }
 }
 
@@ -385,83 +388,93 @@ impl Version {
         self.word.load(Ordering::Acquire) & !CLOSED
     }
 
-    fn has_changed(&self) {
-        self.tell(|word| word.wrapping_add(CHANGE));
+    fn increment(&self) {
+        self.update(|word| word.wrapping_add(VERSION_STEP));
     }
 
     fn close(&self) {
-        self.tell(|word| word | CLOSED);
+        self.update(|word| word | CLOSED);
     }
 
     /// Rule 2.
-    fn tell(&self, change: impl Fn(usize) -> usize) {
-        let mut wakes = Wakes::default();
-        let mut queue = self.line.lock();
+    fn update(&self, change: impl Fn(usize) -> usize) {
+        let mut wake_list = WakeList::default();
+        let mut queue = self.wait_list.lock();
         let word = self.word.load(Ordering::Relaxed);
         self.word.store(change(word), Ordering::Release);
-        queue.give_all(LOOK, &mut wakes);
+        queue.grant_all(CHANGED, &mut wake_list);
         drop(queue);
-        wakes.wake();
+        wake_list.wake();
     }
 }
 
 impl Primitive for Version {
     type State = ();
     /// The version that was seen.
-    type Wish = usize;
+    type Request = usize;
     type Output = Result<usize, Closed>;
 
-    fn line(&self) -> &Line<()> {
-        &self.line
+    fn wait_list(&self) -> &WaitList<()> {
+        &self.wait_list
     }
 
-    fn ask(&self, _: &mut Queue<()>, seen: &mut usize, _: &mut Wakes) -> Ask<Self::Output> {
+    fn acquire_or_queue(
+        &self,
+        _: &mut WaitQueue<()>,
+        seen: &mut usize,
+        _: &mut WakeList,
+    ) -> AcquireResult<Self::Output> {
         let word = self.word.load(Ordering::Acquire);
         if word & !CLOSED != *seen {
-            Ask::Done(Ok(word & !CLOSED))
+            AcquireResult::Done(Ok(word & !CLOSED))
         } else if word & CLOSED != 0 {
-            Ask::Done(Err(Closed))
+            AcquireResult::Done(Err(Closed))
         } else {
-            Ask::Behind
+            AcquireResult::PushBack
         }
     }
 
-    fn given(&self, _: Gift, _: &mut usize) -> Option<Self::Output> {
+    fn accept_grant(&self, _: Grant, _: &mut usize) -> Option<Self::Output> {
         None
     }
 
-    fn left(&self, _: Held<'_, ()>, _: Option<Gift>, _: &usize) {}
+    fn on_leave(&self, _: WaitListGuard<'_, ()>, _: Option<Grant>, _: &usize) {}
 }
 
-impl Receivers {
-    fn one_less(&self) {
+impl ReceiverCount {
+    fn decrement(&self) {
         if self.count.fetch_sub(1, Ordering::AcqRel) == 1 {
-            let mut wakes = Wakes::default();
-            self.line.lock().give_all(LOOK, &mut wakes);
-            wakes.wake();
+            let mut wake_list = WakeList::default();
+            self.wait_list.lock().grant_all(CHANGED, &mut wake_list);
+            wake_list.wake();
         }
     }
 }
 
-impl Primitive for Receivers {
+impl Primitive for ReceiverCount {
     type State = ();
-    type Wish = ();
+    type Request = ();
     type Output = ();
 
-    fn line(&self) -> &Line<()> {
-        &self.line
+    fn wait_list(&self) -> &WaitList<()> {
+        &self.wait_list
     }
 
-    fn ask(&self, _: &mut Queue<()>, (): &mut (), _: &mut Wakes) -> Ask<()> {
+    fn acquire_or_queue(
+        &self,
+        _: &mut WaitQueue<()>,
+        (): &mut (),
+        _: &mut WakeList,
+    ) -> AcquireResult<()> {
         match self.count.load(Ordering::Acquire) {
-            0 => Ask::Done(()),
-            _ => Ask::Behind,
+            0 => AcquireResult::Done(()),
+            _ => AcquireResult::PushBack,
         }
     }
 
-    fn given(&self, _: Gift, (): &mut ()) -> Option<()> {
+    fn accept_grant(&self, _: Grant, (): &mut ()) -> Option<()> {
         None
     }
 
-    fn left(&self, _: Held<'_, ()>, _: Option<Gift>, (): &()) {}
+    fn on_leave(&self, _: WaitListGuard<'_, ()>, _: Option<Grant>, (): &()) {}
 }

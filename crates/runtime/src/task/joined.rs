@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use super::{Header, Task};
-use crate::join_set::Ends;
+use crate::join_set::FinishedStack;
 use crate::shim::Ordering;
 use crate::worker;
 
@@ -28,7 +28,7 @@ impl Sleeper {
 pub(crate) enum Joiner {
     One(Sleeper),
     /// A [`JoinSet`](crate::JoinSet).
-    Set(Arc<Ends>),
+    Set(Arc<FinishedStack>),
 }
 
 impl Header {

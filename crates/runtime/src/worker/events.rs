@@ -6,7 +6,7 @@ use std::task::Waker;
 use thalweg_queue::{clock, quiet};
 
 use super::Worker;
-use crate::io::{Poller, Until};
+use crate::io::{PollTimeout, Poller};
 
 impl Worker {
     /// What the worker waits for descriptors with.
@@ -17,7 +17,7 @@ impl Worker {
         if self.poller.get().is_none() {
             let poller = Arc::new(Poller::new()?);
             self.remote_queue
-                .set_unparker(Some(Waker::from(Arc::clone(&poller.bell))));
+                .set_unparker(Some(Waker::from(Arc::clone(&poller.waker))));
             // It cannot fail: there was none.
             let _ = self.poller.set(poller);
         }
@@ -27,20 +27,20 @@ impl Worker {
     }
 
     pub(super) fn used_poller(&self) -> Option<&Poller> {
-        self.poller.get().map(|p| &**p).filter(|p| p.is_used())
+        self.poller.get().map(|p| &**p).filter(|p| p.has_sources())
     }
 
     /// Wakes those whose descriptors are ready. Whether there were any.
     #[inline(always)]
     pub(super) fn poll(&self) -> bool {
         self.used_poller()
-            .is_some_and(|poller| self.wait_in(poller, Until::Now))
+            .is_some_and(|poller| self.wait_in(poller, PollTimeout::Immediate))
     }
 
-    pub(super) fn wait_in(&self, poller: &Poller, until: Until) -> bool {
+    pub(super) fn wait_in(&self, poller: &Poller, until: PollTimeout) -> bool {
         // What allocates here must not be preempted: the next that runs would come here again.
         let _quiet = quiet::Quiet::begin();
-        poller.poll(&mut self.harvest.borrow_mut(), until)
+        poller.poll(&mut self.event_buffer.borrow_mut(), until)
     }
 
     /// The same for what runs long in one turn: once a slice.

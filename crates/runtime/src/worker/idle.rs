@@ -5,7 +5,7 @@ use std::cell::Cell;
 use thalweg_queue::{Spin, clock};
 
 use super::Worker;
-use crate::io::Until;
+use crate::io::PollTimeout;
 
 /// Looks for work, while there is none, between two looks for events: such a look is a system call.
 const LOOKS_TO_POLL: u32 = 8;
@@ -50,7 +50,7 @@ impl Worker {
             self.pulse.counts.sleeps.add(1);
             spin.sleep(|| match poller {
                 Some(poller) => {
-                    self.wait_in(poller, Until::Deadline(deadline));
+                    self.wait_in(poller, PollTimeout::Deadline(deadline));
                 }
                 None => {
                     self.remote_queue.parker.park(deadline);

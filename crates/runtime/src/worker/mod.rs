@@ -24,7 +24,7 @@ use crate::ahead;
 use crate::fiber::{Fiber, Suspended};
 use crate::fifo::Fifo;
 use crate::id::{ActorId, Ids};
-use crate::io::{Harvest, Poller};
+use crate::io::{EventBuffer, Poller};
 use crate::join::JoinHandle;
 use crate::panics;
 use crate::preempt;
@@ -67,7 +67,7 @@ pub(crate) struct Worker {
     in_a_row: Cell<u32>,
     /// What others may take, before started work has its turns again.
     fresh_left: Cell<u32>,
-    /// Until when what others may take goes first, as what ran before had its whole slice; 0: it does not.
+    /// PollTimeout when what others may take goes first, as what ran before had its whole slice; 0: it does not.
     fresh_until: Cell<u64>,
     ready: Fifo,
     fibers: UnsafeCell<Fibers>,
@@ -76,7 +76,7 @@ pub(crate) struct Worker {
     wheel: Wheel,
     /// For the descriptors that actors of this worker wait for.
     poller: OnceCell<Arc<Poller>>,
-    harvest: RefCell<Harvest>,
+    event_buffer: RefCell<EventBuffer>,
     /// When an actor that runs for long last had it polled.
     polled: Cell<u64>,
     /// Counts its turns, too.
@@ -194,7 +194,7 @@ impl Worker {
             scheduler,
             wheel: Wheel::new(clock::now()),
             poller: OnceCell::new(),
-            harvest: RefCell::default(),
+            event_buffer: RefCell::default(),
             polled: Cell::new(0),
             pulse,
             yields_alone: Cell::new(0),

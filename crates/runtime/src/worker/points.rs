@@ -6,7 +6,7 @@ use std::time::Duration;
 use thalweg_queue::{clock, quiet};
 
 use super::{TURNS_TO_CLOCK, Worker, give_up, is_unwinding};
-use crate::Woke;
+use crate::WakeReason;
 use crate::exit::{self, Doom};
 use crate::fiber::Suspended;
 use crate::preempt;
@@ -15,7 +15,7 @@ use crate::task::{Phase, Task};
 
 impl Worker {
     /// Puts what runs here aside until it is woken, or until `deadline` or the one of its scope.
-    pub(crate) fn park(&self, deadline: Option<u64>) -> Woke {
+    pub(crate) fn park(&self, deadline: Option<u64>) -> WakeReason {
         let task = self.running.get();
         let task = task.filter(|task| task.header().masks.get() == 0);
         let scope = task.as_ref().and_then(Task::scope);
@@ -24,14 +24,14 @@ impl Worker {
             return self.park_until(deadline);
         };
         match self.park_until(Some(scope.deadline())) {
-            Woke::TimedOut if scope.is_due() => Woke::Stopping,
+            WakeReason::TimedOut if scope.is_due() => WakeReason::Stopping,
             // It has not passed: the caller looks, and waits again.
-            Woke::TimedOut => Woke::Woken,
+            WakeReason::TimedOut => WakeReason::Woken,
             woke => woke,
         }
     }
 
-    fn park_until(&self, deadline: Option<u64>) -> Woke {
+    fn park_until(&self, deadline: Option<u64>) -> WakeReason {
         let Some(task) = self.running.get() else {
             unreachable!("what parks runs");
         };
@@ -43,7 +43,7 @@ impl Worker {
             return self.refuse();
         }
         if task.header().notified.take() {
-            return Woke::Woken;
+            return WakeReason::Woken;
         }
         match deadline {
             None => self.put_aside(task),
@@ -53,7 +53,7 @@ impl Worker {
                     if self.slice.is_due() && preempt::is_allowed() {
                         self.give_way();
                     }
-                    return Woke::TimedOut;
+                    return WakeReason::TimedOut;
                 }
                 let Some(fiber) = task.header().fiber.get() else {
                     unreachable!("what parks has begun");
@@ -67,23 +67,23 @@ impl Worker {
                 // SAFETY: it was set in this wheel.
                 let early = unsafe { self.wheel.cancel(NonNull::from(timer)) };
                 if !early {
-                    return Woke::TimedOut;
+                    return WakeReason::TimedOut;
                 }
             }
         }
         if self.scheduler.is_stopping() || task.is_interrupted() {
-            Woke::Stopping
+            WakeReason::Stopping
         } else {
-            Woke::Woken
+            WakeReason::Woken
         }
     }
 
     /// What runs here cannot wait.
     #[cold]
     #[inline(never)]
-    fn refuse(&self) -> Woke {
+    fn refuse(&self) -> WakeReason {
         self.told();
-        Woke::Stopping
+        WakeReason::Stopping
     }
 
     /// What runs here is told once more that its runtime stops, if it does: `shutdown`'s rule 1.

@@ -175,7 +175,7 @@ fn parked(runtime: &Runtime, count: u64) -> Result<Kept, Problem> {
         let begun = Arc::clone(&begun);
         drop(runtime.handle().spawn(move || {
             begun.fetch_add(1, Ordering::Relaxed);
-            while !wait::stopping() {
+            while !wait::is_stopping() {
                 let _ = wait::park(None);
             }
         }));

@@ -21,7 +21,7 @@ use super::PoolStats;
 use crate::exit::ExitReason;
 use crate::join::JoinHandle;
 use crate::runtime::Handle;
-use crate::sync::Ended;
+use crate::sync::ClosableWaitError;
 
 /// What becomes of a [`Pipeline`] in which a stage fails over an item.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -142,8 +142,10 @@ impl<I: Send + 'static, O: Send + 'static> Inner<I, O> {
         };
         match place {
             Ok(permit) => permit.forget(),
-            Err(Ended::Closed) => return Err(SendError::Closed(item)),
-            Err(Ended::TimedOut | Ended::Stopping) => return Err(SendError::TimedOut(item)),
+            Err(ClosableWaitError::Closed) => return Err(SendError::Closed(item)),
+            Err(ClosableWaitError::TimedOut | ClosableWaitError::Stopping) => {
+                return Err(SendError::TimedOut(item));
+            }
         }
         let mut ticket = Ticket::new(&self.outlet.way);
         // Whoever is ended while it waits for room takes the item along.
@@ -225,7 +227,7 @@ impl<I: Send + 'static, O: Send + 'static> Pipeline<I, O> {
         loop {
             match outlet.there().acquire() {
                 Ok(permit) => permit.forget(),
-                Err(Ended::Closed) => return self.last(),
+                Err(ClosableWaitError::Closed) => return self.last(),
                 Err(_) => return Err(PipelineEnd::Stopping),
             }
             if let Some(item) = outlet.take() {

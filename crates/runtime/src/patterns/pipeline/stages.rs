@@ -253,13 +253,13 @@ impl Stop {
 
     /// The worker that calls it ends, for the same reason.
     fn failed(&self, stage: &Arc<str>, payload: Box<dyn Any + Send>) -> ! {
-        let is_end = JoinError::is_end(&*payload);
+        let is_end = JoinError::is_exit_payload(&*payload);
         if is_end && !payload.is::<Exiting>() {
             resume_unwind(payload);
         }
         let reason = match payload.downcast::<Exiting>() {
             Ok(exiting) => exiting.0,
-            Err(payload) => ExitReason::from(&JoinError::panicked(payload)),
+            Err(payload) => ExitReason::from(&JoinError::from_payload(payload)),
         };
         let failure = StageFailure {
             stage: Arc::clone(stage),

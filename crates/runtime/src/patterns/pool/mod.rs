@@ -19,7 +19,7 @@ use crate::supervisor::{
     Backoff, ChildError, ChildInfo, ChildSpec, Shutdown, StartError, Strategy, Supervisor,
     SupervisorRef,
 };
-use crate::sync::{Ended, Mutex};
+use crate::sync::{ClosableWaitError, Mutex};
 
 /// A job that fails its worker says less about the worker than about the job: it is back soon, and what cannot be made does not keep the others.
 const BACKOFF: Backoff = Backoff {
@@ -418,8 +418,10 @@ impl<J: Send + 'static, R: Send + 'static> Pool<J, R> {
             };
             match room {
                 Ok(permit) => permit.forget(),
-                Err(Ended::Closed) => return Err(SendError::Closed(job)),
-                Err(Ended::TimedOut | Ended::Stopping) => return Err(SendError::TimedOut(job)),
+                Err(ClosableWaitError::Closed) => return Err(SendError::Closed(job)),
+                Err(ClosableWaitError::TimedOut | ClosableWaitError::Stopping) => {
+                    return Err(SendError::TimedOut(job));
+                }
             }
         }
         self.accept(job, reply)

@@ -15,8 +15,8 @@
 //!    nobody else changes the word: who unlocks may store it.
 //! 5. Who was woken and goes without looking takes `WAKING` back, and wakes the next if the lock is open. Who was given the lock and goes unlocks it.
 
-use super::line::{Gift, Held, Line, Queue, Wakes};
-use super::waiting::{Ask, Primitive, Waiting};
+use super::wait_future::{AcquireResult, Primitive, WaitFuture};
+use super::wait_list::{Grant, WaitList, WaitListGuard, WaitQueue, WakeList};
 use crate::shim::{AtomicU32, Ordering};
 
 const LOCKED: u32 = 1;
@@ -25,24 +25,24 @@ const WAKING: u32 = 4;
 const HANDOVER: u32 = 8;
 
 /// The lock.
-const OWNED: Gift = 1;
+const HANDED_OVER: Grant = 1;
 /// A wake-up.
-const WOKEN: Gift = 2;
+const WOKEN: Grant = 2;
 
-pub(super) struct RawLock {
+pub(super) struct RawMutex {
     word: AtomicU32,
-    line: Line<()>,
+    wait_list: WaitList<()>,
 }
 
 /// What one who waits for the lock knows of itself: it was woken, and looks again.
-pub(super) struct Woken(bool);
+pub(super) struct WasWoken(bool);
 
-impl RawLock {
+impl RawMutex {
     crate::shim::const_fn! {
         pub(super) fn new() -> Self {
             Self {
                 word: AtomicU32::new(0),
-                line: Line::new(()),
+                wait_list: WaitList::new(()),
             }
         }
     }
@@ -52,12 +52,12 @@ impl RawLock {
         self.word
             .compare_exchange(0, LOCKED, Ordering::Acquire, Ordering::Relaxed)
             .is_ok()
-            || self.try_lock_before_others()
+            || self.try_lock_barging()
     }
 
     /// Rule 1.
     #[cold]
-    fn try_lock_before_others(&self) -> bool {
+    fn try_lock_barging(&self) -> bool {
         let mut word = self.word.load(Ordering::Relaxed);
         while word & LOCKED == 0 {
             match self.word.compare_exchange_weak(
@@ -77,8 +77,8 @@ impl RawLock {
         self.word.load(Ordering::Relaxed) & LOCKED != 0
     }
 
-    pub(super) fn waiting(&self) -> Waiting<'_, Self> {
-        Waiting::new(self, Woken(false), 0)
+    pub(super) fn lock_future(&self) -> WaitFuture<'_, Self> {
+        WaitFuture::new(self, WasWoken(false), 0)
     }
 
     /// Its owner's.
@@ -89,12 +89,12 @@ impl RawLock {
             .compare_exchange(LOCKED, 0, Ordering::Release, Ordering::Relaxed)
             .is_err()
         {
-            self.unlock_slowly();
+            self.unlock_slow();
         }
     }
 
     #[cold]
-    fn unlock_slowly(&self) {
+    fn unlock_slow(&self) {
         let mut word = self.word.load(Ordering::Relaxed);
         // Nobody to wake.
         while word & HANDOVER == 0 && (word & QUEUED == 0 || word & WAKING != 0) {
@@ -108,39 +108,44 @@ impl RawLock {
                 Err(now) => word = now,
             }
         }
-        let mut wakes = Wakes::default();
-        let mut queue = self.line.lock();
+        let mut wake_list = WakeList::default();
+        let mut queue = self.wait_list.lock();
         let word = self.word.load(Ordering::Relaxed);
-        if word & HANDOVER != 0 && queue.give_first(OWNED, &mut wakes) {
+        if word & HANDOVER != 0 && queue.grant_first(HANDED_OVER, &mut wake_list) {
             // Rule 3.
-            self.store(&queue, LOCKED | (word & WAKING));
-        } else if word & WAKING == 0 && queue.give_first(WOKEN, &mut wakes) {
+            self.store_word(&queue, LOCKED | (word & WAKING));
+        } else if word & WAKING == 0 && queue.grant_first(WOKEN, &mut wake_list) {
             // Rule 2.
-            self.store(&queue, WAKING);
+            self.store_word(&queue, WAKING);
         } else {
-            self.store(&queue, word & WAKING);
+            self.store_word(&queue, word & WAKING);
         }
         drop(queue);
-        wakes.wake();
+        wake_list.wake();
     }
 
     /// Rule 4. A hand-over that was asked for is done with.
-    fn store(&self, queue: &Queue<()>, bits: u32) {
+    fn store_word(&self, queue: &WaitQueue<()>, bits: u32) {
         let queued = if queue.is_empty() { 0 } else { QUEUED };
         self.word.store(bits | queued, Ordering::Release);
     }
 }
 
-impl Primitive for RawLock {
+impl Primitive for RawMutex {
     type State = ();
-    type Wish = Woken;
+    type Request = WasWoken;
     type Output = ();
 
-    fn line(&self) -> &Line<()> {
-        &self.line
+    fn wait_list(&self) -> &WaitList<()> {
+        &self.wait_list
     }
 
-    fn ask(&self, _: &mut Queue<()>, Woken(woken): &mut Woken, _: &mut Wakes) -> Ask<()> {
+    fn acquire_or_queue(
+        &self,
+        _: &mut WaitQueue<()>,
+        WasWoken(woken): &mut WasWoken,
+        _: &mut WakeList,
+    ) -> AcquireResult<()> {
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
             let is_open = word & LOCKED == 0;
@@ -155,31 +160,31 @@ impl Primitive for RawLock {
                 .word
                 .compare_exchange_weak(word, next, Ordering::Acquire, Ordering::Relaxed)
             {
-                Ok(_) if is_open => return Ask::Done(()),
-                Ok(_) if std::mem::take(woken) => return Ask::InFront,
-                Ok(_) => return Ask::Behind,
+                Ok(_) if is_open => return AcquireResult::Done(()),
+                Ok(_) if std::mem::take(woken) => return AcquireResult::PushFront,
+                Ok(_) => return AcquireResult::PushBack,
                 Err(now) => word = now,
             }
         }
     }
 
-    fn given(&self, gift: Gift, woken: &mut Woken) -> Option<()> {
-        woken.0 = gift == WOKEN;
-        (gift == OWNED).then_some(())
+    fn accept_grant(&self, grant: Grant, woken: &mut WasWoken) -> Option<()> {
+        woken.0 = grant == WOKEN;
+        (grant == HANDED_OVER).then_some(())
     }
 
     /// Rule 5.
-    fn left(&self, mut queue: Held<'_, ()>, gift: Option<Gift>, _: &Woken) {
-        match gift {
-            Some(OWNED) => {
+    fn on_leave(&self, mut queue: WaitListGuard<'_, ()>, grant: Option<Grant>, _: &WasWoken) {
+        match grant {
+            Some(HANDED_OVER) => {
                 drop(queue);
                 self.unlock();
             }
             Some(_) => {
-                let mut wakes = Wakes::default();
-                self.pass_wake_on(&mut queue, &mut wakes);
+                let mut wake_list = WakeList::default();
+                self.forward_wake(&mut queue, &mut wake_list);
                 drop(queue);
-                wakes.wake();
+                wake_list.wake();
             }
             None if queue.is_empty() => {
                 self.word.fetch_and(!(QUEUED | HANDOVER), Ordering::Relaxed);
@@ -189,8 +194,8 @@ impl Primitive for RawLock {
     }
 }
 
-impl RawLock {
-    fn pass_wake_on(&self, queue: &mut Queue<()>, wakes: &mut Wakes) {
+impl RawMutex {
+    fn forward_wake(&self, queue: &mut WaitQueue<()>, wake_list: &mut WakeList) {
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
             let wakes_next = word & LOCKED == 0 && !queue.is_empty();
@@ -204,7 +209,7 @@ impl RawLock {
                 Err(now) => word = now,
             }
         }
-        queue.give_first(WOKEN, wakes);
+        queue.grant_first(WOKEN, wake_list);
         if queue.is_empty() {
             self.word.fetch_and(!QUEUED, Ordering::Relaxed);
         }

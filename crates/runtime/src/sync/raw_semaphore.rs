@@ -10,33 +10,33 @@
 //! 5. What was done before permits were given back is seen by who is given them out of the line: who gives takes up what the word was left with.
 
 use super::error::{Closed, TryAcquireError};
-use super::line::{Gift, Held, Line, Queue, Wakes};
-use super::waiting::{Ask, Primitive, Waiting};
+use super::wait_future::{AcquireResult, Primitive, WaitFuture};
+use super::wait_list::{Grant, WaitList, WaitListGuard, WaitQueue, WakeList};
 use crate::shim::{AtomicUsize, Ordering};
 
 const CLOSED: usize = 1;
 const QUEUED: usize = 2;
 const PERMIT: usize = 4;
 /// The word's bits without two.
-pub(super) const MOST: usize = usize::MAX >> 2;
+pub(super) const MAX_PERMITS: usize = usize::MAX >> 2;
 
 /// What it waited for.
-const GIVEN: Gift = 1;
+const GRANTED: Grant = 1;
 /// That there is nothing to be had any more.
-const SHUT: Gift = 2;
+const REFUSED: Grant = 2;
 
-pub(super) struct Permits {
+pub(super) struct RawSemaphore {
     word: AtomicUsize,
-    line: Line<()>,
+    wait_list: WaitList<()>,
 }
 
-impl Permits {
+impl RawSemaphore {
     crate::shim::const_fn! {
         /// At most [`MOST`], which the caller has looked at.
         pub(super) fn new(permits: usize) -> Self {
             Self {
                 word: AtomicUsize::new(permits * PERMIT),
-                line: Line::new(()),
+                wait_list: WaitList::new(()),
             }
         }
     }
@@ -71,8 +71,8 @@ impl Permits {
         }
     }
 
-    pub(super) fn waiting(&self, permits: usize) -> Waiting<'_, Self> {
-        Waiting::new(self, permits, permits)
+    pub(super) fn acquire_future(&self, permits: usize) -> WaitFuture<'_, Self> {
+        WaitFuture::new(self, permits, permits)
     }
 
     /// Gives permits back, or new ones. `false`: there would be more than [`MOST`], and nothing was done.
@@ -80,7 +80,7 @@ impl Permits {
     pub(super) fn release(&self, permits: usize) -> bool {
         let mut word = self.word.load(Ordering::Relaxed);
         while word & QUEUED == 0 {
-            if MOST - word / PERMIT < permits {
+            if MAX_PERMITS - word / PERMIT < permits {
                 return false;
             }
             match self.word.compare_exchange_weak(
@@ -93,41 +93,44 @@ impl Permits {
                 Err(now) => word = now,
             }
         }
-        self.release_to_line(permits)
+        self.release_to_waiters(permits)
     }
 
     #[cold]
-    fn release_to_line(&self, permits: usize) -> bool {
-        self.give_to_line(self.line.lock(), permits)
+    fn release_to_waiters(&self, permits: usize) -> bool {
+        self.grant_waiters(self.wait_list.lock(), permits)
     }
 
     /// Rules 2, 3 and 5.
-    fn give_to_line(&self, mut queue: Held<'_, ()>, permits: usize) -> bool {
+    fn grant_waiters(&self, mut queue: WaitListGuard<'_, ()>, permits: usize) -> bool {
         let word = self.word.load(Ordering::Acquire);
         if word & QUEUED == 0 {
             drop(queue);
             return self.release(permits);
         }
-        let mut there = word / PERMIT;
-        if MOST - there < permits {
+        let mut available = word / PERMIT;
+        if MAX_PERMITS - available < permits {
             return false;
         }
-        there += permits;
-        let mut wakes = Wakes::default();
-        while let Some(wanted) = queue.first_wants().filter(|wanted| *wanted <= there) {
-            there -= wanted;
-            queue.give_first(GIVEN, &mut wakes);
+        available += permits;
+        let mut wake_list = WakeList::default();
+        while let Some(requested) = queue
+            .first_requested()
+            .filter(|requested| *requested <= available)
+        {
+            available -= requested;
+            queue.grant_first(GRANTED, &mut wake_list);
         }
         let queued = if queue.is_empty() { 0 } else { QUEUED };
         self.word
-            .store((there * PERMIT) | queued, Ordering::Release);
+            .store((available * PERMIT) | queued, Ordering::Release);
         drop(queue);
-        wakes.wake();
+        wake_list.wake();
         true
     }
 
     /// Takes up to so many for good, not counting those for whom somebody waits. How many it took.
-    pub(super) fn take_up_to(&self, permits: usize) -> usize {
+    pub(super) fn forget_up_to(&self, permits: usize) -> usize {
         let mut taken = 0;
         // It cannot fail: it is always `Some`.
         let _ = self
@@ -144,61 +147,70 @@ impl Permits {
 
     /// Those who wait, and who come, hear that there is nothing to be had. What was taken can be given back.
     pub(super) fn close(&self) {
-        let mut wakes = Wakes::default();
-        let mut queue = self.line.lock();
-        queue.give_all(SHUT, &mut wakes);
+        let mut wake_list = WakeList::default();
+        let mut queue = self.wait_list.lock();
+        queue.grant_all(REFUSED, &mut wake_list);
         self.word.fetch_or(CLOSED, Ordering::Release);
         self.word.fetch_and(!QUEUED, Ordering::Release);
         drop(queue);
-        wakes.wake();
+        wake_list.wake();
     }
 }
 
-impl Primitive for Permits {
+impl Primitive for RawSemaphore {
     type State = ();
     /// How many permits.
-    type Wish = usize;
+    type Request = usize;
     type Output = Result<(), Closed>;
 
-    fn line(&self) -> &Line<()> {
-        &self.line
+    fn wait_list(&self) -> &WaitList<()> {
+        &self.wait_list
     }
 
-    fn ask(&self, _: &mut Queue<()>, permits: &mut usize, _: &mut Wakes) -> Ask<Self::Output> {
+    fn acquire_or_queue(
+        &self,
+        _: &mut WaitQueue<()>,
+        permits: &mut usize,
+        _: &mut WakeList,
+    ) -> AcquireResult<Self::Output> {
         loop {
             match self.try_acquire(*permits) {
-                Ok(()) => return Ask::Done(Ok(())),
-                Err(TryAcquireError::Closed) => return Ask::Done(Err(Closed)),
+                Ok(()) => return AcquireResult::Done(Ok(())),
+                Err(TryAcquireError::Closed) => return AcquireResult::Done(Err(Closed)),
                 Err(TryAcquireError::NoPermits) => {}
             }
             let word = self.word.load(Ordering::Relaxed);
-            let is_to_wait = word & QUEUED != 0 || word / PERMIT < *permits;
+            let must_wait = word & QUEUED != 0 || word / PERMIT < *permits;
             if word & CLOSED == 0
-                && is_to_wait
+                && must_wait
                 && self
                     .word
                     .compare_exchange(word, word | QUEUED, Ordering::Relaxed, Ordering::Relaxed)
                     .is_ok()
             {
-                return Ask::Behind;
+                return AcquireResult::PushBack;
             }
         }
     }
 
-    fn given(&self, gift: Gift, _: &mut usize) -> Option<Self::Output> {
-        Some(if gift == GIVEN { Ok(()) } else { Err(Closed) })
+    fn accept_grant(&self, grant: Grant, _: &mut usize) -> Option<Self::Output> {
+        Some(if grant == GRANTED {
+            Ok(())
+        } else {
+            Err(Closed)
+        })
     }
 
-    fn left(&self, queue: Held<'_, ()>, gift: Option<Gift>, permits: &usize) {
-        match gift {
-            Some(GIVEN) => {
+    fn on_leave(&self, queue: WaitListGuard<'_, ()>, grant: Option<Grant>, permits: &usize) {
+        match grant {
+            Some(GRANTED) => {
                 drop(queue);
                 self.release(*permits);
             }
             Some(_) => {}
             // Rule 4. It was queued, so the word says so.
             None => {
-                self.give_to_line(queue, 0);
+                self.grant_waiters(queue, 0);
             }
         }
     }

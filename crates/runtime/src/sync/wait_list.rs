@@ -14,15 +14,15 @@ use std::task::Waker;
 use crate::shim::{AtomicU32, Mutex, Ordering, UnsafeCell, lock};
 
 /// What a node is taken out with; each primitive has its own, and none is 0.
-pub(super) type Gift = u32;
+pub(super) type Grant = u32;
 
-const NONE: Gift = 0;
+const NO_GRANT: Grant = 0;
 
 /// One who waits, or may come to.
-pub(super) struct Node {
-    gift: AtomicU32,
+pub(super) struct Waiter {
+    grant: AtomicU32,
     /// How much it waits for; written before it enters.
-    pub(super) wants: usize,
+    pub(super) requested: usize,
     links: UnsafeCell<Links>,
     /// Rule 1: others point here.
     _pinned: PhantomPinned,
@@ -33,15 +33,15 @@ pub(super) struct Node {
 #[derive(Default)]
 struct Links {
     waker: Option<Waker>,
-    before: Option<NonNull<Node>>,
-    behind: Option<NonNull<Node>>,
+    prev: Option<NonNull<Waiter>>,
+    next: Option<NonNull<Waiter>>,
 }
 
-impl Node {
-    pub(super) fn new(wants: usize) -> Self {
+impl Waiter {
+    pub(super) fn new(requested: usize) -> Self {
         Self {
-            gift: AtomicU32::new(NONE),
-            wants,
+            grant: AtomicU32::new(NO_GRANT),
+            requested,
             links: UnsafeCell::new(Links::default()),
             _pinned: PhantomPinned,
             #[cfg(loom)]
@@ -51,44 +51,44 @@ impl Node {
 
     /// Rule 3, for its waiter: takes the gift, if it is there.
     #[inline]
-    pub(super) fn take_gift(&self) -> Option<Gift> {
-        let gift = self.gift.load(Ordering::Acquire);
-        if gift == NONE {
+    pub(super) fn take_grant(&self) -> Option<Grant> {
+        let grant = self.grant.load(Ordering::Acquire);
+        if grant == NO_GRANT {
             return None;
         }
         // Nobody else stores here while it is out of the line.
-        self.gift.store(NONE, Ordering::Relaxed);
-        Some(gift)
+        self.grant.store(NO_GRANT, Ordering::Relaxed);
+        Some(grant)
     }
 }
 
 #[cfg(loom)]
-impl Drop for Node {
+impl Drop for Waiter {
     fn drop(&mut self) {
         self.memory.free();
     }
 }
 
 /// Those who stand in line, the first one and the last; and a primitive's own state.
-pub(super) struct Queue<S> {
-    first: Option<NonNull<Node>>,
-    last: Option<NonNull<Node>>,
+pub(super) struct WaitQueue<S> {
+    first: Option<NonNull<Waiter>>,
+    last: Option<NonNull<Waiter>>,
     pub(super) state: S,
 }
 
 // SAFETY: rules 2 and 3: the nodes it points to may be touched by who has it locked, on whatever thread.
-unsafe impl<S: Send> Send for Queue<S> {}
+unsafe impl<S: Send> Send for WaitQueue<S> {}
 
-pub(super) struct Line<S>(Mutex<Queue<S>>);
+pub(super) struct WaitList<S>(Mutex<WaitQueue<S>>);
 
 /// A line that is locked.
-pub(super) type Held<'a, S> = crate::shim::Locked<'a, Queue<S>>;
+pub(super) type WaitListGuard<'a, S> = crate::shim::Locked<'a, WaitQueue<S>>;
 
-impl<S> Line<S> {
+impl<S> WaitList<S> {
     crate::shim::const_fn! {
         /// Nobody waits.
         pub(super) fn new(state: S) -> Self {
-            Self(Mutex::new(Queue {
+            Self(Mutex::new(WaitQueue {
                 first: None,
                 last: None,
                 state,
@@ -96,30 +96,30 @@ impl<S> Line<S> {
         }
     }
 
-    pub(super) fn lock(&self) -> Held<'_, S> {
+    pub(super) fn lock(&self) -> WaitListGuard<'_, S> {
         lock(&self.0)
     }
 }
 
-impl<S> Queue<S> {
+impl<S> WaitQueue<S> {
     pub(super) fn is_empty(&self) -> bool {
         self.first.is_none()
     }
 
     /// How much the first one waits for.
-    pub(super) fn first_wants(&self) -> Option<usize> {
+    pub(super) fn first_requested(&self) -> Option<usize> {
         // SAFETY: rule 1, and it is in this line.
-        self.first.map(|first| unsafe { first.as_ref() }.wants)
+        self.first.map(|first| unsafe { first.as_ref() }.requested)
     }
 
     /// # Safety
     /// Rule 1; the node is in no line, and leaves this one before it goes.
-    pub(super) unsafe fn push(&mut self, node: &Node, waker: Waker, at_front: bool) {
-        let entering = NonNull::from(node);
+    pub(super) unsafe fn push(&mut self, waiter: &Waiter, waker: Waker, at_front: bool) {
+        let entering = NonNull::from(waiter);
         let neighbour = if at_front { self.first } else { self.last };
-        Self::links(entering, |links| {
+        Self::with_links(entering, |links| {
             links.waker = Some(waker);
-            (links.before, links.behind) = if at_front {
+            (links.prev, links.next) = if at_front {
                 (None, neighbour)
             } else {
                 (neighbour, None)
@@ -132,11 +132,11 @@ impl<S> Queue<S> {
         };
         *end = Some(entering);
         match neighbour {
-            Some(neighbour) => Self::links(neighbour, |links| {
+            Some(neighbour) => Self::with_links(neighbour, |links| {
                 *(if at_front {
-                    &mut links.before
+                    &mut links.prev
                 } else {
-                    &mut links.behind
+                    &mut links.next
                 }) = Some(entering);
             }),
             None => *other_end = Some(entering),
@@ -145,15 +145,15 @@ impl<S> Queue<S> {
 
     /// # Safety
     /// The node is in this line.
-    unsafe fn unlink(&mut self, node: NonNull<Node>) -> Option<Waker> {
-        let links = Self::links(node, std::mem::take);
-        match links.before {
-            Some(before) => Self::links(before, |of| of.behind = links.behind),
-            None => self.first = links.behind,
+    unsafe fn unlink(&mut self, waiter: NonNull<Waiter>) -> Option<Waker> {
+        let links = Self::with_links(waiter, std::mem::take);
+        match links.prev {
+            Some(prev) => Self::with_links(prev, |of| of.next = links.next),
+            None => self.first = links.next,
         }
-        match links.behind {
-            Some(behind) => Self::links(behind, |of| of.before = links.before),
-            None => self.last = links.before,
+        match links.next {
+            Some(next) => Self::with_links(next, |of| of.prev = links.prev),
+            None => self.last = links.prev,
         }
         links.waker
     }
@@ -162,11 +162,11 @@ impl<S> Queue<S> {
     ///
     /// # Safety
     /// The node has entered this line, and its waiter has not had its gift.
-    pub(super) unsafe fn leave(&mut self, node: &Node) -> (Option<Gift>, Option<Waker>) {
-        match node.take_gift() {
-            Some(gift) => (Some(gift), None),
+    pub(super) unsafe fn leave(&mut self, waiter: &Waiter) -> (Option<Grant>, Option<Waker>) {
+        match waiter.take_grant() {
+            Some(grant) => (Some(grant), None),
             // SAFETY: as said; without a gift it is still in here.
-            None => (None, unsafe { self.unlink(NonNull::from(node)) }),
+            None => (None, unsafe { self.unlink(NonNull::from(waiter)) }),
         }
     }
 
@@ -174,16 +174,16 @@ impl<S> Queue<S> {
     ///
     /// # Safety
     /// The node has entered this line, and its waiter has not had its gift.
-    pub(super) unsafe fn rearm(
+    pub(super) unsafe fn update_waker(
         &mut self,
-        node: &Node,
+        waiter: &Waiter,
         waker: &Waker,
         spare: &mut Option<Waker>,
     ) -> bool {
-        if node.gift.load(Ordering::Relaxed) != NONE {
+        if waiter.grant.load(Ordering::Relaxed) != NO_GRANT {
             return false;
         }
-        Self::links(NonNull::from(node), |links| {
+        Self::with_links(NonNull::from(waiter), |links| {
             if links.waker.as_ref().is_some_and(|has| has.will_wake(waker)) {
                 return true;
             }
@@ -196,44 +196,44 @@ impl<S> Queue<S> {
     }
 
     /// Takes the first one out, with this.
-    pub(super) fn give_first(&mut self, gift: Gift, wakes: &mut Wakes) -> bool {
+    pub(super) fn grant_first(&mut self, grant: Grant, wake_list: &mut WakeList) -> bool {
         let Some(first) = self.first else {
             return false;
         };
         // SAFETY: it is in this line.
         let waker = unsafe { self.unlink(first) };
         // SAFETY: rule 1.
-        let node = unsafe { first.as_ref() };
+        let waiter = unsafe { first.as_ref() };
         #[cfg(loom)]
-        node.memory.touch();
+        waiter.memory.touch();
         // Rule 3.
-        node.gift.store(gift, Ordering::Release);
-        wakes.add(waker);
+        waiter.grant.store(grant, Ordering::Release);
+        wake_list.add(waker);
         true
     }
 
-    pub(super) fn give_all(&mut self, gift: Gift, wakes: &mut Wakes) {
-        while self.give_first(gift, wakes) {}
+    pub(super) fn grant_all(&mut self, grant: Grant, wake_list: &mut WakeList) {
+        while self.grant_first(grant, wake_list) {}
     }
 
-    fn links<R>(node: NonNull<Node>, f: impl FnOnce(&mut Links) -> R) -> R {
+    fn with_links<R>(waiter: NonNull<Waiter>, f: impl FnOnce(&mut Links) -> R) -> R {
         // SAFETY: rule 1: it is in this line, which the caller has locked, or enters or leaves it.
-        let node = unsafe { node.as_ref() };
+        let waiter = unsafe { waiter.as_ref() };
         #[cfg(loom)]
-        node.memory.touch();
+        waiter.memory.touch();
         // SAFETY: rule 2.
-        node.links.with_mut(|links| f(unsafe { &mut *links }))
+        waiter.links.with_mut(|links| f(unsafe { &mut *links }))
     }
 }
 
 /// Those to wake when the line is not locked any more: rule 5.
 #[derive(Default)]
-pub(super) struct Wakes {
+pub(super) struct WakeList {
     first: Option<Waker>,
     others: Vec<Waker>,
 }
 
-impl Wakes {
+impl WakeList {
     fn add(&mut self, waker: Option<Waker>) {
         if self.first.is_none() {
             self.first = waker;

@@ -15,18 +15,18 @@ use std::time::Duration;
 use thalweg_queue::{Parker, Wake, clock};
 
 use super::error::WaitError;
-use super::line::{Gift, Held, Line, Node, Queue, Wakes};
+use super::wait_list::{Grant, WaitList, WaitListGuard, WaitQueue, Waiter, WakeList};
 use crate::exit;
-use crate::wait::{self, Woke};
+use crate::wait::{self, WakeReason};
 
 /// What the line's lock is asked for.
-pub(super) enum Ask<T> {
+pub(super) enum AcquireResult<T> {
     /// It is there.
     Done(T),
     /// Behind all others.
-    Behind,
+    PushBack,
     /// It was the first before.
-    InFront,
+    PushFront,
 }
 
 /// What is waited for: one word or state, and a line.
@@ -34,96 +34,105 @@ pub(super) trait Primitive {
     /// What is known beside the line, under its lock.
     type State;
     /// What a wait knows of itself.
-    type Wish;
+    type Request;
     type Output;
 
-    fn line(&self) -> &Line<Self::State>;
+    fn wait_list(&self) -> &WaitList<Self::State>;
 
     /// Under the line's lock, for one who does not stand in it: takes what it waits for, or sends it into the line.
-    fn ask(
+    fn acquire_or_queue(
         &self,
-        queue: &mut Queue<Self::State>,
-        wish: &mut Self::Wish,
-        wakes: &mut Wakes,
-    ) -> Ask<Self::Output>;
+        queue: &mut WaitQueue<Self::State>,
+        request: &mut Self::Request,
+        wake_list: &mut WakeList,
+    ) -> AcquireResult<Self::Output>;
 
     /// One who waited was given this. `None`: it has to ask again.
-    fn given(&self, gift: Gift, wish: &mut Self::Wish) -> Option<Self::Output>;
+    fn accept_grant(&self, grant: Grant, request: &mut Self::Request) -> Option<Self::Output>;
 
     /// One who waited has left, with a gift that it will not use or without one.
-    fn left(&self, queue: Held<'_, Self::State>, gift: Option<Gift>, wish: &Self::Wish);
+    fn on_leave(
+        &self,
+        queue: WaitListGuard<'_, Self::State>,
+        grant: Option<Grant>,
+        request: &Self::Request,
+    );
 }
 
 /// See the head of the module.
-pub(super) struct Waiting<'a, P: Primitive> {
+pub(super) struct WaitFuture<'a, P: Primitive> {
     primitive: &'a P,
-    wish: P::Wish,
+    request: P::Request,
     /// In the line, or was taken out with a gift that has not been looked at.
-    entered: bool,
-    node: Node,
+    is_queued: bool,
+    waiter: Waiter,
 }
 
 // SAFETY: `line`'s rules 2 and 3 say who touches the node; all else may be sent.
-unsafe impl<P: Primitive + Sync> Send for Waiting<'_, P> where P::Wish: Send {}
+unsafe impl<P: Primitive + Sync> Send for WaitFuture<'_, P> where P::Request: Send {}
 
-impl<'a, P: Primitive> Waiting<'a, P> {
+impl<'a, P: Primitive> WaitFuture<'a, P> {
     /// `wants`: see [`Queue::first_wants`].
-    pub(super) fn new(primitive: &'a P, wish: P::Wish, wants: usize) -> Self {
+    pub(super) fn new(primitive: &'a P, request: P::Request, requested: usize) -> Self {
         Self {
             primitive,
-            wish,
-            entered: false,
-            node: Node::new(wants),
+            request,
+            is_queued: false,
+            waiter: Waiter::new(requested),
         }
     }
 
     /// Has what it waited for, or stands in the line and will have `waker` woken.
-    pub(super) fn look(self: Pin<&mut Self>, waker: &Waker) -> Poll<P::Output> {
+    pub(super) fn poll_waker(self: Pin<&mut Self>, waker: &Waker) -> Poll<P::Output> {
         // SAFETY: nothing is moved out of it.
         let this = unsafe { self.get_unchecked_mut() };
         let mut spare = None;
-        while this.entered {
-            if let Some(gift) = this.node.take_gift() {
-                this.entered = false;
-                if let Some(output) = this.primitive.given(gift, &mut this.wish) {
+        while this.is_queued {
+            if let Some(grant) = this.waiter.take_grant() {
+                this.is_queued = false;
+                if let Some(output) = this.primitive.accept_grant(grant, &mut this.request) {
                     return Poll::Ready(output);
                 }
                 break;
             }
-            let mut queue = this.primitive.line().lock();
+            let mut queue = this.primitive.wait_list().lock();
             // SAFETY: it has entered, and has not looked at a gift.
-            if unsafe { queue.rearm(&this.node, waker, &mut spare) } {
+            if unsafe { queue.update_waker(&this.waiter, waker, &mut spare) } {
                 return Poll::Pending;
             }
             drop(queue);
             spare.get_or_insert_with(|| waker.clone());
         }
         let waker = waker.clone();
-        let mut wakes = Wakes::default();
-        let mut queue = this.primitive.line().lock();
-        let at_front = match this.primitive.ask(&mut queue, &mut this.wish, &mut wakes) {
-            Ask::Done(output) => {
-                drop(queue);
-                wakes.wake();
-                return Poll::Ready(output);
-            }
-            Ask::Behind => false,
-            Ask::InFront => true,
-        };
+        let mut wake_list = WakeList::default();
+        let mut queue = this.primitive.wait_list().lock();
+        let at_front =
+            match this
+                .primitive
+                .acquire_or_queue(&mut queue, &mut this.request, &mut wake_list)
+            {
+                AcquireResult::Done(output) => {
+                    drop(queue);
+                    wake_list.wake();
+                    return Poll::Ready(output);
+                }
+                AcquireResult::PushBack => false,
+                AcquireResult::PushFront => true,
+            };
         // SAFETY: it is in no line, and pinned; its drop leaves.
-        unsafe { queue.push(&this.node, waker, at_front) };
-        this.entered = true;
+        unsafe { queue.push(&this.waiter, waker, at_front) };
+        this.is_queued = true;
         Poll::Pending
     }
 
     /// Leaves the line. What it had been given is the answer; a mere wake-up is passed on.
-    fn last_look(self: Pin<&mut Self>) -> Option<P::Output> {
+    fn leave_with_grant(self: Pin<&mut Self>) -> Option<P::Output> {
         // SAFETY: nothing is moved out of it.
         let this = unsafe { self.get_unchecked_mut() };
-        let (queue, gift, _waker) = this.take_out()?;
-        let output = gift.and_then(|gift| this.primitive.given(gift, &mut this.wish));
+        let (queue, grant, _waker) = this.remove()?;
+        let output = grant.and_then(|grant| this.primitive.accept_grant(grant, &mut this.request));
         if output.is_none() {
-            this.primitive.left(queue, gift, &this.wish);
+            this.primitive.on_leave(queue, grant, &this.request);
         }
         output
     }
@@ -131,52 +140,52 @@ impl<'a, P: Primitive> Waiting<'a, P> {
     /// Leaves the line, and passes on what it had been given.
     fn leave(self: Pin<&mut Self>) {
         // SAFETY: nothing is moved out of it.
-        unsafe { self.get_unchecked_mut() }.pass_on();
+        unsafe { self.get_unchecked_mut() }.leave_list();
     }
 
-    fn pass_on(&mut self) {
-        if let Some((queue, gift, _waker)) = self.take_out() {
-            self.primitive.left(queue, gift, &self.wish);
+    fn leave_list(&mut self) {
+        if let Some((queue, grant, _waker)) = self.remove() {
+            self.primitive.on_leave(queue, grant, &self.request);
         }
     }
 
     /// `None`: it was in no line.
-    fn take_out(&mut self) -> Option<Left<'a, P::State>> {
-        if !self.entered {
+    fn remove(&mut self) -> Option<Removed<'a, P::State>> {
+        if !self.is_queued {
             return None;
         }
-        self.entered = false;
-        let mut queue = self.primitive.line().lock();
+        self.is_queued = false;
+        let mut queue = self.primitive.wait_list().lock();
         // SAFETY: it has entered, and has not looked at a gift.
-        let (gift, waker) = unsafe { queue.leave(&self.node) };
-        Some((queue, gift, waker))
+        let (grant, waker) = unsafe { queue.leave(&self.waiter) };
+        Some((queue, grant, waker))
     }
 }
 
 /// The line, locked; what was given; and a waker to drop when it is not locked any more.
-type Left<'a, S> = (Held<'a, S>, Option<Gift>, Option<Waker>);
+type Removed<'a, S> = (WaitListGuard<'a, S>, Option<Grant>, Option<Waker>);
 
-impl<P: Primitive> Drop for Waiting<'_, P> {
+impl<P: Primitive> Drop for WaitFuture<'_, P> {
     fn drop(&mut self) {
-        self.pass_on();
+        self.leave_list();
     }
 }
 
-impl<P: Primitive> Future for Waiting<'_, P> {
+impl<P: Primitive> Future for WaitFuture<'_, P> {
     type Output = P::Output;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<P::Output> {
-        self.look(context.waker())
+        self.poll_waker(context.waker())
     }
 }
 
 /// Waits until `deadline` ([`clock`]; `None`: for ever). The end of its runtime comes to an actor as an error first; a signal that ends it unwinds it.
-pub(super) fn until<P: Primitive>(
-    waiting: Pin<&mut Waiting<'_, P>>,
+pub(super) fn block_until<P: Primitive>(
+    future: Pin<&mut WaitFuture<'_, P>>,
     deadline: Option<u64>,
 ) -> Result<P::Output, WaitError> {
-    wait::tell();
-    let ended = drive(waiting, deadline);
+    wait::begin_fallible_wait();
+    let ended = drive(future, deadline);
     if ended.is_err() {
         exit::raise_if_due();
     }
@@ -184,29 +193,29 @@ pub(super) fn until<P: Primitive>(
 }
 
 /// Waits for as long as it takes. An actor that is to end is unwound.
-pub(super) fn for_ever<P: Primitive>(mut waiting: Pin<&mut Waiting<'_, P>>) -> P::Output {
-    drive(waiting.as_mut(), None).unwrap_or_else(|_| {
-        wait::give_up();
-        on_thread(waiting)
+pub(super) fn block<P: Primitive>(mut future: Pin<&mut WaitFuture<'_, P>>) -> P::Output {
+    drive(future.as_mut(), None).unwrap_or_else(|_| {
+        wait::unwind_if_stopping();
+        block_thread(future)
     })
 }
 
 /// At an error it has left the line.
 pub(super) fn drive<P: Primitive>(
-    mut waiting: Pin<&mut Waiting<'_, P>>,
+    mut future: Pin<&mut WaitFuture<'_, P>>,
     deadline: Option<u64>,
 ) -> Result<P::Output, WaitError> {
-    let me = wait::waker();
+    let waker = wait::waker();
     loop {
-        if let Poll::Ready(output) = waiting.as_mut().look(&me) {
+        if let Poll::Ready(output) = future.as_mut().poll_waker(&waker) {
             return Ok(output);
         }
         match wait::park(deadline) {
-            Woke::Woken | Woke::Interrupted => {}
+            WakeReason::Woken | WakeReason::Interrupted => {}
             // It may have been chosen meanwhile.
-            Woke::TimedOut => return waiting.last_look().ok_or(WaitError::TimedOut),
-            Woke::Stopping => {
-                waiting.leave();
+            WakeReason::TimedOut => return future.leave_with_grant().ok_or(WaitError::TimedOut),
+            WakeReason::Stopping => {
+                future.leave();
                 return Err(WaitError::Stopping);
             }
         }
@@ -214,20 +223,20 @@ pub(super) fn drive<P: Primitive>(
 }
 
 /// From when on an actor that keeps its worker waiting says so.
-const SILENCE: Duration = Duration::from_secs(1);
+const WARN_AFTER: Duration = Duration::from_secs(1);
 
 /// An actor that cannot be put aside, and must have what it waits for: its worker's thread sleeps. Who could end the wait may be an actor of that very
 /// worker, which nobody can know; so it is not left unsaid.
 #[cold]
-fn on_thread<P: Primitive>(mut waiting: Pin<&mut Waiting<'_, P>>) -> P::Output {
+fn block_thread<P: Primitive>(mut future: Pin<&mut WaitFuture<'_, P>>) -> P::Output {
     let parker = Parker::new();
     let waker = parker.waker();
-    let mut silence = Some(clock::deadline(SILENCE));
+    let mut warn_at = Some(clock::deadline(WARN_AFTER));
     loop {
-        if let Poll::Ready(output) = waiting.as_mut().look(&waker) {
+        if let Poll::Ready(output) = future.as_mut().poll_waker(&waker) {
             return output;
         }
-        if parker.park(silence) == Wake::TimedOut && silence.take().is_some() {
+        if parker.park(warn_at) == Wake::TimedOut && warn_at.take().is_some() {
             let who = wait::current().map_or(0, |id| id.number());
             // Where nobody reads it nobody misses it.
             let _ = writeln!(
