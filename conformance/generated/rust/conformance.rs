@@ -5273,7 +5273,7 @@ pub trait Conformance: Sized + Send + 'static {
     fn hear(
         &mut self,
         call: &port::Call,
-        text: port::UpFuture<String>,
+        text: port::UpstreamFuture<String>,
     ) -> port::Task<Result<String, u32>>;
 
     /// How many times there was nothing.
@@ -5283,7 +5283,7 @@ pub trait Conformance: Sized + Send + 'static {
     fn comes(
         &mut self,
         call: &port::Call,
-        signal: port::UpFuture<()>,
+        signal: port::UpstreamFuture<()>,
     ) -> port::Task<Result<(), u32>>;
 
     /// Nothing, so many times.
@@ -6675,7 +6675,7 @@ impl<S: Conformance> ConformanceServer<S> {
             Err(refusal) => return incoming.refuse(refusal),
         };
         let text = match incoming.upstream(text) {
-            Ok(stream) => port::UpFuture::from(stream),
+            Ok(stream) => port::UpstreamFuture::from(stream),
             Err(refusal) => return incoming.refuse(refusal),
         };
         let task = self.0.hear(incoming.call(), text);
@@ -6704,7 +6704,7 @@ impl<S: Conformance> ConformanceServer<S> {
             Err(refusal) => return incoming.refuse(refusal),
         };
         let signal = match incoming.upstream(signal) {
-            Ok(stream) => port::UpFuture::from(stream),
+            Ok(stream) => port::UpstreamFuture::from(stream),
             Err(refusal) => return incoming.refuse(refusal),
         };
         let task = self.0.comes(incoming.call(), signal);
@@ -6931,7 +6931,7 @@ pub trait ConformanceInline: Default + Send + Sync + 'static {
 struct ConformanceInlined<I>(I);
 
 impl<I: ConformanceInline> port::Inline for ConformanceInlined<I> {
-    fn dispatch(&self, incoming: port::Inlined<'_>) {
+    fn dispatch(&self, incoming: port::InlineCall<'_>) {
         match incoming.method() {
             71 => self.serve_twice(incoming),
             72 => self.serve_fail_here(incoming),
@@ -6942,7 +6942,7 @@ impl<I: ConformanceInline> port::Inline for ConformanceInlined<I> {
 }
 
 impl<I: ConformanceInline> ConformanceInlined<I> {
-    fn serve_twice(&self, incoming: port::Inlined<'_>) {
+    fn serve_twice(&self, incoming: port::InlineCall<'_>) {
         let (value,) = match incoming.params::<(u32,)>() {
             Ok(params) => params,
             Err(refusal) => return incoming.refuse(refusal),
@@ -6951,7 +6951,7 @@ impl<I: ConformanceInline> ConformanceInlined<I> {
         incoming.reply(&result)
     }
 
-    fn serve_fail_here(&self, incoming: port::Inlined<'_>) {
+    fn serve_fail_here(&self, incoming: port::InlineCall<'_>) {
         let (how,) = match incoming.params::<(Option<Failure>,)>() {
             Ok(params) => params,
             Err(refusal) => return incoming.refuse(refusal),
@@ -6963,7 +6963,7 @@ impl<I: ConformanceInline> ConformanceInlined<I> {
         }
     }
 
-    fn serve_panic_here(&self, incoming: port::Inlined<'_>) {
+    fn serve_panic_here(&self, incoming: port::InlineCall<'_>) {
         let (message,) = match incoming.params::<(String,)>() {
             Ok(params) => params,
             Err(refusal) => return incoming.refuse(refusal),
@@ -7802,7 +7802,7 @@ impl ConformanceClient {
     }
 
     /// The text when it comes; the number of the code of why none does.
-    pub fn hear(&self, text: port::UpFuture<String>) -> port::Pending<String, u32> {
+    pub fn hear(&self, text: port::UpstreamFuture<String>) -> port::Pending<String, u32> {
         self.client
             .call(105, &(text.as_stream(),), |reply| reply.value::<String>())
     }
@@ -7814,7 +7814,7 @@ impl ConformanceClient {
     }
 
     /// Ends when it comes; the number of the code of why it does not.
-    pub fn comes(&self, signal: port::UpFuture<()>) -> port::Pending<(), u32> {
+    pub fn comes(&self, signal: port::UpstreamFuture<()>) -> port::Pending<(), u32> {
         self.client
             .call(107, &(signal.as_stream(),), |reply| reply.value::<()>())
     }
@@ -8342,7 +8342,7 @@ pub const HOST_PACKAGE: port::Package = port::Package {
         },
     ],
     imports: &[],
-    bounds: port::Bounds::UNSAID,
+    bounds: port::Bounds::DEFAULT,
 };
 
 /// What the service asks of its host.

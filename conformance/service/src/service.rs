@@ -11,7 +11,7 @@ use crate::{EvenNumber, Factor, KeptNumber, Leases, TimedLease, elements, upstre
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
-use thalweg::port::{FutureReader, Held, UpFuture, Upstream};
+use thalweg::port::{FutureReader, Held, Upstream, UpstreamFuture};
 use thalweg::queue::clock;
 use thalweg::{Call, CallError, Code, StreamReader, StreamWriter, Task};
 
@@ -502,7 +502,7 @@ impl Conformance for Echo {
         counter.now()
     }
 
-    fn hear(&mut self, _: &Call, text: UpFuture<String>) -> Task<Result<String, u32>> {
+    fn hear(&mut self, _: &Call, text: UpstreamFuture<String>) -> Task<Result<String, u32>> {
         Task::new(move |_| upstreams::come(text))
     }
 
@@ -510,7 +510,7 @@ impl Conformance for Echo {
         Task::new(move |_| upstreams::beats(beats))
     }
 
-    fn comes(&mut self, _: &Call, signal: UpFuture<()>) -> Task<Result<(), u32>> {
+    fn comes(&mut self, _: &Call, signal: UpstreamFuture<()>) -> Task<Result<(), u32>> {
         Task::new(move |_| upstreams::come(signal))
     }
 

@@ -1,7 +1,7 @@
 //! What the functions do that read a stream or a future.
 
 use thalweg::Failure;
-use thalweg::port::{UpFuture, Upstream};
+use thalweg::port::{Upstream, UpstreamFuture};
 
 use crate::conformance::Item;
 
@@ -41,6 +41,6 @@ pub(crate) fn beats(beats: Upstream<()>) -> u64 {
 }
 
 /// What came.
-pub(crate) fn come<T: thalweg::wire::Decode>(future: UpFuture<T>) -> Result<T, u32> {
+pub(crate) fn come<T: thalweg::wire::Decode>(future: UpstreamFuture<T>) -> Result<T, u32> {
     future.wait().map_err(number)
 }

@@ -158,7 +158,7 @@ fn bounds(bounds: Bounds) -> String {
         waits,
     } = bounds;
     if bounds == Bounds::default() {
-        return "port::Bounds::UNSAID".to_owned();
+        return "port::Bounds::DEFAULT".to_owned();
     }
     let (calls, bytes) = (number(u64::from(calls)), number(bytes));
     format!("port::Bounds {{ calls: {calls}, bytes: {bytes}, waits: {waits} }}")

@@ -307,7 +307,7 @@ fn types_without_a_form_are_refused_with_what_to_write() {
             "a stream is an `impl Iterator<Item = T>`: a whole parameter, the whole result of a function, or its ok side; inside of a result's value it is a `thalweg::Held<StreamReader<T>>`",
         ),
         (
-            "UpFuture<u8>",
+            "UpstreamFuture<u8>",
             "a future is an `impl Future<Output = T>`: a whole parameter, the whole result of a function, or its ok side; inside of a result's value it is a `thalweg::Held<FutureReader<T>>`",
         ),
         ("<u8 as Tr>::T", "WIT has no such type"),

@@ -176,7 +176,7 @@ fn streams_that_are_parameters() {
     let output = emit(wit).unwrap_or_else(|refused| panic!("{refused}"));
     let text = &output[0].contents;
     let contains = |wanted: &str| assert!(text.contains(wanted), "{wanted} in {text}");
-    contains("n: u8, s: port::Upstream<u64>, t: port::UpFuture<String>");
+    contains("n: u8,\n        s: port::Upstream<u64>,\n        t: port::UpstreamFuture<String>,");
     contains("incoming.params::<(u8, port::Upstream<u64>, port::Upstream<String>)>()");
     contains("&(n, s, t.as_stream())");
     contains("s: port::Upstream<()>");

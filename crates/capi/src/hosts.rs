@@ -1,6 +1,6 @@
 //! What a service asks of its host, as C sees it.
 
-use thalweg_port::{Code, answer, asked_deadline};
+use thalweg_port::{Code, answer_host_call};
 
 use crate::abi::{TwError, TwHandle};
 use crate::error::{argument, enter, out};
@@ -18,8 +18,8 @@ pub(crate) unsafe extern "C" fn client_set_host(
         enter(error, || {
             let client = find_client(client)?;
             match port {
-                0 => client.host_at_caller(token),
-                port => client.host_at(&find_port(port)?, token),
+                0 => client.set_host_to_caller(token),
+                port => client.set_host_port(&find_port(port)?, token),
             }
         })
     }
@@ -42,7 +42,7 @@ pub(crate) unsafe extern "C" fn host_call_answer(
                 0 => &[],
                 size => message(data, size)?,
             };
-            answer(call, code, data)
+            answer_host_call(call, code, data)
         })
     }
 }
@@ -55,7 +55,7 @@ pub(crate) unsafe extern "C" fn host_call_deadline(
     // SAFETY: see `client_set_host`.
     unsafe {
         enter(error, || {
-            *out(deadline_ns, "deadline_ns")? = asked_deadline(call)?;
+            *out(deadline_ns, "deadline_ns")? = thalweg_port::host_call_deadline(call)?;
             Ok(())
         })
     }

@@ -5,7 +5,8 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
 use thalweg_port::{
-    Code, Completed, Failure, Kind, Object, Port, Submitter, Wishes, answer, find, insert, remove,
+    Code, Completion, Failure, Kind, Object, Port, SubmitOptions, Submitter, answer_host_call,
+    find, insert, remove,
 };
 
 use crate::abi::{
@@ -96,8 +97,8 @@ pub(crate) unsafe extern "C" fn reap(
                 let most = some.len().min((max - *count) as usize);
                 reap.fill(&mut some[..most]);
                 let before = *count;
-                for completed in some.into_iter().flatten() {
-                    completions.add(*count as usize).write(describe(completed));
+                for completion in some.into_iter().flatten() {
+                    completions.add(*count as usize).write(describe(completion));
                     *count += 1;
                 }
                 if *count - before < most as u32 {
@@ -109,40 +110,40 @@ pub(crate) unsafe extern "C" fn reap(
     }
 }
 
-fn describe(completed: Completed) -> TwCompletion {
+fn describe(completion: Completion) -> TwCompletion {
     let mut described = TwCompletion {
-        token: completed.token,
-        call: completed.handle,
-        kind: match completed.kind {
+        token: completion.token,
+        call: completion.handle,
+        kind: match completion.kind {
             Kind::CallEnded => TW_COMPLETION_CALL,
             Kind::StreamReady => TW_COMPLETION_STREAM_READY,
             Kind::StillRunning => TW_COMPLETION_NOTICE,
             Kind::HostCall => TW_COMPLETION_HOST_CALL,
         },
-        code: match completed.kind {
-            Kind::HostCall => completed.number,
-            _ => completed.code as u32,
+        code: match completion.kind {
+            Kind::HostCall => completion.number,
+            _ => completion.code as u32,
         },
         data: std::ptr::null(),
-        data_size: completed.data.len() as u64,
+        data_size: completion.data.len() as u64,
         message: std::ptr::null(),
-        message_size: completed.message.len() as u32,
-        retryable: completed.retryable().into(),
+        message_size: completion.message.len() as u32,
+        retryable: completion.retryable().into(),
         owner: 0,
     };
-    if !completed.data.is_empty() {
-        described.data = completed.data.as_ptr();
+    if !completion.data.is_empty() {
+        described.data = completion.data.as_ptr();
         // The header promises it: allocators of 64-bit systems align to 16, whatever the layout asks for.
         debug_assert!(described.data.addr().is_multiple_of(8));
     }
-    if !completed.message.is_empty() {
-        described.message = completed.message.as_ptr().cast();
+    if !completion.message.is_empty() {
+        described.message = completion.message.as_ptr().cast();
     }
     // Its buffers stay where they are.
     if !described.data.is_null() || !described.message.is_null() {
-        match completed.lend() {
+        match completion.lend() {
             Ok(number) => described.owner = number,
-            Err((completed, failure)) => without_contents(&mut described, &completed, &failure),
+            Err((completion, failure)) => without_contents(&mut described, &completion, &failure),
         }
     }
     described
@@ -150,14 +151,14 @@ fn describe(completed: Completed) -> TwCompletion {
 
 /// A completion that cannot be lent. The remaining fields need no release.
 #[cold]
-fn without_contents(described: &mut TwCompletion, completed: &Completed, failure: &Failure) {
-    if completed.kind == Kind::HostCall {
+fn without_contents(described: &mut TwCompletion, completion: &Completion, failure: &Failure) {
+    if completion.kind == Kind::HostCall {
         // The host cannot read the request, so the service gets the failure.
-        let _ = answer(completed.handle, failure.code, failure.message.as_bytes());
+        let _ = answer_host_call(completion.handle, failure.code, failure.message.as_bytes());
     } else {
         // The call was served: only the second run of an idempotent method does no harm.
         described.code = Code::GuestLost as u32;
-        described.retryable = completed.is_idempotent().into();
+        described.retryable = completion.is_idempotent().into();
     }
     const WHY: &str = "there is no memory for the result";
     (described.data, described.data_size) = (std::ptr::null(), 0);
@@ -176,7 +177,7 @@ pub(crate) unsafe extern "C" fn release(completion: *mut TwCompletion) {
             completion.message = std::ptr::null();
             completion.message_size = 0;
             if owner != 0 {
-                drop(Completed::take_back(owner)?);
+                drop(Completion::take_back(owner)?);
             }
             Ok(())
         });
@@ -197,7 +198,7 @@ pub(crate) unsafe extern "C" fn take_handle(
             if completion.owner == 0 {
                 return Err(argument("the completion has no message, or was released"));
             }
-            *handle = Completed::take_of_lent(completion.owner, index)?;
+            *handle = Completion::take_of_lent(completion.owner, index)?;
             Ok(())
         })
     }
@@ -249,7 +250,7 @@ unsafe fn submit_one(
     }
     // SAFETY: the caller's promise.
     let args = unsafe { message(submission.args, submission.args_size) }?;
-    let wishes = Wishes {
+    let options = SubmitOptions {
         notices: flags & TW_SUBMIT_NOTICES != 0,
         waits: flags & TW_SUBMIT_BLOCK != 0,
     };
@@ -258,7 +259,7 @@ unsafe fn submit_one(
         submission.method,
         args,
         deadline(submission.deadline_ns),
-        wishes,
+        options,
     )?;
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow::{self, Break, Continue};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
-use thalweg_port::stream::{Delivered, OpenBatch, StreamCore};
+use thalweg_port::stream::{CallbackEvent, OpenBatch, StreamCore};
 use thalweg_port::{Failure, Object, Reason, Stats, close_handle, find, insert, native, remove};
 
 use crate::abi::{
@@ -118,14 +118,14 @@ pub(crate) unsafe extern "C" fn arm(
             let ready = out(ready, "ready")?;
             *ready = match (find(stream)?, port) {
                 (Object::Stream(core), 0) => core.arm_fd()?,
-                (Object::Stream(core), port) => core.announce(&find_port(port)?, token, stream)?,
-                (Object::UpWriter(_), 0) => {
+                (Object::Stream(core), port) => core.arm_port(&find_port(port)?, token, stream)?,
+                (Object::UpstreamWriter(_), 0) => {
                     return Err(argument(
                         "a stream's writer has no file descriptor: name a port",
                     ));
                 }
-                (Object::UpWriter(core), port) => {
-                    core.announce(&find_port(port)?, token, stream)?
+                (Object::UpstreamWriter(core), port) => {
+                    core.arm_port(&find_port(port)?, token, stream)?
                 }
                 (other, _) => return Err(wrong(stream, &other, "a stream")),
             }
@@ -144,7 +144,7 @@ pub(crate) unsafe extern "C" fn close(stream: TwHandle, error: *mut TwError) -> 
                 core.close_and_wait();
                 Ok(())
             }
-            Object::Upstream(_) | Object::UpWriter(_) => close_handle(stream),
+            Object::Upstream(_) | Object::UpstreamWriter(_) => close_handle(stream),
             other => Err(wrong(stream, &other, "a stream")),
         })
     }
@@ -161,10 +161,10 @@ struct Subscriber {
 unsafe impl Send for Subscriber {}
 
 impl Subscriber {
-    fn call(&mut self, delivered: &Delivered<'_>) -> ControlFlow<()> {
+    fn call(&mut self, delivered: &CallbackEvent<'_>) -> ControlFlow<()> {
         let (batch, ending) = match delivered {
-            Delivered::Records(open) => (describe(open), None),
-            Delivered::Ended {
+            CallbackEvent::Records(open) => (describe(open), None),
+            CallbackEvent::Ended {
                 why, lost, reason, ..
             } => (ended(*lost, *reason), Some(describe_failure(why))),
         };
@@ -328,7 +328,7 @@ pub(crate) unsafe extern "C" fn keep(
     unsafe {
         enter(error, || {
             let kept = out(kept, "kept")?;
-            *kept = insert(Object::Kept(Arc::new(find_stream(stream)?.keep()?)))?;
+            *kept = insert(Object::KeptBatch(Arc::new(find_stream(stream)?.keep()?)))?;
             Ok(())
         })
     }
@@ -338,7 +338,7 @@ pub(crate) unsafe extern "C" fn retained_batch_release(kept: TwHandle, error: *m
     // SAFETY: see `acquire`.
     unsafe {
         enter(error, || match find(kept)? {
-            Object::Kept(_) => remove(kept).map(drop),
+            Object::KeptBatch(_) => remove(kept).map(drop),
             other => Err(wrong(kept, &other, "a kept batch")),
         })
     }

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use thalweg_port::stream::UpCore;
+use thalweg_port::stream::UpstreamCore;
 use thalweg_port::{Failure, Object, close_handle, find, insert};
 
 use crate::abi::{TwError, TwHandle};
 use crate::error::{argument, enter, out};
 use crate::library::{find_client, wrong};
 
-fn find_writer(handle: TwHandle) -> Result<Arc<UpCore>, Failure> {
+fn find_writer(handle: TwHandle) -> Result<Arc<UpstreamCore>, Failure> {
     match find(handle)? {
-        Object::UpWriter(stream) => Ok(stream),
+        Object::UpstreamWriter(stream) => Ok(stream),
         other => Err(wrong(handle, &other, "a stream's writer")),
     }
 }
@@ -30,7 +30,7 @@ pub(crate) unsafe extern "C" fn new(
             let (writer, reader) = (out(writer, "writer")?, out(reader, "reader")?);
             let stream = find_client(client)?.upstream(method, parameter)?;
             let reads = insert(Object::Upstream(Arc::clone(&stream)))?;
-            *writer = insert(Object::UpWriter(stream)).inspect_err(|_| {
+            *writer = insert(Object::UpstreamWriter(stream)).inspect_err(|_| {
                 // It was put there just now.
                 let _ = close_handle(reads);
             })?;

@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use thalweg_port::{Failure, Known, Service, fits};
+use thalweg_port::{Failure, FunctionSchema, Service, check_compatible};
 
 use crate::abi::{TwError, TwHandle, TwMethod};
 use crate::error::{argument, enter};
@@ -20,7 +20,7 @@ unsafe fn known<'a>(
     methods: *const TwMethod,
     count: u32,
     what: &str,
-) -> Result<Vec<Known<'a>>, Failure> {
+) -> Result<Vec<FunctionSchema<'a>>, Failure> {
     if count == 0 {
         return Ok(Vec::new());
     }
@@ -43,7 +43,7 @@ unsafe fn known<'a>(
             },
         };
         let not_utf8 = |_| argument(format!("{what} are not UTF-8"));
-        Ok(Known {
+        Ok(FunctionSchema {
             name: name.to_str().map_err(not_utf8)?,
             hashes: [method.params, method.ok, method.error, method.element],
             description: std::str::from_utf8(description).map_err(not_utf8)?,
@@ -66,8 +66,8 @@ pub(crate) unsafe extern "C" fn client_set_layouts<E: Export>(
             let methods = known(methods, method_count, "methods")?;
             let imports = known(imports, import_count, "imports")?;
             match client {
-                0 => fits(E::Service::PACKAGE, &methods, &imports),
-                client => find_client(client)?.known_as(&methods, &imports),
+                0 => check_compatible(E::Service::PACKAGE, &methods, &imports),
+                client => find_client(client)?.set_caller_schema(&methods, &imports),
             }
         })
     }

@@ -41,7 +41,7 @@ impl Service for Nothing {
         version: "0.1.0",
         layout: 1,
         imports: &[],
-        bounds: Bounds::UNSAID,
+        bounds: Bounds::DEFAULT,
         methods: &[],
     };
 

@@ -8,7 +8,7 @@ use thalweg_capi::abi::{
 };
 use thalweg_capi::{Export, Library};
 use thalweg_port::{
-    Bounds, Incoming, Method, MethodOptions, Package, Service, Task, UpFuture, Upstream,
+    Bounds, Incoming, Method, MethodOptions, Package, Service, Task, Upstream, UpstreamFuture,
 };
 use thalweg_wire::{Decode, Encode, Handle, message};
 
@@ -34,7 +34,7 @@ impl Service for Sums {
         version: "0.1.0",
         layout: 1,
         imports: &[],
-        bounds: Bounds::UNSAID,
+        bounds: Bounds::DEFAULT,
         methods: &[
             method(
                 "sums.sum",
@@ -61,7 +61,7 @@ impl Service for Sums {
             }
         } else {
             let (number,) = incoming.params::<(Upstream<u64>,)>().unwrap();
-            match incoming.upstream(number).map(UpFuture::from) {
+            match incoming.upstream(number).map(UpstreamFuture::from) {
                 Ok(number) => incoming.run(
                     Task::new(move |_| number.wait()),
                     |incoming, number| match number {

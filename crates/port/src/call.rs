@@ -1,6 +1,6 @@
 //! A call under way: its one ending, its deadline, and what stops with it.
 //!
-//! A call's memory, with its place in the table of handles, is used again by the next call of its client. [`Life`] says whose it is: each
+//! A call's memory, with its place in the table of handles, is used again by the next call of its client. [`OpenState`] says whose it is: each
 //! call is a generation, its handle has that number, and inside are all who work for it or hold its result ([`CallRef`]). The last one out, after
 //! the end, gives it back to the instance.
 
@@ -14,20 +14,20 @@ use thalweg_queue::quiet::lock;
 use thalweg_runtime::{TimerKey, wait};
 
 use crate::code::{Code, Failure};
-use crate::completion::Port;
+use crate::completion::{CallBuffer, Completion, Kind, Outcome, close_handles};
 use crate::handles;
 use crate::instance::Instance;
-use crate::life::Life;
-use crate::nested::{self, caught};
-use crate::notice::Notices;
-use crate::own::Roll;
-use crate::parcel::{Completed, Ending, Kind, Parcel, close_handles};
-use crate::pending::Slot;
-use crate::stream::Ends;
+use crate::nested::{self, catch_in_call};
+use crate::notice::NoticeState;
+use crate::open_state::OpenState;
+use crate::pending::ResultCell;
+use crate::port::Port;
+use crate::stream::EndStream;
+use crate::weak_list::WeakList;
 
 /// Where a completion is to go.
 #[derive(Clone, Copy)]
-pub(crate) enum To<'a> {
+pub(crate) enum Destination<'a> {
     Port {
         port: &'a Arc<Port>,
         token: u64,
@@ -46,49 +46,49 @@ pub(crate) enum Sink {
     Port {
         port: Arc<Port>,
         /// In the port's list of its calls.
-        place: usize,
+        slab_key: usize,
     },
 }
 
-pub(crate) struct State {
+pub(crate) struct CallState {
     pub(crate) sink: Sink,
     pub(crate) token: u64,
     timer: Option<TimerKey>,
-    pub(crate) notices: Option<Box<Notices>>,
+    pub(crate) notices: Option<Box<NoticeState>>,
     /// Why the service should stop working on it.
-    pub(crate) stopped: Option<Failure>,
-    streams: Roll<dyn Ends>,
+    pub(crate) stop_reason: Option<Failure>,
+    streams: WeakList<dyn EndStream>,
     /// The calls that were made for this one.
     pub(crate) nested: Vec<u64>,
     /// The call for which a service asks this of its host; 0: it does not.
-    asker: u64,
+    origin: u64,
 }
 
 /// One call, shared by its caller, its service and its timer.
 pub struct CallCore {
     pub(crate) instance: Arc<Instance>,
-    pub(crate) life: Life,
+    pub(crate) open_state: OpenState,
     /// The lower half of its handles.
-    name: u32,
+    handle_index: u32,
     /// In the instance's list of its calls; set once, before anybody else has it.
-    place: AtomicUsize,
+    slab_key: AtomicUsize,
     method: AtomicU32,
     deadline: AtomicU64,
     /// Of the service that serves it: what it makes is that one's.
     incarnation: AtomicU64,
-    /// `stopped` has a reason.
-    told: AtomicBool,
+    /// `stop_reason` has a reason.
+    has_stop_reason: AtomicBool,
     /// It has, or had, a stream, which may outlive it: its memory is not used again.
-    streamed: AtomicBool,
-    pub(crate) state: Mutex<State>,
-    pub(crate) slot: Slot,
+    has_streams: AtomicBool,
+    pub(crate) state: Mutex<CallState>,
+    pub(crate) result: ResultCell,
 }
 
 impl std::fmt::Debug for CallCore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Call")
             .field("method", &self.method)
-            .field("life", &self.life)
+            .field("state", &self.open_state)
             .finish_non_exhaustive()
     }
 }
@@ -111,45 +111,45 @@ impl CallCore {
     /// # Errors
     /// `overloaded`: as many handles are open as there may be, or there is no memory.
     pub(crate) fn make(instance: &Arc<Instance>) -> Result<Arc<Self>, Failure> {
-        handles::insert_calls(|name, generation| {
+        handles::insert_call_core(|handle_index, generation| {
             let calls = Arc::new(Self {
                 instance: Arc::clone(instance),
-                life: Life::closed(generation),
-                name,
-                place: AtomicUsize::new(0),
+                open_state: OpenState::closed(generation),
+                handle_index,
+                slab_key: AtomicUsize::new(0),
                 method: AtomicU32::new(0),
                 deadline: AtomicU64::new(u64::MAX),
                 incarnation: AtomicU64::new(0),
-                told: AtomicBool::new(false),
-                streamed: AtomicBool::new(false),
-                state: Mutex::new(State {
+                has_stop_reason: AtomicBool::new(false),
+                has_streams: AtomicBool::new(false),
+                state: Mutex::new(CallState {
                     sink: Sink::Waiter,
                     token: 0,
                     timer: None,
                     notices: None,
-                    stopped: None,
-                    streams: Roll::default(),
+                    stop_reason: None,
+                    streams: WeakList::default(),
                     nested: Vec::new(),
-                    asker: 0,
+                    origin: 0,
                 }),
-                slot: Slot::default(),
+                result: ResultCell::default(),
             });
-            let place = instance.enlist(&calls)?;
-            calls.place.store(place, Ordering::Relaxed);
+            let slab_key = instance.add_call(&calls)?;
+            calls.slab_key.store(slab_key, Ordering::Relaxed);
             Ok(calls)
         })
     }
 
     pub(crate) fn handle(&self) -> u64 {
-        u64::from(self.life.generation()) << 32 | u64::from(self.name)
+        u64::from(self.open_state.generation()) << 32 | u64::from(self.handle_index)
     }
 
-    pub(crate) fn name(&self) -> u32 {
-        self.name
+    pub(crate) fn handle_index(&self) -> u32 {
+        self.handle_index
     }
 
     /// The service that has it from now on.
-    pub(crate) fn serve_by(&self, incarnation: u64) {
+    pub(crate) fn set_incarnation(&self, incarnation: u64) {
         self.incarnation.store(incarnation, Ordering::Relaxed);
     }
 
@@ -166,7 +166,7 @@ impl CallCore {
     pub(crate) fn begin(
         self: Arc<Self>,
         method: u32,
-        to: To<'_>,
+        to: Destination<'_>,
         deadline: u64,
     ) -> Result<CallRef, (Arc<Self>, Failure)> {
         self.method.store(method, Ordering::Relaxed);
@@ -174,40 +174,43 @@ impl CallCore {
         let mut closed = None;
         {
             let mut state = lock(&self.state);
-            if self.told.swap(false, Ordering::Relaxed) {
-                state.stopped = None;
+            if self.has_stop_reason.swap(false, Ordering::Relaxed) {
+                state.stop_reason = None;
             }
             state.nested.clear();
-            state.asker = 0;
+            state.origin = 0;
             match to {
-                To::Port { port, token } => {
+                Destination::Port { port, token } => {
                     state.token = token;
                     if !matches!(&state.sink, Sink::Port { port: last, .. } if Arc::ptr_eq(last, port))
                     {
-                        self.unsink(&mut state);
-                        let place = match port.enlist(&self) {
-                            Ok(place) => place,
+                        self.detach_port(&mut state);
+                        let slab_key = match port.add_call(&self) {
+                            Ok(slab_key) => slab_key,
                             Err(failure) => {
                                 drop(state);
                                 return Err((self, failure));
                             }
                         };
-                        let its = Arc::clone(port);
-                        state.sink = Sink::Port { port: its, place };
+                        let own_port = Arc::clone(port);
+                        state.sink = Sink::Port {
+                            port: own_port,
+                            slab_key,
+                        };
                         // One that closed before has not seen it in its list.
                         closed = port.check_open().err();
                     }
                 }
-                To::Waiter | To::Host => {
-                    self.unsink(&mut state);
-                    if matches!(to, To::Host) {
+                Destination::Waiter | Destination::Host => {
+                    self.detach_port(&mut state);
+                    if matches!(to, Destination::Host) {
                         state.sink = Sink::Host;
                     }
-                    self.slot.reset();
+                    self.result.reset();
                 }
             }
             // Under the lock: a port that closes sees a call that is its own, or one that is none.
-            self.life.renew();
+            self.open_state.reopen();
         }
         let call = CallRef(Some(self));
         if closed.is_some() {
@@ -218,14 +221,14 @@ impl CallCore {
             let key = call.instance.runtime.timers().at(deadline, waker);
             lock(&call.state).timer = Some(key);
             // It may have fired before the key was stored.
-            call.forget_timer_if_done();
+            call.cancel_timer_if_done();
         }
         Ok(call)
     }
 
-    fn unsink(&self, state: &mut State) {
-        if let Sink::Port { port, place } = std::mem::replace(&mut state.sink, Sink::Waiter) {
-            port.delist(place);
+    fn detach_port(&self, state: &mut CallState) {
+        if let Sink::Port { port, slab_key } = std::mem::replace(&mut state.sink, Sink::Waiter) {
+            port.remove_call(slab_key);
         }
     }
 
@@ -246,30 +249,30 @@ impl CallCore {
     }
 
     /// Nobody but the host ends it well.
-    pub(crate) fn is_for_host(&self) -> bool {
+    pub(crate) fn is_host_call(&self) -> bool {
         matches!(lock(&self.state).sink, Sink::Host)
     }
 
     /// The call with this handle asks it of its host.
-    pub(crate) fn is_asked_by(&self, asker: u64) {
-        lock(&self.state).asker = asker;
+    pub(crate) fn set_origin(&self, origin: u64) {
+        lock(&self.state).origin = origin;
     }
 
     /// The instance whose service asks it of its host, where the call of this generation is such a one.
-    pub(crate) fn asking_instance(&self, generation: u32) -> Option<Arc<Instance>> {
-        let asker = {
+    pub(crate) fn origin_instance(&self, generation: u32) -> Option<Arc<Instance>> {
+        let origin = {
             let state = lock(&self.state);
-            if self.life.generation() != generation || state.asker == 0 {
+            if self.open_state.generation() != generation || state.origin == 0 {
                 return None;
             }
-            state.asker
+            state.origin
         };
-        handles::find_calls(asker).map(|(asker, _)| Arc::clone(&asker.instance))
+        handles::find_call_core(origin).map(|(origin, _)| Arc::clone(&origin.instance))
     }
 
     /// For who is inside.
     pub(crate) fn generation(&self) -> u32 {
-        self.life.generation()
+        self.open_state.generation()
     }
 
     pub(crate) fn method(&self) -> u32 {
@@ -281,18 +284,18 @@ impl CallCore {
     }
 
     pub(crate) fn has_ended(&self) -> bool {
-        self.life.is_closed()
+        self.open_state.is_closed()
     }
 
     /// Tells the service why it should stop, and ends the streams.
-    fn tell(&self, why: Failure) {
+    fn request_stop(&self, why: Failure) {
         let (why, streams, nested) = {
             let mut state = lock(&self.state);
             // The first reason counts.
-            let why = state.stopped.get_or_insert(why).clone();
-            self.told.store(true, Ordering::Release);
+            let why = state.stop_reason.get_or_insert(why).clone();
+            self.has_stop_reason.store(true, Ordering::Release);
             let nested = std::mem::take(&mut state.nested);
-            (why, state.streams.all(), nested)
+            (why, state.streams.live(), nested)
         };
         for stream in streams {
             stream.end(why.clone());
@@ -304,19 +307,19 @@ impl CallCore {
 
     /// The call has ended; its streams may not have. Where it has none, the memory may be another call's already.
     fn stop_streams(&self, why: Failure) {
-        if self.streamed.load(Ordering::Acquire) {
-            self.tell(why);
+        if self.has_streams.load(Ordering::Acquire) {
+            self.request_stop(why);
         }
     }
 
     /// The timer is of no more use once the call has ended and no stream of it is open.
-    pub(crate) fn forget_timer_if_done(&self) {
+    pub(crate) fn cancel_timer_if_done(&self) {
         if self.deadline() == u64::MAX || !self.has_ended() {
             return;
         }
         let timer = {
             let mut state = lock(&self.state);
-            if !state.streams.is_gone() {
+            if !state.streams.is_dead() {
                 return;
             }
             state.timer.take()
@@ -327,10 +330,10 @@ impl CallCore {
     }
 
     /// A stream is the call's, and ends with it.
-    pub(crate) fn adopt_stream(&self, stream: &Arc<dyn Ends>) {
-        self.streamed.store(true, Ordering::Release);
+    pub(crate) fn adopt_stream(&self, stream: &Arc<dyn EndStream>) {
+        self.has_streams.store(true, Ordering::Release);
         lock(&self.state).streams.push(stream);
-        self.instance.watch(stream);
+        self.instance.track_stream(stream);
         // A call that was stopped meanwhile did not see the new stream.
         if let Err(why) = self.check_stopped() {
             stream.end(why);
@@ -338,36 +341,36 @@ impl CallCore {
     }
 
     pub(crate) fn check_stopped(&self) -> Result<(), Failure> {
-        if !self.told.load(Ordering::Acquire) {
+        if !self.has_stop_reason.load(Ordering::Acquire) {
             return Ok(());
         }
-        match &lock(&self.state).stopped {
+        match &lock(&self.state).stop_reason {
             Some(why) => Err(why.clone()),
             None => Ok(()),
         }
     }
 
     /// Its port closes: it ends, and keeps the port no longer.
-    pub(crate) fn leave_port(self: &Arc<Self>, port: &Port) {
+    pub(crate) fn port_closed(self: &Arc<Self>, port: &Port) {
         if let Some(call) = CallRef::enter_any(self) {
-            let is_its = matches!(&lock(&self.state).sink, Sink::Port { port: its, .. } if std::ptr::eq(&raw const **its, port));
-            if is_its {
+            let is_own = matches!(&lock(&self.state).sink, Sink::Port { port: own_port, .. } if std::ptr::eq(&raw const **own_port, port));
+            if is_own {
                 call.stop(Code::Cancelled.because("the port was closed"));
             }
         }
         let mut state = lock(&self.state);
         if self.has_ended()
-            && matches!(&state.sink, Sink::Port { port: its, .. } if std::ptr::eq(&raw const **its, port))
+            && matches!(&state.sink, Sink::Port { port: own_port, .. } if std::ptr::eq(&raw const **own_port, port))
         {
-            self.unsink(&mut state);
+            self.detach_port(&mut state);
         }
     }
 
     /// Runs code of the service for a call of this generation, which may have ended and be gone when it returns. A panic stops the call and has the
     /// instance replaced (rule 3).
-    pub(crate) fn guard(self: &Arc<Self>, generation: u32, code: impl FnOnce()) {
-        let handle = u64::from(generation) << 32 | u64::from(self.name);
-        if let Err(why) = caught(handle, code) {
+    pub(crate) fn run_guarded(self: &Arc<Self>, generation: u32, code: impl FnOnce()) {
+        let handle = u64::from(generation) << 32 | u64::from(self.handle_index);
+        if let Err(why) = catch_in_call(handle, code) {
             self.instance.replace();
             match CallRef::enter(self, generation) {
                 Some(call) => call.stop(why),
@@ -378,9 +381,10 @@ impl CallCore {
 
     /// The memory is not used again.
     pub(crate) fn retire(self: Arc<Self>) {
-        handles::remove_calls(&self);
-        self.unsink(&mut lock(&self.state));
-        self.instance.delist(self.place.load(Ordering::Relaxed));
+        handles::remove_call_core(&self);
+        self.detach_port(&mut lock(&self.state));
+        self.instance
+            .remove_call(self.slab_key.load(Ordering::Relaxed));
     }
 }
 
@@ -391,13 +395,13 @@ pub struct CallRef(Option<Arc<CallCore>>);
 impl CallRef {
     /// The call of this number, if it has not ended.
     pub(crate) fn enter(core: &Arc<CallCore>, generation: u32) -> Option<Self> {
-        core.life.enter_generation(generation).ok()?;
+        core.open_state.enter_generation(generation).ok()?;
         Some(Self(Some(Arc::clone(core))))
     }
 
     /// Whichever call it is that is under way.
     pub(crate) fn enter_any(core: &Arc<CallCore>) -> Option<Self> {
-        core.life.enter_below(u32::MAX >> 2).ok()?;
+        core.open_state.enter_below(u32::MAX >> 2).ok()?;
         Some(Self(Some(Arc::clone(core))))
     }
 
@@ -412,32 +416,32 @@ impl CallRef {
 
     /// Ends the call, its streams and the work on it, if they have not ended.
     pub(crate) fn stop(&self, why: Failure) {
-        self.tell(why);
+        self.request_stop(why);
         if !self.has_ended() {
             // What it ends with is the reason that was told.
             let call = Call { core: self.clone() };
-            Parcel::new(Ending::new(), call).deliver();
+            CallBuffer::new(Outcome::new(), call).deliver();
         }
     }
 
     /// It was refused after it began: nobody hears of it. `false`: it has ended, which was heard of.
     pub(crate) fn withdraw(&self) -> bool {
-        let is_first = self.life.close();
-        self.forget_timer_if_done();
+        let is_first = self.open_state.close();
+        self.cancel_timer_if_done();
         is_first
     }
 
     /// Leaves. The last one out gives the memory back, with that of its parcel.
-    pub(crate) fn leave(mut self, ending: Box<Ending>) {
+    pub(crate) fn leave(mut self, outcome: Box<Outcome>) {
         if let Some(core) = self.0.take() {
-            leave(core, Some(ending));
+            leave(core, Some(outcome));
         }
     }
 }
 
 impl Clone for CallRef {
     fn clone(&self) -> Self {
-        self.life.stay();
+        self.open_state.enter_again();
         Self(self.0.clone())
     }
 }
@@ -458,26 +462,26 @@ impl Drop for CallRef {
     }
 }
 
-fn leave(core: Arc<CallCore>, ending: Option<Box<Ending>>) {
+fn leave(core: Arc<CallCore>, outcome: Option<Box<Outcome>>) {
     if core.instance.is_forked() {
         // What was under way at the fork is the parent's, and so are the locks.
-        std::mem::forget((core, ending));
-    } else if core.life.leave(1) {
-        if core.streamed.load(Ordering::Acquire) {
+        std::mem::forget((core, outcome));
+    } else if core.open_state.leave(1) {
+        if core.has_streams.load(Ordering::Acquire) {
             core.retire();
         } else {
-            let ending = ending.unwrap_or_else(Ending::new);
-            Arc::clone(&core.instance).keep(core, ending);
+            let outcome = outcome.unwrap_or_else(Outcome::new);
+            Arc::clone(&core.instance).recycle(core, outcome);
         }
     }
 }
 
-impl Parcel {
+impl CallBuffer {
     /// Rule 2: the first ending is delivered. A call that was told to stop ends for that reason, also where the service, which
     /// was told too, is faster with an answer.
     pub(crate) fn deliver(mut self) -> bool {
-        let ending = self.contents();
-        let core = ending
+        let outcome = self.contents();
+        let core = outcome
             .call
             .as_ref()
             .expect("a parcel is a call's")
@@ -486,48 +490,53 @@ impl Parcel {
         let mut unwanted = Vec::new();
         let (port, timer, notices, was_stopped) = {
             let mut state = lock(&core.state);
-            if let Some(why) = &state.stopped {
-                unwanted = std::mem::take(&mut ending.data);
-                (ending.code, ending.message) = (why.code, why.message.clone());
+            if let Some(why) = &state.stop_reason {
+                unwanted = std::mem::take(&mut outcome.data);
+                (outcome.code, outcome.message) = (why.code, why.message.clone());
             }
-            if !core.life.close() {
+            if !core.open_state.close() {
                 drop(state);
                 close_handles(&unwanted);
-                drop(Completed(self));
+                drop(Completion(self));
                 return false;
             }
-            ending.handle = core.handle();
-            ending.kind = Kind::CallEnded;
-            ending.token = state.token;
+            outcome.handle = core.handle();
+            outcome.kind = Kind::CallEnded;
+            outcome.token = state.token;
             let port = match &state.sink {
                 Sink::Port { port, .. } => Some(Arc::clone(port)),
                 Sink::Waiter | Sink::Host => None,
             };
-            let timer = match state.streams.is_gone() {
+            let timer = match state.streams.is_dead() {
                 true => state.timer.take(),
                 false => None,
             };
-            (port, timer, state.notices.take(), state.stopped.is_some())
+            (
+                port,
+                timer,
+                state.notices.take(),
+                state.stop_reason.is_some(),
+            )
         };
         if was_stopped {
-            core.instance.one_was_stopped();
+            core.instance.note_stopped_call();
         }
         if let Some(key) = timer {
             core.instance.runtime.timers().cancel(key);
         }
         if let (Some(notices), Some(port)) = (notices, &port) {
-            notices.settle(core, port);
+            notices.release(core, port);
         }
         // What is not delivered is dropped, with the handles in it.
         close_handles(&unwanted);
         match port {
             Some(port) => {
-                core.instance.look_at(&port, ending.data.len());
-                port.complete(Completed(self));
+                core.instance.check_port_backlog(&port, outcome.data.len());
+                port.complete(Completion(self));
             }
             None => {
                 let core = Arc::clone(core);
-                core.slot.complete(Completed(self));
+                core.result.complete(Completion(self));
             }
         }
         true
@@ -562,12 +571,12 @@ impl Call {
 
     /// Runs `job` as an actor that belongs to this call: its panic ends the call and its streams.
     pub fn spawn(&self, job: impl FnOnce(&Self) + Send + 'static) {
-        let unrun = Unrun(Some(self.clone()));
+        let unrun = UnrunJob(Some(self.clone()));
         self.core.instance.runtime.spawn_queued(move || {
             let mut unrun = unrun;
             if let Some(call) = unrun.0.take() {
-                let generation = call.core.life.generation();
-                call.core.core().guard(generation, || job(&call));
+                let generation = call.core.open_state.generation();
+                call.core.core().run_guarded(generation, || job(&call));
             }
         });
     }
@@ -579,9 +588,9 @@ impl Call {
 }
 
 /// A job that was dropped before it ran: what it would have done is missing, and the call says so.
-struct Unrun(Option<Call>);
+struct UnrunJob(Option<Call>);
 
-impl Drop for Unrun {
+impl Drop for UnrunJob {
     fn drop(&mut self) {
         if let Some(call) = self.0.take() {
             call.core

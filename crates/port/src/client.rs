@@ -8,11 +8,11 @@ use thalweg_queue::clock;
 use thalweg_runtime::Handle as Runtime;
 use thalweg_wire::{Decode, Encode, Handle, Malformed, message};
 
-use crate::batch::{Batch, Ends};
 use crate::call::CallCore;
+use crate::call_batch::{CallBatch, SubmitOnDrop};
 use crate::code::{Code, Failure, unencodable};
 use crate::handles;
-use crate::host::waits_for_itself;
+use crate::host::self_call;
 use crate::instance::Instance;
 use crate::nested;
 use crate::pending::{Pending, Reply};
@@ -21,32 +21,32 @@ use crate::stream::Stats;
 
 /// Closes the instance when the last client, call, stream and resource of it is gone.
 #[derive(Debug)]
-pub(crate) struct Opened(Arc<Instance>);
+pub(crate) struct InstanceGuard(Arc<Instance>);
 
-impl Opened {
+impl InstanceGuard {
     pub(crate) fn instance(&self) -> &Arc<Instance> {
         &self.0
     }
 }
 
-impl Drop for Opened {
+impl Drop for InstanceGuard {
     fn drop(&mut self) {
         self.0.close();
     }
 }
 
 /// The place of a call, and which of its calls.
-type Caller = (Arc<CallCore>, u32);
+type ParentCall = (Arc<CallCore>, u32);
 
 /// An untyped client; generated code puts types on it. Clones share the instance, which is closed when they and their calls, streams
 /// and resources are gone, or by [`close`](Self::close).
 #[derive(Clone, Debug)]
 pub struct Client {
-    opened: Arc<Opened>,
+    guard: Arc<InstanceGuard>,
     timeout: Option<Duration>,
     detached: bool,
     /// Where its calls are kept, if they are made together.
-    batch: Option<Arc<Batch>>,
+    batch: Option<Arc<CallBatch>>,
 }
 
 impl Client {
@@ -61,7 +61,7 @@ impl Client {
     /// Opens an instance on a runtime of the caller's.
     pub fn start_on<S: Service>(runtime: &Runtime, make: impl Fn() -> S + Send + 'static) -> Self {
         Self {
-            opened: Arc::new(Opened(Instance::open(make, runtime.clone()))),
+            guard: Arc::new(InstanceGuard(Instance::open(make, runtime.clone()))),
             timeout: None,
             detached: false,
             batch: None,
@@ -70,7 +70,7 @@ impl Client {
 
     /// Closes the instance now: its calls and streams end as cancelled, its resources are stale.
     pub fn close(&self) {
-        self.opened.0.close();
+        self.guard.0.close();
     }
 
     /// What the streams of a method did since this client was opened, by the method's name, `interface.function`.
@@ -78,7 +78,7 @@ impl Client {
     /// # Errors
     /// `argument`: there is no such method.
     pub fn stream_stats(&self, method: &str) -> Result<Stats, Failure> {
-        let instance = &self.opened.0;
+        let instance = &self.guard.0;
         let mut methods = (0..).zip(instance.package.methods);
         match methods.find(|(_, known)| known.name == method) {
             Some((number, _)) => instance.stream_stats(number),
@@ -109,43 +109,46 @@ impl Client {
     /// refused or ends by itself, and one that finds no room is no reason against the next. Whoever waits for one of them in `calls` has all go that
     /// were made so far.
     pub fn batch<R>(&self, calls: impl FnOnce(&Self) -> R) -> R {
-        let batch = Arc::new(Batch::new(&self.opened));
-        let ends = Ends(&batch);
+        let batch = Arc::new(CallBatch::new(&self.guard));
+        let submit = SubmitOnDrop(&batch);
         let client = Self {
             batch: Some(Arc::clone(&batch)),
             ..self.clone()
         };
         let made = calls(&client);
-        drop(ends);
+        drop(submit);
         made
     }
 
-    pub(crate) fn opened(&self) -> &Arc<Opened> {
-        &self.opened
+    pub(crate) fn guard(&self) -> &Arc<InstanceGuard> {
+        &self.guard
     }
 
     pub(crate) fn instance(&self) -> &Arc<Instance> {
-        &self.opened.0
+        &self.guard.0
     }
 
     /// By when a call must end that is made now, and the call whose part it is.
     ///
     /// # Errors
     /// That one was stopped: none is made for it any more. `would_park`: it answers what this client's service asks.
-    pub(crate) fn until(&self) -> Result<(u64, Option<Caller>), Failure> {
+    pub(crate) fn deadline_and_parent(&self) -> Result<(u64, Option<ParentCall>), Failure> {
         let deadline = self.timeout.map_or(u64::MAX, clock::deadline);
         let caller = match nested::current() {
-            Some(handle) if !self.detached => handles::find_calls(handle),
+            Some(handle) if !self.detached => handles::find_call_core(handle),
             _ => None,
         };
         match caller {
             Some((caller, generation)) => {
-                let asks = caller.asking_instance(generation);
-                if asks.is_some_and(|instance| Arc::ptr_eq(&instance, &self.opened.0)) {
-                    return Err(waits_for_itself());
+                let origin = caller.origin_instance(generation);
+                if origin.is_some_and(|instance| Arc::ptr_eq(&instance, &self.guard.0)) {
+                    return Err(self_call());
                 }
-                let until = caller.nested_deadline(generation)?;
-                Ok((deadline.min(until), Some((caller, generation))))
+                let deadline_and_parent = caller.nested_deadline(generation)?;
+                Ok((
+                    deadline.min(deadline_and_parent),
+                    Some((caller, generation)),
+                ))
             }
             None => Ok((deadline, None)),
         }
@@ -158,18 +161,18 @@ impl Client {
         params: &P,
         read: fn(&mut Reply) -> Result<T, Malformed>,
     ) -> Pending<T, E> {
-        let instance = &self.opened.0;
+        let instance = &self.guard.0;
         let layouts = &instance.package.methods[method as usize];
-        let (deadline, caller) = match self.until() {
-            Ok(until) => until,
+        let (deadline, caller) = match self.deadline_and_parent() {
+            Ok(deadline_and_parent) => deadline_and_parent,
             Err(why) => {
-                return Pending::refused(Some(Arc::clone(&self.opened)), why, layouts, read);
+                return Pending::refused(Some(Arc::clone(&self.guard)), why, layouts, read);
             }
         };
         let write = |buffer| message::encode(params, layouts.params, buffer).map_err(unencodable);
         let sent = match &self.batch {
             None => instance.send(method, write, deadline),
-            Some(batch) => batch.keep(method, write, deadline),
+            Some(batch) => batch.add(method, write, deadline),
         };
         match sent {
             Ok(call) => {
@@ -180,11 +183,9 @@ impl Client {
                     params.handles(true);
                 }
                 let batch = self.batch.clone();
-                Pending::sent(Some(Arc::clone(&self.opened)), batch, call, layouts, read)
+                Pending::sent(Some(Arc::clone(&self.guard)), batch, call, layouts, read)
             }
-            Err(failure) => {
-                Pending::refused(Some(Arc::clone(&self.opened)), failure, layouts, read)
-            }
+            Err(failure) => Pending::refused(Some(Arc::clone(&self.guard)), failure, layouts, read),
         }
     }
 }
@@ -192,29 +193,29 @@ impl Client {
 /// A resource that the caller owns. Clones refer to the same resource, which is closed when the last
 /// clone is dropped.
 #[derive(Clone, Debug)]
-pub struct Own(Arc<Owned>);
+pub struct Own(Arc<OwnInner>);
 
 #[derive(Debug)]
-struct Owned {
+struct OwnInner {
     handle: u64,
     /// The service has it.
     given: AtomicBool,
-    opened: Arc<Opened>,
+    guard: Arc<InstanceGuard>,
 }
 
 impl Own {
-    pub(crate) fn new(handle: u64, opened: Arc<Opened>) -> Self {
-        Self(Arc::new(Owned {
+    pub(crate) fn new(handle: u64, guard: Arc<InstanceGuard>) -> Self {
+        Self(Arc::new(OwnInner {
             handle,
             given: AtomicBool::new(false),
-            opened,
+            guard,
         }))
     }
 
     /// A client of the instance that it lives in, without a timeout.
     pub fn client(&self) -> Client {
         Client {
-            opened: Arc::clone(&self.0.opened),
+            guard: Arc::clone(&self.0.guard),
             timeout: None,
             detached: false,
             batch: None,
@@ -227,8 +228,8 @@ impl Own {
     }
 
     /// For who closes it in another way.
-    pub(crate) fn into_parts(self) -> (u64, Arc<Opened>) {
-        (self.give(), Arc::clone(&self.0.opened))
+    pub(crate) fn into_parts(self) -> (u64, Arc<InstanceGuard>) {
+        (self.give(), Arc::clone(&self.0.guard))
     }
 
     /// For a parameter `own`: the service closes it. A call that borrows another clone then ends as `stale`, and one that gives
@@ -246,7 +247,7 @@ impl Own {
     }
 }
 
-impl Drop for Owned {
+impl Drop for OwnInner {
     fn drop(&mut self) {
         if !*self.given.get_mut() {
             // Stale where the client is closed: nothing to do then.

@@ -1,375 +1,347 @@
-//! A port: the ring of completions that one event loop, or one thread, reaps.
+//! What goes with a call from its submission to its release: the arguments on the way in, the result on the way out, in the same memory.
+//!
+//! A parcel has one owner at a time: the mailbox, the service's [`Incoming`](crate::Incoming), the port's ring, the host. Who ends a call
+//! whose parcel another has (a cancel, a deadline) sends another one. Dropped, it goes back to the instance, with its call if nobody else is in that.
 
-use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::{Arc, Mutex, TryLockError, Weak};
-use std::task::Waker;
+use std::cell::Cell;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
-use thalweg_queue::quiet::lock;
-use thalweg_queue::{EventFd, Gate, Ring, Spin};
-use thalweg_runtime::{WakeReason, wait};
+use thalweg_queue::ahead;
+use thalweg_wire::{Decode, Encode, Handle, message};
 
-use crate::call::CallCore;
-use crate::code::{Code, Failure, no_memory, would_park};
-use crate::handles;
-use crate::host::leave_unanswered;
-use crate::life::{Life, Outside};
-use crate::notice::is_place_free;
-use crate::own::{Apart, Places};
-use crate::parcel::{Completed, Kind};
-use crate::sync::{AtomicBool, Ordering};
-use crate::weight::Weight;
+use crate::call::Call;
+use crate::code::{Code, Failure};
+use crate::handles::{self, Object};
 
-/// Most calls that may be unreaped at once on one port.
-const MOST: u32 = 65_536;
+/// Bytes of a message whose memory is kept for the next one.
+pub(crate) const SPARE_BYTES: usize = 512;
 
-/// A completion queue with an eventfd. Submit from any thread, reap from one at a time, close from any.
+thread_local! {
+    /// Of an inline call that ended here, for the next one.
+    static SPARE: Cell<Option<Box<Outcome>>> = const { Cell::new(None) };
+}
+
+/// What a completion tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A call ended.
+    CallEnded,
+    /// An armed stream has something to read, or has ended.
+    StreamReady,
+    /// A call has not ended yet: the data are the nanoseconds since it began, as 8 bytes, little-endian. It ends all the same.
+    StillRunning,
+    /// A service asks its host: the data are the arguments of the import with [`Outcome::number`].
+    HostCall,
+}
+
+/// What is told of one call's end, of one stream, or of what a service asks.
 #[derive(Debug)]
-pub struct Port {
-    ring: Ring<Completed>,
-    capacity: u32,
-    /// Inside: the slots that are promised to calls under way and to completions not yet reaped. It changes with each call, and who completes one
-    /// looks at the rest alone.
-    life: Apart<Life>,
-    /// What `life` says, too, for who completes.
-    is_closed: AtomicBool,
-    gate: Gate,
-    event: Arc<EventFd>,
-    event_waker: Waker,
-    /// The calls whose completions come here.
-    calls: Mutex<Places<Weak<CallCore>>>,
-    /// Of the results in the ring.
-    unreaped: Weight,
-    /// What a host was asked here and has perhaps not answered.
-    asked: Mutex<Vec<u64>>,
-    /// Somebody holds a [`Reap`].
-    reaping: AtomicBool,
-    /// The reaper's: how long spinning pays.
-    spin: Mutex<Spin>,
+pub struct Outcome {
+    /// What the submission carried.
+    pub token: u64,
+    /// The call's or the stream's handle.
+    pub handle: u64,
+    /// What it tells.
+    pub kind: Kind,
+    /// Which import is asked for.
+    pub number: u32,
+    /// How it ended.
+    pub code: Code,
+    /// A message; empty unless the code is `Ok` or `Error`.
+    pub data: Vec<u8>,
+    /// Why, where it failed.
+    pub message: String,
+    pub(crate) call: Option<Call>,
+    /// For the times when a host has it.
+    pub(crate) slot: handles::LentSlot,
+    /// Of an inline call, which has no call: its second run does no harm.
+    pub(crate) is_idempotent: bool,
 }
 
-fn closed() -> Failure {
-    Code::Closed.because("the port is closed")
-}
-
-/// Places that are given back in one go.
-const AT_ONCE: u32 = 64;
-
-/// The one who reaps a port just now: an iterator over what has completed.
-#[derive(Debug)]
-pub struct Reap<'a> {
-    port: &'a Port,
-    /// Places to give back.
-    taken: u32,
-}
-
-impl Reap<'_> {
-    fn give_back(&mut self) {
-        self.port.life.0.leave(std::mem::take(&mut self.taken));
-    }
-
-    fn count(&mut self, completed: &Completed) {
-        self.taken += u32::from(self.port.was_reaped(completed));
-        if self.taken == AT_ONCE {
-            self.give_back();
-        }
-    }
-
-    /// Fills `places` from the first on, as far as something has completed. Of each it asks for the memory before it looks into the first.
-    pub fn fill(&mut self, places: &mut [Option<Completed>]) {
-        let mut filled = 0;
-        for place in &mut *places {
-            let Some(completed) = self.port.ring.pop() else {
-                break;
-            };
-            completed.0.fetch();
-            *place = Some(completed);
-            filled += 1;
-        }
-        for completed in places[..filled].iter().flatten() {
-            self.count(completed);
-            completed.0.fetch_contents();
-        }
-    }
-}
-
-impl Iterator for Reap<'_> {
-    type Item = Completed;
-
-    fn next(&mut self) -> Option<Completed> {
-        let completed = self.port.ring.pop()?;
-        self.count(&completed);
-        Some(completed)
-    }
-}
-
-impl Drop for Reap<'_> {
-    fn drop(&mut self) {
-        self.give_back();
-        self.port.reaping.store(false, Ordering::Release);
-    }
-}
-
-impl Port {
-    /// A port on which `capacity` calls may be unreaped at once.
-    ///
-    /// # Errors
-    /// `argument`: a capacity of 0 or beyond 65,536; `overloaded`: no file descriptor, or no memory for as many completions.
-    pub fn open(capacity: u32) -> Result<Arc<Self>, Failure> {
-        if capacity == 0 || capacity > MOST {
-            return Err(
-                Code::Argument.because(format!("a port's capacity is 1 to {MOST}, not {capacity}"))
-            );
-        }
-        let ring = Ring::new(capacity as usize)
-            .map_err(|_| no_memory(capacity as usize * size_of::<Completed>()))?;
-        let event = EventFd::new()
-            .map_err(|error| Code::Overloaded.because(format!("no eventfd: {error}")))?;
-        let event = Arc::new(event);
-        Ok(Arc::new(Self {
-            ring,
-            capacity,
-            life: Apart(Life::new()),
-            is_closed: AtomicBool::new(false),
-            gate: Gate::new(),
-            event_waker: Waker::from(Arc::clone(&event)),
-            event,
-            calls: Mutex::default(),
-            unreaped: Weight::default(),
-            asked: Mutex::default(),
-            reaping: AtomicBool::new(false),
-            spin: Mutex::default(),
-        }))
-    }
-
-    /// Rule 1: promises a slot, where the results that were not reaped have fewer than `bytes`. What was promised completes, whatever it has.
-    ///
-    /// # Errors
-    /// `overloaded` or `closed`.
-    #[inline]
-    pub(crate) fn reserve_below(&self, bytes: u64) -> Result<(), Failure> {
-        if self.unreaped.bytes() >= bytes {
-            return Err(Code::Overloaded.because(format!(
-                "results of more than {bytes} bytes were not reaped"
-            )));
-        }
-        self.reserve()
-    }
-
-    /// Rule 1: promises a slot.
-    ///
-    /// # Errors
-    /// `overloaded` or `closed`.
-    pub(crate) fn reserve(&self) -> Result<(), Failure> {
-        self.life
-            .0
-            .enter_below(self.capacity)
-            .map_err(|why| match why {
-                Outside::Full => Code::Overloaded.because(format!(
-                    "all {} places of the port are taken: reap first",
-                    self.capacity
-                )),
-                _ => closed(),
-            })
-    }
-
-    /// Gives back a slot that was promised and not used.
-    pub(crate) fn unreserve(&self) {
-        self.life.0.leave(1);
-    }
-
-    /// How many slots are promised.
-    #[cfg(all(test, loom))]
-    pub(crate) fn promised(&self) -> u32 {
-        self.life.0.inside()
-    }
-
-    /// Fills a promised slot. On a closed port the completion is dropped.
-    pub(crate) fn complete(&self, completed: Completed) {
-        self.put(completed);
-        self.announce();
-    }
-
-    /// The first half of [`complete`](Self::complete), which locks nothing.
-    #[inline]
-    pub(crate) fn put(&self, completed: Completed) {
-        self.unreaped.add(&completed.data);
-        // Rule 1: there is room.
-        let refused = self.ring.push(completed);
-        debug_assert!(refused.is_ok(), "more completions than reservations");
-    }
-
-    /// The other half.
-    pub(crate) fn announce(&self) {
-        // Its fence and that of `close`: who closes finds the completion, or the closing is seen here.
-        self.gate.signal();
-        if self.is_closed.load(Ordering::Relaxed) {
-            self.clear();
-        }
-    }
-
-    /// A call completes here from now on. Where it is in the list.
-    ///
-    /// # Errors
-    /// `overloaded`: there is no memory for the list.
-    pub(crate) fn enlist(&self, call: &Arc<CallCore>) -> Result<usize, Failure> {
-        lock(&self.calls).insert(Arc::downgrade(call))
-    }
-
-    /// It does so no longer.
-    pub(crate) fn delist(&self, place: usize) {
-        lock(&self.calls).remove(place);
-    }
-
-    /// Of a closed one: drops what was not reaped.
-    fn clear(&self) {
-        while let Some(completed) = self.ring.pop() {
-            if self.was_reaped(&completed) {
-                self.unreserve();
-            }
-        }
-    }
-
-    /// It was taken out. Whether its place is free now.
-    fn was_reaped(&self, completed: &Completed) -> bool {
-        self.unreaped.remove(&completed.data);
-        completed.kind != Kind::StillRunning || is_place_free(completed.handle)
-    }
-
-    pub(crate) fn check_open(&self) -> Result<(), Failure> {
-        if self.life.0.is_closed() {
-            Err(closed())
-        } else {
-            Ok(())
-        }
-    }
-
-    /// Takes out what has completed, in one thread at a time.
-    ///
-    /// # Errors
-    /// `argument`: somebody else is at it.
-    pub fn reap(&self) -> Result<Reap<'_>, Failure> {
-        if self.reaping.swap(true, Ordering::Acquire) {
-            return Err(Code::Argument.because("another thread reaps this port"));
-        }
-        Ok(Reap {
-            port: self,
-            taken: 0,
+impl Outcome {
+    pub(crate) fn new() -> Box<Self> {
+        Box::new(Self {
+            token: 0,
+            handle: 0,
+            kind: Kind::CallEnded,
+            number: 0,
+            code: Code::Ok,
+            data: Vec::new(),
+            message: String::new(),
+            call: None,
+            slot: handles::LentSlot::none(),
+            is_idempotent: false,
         })
     }
 
-    /// Bytes of the results that were not reaped, without those of up to 512 bytes.
-    pub fn unreaped_bytes(&self) -> u64 {
-        self.unreaped.bytes()
+    /// One for an inline call.
+    pub(crate) fn spare() -> Box<Self> {
+        SPARE
+            .try_with(Cell::take)
+            .ok()
+            .flatten()
+            .unwrap_or_else(Self::new)
     }
 
-    /// Whether there is nothing to reap.
-    pub fn is_empty(&self) -> bool {
-        self.ring.is_empty()
+    /// Empty again, for the next call.
+    pub(crate) fn clear(&mut self) {
+        if self.data.capacity() > SPARE_BYTES {
+            self.data = Vec::new();
+        }
+        #[cfg(debug_assertions)]
+        self.data.fill(0xdb);
+        self.data.clear();
+        if self.code != Code::Ok {
+            (self.code, self.message) = (Code::Ok, String::new());
+        }
     }
 
-    /// The file descriptor that becomes readable after [`arm`](Self::arm) said `false`.
-    pub fn fd(&self) -> BorrowedFd<'_> {
-        self.event.as_fd()
+    /// It ends without a result.
+    pub(crate) fn fail(&mut self, failure: Failure) {
+        self.data.clear();
+        (self.code, self.message) = (failure.code, failure.message);
     }
 
-    /// Asks for the eventfd to become readable with the next completion. `true`: there is one to reap now, and
-    /// nothing was armed.
+    /// It ends with `value`, in the memory of the arguments.
+    pub(crate) fn answer<T: Encode + ?Sized>(&mut self, code: Code, layout: u64, value: &T) {
+        match message::encode_into(value, layout, &mut self.data) {
+            Ok(()) => {
+                self.code = code;
+                self.message.clear();
+                if <T::As as Decode>::HOLDS {
+                    value.handles(true);
+                }
+            }
+            // The service has done its work, so even without memory it is not `overloaded`: another try is for idempotent methods.
+            Err(error) => self.fail(Code::GuestLost.because(match error.needed {
+                Some(bytes) => format!("there is no memory for the result, {bytes} bytes"),
+                None => format!("the result cannot be sent: {error}"),
+            })),
+        }
+    }
+
+    /// Whether a second run of its method does no harm.
+    pub fn is_idempotent(&self) -> bool {
+        match &self.call {
+            Some(call) => call.core.is_idempotent(),
+            None => self.is_idempotent,
+        }
+    }
+
+    /// Whether the same call may succeed later.
+    pub fn retryable(&self) -> bool {
+        self.code.retryable() || (self.code.retryable_if_idempotent() && self.is_idempotent())
+    }
+
+    /// The handle number `index` of the message, which is the caller's from now on.
     ///
     /// # Errors
-    /// `closed`.
-    pub fn arm(&self) -> Result<bool, Failure> {
-        self.check_open()?;
-        self.event.reset();
-        if !self.ring.is_empty() {
-            return Ok(true);
+    /// `argument`: there is none with that number, or it was taken.
+    pub fn take(&mut self, index: u32) -> Result<u64, Failure> {
+        let none = || Code::Argument.because(format!("the message has no handle {index} to take"));
+        let count = message::open_any(&self.data).map_or(0, |m| m.handles().len());
+        if index as usize >= count {
+            return Err(none());
         }
-        self.gate.arm(self.event_waker.clone());
-        if self.ring.is_empty() && !self.life.0.is_closed() {
-            return Ok(false);
-        }
-        self.gate.disarm();
-        Ok(true)
+        let at = message::HEADER as usize + 8 * index as usize;
+        let slot = self.data[at..].first_chunk_mut().ok_or_else(none)?;
+        let handle = u64::from_le_bytes(std::mem::take(slot));
+        if handle == 0 { Err(none()) } else { Ok(handle) }
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct CallBuffer(Option<Box<Outcome>>);
+
+impl CallBuffer {
+    /// Of a call that is the parcel's now.
+    #[inline(always)]
+    pub(crate) fn new(mut outcome: Box<Outcome>, call: Call) -> Self {
+        outcome.call = Some(call);
+        Self(Some(outcome))
     }
 
-    /// Waits until there is something to reap.
-    ///
-    /// # Errors
-    /// `timed_out` at the deadline ([`thalweg_queue::clock`]; 0: at once), `interrupted` by a signal, `closed`; `would_park` where
-    /// an actor must not wait, as in [`native`](thalweg_runtime::native).
-    pub fn wait(&self, deadline: u64) -> Result<(), Failure> {
-        let found = || !self.ring.is_empty() || self.life.0.is_closed();
-        let mut spin = match self.spin.try_lock() {
-            Ok(spin) => spin,
-            Err(TryLockError::Poisoned(spin)) => spin.into_inner(),
-            Err(TryLockError::WouldBlock) => {
-                return Err(Code::Argument.because("another thread waits on this port"));
-            }
-        };
-        loop {
-            if found() {
-                break;
-            }
-            if deadline == 0 {
-                return Err(Code::TimedOut.because("nothing has completed yet"));
-            }
-            if spin.until(found) {
-                break;
-            }
-            if !wait::can_park() {
-                return Err(would_park());
-            }
-            self.gate.arm(wait::waker());
-            if found() {
-                self.gate.disarm();
-                break;
-            }
-            let woke = spin.sleep(|| wait::park(Some(deadline)));
-            if woke != WakeReason::Woken {
-                self.gate.disarm();
-            }
-            match woke {
-                _ if found() => break,
-                WakeReason::Woken => {}
-                WakeReason::TimedOut => {
-                    return Err(Code::TimedOut.because("nothing completed until the deadline"));
-                }
-                WakeReason::Interrupted => {
-                    return Err(Code::Interrupted.because("a signal arrived"));
-                }
-                WakeReason::Stopping => return Err(Code::ShutDown.because("the runtime stops")),
-            }
-        }
-        self.check_open()
+    /// Of what is no call of the table's.
+    pub(crate) fn without_call(outcome: Box<Outcome>) -> Self {
+        Self(Some(outcome))
     }
 
-    /// Ends the calls under way as cancelled, and wakes who waits. What was not reaped is dropped.
-    pub fn close(&self) {
-        if !self.life.0.close() {
+    pub(crate) fn contents(&mut self) -> &mut Outcome {
+        self.0.as_mut().expect(NOT_DROPPED)
+    }
+
+    /// Of a call that was answered: its message as the caller reads it.
+    pub(crate) fn convert_for_caller(&mut self) {
+        let core = self.call().core.core();
+        if core.instance.versions.get().is_some() {
+            let core = Arc::clone(core);
+            core.instance
+                .convert_outcome(core.method(), self.contents());
+        }
+    }
+
+    pub(crate) fn call(&self) -> &Call {
+        self.call.as_ref().expect("a parcel is a call's")
+    }
+
+    /// It is looked at soon.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self) {
+        if let Some(outcome) = &self.0 {
+            ahead::fetch_value(&raw const **outcome);
+        }
+    }
+
+    /// The same of what it points to.
+    #[inline(always)]
+    pub(crate) fn prefetch_contents(&self) {
+        ahead::fetch(self.data.as_ptr());
+        if let Some(call) = &self.call {
+            ahead::fetch_value(&raw const *call.core.core());
+        }
+    }
+}
+
+/// It is empty only while it is dropped.
+const NOT_DROPPED: &str = "it is not dropped";
+
+impl Deref for CallBuffer {
+    type Target = Outcome;
+
+    fn deref(&self) -> &Outcome {
+        self.0.as_ref().expect(NOT_DROPPED)
+    }
+}
+
+impl DerefMut for CallBuffer {
+    fn deref_mut(&mut self) -> &mut Outcome {
+        self.contents()
+    }
+}
+
+impl Drop for CallBuffer {
+    fn drop(&mut self) {
+        let Some(mut outcome) = self.0.take() else {
             return;
+        };
+        match outcome.call.take() {
+            Some(call) => call.core.leave(outcome),
+            None => {
+                outcome.clear();
+                (outcome.token, outcome.handle, outcome.kind) = (0, 0, Kind::CallEnded);
+                outcome.is_idempotent = false;
+                // A thread that ends keeps nothing.
+                let _ = SPARE.try_with(|spare| spare.set(Some(outcome)));
+            }
         }
-        self.is_closed.store(true, Ordering::Relaxed);
-        let calls = std::mem::take(&mut *lock(&self.calls));
-        for call in calls.iter().filter_map(Weak::upgrade) {
-            call.leave_port(self);
-        }
-        let asked = std::mem::take(&mut *lock(&self.asked));
-        leave_unanswered(asked);
-        self.gate.signal();
-        self.clear();
+    }
+}
+
+/// One ending, with what came back. Dropping it closes the handles in its message that nobody took.
+#[derive(Debug)]
+pub struct Completion(pub(crate) CallBuffer);
+
+impl Completion {
+    /// That a stream is ready.
+    pub(crate) fn ready(token: u64, handle: u64) -> Self {
+        let mut outcome = Outcome::spare();
+        (outcome.token, outcome.handle, outcome.kind) = (token, handle, Kind::StreamReady);
+        Self(CallBuffer::without_call(outcome))
     }
 
-    /// A host is asked here, by the call with this handle.
-    pub(crate) fn remember_asked(&self, call: u64) {
-        let due = {
-            let mut asked = lock(&self.asked);
-            asked.push(call);
-            let is_due = asked.len() >= 16 && asked.len().is_power_of_two();
-            is_due.then(|| std::mem::take(&mut *asked))
-        };
-        if let Some(mut due) = due {
-            // Without the lock, under which nothing else may be locked.
-            due.retain(|call| handles::find(*call).is_ok());
-            lock(&self.asked).append(&mut due);
+    /// That a call has not ended, `elapsed` nanoseconds after it began.
+    pub(crate) fn still_running(token: u64, handle: u64, elapsed: u64) -> Self {
+        let mut outcome = Outcome::spare();
+        (outcome.token, outcome.handle, outcome.kind) = (token, handle, Kind::StillRunning);
+        outcome.data.extend_from_slice(&elapsed.to_le_bytes());
+        Self(CallBuffer::without_call(outcome))
+    }
+
+    /// Lends it to a host that cannot own it: the number by which [`take_back`](Self::take_back) takes it back, once. Its data and message stay where they
+    /// are.
+    ///
+    /// # Errors
+    /// `overloaded`: as many handles are open as there may be, or there is no memory for one more; the completion comes back.
+    pub fn lend(mut self) -> Result<u64, (Self, Failure)> {
+        let outcome = self.0.0.take().expect(NOT_DROPPED);
+        handles::lend(outcome)
+            .map_err(|(outcome, failure)| (Self(CallBuffer(Some(outcome))), failure))
+    }
+
+    /// Takes back a [lent](Self::lend) completion.
+    ///
+    /// # Errors
+    /// `stale`: it was taken back before; `argument`, `forked`: it is no number of this process's.
+    pub fn take_back(number: u64) -> Result<Self, Failure> {
+        Ok(Self(CallBuffer(Some(handles::take_back(number)?))))
+    }
+
+    /// Takes a handle out of a [lent](Self::lend) completion, like [`Outcome::take`].
+    ///
+    /// # Errors
+    /// As [`Outcome::take`] and [`take_back`](Self::take_back).
+    pub fn take_of_lent(number: u64, index: u32) -> Result<u64, Failure> {
+        handles::with_lent(number, |outcome| outcome.take(index))?
+    }
+}
+
+impl Deref for Completion {
+    type Target = Outcome;
+
+    fn deref(&self) -> &Outcome {
+        &self.0
+    }
+}
+
+impl DerefMut for Completion {
+    fn deref_mut(&mut self) -> &mut Outcome {
+        &mut self.0
+    }
+}
+
+/// Closes the streams in arguments that nobody read: their writers would wait for ever.
+#[cold]
+pub(crate) fn close_unread_streams(args: &[u8]) {
+    if let Ok(message) = message::open_any(args) {
+        for handle in message.handles() {
+            close_unread_stream(handle);
+        }
+    }
+}
+
+/// The same of one handle.
+pub(crate) fn close_unread_stream(handle: Handle) {
+    if matches!(handles::find(handle.0), Ok(Object::Upstream(_))) {
+        // Who closed it meanwhile did the same.
+        let _ = handles::close_handle(handle.0);
+    }
+}
+
+/// Closes the handles in a message that nobody got.
+#[inline]
+pub(crate) fn close_handles(data: &[u8]) {
+    if !data.is_empty() {
+        close_all(data);
+    }
+}
+
+fn close_all(data: &[u8]) {
+    if let Ok(message) = message::open_any(data) {
+        for handle in message.handles().filter(|handle| handle.0 != 0) {
+            // What is closed already needs no closing.
+            let _ = handles::close_handle(handle.0);
+        }
+    }
+}
+
+impl Drop for Completion {
+    #[inline]
+    fn drop(&mut self) {
+        // Empty where it was made a box.
+        if let Some(outcome) = &self.0.0 {
+            close_handles(&outcome.data);
         }
     }
 }

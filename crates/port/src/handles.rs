@@ -16,11 +16,11 @@ use thalweg_queue::quiet::lock;
 
 use crate::call::{CallCore, CallRef};
 use crate::code::{Code, Failure, no_memory};
-use crate::completion::Port;
+use crate::completion::Outcome;
 use crate::instance::Instance;
-use crate::parcel::Ending;
+use crate::port::Port;
 use crate::resource::Resource;
-use crate::stream::{Kept, StreamCore, UpCore};
+use crate::stream::{KeptBatch, StreamCore, UpstreamCore};
 
 /// What a handle can name.
 #[derive(Clone)]
@@ -36,11 +36,11 @@ pub enum Object {
     /// An object of the service.
     Resource(Resource),
     /// The memory of a batch.
-    Kept(Arc<Kept>),
+    KeptBatch(Arc<KeptBatch>),
     /// The end of a stream of the caller's that a service is to read.
-    Upstream(Arc<UpCore>),
+    Upstream(Arc<UpstreamCore>),
     /// The end of it that the caller writes.
-    UpWriter(Arc<UpCore>),
+    UpstreamWriter(Arc<UpstreamCore>),
 }
 
 impl std::fmt::Debug for Object {
@@ -58,40 +58,40 @@ impl Object {
             Self::Call(_) => "a call",
             Self::Stream(_) => "a stream",
             Self::Resource(_) => "a resource",
-            Self::Kept(_) => "a kept batch",
+            Self::KeptBatch(_) => "a kept batch",
             Self::Upstream(_) => "a stream for a service",
-            Self::UpWriter(_) => "a stream's writer",
+            Self::UpstreamWriter(_) => "a stream's writer",
         }
     }
 }
 
 /// Slots in a chunk; chunks are made as they are needed and never move.
-const CHUNK: usize = 1024;
+const SLOTS_PER_CHUNK: usize = 1024;
 /// Handles that may be open at once: 2^24.
-const MOST: usize = 1 << 24;
+const MAX_HANDLES: usize = 1 << 24;
 /// No slot has this index.
 const NONE: u32 = u32::MAX;
 
 /// What lies in a slot.
 #[derive(Default)]
-enum Held {
+enum Entry {
     #[default]
     Nothing,
     Object(Object),
-    /// A client's place for calls, for one after the other: its [`Life`](crate::life::Life) has the generation.
+    /// A client's place for calls, for one after the other: its [`OpenState`](crate::life::Life) has the generation.
     Calls(Arc<CallCore>),
     /// A completion that a host has reaped and not released.
-    Completion(Box<Ending>),
+    Completion(Box<Outcome>),
 }
 
 #[derive(Default)]
-struct Contents {
+struct SlotState {
     generation: u32,
-    held: Held,
+    entry: Entry,
 }
 
 struct Slot {
-    contents: Mutex<Contents>,
+    state: Mutex<SlotState>,
     /// The next free slot; under the list's lock.
     next: AtomicU32,
 }
@@ -99,8 +99,8 @@ struct Slot {
 type Chunk = Box<[Slot]>;
 
 struct Table {
-    made_in: u64,
-    /// The index of the first slot: a multiple of [`CHUNK`].
+    epoch: u64,
+    /// The index of the first slot: a multiple of [`SLOTS_PER_CHUNK`].
     first: u32,
     /// Indices that were given out, from the first on. It changes under the list's lock; a forked child reads it without.
     used: AtomicU32,
@@ -122,16 +122,16 @@ pub fn epoch() -> u64 {
 }
 
 /// This process's table, if it has one.
-fn known_table() -> Option<&'static Table> {
+fn current_table() -> Option<&'static Table> {
     let known = TABLE.load(Ordering::Acquire);
     // SAFETY: tables are leaked: what was stored here lives for ever.
     let table = unsafe { known.as_ref() };
-    table.filter(|table| table.made_in == epoch())
+    table.filter(|table| table.epoch == epoch())
 }
 
 #[inline]
 fn table() -> Result<&'static Table, Failure> {
-    match known_table() {
+    match current_table() {
         Some(table) => Ok(table),
         None => new_table(),
     }
@@ -143,13 +143,13 @@ fn table() -> Result<&'static Table, Failure> {
 fn new_table() -> Result<&'static Table, Failure> {
     thalweg_runtime::watch_forks();
     let known = TABLE.load(Ordering::Acquire);
-    // SAFETY: as in `known_table`.
+    // SAFETY: as in `current_table`.
     let first = match unsafe { known.as_ref() } {
-        Some(table) if table.made_in == epoch() => return Ok(table),
+        Some(table) if table.epoch == epoch() => return Ok(table),
         Some(parent) => parent.end(),
         None => 0,
     };
-    let fresh = Box::into_raw(Box::new(Table::new(first, MOST)?));
+    let fresh = Box::into_raw(Box::new(Table::new(first, MAX_HANDLES)?));
     match TABLE.compare_exchange(known, fresh, Ordering::AcqRel, Ordering::Acquire) {
         // SAFETY: it is leaked.
         Ok(_) => Ok(unsafe { &*fresh }),
@@ -165,26 +165,26 @@ fn new_table() -> Result<&'static Table, Failure> {
 #[cfg(test)]
 thread_local! {
     /// Slots that this thread looked at.
-    pub(crate) static LOOKED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+    pub(crate) static LOOKUPS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
 impl Table {
-    /// For `most` handles with indices from `first` on, or for as many indices as are left.
-    fn new(first: u64, most: usize) -> Result<Self, Failure> {
-        let left = u64::from(NONE).saturating_sub(first) / CHUNK as u64;
-        let chunks = (most / CHUNK).min(left as usize);
-        let mut places = Vec::new();
+    /// For `capacity` handles with indices from `first` on, or for as many indices as are left.
+    fn new(first: u64, capacity: usize) -> Result<Self, Failure> {
+        let left = u64::from(NONE).saturating_sub(first) / SLOTS_PER_CHUNK as u64;
+        let chunks = (capacity / SLOTS_PER_CHUNK).min(left as usize);
+        let mut chunk_list = Vec::new();
         let bytes = chunks * size_of::<OnceLock<Chunk>>();
-        places
+        chunk_list
             .try_reserve_exact(chunks)
             .map_err(|_| no_memory(bytes))?;
-        places.extend((0..chunks).map(|_| OnceLock::new()));
+        chunk_list.extend((0..chunks).map(|_| OnceLock::new()));
         Ok(Self {
-            made_in: epoch(),
+            epoch: epoch(),
             // Without a slot the index does not matter.
             first: u32::try_from(first).unwrap_or(NONE),
             used: AtomicU32::new(0),
-            chunks: places.into_boxed_slice(),
+            chunks: chunk_list.into_boxed_slice(),
             free: Mutex::new(Free {
                 first: NONE,
                 last: NONE,
@@ -195,19 +195,22 @@ impl Table {
     /// Rule 2: where a child's indices begin.
     fn end(&self) -> u64 {
         let used = u64::from(self.used.load(Ordering::Relaxed));
-        u64::from(self.first) + used.next_multiple_of(CHUNK as u64)
+        u64::from(self.first) + used.next_multiple_of(SLOTS_PER_CHUNK as u64)
     }
 
     fn slot(&self, index: u32) -> Option<&Slot> {
         #[cfg(test)]
-        LOOKED.set(LOOKED.get() + 1);
+        LOOKUPS.set(LOOKUPS.get() + 1);
         // An index before the first one is past the last chunk: there are no more chunks than indices from the first one on.
         let at = index.wrapping_sub(self.first) as usize;
-        self.chunks.get(at / CHUNK)?.get()?.get(at % CHUNK)
+        self.chunks
+            .get(at / SLOTS_PER_CHUNK)?
+            .get()?
+            .get(at % SLOTS_PER_CHUNK)
     }
 
     /// A slot that nobody has.
-    fn take_free(&self) -> Result<(u32, &Slot), Failure> {
+    fn allocate(&self) -> Result<(u32, &Slot), Failure> {
         let mut free = lock(&self.free);
         if let Some(slot) = self.slot(free.first) {
             let index = free.first;
@@ -215,10 +218,10 @@ impl Table {
             return Ok((index, slot));
         }
         let used = self.used.load(Ordering::Relaxed);
-        let Some(chunk) = self.chunks.get(used as usize / CHUNK) else {
+        let Some(chunk) = self.chunks.get(used as usize / SLOTS_PER_CHUNK) else {
             return Err(Code::Overloaded.because(format!(
                 "{} handles are open, or were used up",
-                self.chunks.len() * CHUNK
+                self.chunks.len() * SLOTS_PER_CHUNK
             )));
         };
         if chunk.get().is_none() {
@@ -232,7 +235,7 @@ impl Table {
     }
 
     /// Rule 1 and 3: after the object of `generation` has left the slot.
-    fn give_back(&self, index: u32, slot: &Slot, generation: u32) {
+    fn free(&self, index: u32, slot: &Slot, generation: u32) {
         if generation == u32::MAX {
             return;
         }
@@ -249,10 +252,10 @@ impl Table {
 
 fn new_chunk() -> Result<Chunk, Failure> {
     let mut slots = Vec::new();
-    let reserved = slots.try_reserve_exact(CHUNK);
-    reserved.map_err(|_| no_memory(CHUNK * size_of::<Slot>()))?;
-    slots.extend((0..CHUNK).map(|_| Slot {
-        contents: Mutex::default(),
+    let reserved = slots.try_reserve_exact(SLOTS_PER_CHUNK);
+    reserved.map_err(|_| no_memory(SLOTS_PER_CHUNK * size_of::<Slot>()))?;
+    slots.extend((0..SLOTS_PER_CHUNK).map(|_| Slot {
+        state: Mutex::default(),
         next: AtomicU32::new(NONE),
     }));
     Ok(slots.into_boxed_slice())
@@ -271,65 +274,65 @@ fn generation_of(handle: u64) -> u32 {
 /// # Errors
 /// `overloaded`: 16,777,216 handles are open, or there is no memory for more.
 pub fn insert(object: Object) -> Result<u64, Failure> {
-    let (index, slot) = table()?.take_free()?;
-    let mut contents = lock(&slot.contents);
+    let (index, slot) = table()?.allocate()?;
+    let mut state = lock(&slot.state);
     // Rule 1. Generation 0 is never used, so no handle is 0.
-    contents.generation += 1;
-    contents.held = Held::Object(object);
-    Ok(handle_of(contents.generation, index))
+    state.generation += 1;
+    state.entry = Entry::Object(object);
+    Ok(handle_of(state.generation, index))
 }
 
 /// Puts in a place for calls. `make` is given the lower half of their handles, and the generation that was the slot's last.
 ///
 /// # Errors
 /// As [`insert`], and those of `make`.
-pub(crate) fn insert_calls(
+pub(crate) fn insert_call_core(
     make: impl FnOnce(u32, u32) -> Result<Arc<CallCore>, Failure>,
 ) -> Result<Arc<CallCore>, Failure> {
     let table = table()?;
-    let (index, slot) = table.take_free()?;
-    let last = lock(&slot.contents).generation;
-    let calls = make(index, last).inspect_err(|_| table.give_back(index, slot, last))?;
-    lock(&slot.contents).held = Held::Calls(Arc::clone(&calls));
+    let (index, slot) = table.allocate()?;
+    let last = lock(&slot.state).generation;
+    let calls = make(index, last).inspect_err(|_| table.free(index, slot, last))?;
+    lock(&slot.state).entry = Entry::Calls(Arc::clone(&calls));
     Ok(calls)
 }
 
 /// Takes such a place out, after its last call.
-pub(crate) fn remove_calls(calls: &CallCore) {
-    let Some(table) = known_table() else {
+pub(crate) fn remove_call_core(calls: &CallCore) {
+    let Some(table) = current_table() else {
         return;
     };
-    let index = calls.name();
+    let index = calls.handle_index();
     if let Some(slot) = table.slot(index) {
-        let generation = calls.life.generation();
-        let held = {
-            let mut contents = lock(&slot.contents);
-            contents.generation = generation;
-            std::mem::take(&mut contents.held)
+        let generation = calls.open_state.generation();
+        let entry = {
+            let mut state = lock(&slot.state);
+            state.generation = generation;
+            std::mem::take(&mut state.entry)
         };
-        drop(held);
-        table.give_back(index, slot, generation);
+        drop(entry);
+        table.free(index, slot, generation);
     }
 }
 
 /// The table, and the slot in it.
-fn place_of(handle: u64) -> Result<(&'static Table, &'static Slot), Failure> {
+fn locate(handle: u64) -> Result<(&'static Table, &'static Slot), Failure> {
     if handle == 0 {
         return Err(Code::Argument.because("0 is no handle"));
     }
     let (table, index) = (table()?, handle as u32);
     match table.slot(index) {
         Some(slot) => Ok((table, slot)),
-        None => Err(not_here(table, index)),
+        None => Err(unknown_handle(table, index)),
     }
 }
 
-fn slot_of(handle: u64) -> Result<&'static Slot, Failure> {
-    place_of(handle).map(|(_, slot)| slot)
+fn find_slot(handle: u64) -> Result<&'static Slot, Failure> {
+    locate(handle).map(|(_, slot)| slot)
 }
 
 #[cold]
-fn not_here(table: &Table, index: u32) -> Failure {
+fn unknown_handle(table: &Table, index: u32) -> Failure {
     if index < table.first {
         Code::Forked.because("the handle was made before fork()")
     } else {
@@ -347,10 +350,10 @@ fn stale() -> Failure {
 /// `argument`, `stale`, `forked`.
 pub fn find(handle: u64) -> Result<Object, Failure> {
     let generation = generation_of(handle);
-    let contents = lock(&slot_of(handle)?.contents);
-    match &contents.held {
-        Held::Object(object) if contents.generation == generation => Ok(object.clone()),
-        Held::Calls(calls) => CallRef::enter(calls, generation)
+    let state = lock(&find_slot(handle)?.state);
+    match &state.entry {
+        Entry::Object(object) if state.generation == generation => Ok(object.clone()),
+        Entry::Calls(calls) => CallRef::enter(calls, generation)
             .map(Object::Call)
             .ok_or_else(stale),
         _ => Err(stale()),
@@ -358,10 +361,10 @@ pub fn find(handle: u64) -> Result<Object, Failure> {
 }
 
 /// The place of a call, which may have ended, and the call's generation there.
-pub(crate) fn find_calls(handle: u64) -> Option<(Arc<CallCore>, u32)> {
-    let contents = lock(&slot_of(handle).ok()?.contents);
-    match &contents.held {
-        Held::Calls(calls) => Some((Arc::clone(calls), generation_of(handle))),
+pub(crate) fn find_call_core(handle: u64) -> Option<(Arc<CallCore>, u32)> {
+    let state = lock(&find_slot(handle).ok()?.state);
+    match &state.entry {
+        Entry::Calls(calls) => Some((Arc::clone(calls), generation_of(handle))),
         _ => None,
     }
 }
@@ -372,14 +375,14 @@ pub(crate) fn find_calls(handle: u64) -> Option<(Arc<CallCore>, u32)> {
 /// As [`find`].
 pub fn remove(handle: u64) -> Result<Object, Failure> {
     let generation = generation_of(handle);
-    let (table, slot) = place_of(handle)?;
+    let (table, slot) = locate(handle)?;
     let object = {
-        let mut contents = lock(&slot.contents);
-        match std::mem::take(&mut contents.held) {
-            Held::Object(object) if contents.generation == generation => object,
+        let mut state = lock(&slot.state);
+        match std::mem::take(&mut state.entry) {
+            Entry::Object(object) if state.generation == generation => object,
             other => {
-                contents.held = other;
-                drop(contents);
+                state.entry = other;
+                drop(state);
                 return match find(handle)? {
                     call @ Object::Call(_) => Ok(call),
                     _ => Err(stale()),
@@ -387,7 +390,7 @@ pub fn remove(handle: u64) -> Result<Object, Failure> {
             }
         }
     };
-    table.give_back(handle as u32, slot, generation);
+    table.free(handle as u32, slot, generation);
     Ok(object)
 }
 
@@ -402,33 +405,33 @@ pub fn close_handle(handle: u64) -> Result<(), Failure> {
         Object::Call(call) => call.cancel(),
         Object::Stream(stream) => stream.close(),
         Object::Resource(resource) => drop(resource),
-        Object::Kept(kept) => drop(kept),
+        Object::KeptBatch(batch) => drop(batch),
         Object::Upstream(stream) => stream.close(),
-        Object::UpWriter(stream) => stream.abandon(),
+        Object::UpstreamWriter(stream) => stream.abandon(),
     }
     Ok(())
 }
 
-/// The slot that an [`Ending`] keeps for the times when a host has it: as long as its memory is used, so that handing it
+/// The slot that an [`Outcome`] keeps for the times when a host has it: as long as its memory is used, so that handing it
 /// out takes and frees none.
 #[derive(Debug)]
-pub(crate) struct Place(u32);
+pub(crate) struct LentSlot(u32);
 
-impl Place {
+impl LentSlot {
     pub(crate) const fn none() -> Self {
         Self(NONE)
     }
 }
 
-impl Drop for Place {
+impl Drop for LentSlot {
     fn drop(&mut self) {
         // In a forked child the slot is the parent's.
         if self.0 != NONE
-            && let Some(table) = known_table()
+            && let Some(table) = current_table()
             && let Some(slot) = table.slot(self.0)
         {
-            let generation = lock(&slot.contents).generation;
-            table.give_back(self.0, slot, generation);
+            let generation = lock(&slot.state).generation;
+            table.free(self.0, slot, generation);
         }
     }
 }
@@ -437,38 +440,38 @@ impl Drop for Place {
 ///
 /// # Errors
 /// As [`insert`]; the completion comes back.
-pub(crate) fn lend(mut ending: Box<Ending>) -> Result<u64, (Box<Ending>, Failure)> {
+pub(crate) fn lend(mut outcome: Box<Outcome>) -> Result<u64, (Box<Outcome>, Failure)> {
     let table = match table() {
         Ok(table) => table,
-        Err(failure) => return Err((ending, failure)),
+        Err(failure) => return Err((outcome, failure)),
     };
-    let slot = match table.slot(ending.place.0) {
+    let slot = match table.slot(outcome.slot.0) {
         Some(slot) => slot,
-        None => match table.take_free() {
+        None => match table.allocate() {
             Ok((index, slot)) => {
                 // A place from before a fork is the parent's.
-                ending.place.0 = index;
+                outcome.slot.0 = index;
                 slot
             }
-            Err(failure) => return Err((ending, failure)),
+            Err(failure) => return Err((outcome, failure)),
         },
     };
-    let index = ending.place.0;
-    let mut contents = lock(&slot.contents);
-    contents.generation += 1;
-    contents.held = Held::Completion(ending);
-    Ok(handle_of(contents.generation, index))
+    let index = outcome.slot.0;
+    let mut state = lock(&slot.state);
+    state.generation += 1;
+    state.entry = Entry::Completion(outcome);
+    Ok(handle_of(state.generation, index))
 }
 
 /// Does something with a completion that a host has.
 ///
 /// # Errors
 /// `stale`: it was released; `argument`, `forked`.
-pub(crate) fn with_lent<R>(number: u64, f: impl FnOnce(&mut Ending) -> R) -> Result<R, Failure> {
-    let mut contents = lock(&slot_of(number)?.contents);
-    let is_current = contents.generation == generation_of(number);
-    match &mut contents.held {
-        Held::Completion(ending) if is_current => Ok(f(ending)),
+pub(crate) fn with_lent<R>(number: u64, f: impl FnOnce(&mut Outcome) -> R) -> Result<R, Failure> {
+    let mut state = lock(&find_slot(number)?.state);
+    let is_current = state.generation == generation_of(number);
+    match &mut state.entry {
+        Entry::Completion(outcome) if is_current => Ok(f(outcome)),
         _ => Err(released()),
     }
 }
@@ -477,23 +480,23 @@ pub(crate) fn with_lent<R>(number: u64, f: impl FnOnce(&mut Ending) -> R) -> Res
 ///
 /// # Errors
 /// As [`with_lent`].
-pub(crate) fn take_back(number: u64) -> Result<Box<Ending>, Failure> {
+pub(crate) fn take_back(number: u64) -> Result<Box<Outcome>, Failure> {
     let generation = generation_of(number);
-    let mut ending = {
-        let mut contents = lock(&slot_of(number)?.contents);
-        match std::mem::take(&mut contents.held) {
-            Held::Completion(ending) if contents.generation == generation => ending,
+    let mut outcome = {
+        let mut state = lock(&find_slot(number)?.state);
+        match std::mem::take(&mut state.entry) {
+            Entry::Completion(outcome) if state.generation == generation => outcome,
             other => {
-                contents.held = other;
+                state.entry = other;
                 return Err(released());
             }
         }
     };
     if generation == u32::MAX {
         // Rule 1: the next time it gets another slot.
-        ending.place = Place::none();
+        outcome.slot = LentSlot::none();
     }
-    Ok(ending)
+    Ok(outcome)
 }
 
 fn released() -> Failure {
@@ -503,11 +506,11 @@ fn released() -> Failure {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::{
-        CHUNK, Ending, Object, Table, close_handle, find, insert, lend, lock, remove, slot_of,
-        take_back, with_lent,
+        Object, Outcome, SLOTS_PER_CHUNK, Table, close_handle, find, find_slot, insert, lend, lock,
+        remove, take_back, with_lent,
     };
     use crate::code::Code;
-    use crate::completion::Port;
+    use crate::port::Port;
 
     #[test]
     fn a_closed_handle_is_stale_also_when_its_slot_is_used_again() {
@@ -529,11 +532,11 @@ mod tests {
         let first = insert(port()).unwrap();
         close_handle(first).unwrap();
         // As if the slot had been used 2^32 - 3 times since.
-        lock(&slot_of(first).unwrap().contents).generation = u32::MAX - 2;
+        lock(&find_slot(first).unwrap().state).generation = u32::MAX - 2;
         let mut last = Vec::new();
-        // Free slots are used in turn, so each is used again after `CHUNK` others. That takes Miri ten
+        // Free slots are used in turn, so each is used again after `SLOTS_PER_CHUNK` others. That takes Miri ten
         // minutes, so it tries only a few.
-        let uses = if cfg!(miri) { 16 } else { 3 * CHUNK };
+        let uses = if cfg!(miri) { 16 } else { 3 * SLOTS_PER_CHUNK };
         for _ in 0..uses {
             let next = insert(port()).unwrap();
             assert_ne!(next, first, "a number comes again");
@@ -551,26 +554,26 @@ mod tests {
 
     #[test]
     fn a_full_table_takes_one_for_each_that_leaves() {
-        let table = Table::new(0, 2 * CHUNK).unwrap();
-        let take = || table.take_free().map(|(index, _)| index);
-        let all: Vec<u32> = (0..2 * CHUNK).map(|_| take().unwrap()).collect();
+        let table = Table::new(0, 2 * SLOTS_PER_CHUNK).unwrap();
+        let take = || table.allocate().map(|(index, _)| index);
+        let all: Vec<u32> = (0..2 * SLOTS_PER_CHUNK).map(|_| take().unwrap()).collect();
         // Miri needs milliseconds for each turn.
         let turns = if cfg!(miri) { 100 } else { 10_000 };
-        for turn in 0..turns {
+        for callback_slot in 0..turns {
             assert_eq!(take().unwrap_err().code, Code::Overloaded);
-            let leaves = all[turn * 7 % all.len()];
-            table.give_back(leaves, table.slot(leaves).unwrap(), 1);
+            let leaves = all[callback_slot * 7 % all.len()];
+            table.free(leaves, table.slot(leaves).unwrap(), 1);
             assert_eq!(take().unwrap(), leaves);
         }
     }
 
     #[test]
     fn slot_given_back_is_used_after_those_before_it() {
-        let table = Table::new(0, CHUNK).unwrap();
-        let take = || table.take_free().map(|(index, _)| index).unwrap();
+        let table = Table::new(0, SLOTS_PER_CHUNK).unwrap();
+        let take = || table.allocate().map(|(index, _)| index).unwrap();
         let all: Vec<u32> = (0..4).map(|_| take()).collect();
         for index in &all {
-            table.give_back(*index, table.slot(*index).unwrap(), 1);
+            table.free(*index, table.slot(*index).unwrap(), 1);
         }
         assert_eq!((0..4).map(|_| take()).collect::<Vec<_>>(), all);
         assert_eq!(take(), 4);
@@ -578,36 +581,37 @@ mod tests {
 
     #[test]
     fn table_at_the_last_index_refuses_more_and_gives_none_out_twice() {
-        let first = u64::from(u32::MAX) - CHUNK as u64;
-        let table = Table::new(first - first % CHUNK as u64, 4 * CHUNK).unwrap();
-        let all: Vec<u32> = std::iter::from_fn(|| Some(table.take_free().ok()?.0)).collect();
-        assert_eq!(all.len(), CHUNK);
+        let first = u64::from(u32::MAX) - SLOTS_PER_CHUNK as u64;
+        let table =
+            Table::new(first - first % SLOTS_PER_CHUNK as u64, 4 * SLOTS_PER_CHUNK).unwrap();
+        let all: Vec<u32> = std::iter::from_fn(|| Some(table.allocate().ok()?.0)).collect();
+        assert_eq!(all.len(), SLOTS_PER_CHUNK);
         assert!(all.is_sorted() && table.slot(0).is_none());
-        let child = Table::new(table.end(), CHUNK).unwrap();
+        let child = Table::new(table.end(), SLOTS_PER_CHUNK).unwrap();
         assert_eq!(
-            child.take_free().map(|_| ()).unwrap_err().code,
+            child.allocate().map(|_| ()).unwrap_err().code,
             Code::Overloaded
         );
         assert!(all.iter().all(|index| child.slot(*index).is_none()));
     }
 
-    fn completion() -> Box<Ending> {
-        let mut ending = Ending::new();
-        ending.data.extend_from_slice(b"result");
-        ending
+    fn completion() -> Box<Outcome> {
+        let mut outcome = Outcome::new();
+        outcome.data.extend_from_slice(b"result");
+        outcome
     }
 
     #[test]
     fn completion_taken_back_twice_is_stale() {
         let number = lend(completion()).unwrap();
-        assert_eq!(with_lent(number, |ending| ending.data.len()).unwrap(), 6);
+        assert_eq!(with_lent(number, |outcome| outcome.data.len()).unwrap(), 6);
         assert_eq!(find(number).unwrap_err().code, Code::Stale);
         assert_eq!(close_handle(number).unwrap_err().code, Code::Stale);
-        let ending = take_back(number).unwrap();
-        assert_eq!(ending.data, b"result");
+        let outcome = take_back(number).unwrap();
+        assert_eq!(outcome.data, b"result");
         assert_eq!(take_back(number).unwrap_err().code, Code::Stale);
         // Its memory is used again, for another completion.
-        let next = lend(ending).unwrap();
+        let next = lend(outcome).unwrap();
         assert_eq!(next as u32, number as u32);
         assert_eq!(take_back(number).unwrap_err().code, Code::Stale);
         assert!(with_lent(number, |_| ()).is_err());
@@ -617,10 +621,10 @@ mod tests {
     #[test]
     fn completion_after_its_slot_is_used_up_has_another_one() {
         let first = lend(completion()).unwrap();
-        lock(&slot_of(first).unwrap().contents).generation = u32::MAX;
+        lock(&find_slot(first).unwrap().state).generation = u32::MAX;
         let last = u64::from(u32::MAX) << 32 | u64::from(first as u32);
-        let ending = take_back(last).unwrap();
-        let next = lend(ending).unwrap();
+        let outcome = take_back(last).unwrap();
+        let next = lend(outcome).unwrap();
         assert_ne!(next as u32, first as u32);
         assert!(take_back(first).is_err() && take_back(last).is_err());
         drop(take_back(next).unwrap());

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use thalweg_wire::{Bytes, Checker, Decode, Encode, Encoder, Handle, Malformed, Shape};
 
 use crate::call::Call;
-use crate::client::{Opened, Own};
+use crate::client::{InstanceGuard, Own};
 use crate::code::Failure;
 use crate::handles::{self, Object};
 use crate::resource::{self, Resource};
@@ -36,42 +36,42 @@ pub struct Held<R> {
     /// Sent: it is the reader's now.
     given: AtomicBool,
     /// On the caller's side: keeps the instance open.
-    opened: Option<Arc<Opened>>,
+    guard: Option<Arc<InstanceGuard>>,
     resource: PhantomData<fn() -> R>,
 }
 
 thread_local! {
     /// Whose the values are that are made just now.
-    static OPENED: RefCell<Option<Arc<Opened>>> = const { RefCell::new(None) };
+    static CURRENT_GUARD: RefCell<Option<Arc<InstanceGuard>>> = const { RefCell::new(None) };
 }
 
 /// Runs `read`, which makes values for a caller.
-pub(crate) fn for_caller<T>(opened: &Arc<Opened>, read: impl FnOnce() -> T) -> T {
-    struct Before(Option<Arc<Opened>>);
-    impl Drop for Before {
+pub(crate) fn for_caller<T>(guard: &Arc<InstanceGuard>, read: impl FnOnce() -> T) -> T {
+    struct RestoreGuard(Option<Arc<InstanceGuard>>);
+    impl Drop for RestoreGuard {
         fn drop(&mut self) {
-            OPENED.replace(self.0.take());
+            CURRENT_GUARD.replace(self.0.take());
         }
     }
-    let _before = Before(OPENED.replace(Some(Arc::clone(opened))));
+    let _before = RestoreGuard(CURRENT_GUARD.replace(Some(Arc::clone(guard))));
     read()
 }
 
 impl<R> Held<R> {
-    pub(crate) fn new(handle: u64, opened: Option<Arc<Opened>>) -> Self {
+    pub(crate) fn new(handle: u64, guard: Option<Arc<InstanceGuard>>) -> Self {
         Self {
             handle,
             given: AtomicBool::new(false),
-            opened,
+            guard,
             resource: PhantomData,
         }
     }
 
     /// On the caller's side: the handle, which is who calls this one's from now on, and whose instance it is in. 0: it was given away.
-    pub(crate) fn into_parts(mut self) -> Option<(u64, Arc<Opened>)> {
-        let opened = self.opened.take()?;
+    pub(crate) fn into_parts(mut self) -> Option<(u64, Arc<InstanceGuard>)> {
+        let guard = self.guard.take()?;
         let given = self.given.swap(true, Ordering::Relaxed);
-        Some((if given { 0 } else { self.handle }, opened))
+        Some((if given { 0 } else { self.handle }, guard))
     }
 
     fn view(&self) -> HeldView<'_, R> {
@@ -97,22 +97,22 @@ impl<R> Held<R> {
     pub fn cast<Q>(mut self) -> Held<Q> {
         let given = self.given.swap(true, Ordering::Relaxed);
         let handle = if given { 0 } else { self.handle };
-        Held::new(handle, self.opened.take())
+        Held::new(handle, self.guard.take())
     }
 }
 
 impl<R: ResourceClient> Held<R> {
     /// On the caller's side: its typed client. `None` in a service, which has the objects themselves.
     pub fn into_client(self) -> Option<R> {
-        let (handle, opened) = self.into_parts()?;
-        Some(R::from_own(Own::new(handle, opened)))
+        let (handle, guard) = self.into_parts()?;
+        Some(R::from_own(Own::new(handle, guard)))
     }
 }
 
 impl<R: ResourceClient> From<R> for Held<R> {
     fn from(client: R) -> Self {
-        let (handle, opened) = client.into_own().into_parts();
-        Self::new(handle, Some(opened))
+        let (handle, guard) = client.into_own().into_parts();
+        Self::new(handle, Some(guard))
     }
 }
 
@@ -219,7 +219,7 @@ impl<R: 'static> Decode for Held<R> {
     }
 
     fn owned(view: HeldView<'_, R>) -> Held<R> {
-        Held::new(view.handle.0, OPENED.with_borrow(Clone::clone))
+        Held::new(view.handle.0, CURRENT_GUARD.with_borrow(Clone::clone))
     }
 
     fn as_view(&self) -> HeldView<'_, R> {

@@ -3,7 +3,7 @@
 //! ```text
 //!   service                       core                            host
 //!   Call::ask --------------> a call of the same instance ---> Port: `Kind::HostCall`, reaped as any completion
-//!   Pending  <--------------- its one ending <---------------- `answer`, or the deadline, a cancel, a close
+//!   Pending  <--------------- its one outcome <---------------- `answer_host_call`, or the deadline, a cancel, a close
 //!                                                       or ---> Client: a service that serves the imports
 //! ```
 //!
@@ -14,16 +14,16 @@ use std::sync::{Arc, Mutex};
 use thalweg_queue::quiet::lock;
 use thalweg_wire::{Encode, Malformed, message};
 
-use crate::call::{Call, CallRef, To, is_past};
+use crate::call::{Call, CallRef, Destination, is_past};
 use crate::client::Client;
 use crate::code::{Code, Failure, append, unencodable};
-use crate::completion::Port;
+use crate::completion::{CallBuffer, Completion, Kind, Outcome};
 use crate::handles::{self, Object};
 use crate::instance::Instance;
-use crate::instance::submit::Burst;
-use crate::nested::passed_on;
-use crate::parcel::{Completed, Ending, Kind, Parcel};
+use crate::instance::submit::MailboxWriter;
+use crate::nested::nested_failure;
 use crate::pending::{Pending, Reply};
+use crate::port::Port;
 use crate::service::{Method, Service};
 
 /// Who answers what an instance's service asks.
@@ -39,9 +39,9 @@ pub(crate) enum Host {
 
 /// Where an instance has its host.
 #[derive(Debug, Default)]
-pub(crate) struct HostPlace(Mutex<Option<Host>>);
+pub(crate) struct HostBinding(Mutex<Option<Host>>);
 
-impl HostPlace {
+impl HostBinding {
     fn get(&self) -> Option<Host> {
         lock(&self.0).clone()
     }
@@ -53,11 +53,11 @@ impl HostPlace {
 }
 
 impl Instance {
-    /// From now on what the service asks of its host comes to `port`, with `token`: see [`Kind::HostCall`]. [`answer`] ends it.
+    /// From now on what the service asks of its host comes to `port`, with `token`: see [`Kind::HostCall`]. [`answer_host_call`] ends it.
     ///
     /// # Errors
     /// `argument`: the service asks nothing; `closed`; `forked`.
-    pub fn host_at(&self, port: &Arc<Port>, token: u64) -> Result<(), Failure> {
+    pub fn set_host_port(&self, port: &Arc<Port>, token: u64) -> Result<(), Failure> {
         self.check_open()?;
         port.check_open()?;
         let port = Arc::clone(port);
@@ -67,8 +67,8 @@ impl Instance {
     /// From now on what the service asks of its host comes, with `token`, to the port where the call ends for which it is asked: who waits there answers.
     ///
     /// # Errors
-    /// As [`host_at`](Self::host_at).
-    pub fn host_at_caller(&self, token: u64) -> Result<(), Failure> {
+    /// As [`set_host_port`](Self::host_at).
+    pub fn set_host_to_caller(&self, token: u64) -> Result<(), Failure> {
         self.check_open()?;
         self.set_host(Host::Caller { token })
     }
@@ -112,49 +112,49 @@ impl Call {
         E: thalweg_wire::Decode,
     {
         let layouts = &self.core.instance.package.imports[import as usize];
-        match self.begin_to_ask(import, params, layouts) {
+        match self.start_host_call(import, params, layouts) {
             Ok(call) => Pending::sent(None, None, call, layouts, read),
             Err(why) => Pending::refused(None, why, layouts, read),
         }
     }
 
-    fn begin_to_ask<P: Encode>(
+    fn start_host_call<P: Encode>(
         &self,
         import: u32,
         params: &P,
         layouts: &'static Method,
     ) -> Result<CallRef, Failure> {
-        let asker = &self.core;
-        asker.check_stopped().map_err(|why| passed_on(&why))?;
-        let deadline = asker.deadline();
+        let caller = &self.core;
+        caller.check_stopped().map_err(|why| nested_failure(&why))?;
+        let deadline = caller.deadline();
         let write = |buffer| message::encode(params, layouts.params, buffer).map_err(unencodable);
-        let instance = &asker.instance;
-        let asked = match instance.host.get() {
+        let instance = &caller.instance;
+        let host_call = match instance.host.get() {
             None => return Err(Code::Closed.because("the client has no host")),
             Some(Host::Client(host)) => {
                 let mark = |call: &CallRef| {
-                    call.is_asked_by(asker.handle());
+                    call.set_origin(caller.handle());
                     call.clone()
                 };
-                let mut burst = Burst::new(host.instance());
-                burst.start(import, write, To::Waiter, deadline, true, mark)?
+                let mut writer = MailboxWriter::new(host.instance());
+                writer.start(import, write, Destination::Waiter, deadline, true, mark)?
             }
             Some(Host::Port { port, token }) => {
-                instance.ask_at(import, write, deadline, &port, token)?
+                instance.send_to_port(import, write, deadline, &port, token)?
             }
             Some(Host::Caller { token }) => {
                 let none = || Code::Closed.because("nobody waits for the call who could answer");
-                let port = asker.port().ok_or_else(none)?;
-                instance.ask_at(import, write, deadline, &port, token)?
+                let port = caller.port().ok_or_else(none)?;
+                instance.send_to_port(import, write, deadline, &port, token)?
             }
         };
-        asker.core().adopt(asker.generation(), &asked);
-        Ok(asked)
+        caller.core().adopt(caller.generation(), &host_call);
+        Ok(host_call)
     }
 }
 
 impl Instance {
-    fn ask_at(
+    fn send_to_port(
         self: &Arc<Self>,
         import: u32,
         write: impl FnOnce(Vec<u8>) -> Result<Vec<u8>, Failure>,
@@ -163,24 +163,24 @@ impl Instance {
         token: u64,
     ) -> Result<CallRef, Failure> {
         port.reserve_below(self.package.bounds.bytes)?;
-        let (calls, mut ending) = self.spare().inspect_err(|_| port.unreserve())?;
-        let written = write(std::mem::take(&mut ending.data)).and_then(|mut args| {
-            let number = self.asked(import, &mut args)?;
+        let (calls, mut outcome) = self.take_spare().inspect_err(|_| port.unreserve())?;
+        let written = write(std::mem::take(&mut outcome.data)).and_then(|mut args| {
+            let number = self.convert_host_call(import, &mut args)?;
             Ok((number, args))
         });
         match written {
-            Ok((number, args)) => (ending.number, ending.data) = (number, args),
+            Ok((number, args)) => (outcome.number, outcome.data) = (number, args),
             Err(failure) => {
                 port.unreserve();
-                self.keep(calls, ending);
+                self.recycle(calls, outcome);
                 return Err(failure);
             }
         }
-        let call = match calls.begin(import, To::Host, deadline) {
+        let call = match calls.begin(import, Destination::Host, deadline) {
             Ok(call) => call,
             Err((calls, failure)) => {
                 port.unreserve();
-                self.keep(calls, ending);
+                self.recycle(calls, outcome);
                 return Err(failure);
             }
         };
@@ -189,10 +189,10 @@ impl Instance {
             call.stop(Code::TimedOut.because("the deadline had passed when the host was asked"));
             return Ok(call);
         }
-        (ending.kind, ending.token) = (Kind::HostCall, token);
-        ending.handle = call.handle();
-        port.remember_asked(call.handle());
-        port.complete(Completed(Parcel::without_call(ending)));
+        (outcome.kind, outcome.token) = (Kind::HostCall, token);
+        outcome.handle = call.handle();
+        port.add_host_call(call.handle());
+        port.complete(Completion(CallBuffer::without_call(outcome)));
         if port.check_open().is_err() {
             // It closed beside this.
             call.stop(host_closed());
@@ -206,17 +206,17 @@ fn host_closed() -> Failure {
 }
 
 /// Of a port that closes: nobody answers what it was asked.
-pub(crate) fn leave_unanswered(asked: Vec<u64>) {
-    for call in asked {
+pub(crate) fn end_host_calls(host_call: Vec<u64>) {
+    for call in host_call {
         if let Ok(Object::Call(call)) = handles::find(call) {
             call.stop(host_closed());
         }
     }
 }
 
-fn find_asked(call: u64) -> Result<CallRef, Failure> {
+fn find_host_call(call: u64) -> Result<CallRef, Failure> {
     match handles::find(call)? {
-        Object::Call(asked) if asked.is_for_host() => Ok(asked),
+        Object::Call(host_call) if host_call.is_host_call() => Ok(host_call),
         other => Err(Code::Argument.because(format!(
             "handle {call:#x} is {}, and nothing that a host was asked",
             other.kind()
@@ -229,22 +229,24 @@ fn find_asked(call: u64) -> Result<CallRef, Failure> {
 /// # Errors
 /// `stale`: it has ended; `argument`: it is no call of this kind, or the text is not UTF-8; `overloaded`: there is no memory for the data, and the call goes
 /// on.
-pub fn answer(call: u64, code: Code, data: &[u8]) -> Result<(), Failure> {
-    let asked = find_asked(call)?;
-    let mut ending = Ending::spare();
+pub fn answer_host_call(call: u64, code: Code, data: &[u8]) -> Result<(), Failure> {
+    let host_call = find_host_call(call)?;
+    let mut outcome = Outcome::spare();
     match code {
         Code::Ok | Code::Error => {
-            ending.code = code;
-            append(&mut ending.data, data)?;
-            asked.instance.host_answered(asked.method(), &mut ending);
+            outcome.code = code;
+            append(&mut outcome.data, data)?;
+            host_call
+                .instance
+                .convert_host_answer(host_call.method(), &mut outcome);
         }
         code => {
             let text = std::str::from_utf8(data)
                 .map_err(|_| Code::Argument.because("the text is not UTF-8"))?;
-            ending.fail(code.because(text));
+            outcome.fail(code.because(text));
         }
     }
-    if Parcel::new(ending, Call { core: asked }).deliver() {
+    if CallBuffer::new(outcome, Call { core: host_call }).deliver() {
         Ok(())
     } else {
         Err(Code::Stale.because("the call has ended"))
@@ -254,12 +256,12 @@ pub fn answer(call: u64, code: Code, data: &[u8]) -> Result<(), Failure> {
 /// By when what a host was asked must be answered, in nanoseconds of [`thalweg_queue::clock`]; `u64::MAX`: whenever.
 ///
 /// # Errors
-/// As [`answer`].
-pub fn asked_deadline(call: u64) -> Result<u64, Failure> {
-    Ok(find_asked(call)?.deadline())
+/// As [`answer_host_call`].
+pub fn host_call_deadline(call: u64) -> Result<u64, Failure> {
+    Ok(find_host_call(call)?.deadline())
 }
 
 /// A host that waits for the client which waits for it would wait for ever.
-pub(crate) fn waits_for_itself() -> Failure {
+pub(crate) fn self_call() -> Failure {
     Code::WouldPark.because("what answers a client's service must not call that client")
 }

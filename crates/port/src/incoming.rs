@@ -7,13 +7,13 @@ use thalweg_wire::{Decode, Encode, Handle, Malformed, Rule, message};
 
 use crate::call::{Call, CallCore};
 use crate::code::{Code, Failure};
+use crate::completion::{CallBuffer, close_unread_streams};
 use crate::handles::{self, Object};
-use crate::nested::LetGo;
-use crate::parcel::{Parcel, close_unread};
+use crate::nested::DropCause;
 use crate::resource::{self, Resource};
 use crate::service::Method;
-use crate::stream::{Ends, StreamError, StreamReader, Upstream};
-use crate::task::{State, Task};
+use crate::stream::{EndStream, StreamError, StreamReader, Upstream};
+use crate::task::{Kind, Task};
 
 /// Why a call is lost that was dropped.
 pub(crate) const UNANSWERED: &str = "the service dropped the call without an answer";
@@ -36,18 +36,18 @@ impl From<Malformed> for Refusal {
 #[derive(Debug)]
 pub struct Incoming {
     /// With the arguments; gone once it is answered.
-    parcel: Option<Parcel>,
+    buffer: Option<CallBuffer>,
 }
 
 impl Incoming {
-    pub(crate) fn new(parcel: Parcel) -> Self {
+    pub(crate) fn new(buffer: CallBuffer) -> Self {
         Self {
-            parcel: Some(parcel),
+            buffer: Some(buffer),
         }
     }
 
-    fn parcel(&self) -> &Parcel {
-        self.parcel.as_ref().expect("it is answered by value")
+    fn buffer(&self) -> &CallBuffer {
+        self.buffer.as_ref().expect("it is answered by value")
     }
 
     fn core(&self) -> &Arc<CallCore> {
@@ -61,7 +61,7 @@ impl Incoming {
 
     /// The call, for the service's methods.
     pub fn call(&self) -> &Call {
-        self.parcel().call()
+        self.buffer().call()
     }
 
     fn layouts(&self) -> &'static Method {
@@ -74,7 +74,7 @@ impl Incoming {
     /// # Errors
     /// What is malformed.
     pub fn params<P: Decode>(&self) -> Result<P, Refusal> {
-        Ok(message::open(&self.parcel().data, self.layouts().params)?.owned::<P>()?)
+        Ok(message::open(&self.buffer().data, self.layouts().params)?.owned::<P>()?)
     }
 
     /// The resource that a `borrow` names.
@@ -99,35 +99,35 @@ impl Incoming {
     /// `stale`; `argument`: it is something else, or has other elements.
     pub fn upstream<T: Decode>(&self, stream: Upstream<T>) -> Result<Upstream<T>, Refusal> {
         let (stream, core) = stream.look_up().map_err(Refusal)?;
-        core.belongs_to(self.core());
-        let ends: Arc<dyn Ends> = core;
+        core.set_call(self.core());
+        let ends: Arc<dyn EndStream> = core;
         self.core().adopt_stream(&ends);
         Ok(stream)
     }
 
     /// Ends the call, with what `fill` puts into its parcel.
-    fn end(mut self, fill: impl FnOnce(&mut Parcel)) {
-        if let Some(mut parcel) = self.parcel.take() {
-            fill(&mut parcel);
-            parcel.deliver();
+    fn finish_with(mut self, fill: impl FnOnce(&mut CallBuffer)) {
+        if let Some(mut buffer) = self.buffer.take() {
+            fill(&mut buffer);
+            buffer.deliver();
         }
     }
 
     fn fail(self, failure: Failure) {
-        self.end(|parcel| parcel.fail(failure));
+        self.finish_with(|buffer| buffer.fail(failure));
     }
 
     /// Ends the call without the service.
     pub fn refuse(self, refusal: Refusal) {
-        close_unread(&self.parcel().data);
+        close_unread_streams(&self.buffer().data);
         self.fail(refusal.0);
     }
 
     fn send<T: Encode + ?Sized>(self, code: Code, layout: u64, value: &T) {
         // The arguments were read; their memory goes back with the answer.
-        self.end(|parcel| {
-            parcel.answer(code, layout, value);
-            parcel.in_the_caller_s_version();
+        self.finish_with(|buffer| {
+            buffer.answer(code, layout, value);
+            buffer.convert_for_caller();
         });
     }
 
@@ -164,14 +164,14 @@ impl Incoming {
     /// Does the rest of an `async func`'s work, then `finish` answers with what came out.
     pub fn run<T: Send + 'static>(self, task: Task<T>, finish: fn(Self, T)) {
         match task.0 {
-            State::Ready(value) => finish(self, value),
-            State::Later(work) => {
+            Kind::Ready(value) => finish(self, value),
+            Kind::Work(work) => {
                 // Who holds the result must not find the call in use, so nothing of it is kept beside.
                 let core = Arc::clone(self.core());
                 let here = Arc::clone(&core);
                 here.instance.runtime.spawn_queued(move || {
-                    let generation = core.life.generation();
-                    core.guard(generation, || {
+                    let generation = core.open_state.generation();
+                    core.run_guarded(generation, || {
                         let value = work(self.call());
                         finish(self, value);
                     });
@@ -183,19 +183,19 @@ impl Incoming {
 
 impl Drop for Incoming {
     fn drop(&mut self) {
-        let Some(mut parcel) = self.parcel.take() else {
+        let Some(mut buffer) = self.buffer.take() else {
             return;
         };
-        match LetGo::now(parcel.call().core.handle()) {
-            LetGo::Unwound => {}
-            LetGo::TakenAlong(why) => {
-                close_unread(&parcel.data);
-                parcel.call().core.stop(why);
+        match DropCause::now(buffer.call().core.handle()) {
+            DropCause::OwnPanic => {}
+            DropCause::OtherPanic(why) => {
+                close_unread_streams(&buffer.data);
+                buffer.call().core.stop(why);
             }
-            LetGo::Wanted => {
-                close_unread(&parcel.data);
-                parcel.fail(Code::GuestLost.because(UNANSWERED));
-                parcel.deliver();
+            DropCause::Intended => {
+                close_unread_streams(&buffer.data);
+                buffer.fail(Code::GuestLost.because(UNANSWERED));
+                buffer.deliver();
             }
         }
     }

@@ -13,29 +13,29 @@ use thalweg_wire::{Decode, Encode, Malformed, message};
 use crate::call::is_past;
 use crate::client::Client;
 use crate::code::{Code, Failure, unencodable};
+use crate::completion::{CallBuffer, Completion, Outcome, SPARE_BYTES};
 use crate::incoming::{Refusal, UNANSWERED};
 use crate::instance::Instance;
-use crate::nested::unwound;
-use crate::parcel::{Completed, Ending, Parcel, SPARE_BYTES};
+use crate::nested::catch_panic;
 use crate::pending::{CallError, Reply, read};
 use crate::service::Method;
 
 /// What serves the inline methods of one instance: generated code implements it. Any number of threads are in it at a time.
 pub trait Inline: Send + Sync + 'static {
     /// Serves one call. It must not wait for anything.
-    fn dispatch(&self, asked: Inlined<'_>);
+    fn dispatch(&self, call: InlineCall<'_>);
 }
 
 /// One inline call to answer. Dropped without an answer it ends as `guest_lost`.
 #[derive(Debug)]
-pub struct Inlined<'a> {
+pub struct InlineCall<'a> {
     number: u32,
     layouts: &'static Method,
     args: &'a [u8],
-    ending: &'a mut Ending,
+    outcome: &'a mut Outcome,
 }
 
-impl Inlined<'_> {
+impl InlineCall<'_> {
     /// The method's number.
     pub fn method(&self) -> u32 {
         self.number
@@ -51,17 +51,17 @@ impl Inlined<'_> {
 
     /// Ends the call without the service.
     pub fn refuse(self, refusal: Refusal) {
-        self.ending.fail(refusal.0);
+        self.outcome.fail(refusal.0);
     }
 
     /// Answers with a value.
     pub fn reply<T: Encode + ?Sized>(self, value: &T) {
-        self.ending.answer(Code::Ok, self.layouts.ok, value);
+        self.outcome.answer(Code::Ok, self.layouts.ok, value);
     }
 
     /// Answers with the typed error.
     pub fn reply_error<E: Encode + ?Sized>(self, error: &E) {
-        self.ending.answer(Code::Error, self.layouts.error, error);
+        self.outcome.answer(Code::Error, self.layouts.error, error);
     }
 }
 
@@ -75,8 +75,8 @@ impl Instance {
         method: u32,
         args: &[u8],
         deadline: u64,
-    ) -> Result<Completed, Failure> {
-        let method = self.method(method)?;
+    ) -> Result<Completion, Failure> {
+        let method = self.library_method(method)?;
         self.admit(method)?;
         let layouts = &self.package.methods[method as usize];
         if !layouts.options.is_inline {
@@ -84,34 +84,34 @@ impl Instance {
                 Code::Argument.because(format!("{} is not inline: submit it", layouts.name))
             );
         }
-        let mut ending = Ending::spare();
-        ending.is_idempotent = layouts.options.is_idempotent;
+        let mut outcome = Outcome::spare();
+        outcome.is_idempotent = layouts.options.is_idempotent;
         if is_past(deadline) {
-            ending.fail(Code::TimedOut.because("the deadline had passed when the call was made"));
+            outcome.fail(Code::TimedOut.because("the deadline had passed when the call was made"));
         } else {
-            match self.arguments(method, args) {
-                Ok(args) => self.answer_inline(method, &args, &mut ending),
-                Err(failure) => ending.fail(failure),
+            match self.convert_arguments(method, args) {
+                Ok(args) => self.answer_inline(method, &args, &mut outcome),
+                Err(failure) => outcome.fail(failure),
             }
         }
-        Ok(Completed(Parcel::without_call(ending)))
+        Ok(Completion(CallBuffer::without_call(outcome)))
     }
 
     /// Has an inline call answered, on whichever thread this is. A panic ends the call and nothing else: what serves it has no state that others could find half done.
-    pub(crate) fn answer_inline(&self, method: u32, args: &[u8], ending: &mut Ending) {
+    pub(crate) fn answer_inline(&self, method: u32, args: &[u8], outcome: &mut Outcome) {
         let made = catch_unwind(AssertUnwindSafe(|| {
             self.inline.get_or_init(self.make_inline)
         }));
         let served = match &made {
             Ok(Some(inline)) => {
                 // What it is where nobody answers.
-                ending.code = Code::GuestLost;
-                unwound(|| {
-                    inline.dispatch(Inlined {
+                outcome.code = Code::GuestLost;
+                catch_panic(|| {
+                    inline.dispatch(InlineCall {
                         number: method,
                         layouts: &self.package.methods[method as usize],
                         args,
-                        ending,
+                        outcome,
                     });
                 })
             }
@@ -126,11 +126,11 @@ impl Instance {
             std::mem::forget(payload);
         }
         match served {
-            Err(why) => ending.fail(why),
-            Ok(()) if ending.code == Code::GuestLost && ending.message.is_empty() => {
-                ending.fail(Code::GuestLost.because(UNANSWERED));
+            Err(why) => outcome.fail(why),
+            Ok(()) if outcome.code == Code::GuestLost && outcome.message.is_empty() => {
+                outcome.fail(Code::GuestLost.because(UNANSWERED));
             }
-            Ok(()) => self.answered(method, ending),
+            Ok(()) => self.convert_outcome(method, outcome),
         }
     }
 }
@@ -153,14 +153,14 @@ impl Client {
     ) -> Result<T, CallError<E>> {
         let instance = self.instance();
         let layouts = &instance.package.methods[method as usize];
-        let (deadline, _) = self.until()?;
+        let (deadline, _) = self.deadline_and_parent()?;
         let mut args = ARGUMENTS.take();
         message::encode_into(params, layouts.params, &mut args).map_err(unencodable)?;
         let ended = instance.call_inline(method, &args, deadline);
         if args.capacity() <= SPARE_BYTES {
             ARGUMENTS.set(args);
         }
-        let opened = Some(Arc::clone(self.opened()));
-        read(ended?, opened, layouts, read_reply)
+        let guard = Some(Arc::clone(self.guard()));
+        read(ended?, guard, layouts, read_reply)
     }
 }

@@ -11,91 +11,93 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use thalweg_queue::quiet::lock;
 use thalweg_runtime::{Handle, Run};
 
-use crate::call::{Call, CallCore, CallRef, To};
+use crate::call::{Call, CallCore, CallRef, Destination};
 use crate::code::{self, Code, Failure};
-use crate::completion::Port;
+use crate::completion::{CallBuffer, Outcome, close_unread_streams};
 use crate::handles::{self, Object};
-use crate::host::HostPlace;
+use crate::host::HostBinding;
 use crate::incoming::Incoming;
 use crate::inline::Inline;
-use crate::life::Life;
-use crate::nested::{REPLACED, caught};
-use crate::own::{Apart, Places, Roll};
-use crate::pace::Pace;
-use crate::parcel::{Ending, Parcel, close_unread};
-use crate::resource::{Resource, Unnamed, Value};
-use crate::room::Room;
+use crate::mailbox_waiters::MailboxWaiters;
+use crate::nested::{REPLACED_SERVICE, catch_in_call};
+use crate::open_state::OpenState;
+use crate::port::Port;
+use crate::queued_bytes::QueuedBytes;
+use crate::resource::{DroppedResource, Resource, Value};
 use crate::service::{Dispatch, Package, Service};
-use crate::stream::{AllBooks, Ends};
-use crate::versions::Versions;
-use crate::weight::Weight;
+use crate::slab::Slab;
+use crate::stream::{EndStream, StatsByMethod};
+use crate::sync::CachePadded;
+use crate::time_slice::TimeSlice;
+use crate::versions::VersionMap;
+use crate::weak_list::WeakList;
 
 pub(crate) mod submit;
 
 /// Calls in a turn, so that a flood does not starve the other actors of a worker.
-const CALLS_A_TURN: usize = 64;
+const CALLS_PER_TURN: usize = 64;
 /// Calls whose memory is kept for the next ones.
-const MOST_SPARE: usize = 4096;
+const MAX_SPARE_CALLS: usize = 4096;
 
-struct Seat {
+struct ActorState {
     make: Box<dyn Fn() -> Box<dyn Dispatch> + Send>,
     service: Option<Box<dyn Dispatch>>,
     /// Taken out of the mailbox for this turn.
-    batch: VecDeque<Parcel>,
+    batch: VecDeque<CallBuffer>,
 }
 
 #[derive(Default)]
 struct Mailbox {
-    calls: VecDeque<Parcel>,
+    calls: VecDeque<CallBuffer>,
     /// Resources that nobody names any more.
-    unnamed: Vec<Unnamed>,
+    dropped: Vec<DroppedResource>,
     /// The owner word: while it is set there is one turn, running or to come, so the service is never entered twice.
     scheduled: bool,
 }
 
 impl Mailbox {
     /// Whether the caller is to schedule a turn.
-    fn is_to_be_scheduled(&mut self) -> bool {
+    fn claim_schedule(&mut self) -> bool {
         !std::mem::replace(&mut self.scheduled, true)
     }
 }
 
 /// The memory of a call and of its parcel.
-type Spare = (Arc<CallCore>, Box<Ending>);
+type SpareCall = (Arc<CallCore>, Box<Outcome>);
 
 /// An instance of a service: a mailbox, and an actor behind it.
 pub struct Instance {
     pub(crate) package: &'static Package,
     pub(crate) runtime: Handle,
     epoch: u64,
-    life: Life,
+    open_state: OpenState,
     /// The service panicked: the next turn drops it, and the next call finds a fresh one.
-    replaced: AtomicBool,
+    is_replaced: AtomicBool,
     incarnation: AtomicU64,
-    streams: Mutex<Roll<dyn Ends>>,
+    streams: Mutex<WeakList<dyn EndStream>>,
     /// Who answers what the service asks.
-    pub(crate) host: HostPlace,
+    pub(crate) host: HostBinding,
     /// What serves inline methods, once one was called.
     pub(crate) inline: OnceLock<Option<Box<dyn Inline>>>,
     /// Of a caller of another version.
-    pub(crate) versions: OnceLock<Versions>,
+    pub(crate) versions: OnceLock<VersionMap>,
     pub(crate) make_inline: fn() -> Option<Box<dyn Inline>>,
     /// What its streams did.
-    pub(crate) books: AllBooks,
+    pub(crate) method_stats: StatsByMethod,
     /// All places for calls that are its own.
-    calls: Mutex<Places<Weak<CallCore>>>,
-    mailbox: Apart<Mutex<Mailbox>>,
+    calls: Mutex<Slab<Weak<CallCore>>>,
+    mailbox: CachePadded<Mutex<Mailbox>>,
     /// Something that has ended may be in it.
-    has_stopped: AtomicBool,
+    has_stopped_calls: AtomicBool,
     /// A port of its calls has had more results than it may: each call looks, until the mailbox is empty.
-    met_full_port: AtomicBool,
+    saw_full_port: AtomicBool,
     /// Who waits for a place in it.
-    room: Room,
+    mailbox_waiters: MailboxWaiters,
     /// Of the arguments in it, and of those that a turn took out and has not served.
-    waiting: Weight,
+    queued_bytes: QueuedBytes,
     /// Of calls that ended, for the next ones.
-    spare: Apart<Mutex<Vec<Spare>>>,
-    seat: Apart<Mutex<Seat>>,
+    spare: CachePadded<Mutex<Vec<SpareCall>>>,
+    actor: CachePadded<Mutex<ActorState>>,
     /// Turns that those who submit asked for.
     #[cfg(test)]
     schedules: AtomicU64,
@@ -120,23 +122,23 @@ impl Instance {
             package: S::PACKAGE,
             runtime,
             epoch: handles::epoch(),
-            life: Life::new(),
-            replaced: AtomicBool::new(false),
+            open_state: OpenState::new(),
+            is_replaced: AtomicBool::new(false),
             incarnation: AtomicU64::new(1),
             streams: Mutex::default(),
-            host: HostPlace::default(),
+            host: HostBinding::default(),
             inline: OnceLock::new(),
             versions: OnceLock::new(),
             make_inline: S::inline,
-            books: AllBooks::default(),
+            method_stats: StatsByMethod::default(),
             calls: Mutex::default(),
-            mailbox: Apart::default(),
-            has_stopped: AtomicBool::new(false),
-            met_full_port: AtomicBool::new(false),
-            room: Room::default(),
-            waiting: Weight::default(),
-            spare: Apart::default(),
-            seat: Apart(Mutex::new(Seat {
+            mailbox: CachePadded::default(),
+            has_stopped_calls: AtomicBool::new(false),
+            saw_full_port: AtomicBool::new(false),
+            mailbox_waiters: MailboxWaiters::default(),
+            queued_bytes: QueuedBytes::default(),
+            spare: CachePadded::default(),
+            actor: CachePadded(Mutex::new(ActorState {
                 make: Box::new(move || Box::new(make())),
                 service: None,
                 batch: VecDeque::new(),
@@ -169,7 +171,7 @@ impl Instance {
         if self.is_forked() {
             return Err(Code::Forked.because("the client was made before fork()"));
         }
-        if self.life.is_closed() {
+        if self.open_state.is_closed() {
             return Err(Code::Closed.because("the client is closed"));
         }
         Ok(())
@@ -188,24 +190,24 @@ impl Instance {
     }
 
     /// A call was stopped, perhaps one that waits in the mailbox.
-    pub(crate) fn one_was_stopped(&self) {
-        self.has_stopped.store(true, Ordering::Release);
-        self.make_room();
+    pub(crate) fn note_stopped_call(&self) {
+        self.has_stopped_calls.store(true, Ordering::Release);
+        self.wake_waiters();
     }
 
     /// Checks a port before a result of `bytes` bytes is put into it.
     #[inline]
-    pub(crate) fn look_at(&self, port: &Port, bytes: usize) {
-        if port.unreaped_bytes() + bytes as u64 >= self.package.bounds.most_unreaped() {
-            self.met_full_port.store(true, Ordering::Relaxed);
+    pub(crate) fn check_port_backlog(&self, port: &Port, bytes: usize) {
+        if port.unreaped_bytes() + bytes as u64 >= self.package.bounds.max_unreaped_bytes() {
+            self.saw_full_port.store(true, Ordering::Relaxed);
         }
     }
 
     /// Ends a call that has not begun where its port has no room for a result: otherwise whatever was accepted before the first result would make the port as
     /// large as it likes.
     #[cold]
-    fn refuse_for_full_port(&self, call: &CallRef) {
-        let most = self.package.bounds.most_unreaped();
+    fn reject_if_port_full(&self, call: &CallRef) {
+        let most = self.package.bounds.max_unreaped_bytes();
         if call
             .port()
             .is_some_and(|port| port.unreaped_bytes() >= most)
@@ -216,55 +218,55 @@ impl Instance {
         }
     }
 
-    fn make_room(&self) {
+    fn wake_waiters(&self) {
         if self.package.bounds.waits {
-            self.room.is_there();
+            self.mailbox_waiters.wake_all();
         }
     }
 
     /// Takes out of the mailbox what has ended there, where something may have: it waits for nothing, and others want its place. Whether it was worth it.
     #[cold]
     fn sweep(&self) -> bool {
-        if !self.has_stopped.swap(false, Ordering::AcqRel) {
+        if !self.has_stopped_calls.swap(false, Ordering::AcqRel) {
             return false;
         }
-        let ended: Vec<Parcel> = {
+        let ended: Vec<CallBuffer> = {
             let mut mailbox = lock(&self.mailbox.0);
-            let has_ended = |parcel: &Parcel| parcel.call().core.has_ended();
+            let has_ended = |buffer: &CallBuffer| buffer.call().core.has_ended();
             let mut ended = Vec::new();
             // Each once around. Without memory they are left for a later sweep.
             for _ in 0..mailbox.calls.len() {
                 match mailbox.calls.pop_front() {
-                    Some(parcel) if has_ended(&parcel) && ended.try_reserve(1).is_ok() => {
-                        ended.push(parcel);
+                    Some(buffer) if has_ended(&buffer) && ended.try_reserve(1).is_ok() => {
+                        ended.push(buffer);
                     }
-                    parcel => mailbox.calls.extend(parcel),
+                    buffer => mailbox.calls.extend(buffer),
                 }
             }
             ended
         };
         // Without the lock: it closes what it holds.
-        for parcel in &ended {
-            self.waiting.remove(&parcel.data);
-            close_unread(&parcel.data);
+        for buffer in &ended {
+            self.queued_bytes.remove(&buffer.data);
+            close_unread_streams(&buffer.data);
         }
         if !ended.is_empty() {
-            self.make_room();
+            self.wake_waiters();
         }
         !ended.is_empty()
     }
 
     /// Has a resource dropped, in a turn.
-    pub(crate) fn discard(self: &Arc<Self>, unnamed: Unnamed) {
+    pub(crate) fn discard(self: &Arc<Self>, dropped: DroppedResource) {
         if self.is_forked() {
             // It is the parent's, and so are the locks.
-            std::mem::forget(unnamed);
+            std::mem::forget(dropped);
             return;
         }
         let idle = {
             let mut mailbox = lock(&self.mailbox.0);
-            mailbox.unnamed.push(unnamed);
-            mailbox.is_to_be_scheduled()
+            mailbox.dropped.push(dropped);
+            mailbox.claim_schedule()
         };
         if idle {
             self.schedule();
@@ -272,8 +274,8 @@ impl Instance {
     }
 
     /// Unless one is to come, or is under way: that one looks again.
-    fn have_a_turn(self: &Arc<Self>) {
-        if lock(&self.mailbox.0).is_to_be_scheduled() {
+    fn schedule_if_idle(self: &Arc<Self>) {
+        if lock(&self.mailbox.0).claim_schedule() {
             self.schedule();
         }
     }
@@ -288,28 +290,28 @@ impl Instance {
     }
 
     /// A place for a call, and memory for its parcel.
-    pub(crate) fn spare(self: &Arc<Self>) -> Result<Spare, Failure> {
+    pub(crate) fn take_spare(self: &Arc<Self>) -> Result<SpareCall, Failure> {
         let spare = lock(&self.spare.0).pop();
         match spare {
             Some(spare) => Ok(spare),
-            None => Ok((CallCore::make(self)?, Ending::new())),
+            None => Ok((CallCore::make(self)?, Outcome::new())),
         }
     }
 
     /// For the next call.
-    pub(crate) fn keep(&self, calls: Arc<CallCore>, mut ending: Box<Ending>) {
-        ending.clear();
+    pub(crate) fn recycle(&self, calls: Arc<CallCore>, mut outcome: Box<Outcome>) {
+        outcome.clear();
         let refused = {
             let mut spare = lock(&self.spare.0);
             // Who closes takes out what is there after it said so. Without memory for the list there is none for the next call either.
-            if self.life.is_closed()
-                || calls.life.is_used_up()
-                || spare.len() >= MOST_SPARE
+            if self.open_state.is_closed()
+                || calls.open_state.is_exhausted()
+                || spare.len() >= MAX_SPARE_CALLS
                 || spare.try_reserve(1).is_err()
             {
-                Some((calls, ending))
+                Some((calls, outcome))
             } else {
-                spare.push((calls, ending));
+                spare.push((calls, outcome));
                 None
             }
         };
@@ -322,13 +324,13 @@ impl Instance {
     ///
     /// # Errors
     /// `overloaded`: there is no memory for the list.
-    pub(crate) fn enlist(&self, calls: &Arc<CallCore>) -> Result<usize, Failure> {
+    pub(crate) fn add_call(&self, calls: &Arc<CallCore>) -> Result<usize, Failure> {
         lock(&self.calls).insert(Arc::downgrade(calls))
     }
 
     /// It is not any more.
-    pub(crate) fn delist(&self, place: usize) {
-        lock(&self.calls).remove(place);
+    pub(crate) fn remove_call(&self, key: usize) {
+        lock(&self.calls).remove(key);
     }
 
     pub(crate) fn incarnation(&self) -> u64 {
@@ -337,81 +339,84 @@ impl Instance {
 
     /// Rule 3: its resources are stale from now on, and it is dropped in a turn, with what it kept; the next call finds a fresh one.
     pub(crate) fn replace(self: &Arc<Self>) {
-        self.replaced.store(true, Ordering::Release);
+        self.is_replaced.store(true, Ordering::Release);
         self.incarnation.fetch_add(1, Ordering::AcqRel);
-        self.have_a_turn();
+        self.schedule_if_idle();
     }
 
     /// Drops the service, if it is to be replaced: what it kept of other calls ends as panicked.
     #[inline]
-    fn drop_replaced(&self, seat: &mut Seat) {
-        if self.replaced.load(Ordering::Acquire) {
-            self.drop_for_another(seat);
+    fn drop_replaced_service(&self, actor: &mut ActorState) {
+        if self.is_replaced.load(Ordering::Acquire) {
+            self.drop_service(actor);
         }
     }
 
     #[cold]
-    fn drop_for_another(&self, seat: &mut Seat) {
-        if self.replaced.swap(false, Ordering::AcqRel) {
-            let service = seat.service.take();
+    fn drop_service(&self, actor: &mut ActorState) {
+        if self.is_replaced.swap(false, Ordering::AcqRel) {
+            let service = actor.service.take();
             // That it is broken is known.
-            let _ = caught(REPLACED, || drop(service));
+            let _ = catch_in_call(REPLACED_SERVICE, || drop(service));
         }
     }
 
     /// Has a resource's async destructor called, if it has one; or drops it: the service's code.
-    fn end_unnamed(self: &Arc<Self>, seat: &mut Seat, unnamed: Unnamed) {
-        let Unnamed {
+    fn drop_resource(self: &Arc<Self>, actor: &mut ActorState, dropped: DroppedResource) {
+        let DroppedResource {
             value,
             incarnation,
-            is_ending,
-        } = unnamed;
+            destructor_called,
+        } = dropped;
         let is_current = incarnation == self.incarnation();
         if is_current
-            && !is_ending
-            && let Some(service) = &seat.service
+            && !destructor_called
+            && let Some(service) = &actor.service
             && let Some(method) = service.destructor(&*value)
         {
-            self.destroy(seat, method, value);
+            self.call_destructor(actor, method, value);
             return;
         }
-        let whose = if is_current { 0 } else { REPLACED };
-        if caught(whose, || drop(value)).is_err() {
+        let whose = if is_current { 0 } else { REPLACED_SERVICE };
+        if catch_in_call(whose, || drop(value)).is_err() {
             self.replace();
         }
     }
 
     /// Has a resource's async destructor called in this turn. Nobody waits for it, so it takes no place in the mailbox.
     #[cold]
-    fn destroy(self: &Arc<Self>, seat: &mut Seat, method: u32, value: Value) {
+    fn call_destructor(self: &Arc<Self>, actor: &mut ActorState, method: u32, value: Value) {
         // Where the tables are full, what was not called is dropped in a later turn.
-        let Ok(handle) = handles::insert(Object::Resource(Resource::ending(self, value))) else {
+        let Ok(handle) = handles::insert(Object::Resource(Resource::for_destructor(self, value)))
+        else {
             return;
         };
-        let Ok((calls, mut ending)) = self.spare() else {
+        let Ok((calls, mut outcome)) = self.take_spare() else {
             let _ = handles::close_handle(handle);
             return;
         };
         let layout = self.package.methods[method as usize].params;
-        ending.answer(Code::Ok, layout, &(thalweg_wire::Handle(handle),));
+        outcome.answer(Code::Ok, layout, &(thalweg_wire::Handle(handle),));
         // Small enough not to be weighed.
-        match calls.begin(method, To::Waiter, u64::MAX) {
-            Ok(core) => seat.batch.push_front(Parcel::new(ending, Call { core })),
+        match calls.begin(method, Destination::Waiter, u64::MAX) {
+            Ok(core) => actor
+                .batch
+                .push_front(CallBuffer::new(outcome, Call { core })),
             Err((calls, _)) => {
                 let _ = handles::close_handle(handle);
-                self.keep(calls, ending);
+                self.recycle(calls, outcome);
             }
         }
     }
 
     /// Streams that end when the instance is closed.
-    pub(crate) fn watch(&self, stream: &Arc<dyn Ends>) {
+    pub(crate) fn track_stream(&self, stream: &Arc<dyn EndStream>) {
         lock(&self.streams).push(stream);
     }
 
     /// Of a client that is closed. Again and beside another is harmless.
     fn end_streams(&self) {
-        let streams = lock(&self.streams).all();
+        let streams = lock(&self.streams).live();
         streams
             .iter()
             .for_each(|stream| stream.end(code::client_closed()));
@@ -419,7 +424,7 @@ impl Instance {
 
     /// Ends its calls and streams as cancelled, and drops the service, on its actor.
     pub fn close(self: &Arc<Self>) {
-        if self.is_forked() || !self.life.close() {
+        if self.is_forked() || !self.open_state.close() {
             return;
         }
         // Before a writer hears that it is to stop: a stream whose last writer went first would have ended well.
@@ -428,9 +433,9 @@ impl Instance {
         for (calls, _) in spare {
             calls.retire();
         }
-        let (unused, calls) = {
+        let (is_unused, calls) = {
             let calls = lock(&self.calls);
-            (calls.is_new(), calls.iter().cloned().collect::<Vec<_>>())
+            (calls.is_unused(), calls.iter().cloned().collect::<Vec<_>>())
         };
         for call in calls.iter().filter_map(Weak::upgrade) {
             if let Some(call) = CallRef::enter_any(&call) {
@@ -442,47 +447,47 @@ impl Instance {
         drop(self.host.replace(None));
         self.incarnation.fetch_add(1, Ordering::AcqRel);
         // Without a call there was no service.
-        if !unused {
-            self.have_a_turn();
+        if !is_unused {
+            self.schedule_if_idle();
         }
     }
 
-    fn serve(self: &Arc<Self>, seat: &mut Seat, mut parcel: Parcel) {
-        self.drop_replaced(seat);
-        let call = &parcel.call().core;
-        if self.life.is_closed() {
+    fn serve(self: &Arc<Self>, actor: &mut ActorState, mut buffer: CallBuffer) {
+        self.drop_replaced_service(actor);
+        let call = &buffer.call().core;
+        if self.open_state.is_closed() {
             // It came in beside the close.
             call.stop(code::client_closed());
         }
-        if self.met_full_port.load(Ordering::Relaxed) {
-            self.refuse_for_full_port(call);
+        if self.saw_full_port.load(Ordering::Relaxed) {
+            self.reject_if_port_full(call);
         }
         if call.has_ended() {
-            close_unread(&parcel.data);
+            close_unread_streams(&buffer.data);
             return;
         }
         let method = call.method();
         if self.package.methods[method as usize].options.is_inline {
-            let args = std::mem::take(&mut parcel.data);
-            self.answer_inline(method, &args, parcel.contents());
-            parcel.deliver();
+            let args = std::mem::take(&mut buffer.data);
+            self.answer_inline(method, &args, buffer.contents());
+            buffer.deliver();
             return;
         }
-        if seat.service.is_none() {
-            match catch_unwind(AssertUnwindSafe(|| (seat.make)())) {
-                Ok(service) => seat.service = Some(service),
+        if actor.service.is_none() {
+            match catch_unwind(AssertUnwindSafe(|| (actor.make)())) {
+                Ok(service) => actor.service = Some(service),
                 Err(payload) => {
-                    drop_quietly(payload);
+                    drop_catching_panic(payload);
                     call.stop(Code::GuestLost.because("the service panicked while it was made"));
                     return;
                 }
             }
         }
-        if let Some(service) = &mut seat.service {
+        if let Some(service) = &mut actor.service {
             // Nothing of the call is kept beside: who gets the answer is the last in it.
             let handle = call.handle();
-            call.serve_by(self.incarnation());
-            if let Err(why) = caught(handle, || service.dispatch(Incoming::new(parcel))) {
+            call.set_incarnation(self.incarnation());
+            if let Err(why) = catch_in_call(handle, || service.dispatch(Incoming::new(buffer))) {
                 self.replace();
                 if let Ok(Object::Call(call)) = handles::find(handle) {
                     call.stop(why);
@@ -493,7 +498,7 @@ impl Instance {
 }
 
 /// Drops what may panic when it is dropped.
-fn drop_quietly<T>(value: T) {
+fn drop_catching_panic<T>(value: T) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
         std::mem::forget(payload);
     }
@@ -501,52 +506,52 @@ fn drop_quietly<T>(value: T) {
 
 impl Run for Instance {
     fn run(self: Arc<Self>) {
-        let mut seat = self.seat.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (mut left, mut pace) = (CALLS_A_TURN, Pace::new());
-        while left > 0 {
-            let unnamed = {
+        let mut actor = self.actor.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut calls_left, mut time_slice) = (CALLS_PER_TURN, TimeSlice::new());
+        while calls_left > 0 {
+            let dropped = {
                 let mut mailbox = lock(&self.mailbox.0);
-                if mailbox.calls.len() <= left {
-                    std::mem::swap(&mut seat.batch, &mut mailbox.calls);
+                if mailbox.calls.len() <= calls_left {
+                    std::mem::swap(&mut actor.batch, &mut mailbox.calls);
                 } else {
-                    seat.batch.extend(mailbox.calls.drain(..left));
+                    actor.batch.extend(mailbox.calls.drain(..calls_left));
                 }
                 // Who closes, or replaces it, sets that before it takes the lock.
-                let closes = self.life.is_closed() && seat.service.is_some();
-                let goes = closes || self.replaced.load(Ordering::Acquire);
-                if seat.batch.is_empty() && mailbox.unnamed.is_empty() && !goes {
+                let must_close = self.open_state.is_closed() && actor.service.is_some();
+                let must_drop = must_close || self.is_replaced.load(Ordering::Acquire);
+                if actor.batch.is_empty() && mailbox.dropped.is_empty() && !must_drop {
                     mailbox.scheduled = false;
-                    self.met_full_port.store(false, Ordering::Relaxed);
+                    self.saw_full_port.store(false, Ordering::Relaxed);
                     return;
                 }
-                std::mem::take(&mut mailbox.unnamed)
+                std::mem::take(&mut mailbox.dropped)
             };
-            left -= seat.batch.len();
-            self.make_room();
-            self.drop_replaced(&mut seat);
+            calls_left -= actor.batch.len();
+            self.wake_waiters();
+            self.drop_replaced_service(&mut actor);
             // What was let go of before a call is gone when it is served.
-            for unnamed in unnamed {
-                self.end_unnamed(&mut seat, unnamed);
+            for dropped in dropped {
+                self.drop_resource(&mut actor, dropped);
             }
-            if seat.batch.is_empty() && self.life.is_closed() {
+            if actor.batch.is_empty() && self.open_state.is_closed() {
                 // Who closes may not have come so far.
                 self.end_streams();
-                drop_quietly(seat.service.take());
+                drop_catching_panic(actor.service.take());
             }
-            while let Some(parcel) = seat.batch.pop_front() {
-                if let Some(next) = seat.batch.front() {
-                    next.fetch_contents();
+            while let Some(buffer) = actor.batch.pop_front() {
+                if let Some(next) = actor.batch.front() {
+                    next.prefetch_contents();
                 }
-                if let Some(behind) = seat.batch.get(1) {
-                    behind.fetch();
+                if let Some(after_next) = actor.batch.get(1) {
+                    after_next.prefetch();
                 }
-                self.waiting.remove(&parcel.data);
-                self.make_room();
-                self.serve(&mut seat, parcel);
-                pace.call_was_served();
+                self.queued_bytes.remove(&buffer.data);
+                self.wake_waiters();
+                self.serve(&mut actor, buffer);
+                time_slice.after_call();
             }
         }
-        drop(seat);
+        drop(actor);
         self.schedule();
     }
 
@@ -555,19 +560,19 @@ impl Run for Instance {
     fn refuse(self: Arc<Self>) {
         let (calls, has_more) = {
             let mut mailbox = lock(&self.mailbox.0);
-            let has_more = !mailbox.unnamed.is_empty()
-                || self.life.is_closed()
-                || self.replaced.load(Ordering::Acquire);
+            let has_more = !mailbox.dropped.is_empty()
+                || self.open_state.is_closed()
+                || self.is_replaced.load(Ordering::Acquire);
             mailbox.scheduled = has_more;
             (std::mem::take(&mut mailbox.calls), has_more)
         };
-        for mut parcel in calls {
-            self.waiting.remove(&parcel.data);
-            close_unread(&parcel.data);
-            parcel.fail(Code::Overloaded.because("no stack was free for a turn of the service"));
-            parcel.deliver();
+        for mut buffer in calls {
+            self.queued_bytes.remove(&buffer.data);
+            close_unread_streams(&buffer.data);
+            buffer.fail(Code::Overloaded.because("no stack was free for a turn of the service"));
+            buffer.deliver();
         }
-        self.make_room();
+        self.wake_waiters();
         if has_more {
             self.schedule();
         }

@@ -4,7 +4,7 @@
 //!   host                                core                              service ("guest")
 //!   submit ------------------> mailbox of the instance ------------> dispatch(Incoming)
 //!      a slot of the port's ring is reserved                             |  an actor, one call at a time
-//!   reap  <------- the port's ring, one ending a call <---------- reply, Task, panic, deadline, cancel
+//!   reap  <------- the port's ring, one outcome a call <---------- reply, Task, panic, deadline, cancel
 //!   acquire/release <------- segments of a stream <--------------- StreamWriter::send
 //! ```
 //!
@@ -21,8 +21,8 @@
 //! 5. A handle is a number with a generation and the process's epoch; nothing is reached through one that is
 //!    not current.
 
-mod batch;
 mod call;
+mod call_batch;
 mod client;
 mod code;
 mod completion;
@@ -32,45 +32,46 @@ mod host;
 mod incoming;
 mod inline;
 mod instance;
-mod life;
+mod mailbox_waiters;
 #[cfg(all(test, loom))]
 mod models;
 mod nested;
 mod notice;
-mod own;
-mod pace;
-mod parcel;
+mod open_state;
 mod pending;
+mod port;
+mod queued_bytes;
 mod resource;
-mod room;
 mod service;
+mod slab;
 pub mod stream;
 mod sync;
 mod task;
+mod time_slice;
 mod versions;
-mod weight;
+mod weak_list;
 
 pub use call::{Call, CallRef};
 pub use client::{Client, Own};
 pub use code::{Code, Failure};
-pub use completion::{Port, Reap};
+pub use completion::{Completion, Kind, Outcome};
 pub use handles::{Object, close_handle, epoch, find, insert, remove};
 pub use held::{Held, HeldView, ResourceClient};
-pub use host::{answer, asked_deadline};
+pub use host::{answer_host_call, host_call_deadline};
 pub use incoming::{Incoming, Refusal};
-pub use inline::{Inline, Inlined};
+pub use inline::{Inline, InlineCall};
 pub use instance::Instance;
-pub use instance::submit::{Submitter, Wishes};
-pub use parcel::{Completed, Ending, Kind};
+pub use instance::submit::{SubmitOptions, Submitter};
 pub use pending::{CallError, NoError, Pending, Reply};
+pub use port::{Port, Reap};
 pub use resource::Resource;
 pub use service::{Bounds, Key, Method, MethodOptions, Package, Policy, Service, StreamOptions};
 pub use stream::{
     Batch, Counts, Event, FutureReader, FutureWriter, Reason, Records, Sent, Stats, StreamError,
-    StreamReader, StreamWriter, Subscription, Untyped, UpFuture, UpFutureWriter, Upstream,
-    UpstreamWriter, Views, WriteBatch,
+    StreamReader, StreamWriter, Subscription, Untyped, Upstream, UpstreamFuture,
+    UpstreamFutureWriter, UpstreamWriter, Views, WriteBatch,
 };
 pub use task::Task;
-pub use versions::{Known, fits};
+pub use versions::{FunctionSchema, check_compatible};
 // For code of other languages, which an actor's stack is too small for.
 pub use thalweg_runtime::native;

@@ -18,75 +18,75 @@ use thalweg_runtime::{ActorId, wait};
 use crate::call::{CallCore, CallRef};
 use crate::code::{Code, Failure};
 use crate::handles::{self, Object};
-use crate::stream::Ends;
+use crate::stream::EndStream;
 
 thread_local! {
-    static UNDER_WAY: RefCell<Vec<(Option<ActorId>, u64)>> = const { RefCell::new(Vec::new()) };
-    static LEFT: RefCell<Vec<Left>> = const { RefCell::new(Vec::new()) };
+    static CURRENT_CALLS: RefCell<Vec<(Option<ActorId>, u64)>> = const { RefCell::new(Vec::new()) };
+    static DEFERRED_ENDS: RefCell<Vec<DeferredEnd>> = const { RefCell::new(Vec::new()) };
 }
 
 /// A stream whose writer a panic took along.
-struct Left {
+struct DeferredEnd {
     actor: ActorId,
     /// The call that panicked.
     call: u64,
-    stream: Arc<dyn Ends>,
+    stream: Arc<dyn EndStream>,
 }
 
 /// What a service drops that was replaced: no call has this handle.
-pub(crate) const REPLACED: u64 = u64::MAX;
+pub(crate) const REPLACED_SERVICE: u64 = u64::MAX;
 
 /// How the service comes to drop its end of a call or of a stream.
-pub(crate) enum LetGo {
+pub(crate) enum DropCause {
     /// It wants to.
-    Wanted,
+    Intended,
     /// A panic unwinds code of that very call: who caught it, further up, knows its message and ends the call.
-    Unwound,
+    OwnPanic,
     /// A panic in code for something else took it along: nobody but who is dropped now can say so.
-    TakenAlong(Failure),
+    OtherPanic(Failure),
 }
 
-impl LetGo {
+impl DropCause {
     /// Of what belongs to the call with this handle, and is dropped just now.
     pub(crate) fn now(handle: u64) -> Self {
         let panics = std::thread::panicking();
         match current() {
-            Some(current) if panics && current == handle => Self::Unwound,
-            current if panics || current == Some(REPLACED) => Self::TakenAlong(
+            Some(current) if panics && current == handle => Self::OwnPanic,
+            current if panics || current == Some(REPLACED_SERVICE) => Self::OtherPanic(
                 Code::GuestPanicked.because("the service panicked in another call"),
             ),
-            _ => Self::Wanted,
+            _ => Self::Intended,
         }
     }
 }
 
 /// Has the stream end where the code of its call is left, which a panic unwinds just now.
 #[cold]
-pub(crate) fn end_when_left(call: u64, stream: Arc<dyn Ends>) {
+pub(crate) fn end_on_scope_exit(call: u64, stream: Arc<dyn EndStream>) {
     let Some(actor) = wait::current() else {
         return;
     };
-    let left = Left {
+    let deferred = DeferredEnd {
         actor,
         call,
         stream,
     };
-    LEFT.with_borrow_mut(|all| all.push(left));
-    UNDER_WAY.with_borrow_mut(|list| list.push((None, call)));
+    DEFERRED_ENDS.with_borrow_mut(|all| all.push(deferred));
+    CURRENT_CALLS.with_borrow_mut(|list| list.push((None, call)));
 }
 
 /// Ends what the running actor has left of this call.
 #[cold]
-fn end_left(call: u64, why: &Failure) {
+fn end_deferred(call: u64, why: &Failure) {
     let Some(actor) = wait::current() else {
         return;
     };
-    let left: Vec<Left> = LEFT.with_borrow_mut(|all| {
-        let is_its = |left: &mut Left| left.actor == actor && left.call == call;
-        all.extract_if(.., is_its).collect()
+    let deferred: Vec<DeferredEnd> = DEFERRED_ENDS.with_borrow_mut(|all| {
+        let is_own = |deferred: &mut DeferredEnd| deferred.actor == actor && deferred.call == call;
+        all.extract_if(.., is_own).collect()
     });
-    for one in left {
-        UNDER_WAY.with_borrow_mut(|list| {
+    for one in deferred {
+        CURRENT_CALLS.with_borrow_mut(|list| {
             if let Some(mark) = list.iter().rposition(|entry| *entry == (None, call)) {
                 list.remove(mark);
             }
@@ -96,31 +96,31 @@ fn end_left(call: u64, why: &Failure) {
 }
 
 /// While it is there the actor works for the call.
-pub(crate) struct Within(Option<ActorId>);
+pub(crate) struct CallScope(Option<ActorId>);
 
 /// From now on the actor works for the call with this handle.
-pub(crate) fn enter(handle: u64) -> Within {
+pub(crate) fn enter(handle: u64) -> CallScope {
     let actor = wait::current();
     if let Some(actor) = actor {
-        UNDER_WAY.with_borrow_mut(|list| list.push((Some(actor), handle)));
+        CURRENT_CALLS.with_borrow_mut(|list| list.push((Some(actor), handle)));
     }
-    Within(actor)
+    CallScope(actor)
 }
 
 /// The call that the actor works for. It may have ended.
 pub(crate) fn current() -> Option<u64> {
     let actor = wait::current()?;
-    UNDER_WAY.with_borrow(|list| {
+    CURRENT_CALLS.with_borrow(|list| {
         let entry = list.iter().rev().find(|(whose, _)| *whose == Some(actor));
         entry.map(|(_, handle)| *handle)
     })
 }
 
-impl Drop for Within {
+impl Drop for CallScope {
     fn drop(&mut self) {
         if let Some(actor) = self.0 {
             let own = Some(actor);
-            let call = UNDER_WAY.with_borrow_mut(|list| {
+            let call = CURRENT_CALLS.with_borrow_mut(|list| {
                 // Most often nobody else came to work here meanwhile, and nothing was left.
                 if list.last().is_some_and(|(whose, _)| *whose == own) {
                     list.pop();
@@ -132,7 +132,7 @@ impl Drop for Within {
             });
             if let Some(call) = call {
                 let why = "the service caught a panic that dropped a writer";
-                end_left(call, &Code::GuestPanicked.because(why));
+                end_deferred(call, &Code::GuestPanicked.because(why));
             }
         }
     }
@@ -145,11 +145,11 @@ impl CallCore {
     /// That one was stopped: none is made for it any more.
     pub(crate) fn nested_deadline(&self, generation: u32) -> Result<u64, Failure> {
         let state = lock(&self.state);
-        if self.life.generation() != generation {
+        if self.open_state.generation() != generation {
             return Ok(u64::MAX);
         }
-        match &state.stopped {
-            Some(why) => Err(passed_on(why)),
+        match &state.stop_reason {
+            Some(why) => Err(nested_failure(why)),
             // Its answer is on its way: what is done now is done for nobody.
             None if self.has_ended() => Ok(u64::MAX),
             None => Ok(self.deadline()),
@@ -158,28 +158,28 @@ impl CallCore {
 
     /// `call` was made for the call of this generation, and ends with it.
     pub(crate) fn adopt(&self, generation: u32, call: &CallRef) {
-        let (stopped, nested) = {
+        let (stop_reason, nested) = {
             let mut state = lock(&self.state);
-            if self.life.generation() != generation {
+            if self.open_state.generation() != generation {
                 return;
             }
             state.nested.push(call.handle());
-            let due = state.nested.len() >= 16 && state.nested.len().is_power_of_two();
-            let nested = due.then(|| std::mem::take(&mut state.nested));
-            (state.stopped.clone(), nested)
+            let prune = state.nested.len() >= 16 && state.nested.len().is_power_of_two();
+            let nested = prune.then(|| std::mem::take(&mut state.nested));
+            (state.stop_reason.clone(), nested)
         };
-        if let Some(why) = stopped {
-            call.stop(passed_on(&why));
+        if let Some(why) = stop_reason {
+            call.stop(nested_failure(&why));
         }
         if let Some(mut nested) = nested {
             // Without the lock, under which nothing else may be locked.
             nested.retain(|call| handles::find(*call).is_ok());
             let mut state = lock(&self.state);
-            if self.life.generation() == generation && state.stopped.is_none() {
+            if self.open_state.generation() == generation && state.stop_reason.is_none() {
                 state.nested.append(&mut nested);
                 return;
             }
-            let why = state.stopped.clone();
+            let why = state.stop_reason.clone();
             drop(state);
             if let Some(why) = why {
                 nested.into_iter().for_each(|call| stop(call, &why));
@@ -191,11 +191,11 @@ impl CallCore {
 /// Stops a call, if it has not ended, since the one that it was made for was.
 pub(crate) fn stop(call: u64, why: &Failure) {
     if let Ok(Object::Call(call)) = handles::find(call) {
-        call.stop(passed_on(why));
+        call.stop(nested_failure(why));
     }
 }
 
-pub(crate) fn passed_on(why: &Failure) -> Failure {
+pub(crate) fn nested_failure(why: &Failure) -> Failure {
     let code = match why.code {
         Code::TimedOut => Code::TimedOut,
         _ => Code::Cancelled,
@@ -211,9 +211,9 @@ pub(crate) fn passed_on(why: &Failure) -> Failure {
 /// # Errors
 /// It panicked.
 #[inline]
-pub(crate) fn caught(handle: u64, code: impl FnOnce()) -> Result<(), Failure> {
+pub(crate) fn catch_in_call(handle: u64, code: impl FnOnce()) -> Result<(), Failure> {
     let _within = enter(handle);
-    unwound(code).inspect_err(|why| end_left(handle, why))
+    catch_panic(code).inspect_err(|why| end_deferred(handle, why))
 }
 
 /// Runs code of the service.
@@ -221,12 +221,12 @@ pub(crate) fn caught(handle: u64, code: impl FnOnce()) -> Result<(), Failure> {
 /// # Errors
 /// It panicked.
 #[inline]
-pub(crate) fn unwound(code: impl FnOnce()) -> Result<(), Failure> {
-    catch_unwind(AssertUnwindSafe(code)).map_err(thrown)
+pub(crate) fn catch_panic(code: impl FnOnce()) -> Result<(), Failure> {
+    catch_unwind(AssertUnwindSafe(code)).map_err(panic_failure)
 }
 
 #[cold]
-fn thrown(payload: Box<dyn Any + Send>) -> Failure {
+fn panic_failure(payload: Box<dyn Any + Send>) -> Failure {
     let message = payload
         .downcast_ref::<&str>()
         .map(|text| (*text).to_owned())

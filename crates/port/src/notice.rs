@@ -12,82 +12,85 @@ use thalweg_queue::clock;
 use thalweg_queue::quiet::lock;
 use thalweg_runtime::TimerKey;
 
-use crate::call::{CallCore, CallRef, Sink, State};
+use crate::call::{CallCore, CallRef, CallState, Sink};
 use crate::code::{Code, Failure};
-use crate::completion::Port;
+use crate::completion::Completion;
 use crate::handles;
-use crate::parcel::Completed;
+use crate::port::Port;
 use crate::service::Method;
 
 /// Of a call whose host wants them.
-pub(crate) struct Notices {
+pub(crate) struct NoticeState {
     /// One is unreaped.
-    is_out: bool,
+    is_unreaped: bool,
     timer: Option<TimerKey>,
 }
 
 /// What fires at the end of each interval.
-struct Clock {
+struct NoticeTimer {
     call: Weak<CallCore>,
     generation: u32,
     began: u64,
-    every: u64,
+    interval: u64,
 }
 
 /// The interval of a method's notices, in nanoseconds.
 ///
 /// # Errors
 /// `argument`: its policy file names none.
-pub(crate) fn interval(method: &Method) -> Result<u64, Failure> {
+pub(crate) fn notice_interval(method: &Method) -> Result<u64, Failure> {
     match method.options.notice_ns {
         0 => Err(Code::Argument.because(format!(
             "{} tells nobody that it still runs: its policy file has no `notice`",
             method.name
         ))),
-        every => Ok(every),
+        interval => Ok(interval),
     }
 }
 
 /// Whom a caller in Rust has told, while it waits itself.
-pub(crate) struct Watch {
-    every: u64,
+pub(crate) struct NoticeCallback {
+    interval: u64,
     began: u64,
     next: u64,
     timer: Option<TimerKey>,
-    tell: Mutex<Box<dyn FnMut(Duration) + Send>>,
+    callback: Mutex<Box<dyn FnMut(Duration) + Send>>,
 }
 
-impl Watch {
+impl NoticeCallback {
     /// Of a call that is made now; `None`: its method has no interval.
     pub(crate) fn new(
         method: &Method,
-        tell: impl FnMut(Duration) + Send + 'static,
+        callback: impl FnMut(Duration) + Send + 'static,
     ) -> Option<Box<Self>> {
-        let every = interval(method).ok()?;
+        let interval = notice_interval(method).ok()?;
         let began = clock::now();
         Some(Box::new(Self {
-            every,
+            interval,
             began,
-            next: began.saturating_add(every),
+            next: began.saturating_add(interval),
             timer: None,
-            tell: Mutex::new(Box::new(tell)),
+            callback: Mutex::new(Box::new(callback)),
         }))
     }
 
     /// Tells it if it is time. When it is next.
-    pub(crate) fn look(&mut self) -> u64 {
+    pub(crate) fn notify_if_due(&mut self) -> u64 {
         let now = clock::now();
         if now >= self.next {
-            self.next = now.saturating_add(self.every);
-            let tell = self.tell.get_mut().unwrap_or_else(PoisonError::into_inner);
-            tell(Duration::from_nanos(now.saturating_sub(self.began)));
+            self.next = now.saturating_add(self.interval);
+            let callback = self
+                .callback
+                .get_mut()
+                .unwrap_or_else(PoisonError::into_inner);
+            callback(Duration::from_nanos(now.saturating_sub(self.began)));
         }
         self.next
     }
 
-    /// As [`look`](Self::look); `waker` wakes who has to look next.
-    pub(crate) fn look_later(&mut self, call: &CallCore, waker: &Waker) {
-        let next = self.look();
+    /// As [`notify_if_due`](Self::look); `waker` wakes who has to look next.
+    pub(crate) fn notify_and_rearm(&mut self, call: &CallCore, waker: &Waker) {
+        let next = self.notify_if_due();
         self.stop(call);
         self.timer = Some(call.instance.runtime.timers().at(next, waker.clone()));
     }
@@ -101,14 +104,14 @@ impl Watch {
 }
 
 impl CallRef {
-    /// From now on the call tells its port each `every` nanoseconds that it runs. The second place is promised, and the call's.
-    pub(crate) fn tell_each(&self, port: &Port, every: u64) {
+    /// From now on the call tells its port each `interval` nanoseconds that it runs. The second place is promised, and the call's.
+    pub(crate) fn send_notices(&self, port: &Port, interval: u64) {
         let has_ended = {
             let mut state = lock(&self.state);
             let has_ended = self.has_ended();
             if !has_ended {
-                state.notices = Some(Box::new(Notices {
-                    is_out: false,
+                state.notices = Some(Box::new(NoticeState {
+                    is_unreaped: false,
                     timer: None,
                 }));
             }
@@ -118,32 +121,32 @@ impl CallRef {
             port.unreserve();
             return;
         }
-        let clock = Clock {
+        let clock = NoticeTimer {
             call: Arc::downgrade(self.core()),
             generation: self.generation(),
             began: clock::now(),
-            every,
+            interval,
         };
-        Arc::new(clock).wind(self);
+        Arc::new(clock).rearm(self);
     }
 }
 
-impl Notices {
+impl NoticeState {
     /// Gives back what the call had for them.
-    pub(crate) fn settle(self, call: &CallCore, port: &Port) {
+    pub(crate) fn release(self, call: &CallCore, port: &Port) {
         if let Some(key) = self.timer {
             call.instance.runtime.timers().cancel(key);
         }
-        if !self.is_out {
+        if !self.is_unreaped {
             port.unreserve();
         }
     }
 }
 
-impl Clock {
+impl NoticeTimer {
     /// Fires once more, an interval from now.
-    fn wind(self: Arc<Self>, call: &CallRef) {
-        let at = clock::now().saturating_add(self.every);
+    fn rearm(self: Arc<Self>, call: &CallRef) {
+        let at = clock::now().saturating_add(self.interval);
         let timers = call.instance.runtime.timers();
         let key = timers.at(at, Waker::from(self));
         let late = match &mut lock(&call.state).notices {
@@ -159,7 +162,7 @@ impl Clock {
     }
 }
 
-impl Wake for Clock {
+impl Wake for NoticeTimer {
     fn wake(self: Arc<Self>) {
         let Some(core) = self.call.upgrade() else {
             return;
@@ -167,9 +170,9 @@ impl Wake for Clock {
         let Some(call) = CallRef::enter(&core, self.generation) else {
             return;
         };
-        let told = {
+        let notified = {
             let mut state = lock(&call.state);
-            let State {
+            let CallState {
                 notices,
                 sink,
                 token,
@@ -177,27 +180,27 @@ impl Wake for Clock {
             } = &mut *state;
             match (notices, sink) {
                 (Some(notices), Sink::Port { port, .. }) if !call.has_ended() => {
-                    let is_out = std::mem::replace(&mut notices.is_out, true);
-                    (!is_out).then(|| {
+                    let is_unreaped = std::mem::replace(&mut notices.is_unreaped, true);
+                    (!is_unreaped).then(|| {
                         let elapsed = clock::now().saturating_sub(self.began);
                         // Rule 3: under the lock.
-                        port.put(Completed::still_running(*token, call.handle(), elapsed));
+                        port.put(Completion::still_running(*token, call.handle(), elapsed));
                         Arc::clone(port)
                     })
                 }
                 _ => return,
             }
         };
-        if let Some(port) = told {
+        if let Some(port) = notified {
             port.announce();
         }
-        self.wind(&call);
+        self.rearm(&call);
     }
 }
 
 /// The notice of the call with this handle was taken out of the ring. Whether its place is free: rule 2.
-pub(crate) fn is_place_free(call: u64) -> bool {
-    let Some((core, generation)) = handles::find_calls(call) else {
+pub(crate) fn notice_was_reaped(call: u64) -> bool {
+    let Some((core, generation)) = handles::find_call_core(call) else {
         return true;
     };
     let mut state = lock(&core.state);
@@ -206,7 +209,7 @@ pub(crate) fn is_place_free(call: u64) -> bool {
     }
     match &mut state.notices {
         Some(notices) => {
-            notices.is_out = false;
+            notices.is_unreaped = false;
             false
         }
         None => true,

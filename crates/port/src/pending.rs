@@ -15,46 +15,46 @@ use thalweg_wire::{
     Bytes, Checker, Decode, Encode, Encoder, Handle, Malformed, Rule, Shape, message,
 };
 
-use crate::batch::Batch;
 use crate::call::CallRef;
-use crate::client::{Opened, Own};
+use crate::call_batch::CallBatch;
+use crate::client::{InstanceGuard, Own};
 use crate::code::{Code, Failure, would_park};
+use crate::completion::Completion;
 use crate::handles::{self, Object};
 use crate::held;
-use crate::notice::Watch;
-use crate::parcel::Completed;
+use crate::notice::NoticeCallback;
 use crate::service::Method;
 use crate::stream::{StreamError, StreamReader};
 
 /// Where the completion of a call is left that goes to no port.
 #[derive(Debug, Default)]
-pub(crate) struct Slot {
-    place: Mutex<Place>,
+pub(crate) struct ResultCell {
+    state: Mutex<CellState>,
     gate: Gate,
 }
 
 #[derive(Debug, Default)]
-enum Place {
+enum CellState {
     #[default]
     Empty,
-    Filled(Completed),
+    Filled(Completion),
     /// Nobody will look any more.
     Abandoned,
 }
 
-impl Slot {
+impl ResultCell {
     /// For the next call.
     pub(crate) fn reset(&self) {
-        *lock(&self.place) = Place::Empty;
+        *lock(&self.state) = CellState::Empty;
     }
 
-    pub(crate) fn complete(&self, completed: Completed) {
+    pub(crate) fn complete(&self, completion: Completion) {
         let unwanted = {
-            let mut place = lock(&self.place);
-            match *place {
-                Place::Abandoned => Some(completed),
+            let mut state = lock(&self.state);
+            match *state {
+                CellState::Abandoned => Some(completion),
                 _ => {
-                    *place = Place::Filled(completed);
+                    *state = CellState::Filled(completion);
                     None
                 }
             }
@@ -65,22 +65,22 @@ impl Slot {
     }
 
     fn is_filled(&self) -> bool {
-        matches!(*lock(&self.place), Place::Filled(_))
+        matches!(*lock(&self.state), CellState::Filled(_))
     }
 
-    fn take(&self) -> Option<Completed> {
-        let mut place = lock(&self.place);
-        match std::mem::take(&mut *place) {
-            Place::Filled(completed) => Some(completed),
+    fn take(&self) -> Option<Completion> {
+        let mut state = lock(&self.state);
+        match std::mem::take(&mut *state) {
+            CellState::Filled(completion) => Some(completion),
             other => {
-                *place = other;
+                *state = other;
                 None
             }
         }
     }
 
     fn abandon(&self) {
-        let unwanted = std::mem::replace(&mut *lock(&self.place), Place::Abandoned);
+        let unwanted = std::mem::replace(&mut *lock(&self.state), CellState::Abandoned);
         drop(unwanted);
     }
 }
@@ -93,8 +93,8 @@ const NO_HANDLE: Malformed = Malformed {
 /// The result of a call, before it is read.
 #[derive(Debug)]
 pub struct Reply {
-    completed: Completed,
-    opened: Option<Arc<Opened>>,
+    completion: Completion,
+    guard: Option<Arc<InstanceGuard>>,
     method: &'static Method,
 }
 
@@ -104,17 +104,17 @@ impl Reply {
     /// # Errors
     /// It is not the one that this method has.
     pub fn value<T: Decode>(&mut self) -> Result<T, Malformed> {
-        value(&mut self.completed, self.method.ok, &self.opened)
+        value(&mut self.completion, self.method.ok, &self.guard)
     }
 
     fn handle(&mut self) -> Result<u64, Malformed> {
-        message::open(&self.completed.data, self.method.ok)?.owned::<Handle>()?;
-        self.completed.take(0).map_err(|_| NO_HANDLE)
+        message::open(&self.completion.data, self.method.ok)?.owned::<Handle>()?;
+        self.completion.take(0).map_err(|_| NO_HANDLE)
     }
 
     /// Whose instance it is in. What a host answers with is in none.
-    fn opened(&self) -> Result<Arc<Opened>, Malformed> {
-        self.opened.clone().ok_or(NO_HANDLE)
+    fn guard(&self) -> Result<Arc<InstanceGuard>, Malformed> {
+        self.guard.clone().ok_or(NO_HANDLE)
     }
 
     /// The result is a resource.
@@ -122,9 +122,9 @@ impl Reply {
     /// # Errors
     /// As [`value`](Self::value).
     pub fn own(&mut self) -> Result<Own, Malformed> {
-        let opened = self.opened()?;
+        let guard = self.guard()?;
         let handle = self.handle()?;
-        Ok(Own::new(handle, opened))
+        Ok(Own::new(handle, guard))
     }
 
     /// The result is a stream.
@@ -132,10 +132,10 @@ impl Reply {
     /// # Errors
     /// As [`value`](Self::value).
     pub fn stream<T: Decode, E: StreamError>(&mut self) -> Result<StreamReader<T, E>, Malformed> {
-        let opened = self.opened()?;
+        let guard = self.guard()?;
         let handle = self.handle()?;
         match handles::remove(handle) {
-            Ok(Object::Stream(core)) => Ok(StreamReader::opened(core, opened)),
+            Ok(Object::Stream(core)) => Ok(StreamReader::with_guard(core, guard)),
             _ => Err(NO_HANDLE),
         }
     }
@@ -143,20 +143,20 @@ impl Reply {
 
 /// The value in a completion, which has its handles from now on.
 fn value<T: Decode>(
-    completed: &mut Completed,
+    completion: &mut Completion,
     layout: u64,
-    opened: &Option<Arc<Opened>>,
+    guard: &Option<Arc<InstanceGuard>>,
 ) -> Result<T, Malformed> {
-    let message = message::open(&completed.data, layout)?;
+    let message = message::open(&completion.data, layout)?;
     if !T::HOLDS {
         return message.owned();
     }
     let handles = message.handles().len() as u32;
-    let opened = opened.as_ref().ok_or(NO_HANDLE)?;
-    let value = held::for_caller(opened, || message.owned::<T>())?;
+    let guard = guard.as_ref().ok_or(NO_HANDLE)?;
+    let value = held::for_caller(guard, || message.owned::<T>())?;
     for index in 0..handles {
         // The value was checked: each is there, once.
-        let _ = completed.take(index);
+        let _ = completion.take(index);
     }
     Ok(value)
 }
@@ -228,8 +228,8 @@ impl Decode for NoError {
 
 /// The result of a call that ended, or how else it did.
 pub(crate) fn read<T, E: Decode>(
-    mut completed: Completed,
-    opened: Option<Arc<Opened>>,
+    mut completion: Completion,
+    guard: Option<Arc<InstanceGuard>>,
     method: &'static Method,
     read: fn(&mut Reply) -> Result<T, Malformed>,
 ) -> Result<T, CallError<E>> {
@@ -242,21 +242,21 @@ pub(crate) fn read<T, E: Decode>(
         failure.is_idempotent = method.options.is_idempotent;
         CallError::Ended(failure)
     };
-    match completed.code {
+    match completion.code {
         Code::Ok => {
             let mut reply = Reply {
-                completed,
-                opened,
+                completion,
+                guard,
                 method,
             };
             read(&mut reply).map_err(malformed)
         }
         Code::Error => {
-            let error = value::<E>(&mut completed, method.error, &opened);
+            let error = value::<E>(&mut completion, method.error, &guard);
             Err(CallError::Service(error.map_err(malformed)?))
         }
         code => {
-            let message = std::mem::take(&mut completed.message);
+            let message = std::mem::take(&mut completion.message);
             let mut failure = code.because(message);
             failure.is_idempotent = method.options.is_idempotent;
             Err(CallError::Ended(failure))
@@ -267,7 +267,7 @@ pub(crate) fn read<T, E: Decode>(
 enum State {
     Sent(CallRef),
     /// It goes with others, or has gone.
-    Kept(CallRef, Arc<Batch>),
+    Batched(CallRef, Arc<CallBatch>),
     Refused(Failure),
     Done,
 }
@@ -275,10 +275,10 @@ enum State {
 /// A call under way. Wait for it, in an actor or on a thread, or await it on any executor. Dropping it cancels the call.
 pub struct Pending<T, E> {
     state: State,
-    opened: Option<Arc<Opened>>,
+    guard: Option<Arc<InstanceGuard>>,
     method: &'static Method,
     read: fn(&mut Reply) -> Result<T, Malformed>,
-    watch: Option<Box<Watch>>,
+    notice: Option<Box<NoticeCallback>>,
     error: PhantomData<fn() -> E>,
 }
 
@@ -296,47 +296,47 @@ thread_local! {
 
 impl<T, E: Decode> Pending<T, E> {
     pub(crate) fn sent(
-        opened: Option<Arc<Opened>>,
-        batch: Option<Arc<Batch>>,
+        guard: Option<Arc<InstanceGuard>>,
+        batch: Option<Arc<CallBatch>>,
         call: CallRef,
         method: &'static Method,
         read: fn(&mut Reply) -> Result<T, Malformed>,
     ) -> Self {
         let state = match batch {
             None => State::Sent(call),
-            Some(batch) => State::Kept(call, batch),
+            Some(batch) => State::Batched(call, batch),
         };
         Self {
             state,
-            opened,
+            guard,
             method,
             read,
-            watch: None,
+            notice: None,
             error: PhantomData,
         }
     }
 
     pub(crate) fn refused(
-        opened: Option<Arc<Opened>>,
+        guard: Option<Arc<InstanceGuard>>,
         failure: Failure,
         method: &'static Method,
         read: fn(&mut Reply) -> Result<T, Malformed>,
     ) -> Self {
         Self {
             state: State::Refused(failure),
-            opened,
+            guard,
             method,
             read,
-            watch: None,
+            notice: None,
             error: PhantomData,
         }
     }
 
-    /// Has `tell` called with the time since, each time the interval is over that the method's policy file names as `notice`, while the call is waited
+    /// Has `callback` called with the time since, each time the interval is over that the method's policy file names as `due`, while the call is waited
     /// for and has not ended. Where the file names none it is never called. It runs where the waiting is done, and ends nothing.
     #[must_use]
-    pub fn on_notice(mut self, tell: impl FnMut(Duration) + Send + 'static) -> Self {
-        self.watch = Watch::new(self.method, tell);
+    pub fn on_notice(mut self, callback: impl FnMut(Duration) + Send + 'static) -> Self {
+        self.notice = NoticeCallback::new(self.method, callback);
         self
     }
 
@@ -345,8 +345,8 @@ impl<T, E: Decode> Pending<T, E> {
         cancel(&self.state);
     }
 
-    fn read(&self, completed: Completed) -> Result<T, CallError<E>> {
-        read(completed, self.opened.clone(), self.method, self.read)
+    fn read(&self, completion: Completion) -> Result<T, CallError<E>> {
+        read(completion, self.guard.clone(), self.method, self.read)
     }
 
     /// Waits for the ending. An actor leaves its worker to others meanwhile.
@@ -375,40 +375,40 @@ impl<T, E: Decode> Pending<T, E> {
 
     /// `None`: the deadline passed.
     fn wait_until(&mut self, deadline: Option<u64>) -> Option<Result<T, CallError<E>>> {
-        if let State::Kept(call, batch) = &self.state {
-            batch.go();
+        if let State::Batched(call, batch) = &self.state {
+            batch.submit();
             self.state = State::Sent(call.clone());
         }
         let call = match &self.state {
-            State::Sent(call) | State::Kept(call, _) => call,
+            State::Sent(call) | State::Batched(call, _) => call,
             State::Refused(failure) => {
                 let failure = failure.clone();
                 self.state = State::Done;
                 return Some(Err(failure.into()));
             }
-            State::Done => return Some(Err(taken())),
+            State::Done => return Some(Err(already_taken())),
         };
-        let slot = &call.slot;
-        let completed = loop {
-            if let Some(completed) = slot.take() {
-                break completed;
+        let cell = &call.result;
+        let completion = loop {
+            if let Some(completion) = cell.take() {
+                break completion;
             }
             if deadline.is_some_and(|deadline| clock::now() >= deadline) {
-                slot.gate.disarm();
+                cell.gate.disarm();
                 return None;
             }
-            if !wait::is_actor() && SPIN.with_borrow_mut(|spin| spin.until(|| slot.is_filled())) {
+            if !wait::is_actor() && SPIN.with_borrow_mut(|spin| spin.until(|| cell.is_filled())) {
                 continue;
             }
             if !wait::can_park() {
                 return Some(Err(would_park().into()));
             }
-            let notice = self.watch.as_mut().map(|watch| watch.look());
-            let until = deadline.into_iter().chain(notice).min();
-            slot.gate.arm(wait::waker());
-            if let Some(completed) = slot.take() {
-                slot.gate.disarm();
-                break completed;
+            let due = self.notice.as_mut().map(|notice| notice.notify_if_due());
+            let until = deadline.into_iter().chain(due).min();
+            cell.gate.arm(wait::waker());
+            if let Some(completion) = cell.take() {
+                cell.gate.disarm();
+                break completion;
             }
             let woke = if wait::is_actor() {
                 wait::park(until)
@@ -419,14 +419,14 @@ impl<T, E: Decode> Pending<T, E> {
                 return Some(Err(Code::ShutDown.because("the runtime stops").into()));
             }
         };
-        self.unwatch();
+        self.stop_notices();
         // So that the result is the last of the call.
         self.state = State::Done;
-        Some(self.read(completed))
+        Some(self.read(completion))
     }
 }
 
-fn taken<E>() -> CallError<E> {
+fn already_taken<E>() -> CallError<E> {
     Code::Argument
         .because("the call's result was taken already")
         .into()
@@ -435,7 +435,7 @@ fn taken<E>() -> CallError<E> {
 impl State {
     fn call(&self) -> Option<&CallRef> {
         match self {
-            Self::Sent(call) | Self::Kept(call, _) => Some(call),
+            Self::Sent(call) | Self::Batched(call, _) => Some(call),
             Self::Refused(_) | Self::Done => None,
         }
     }
@@ -450,9 +450,9 @@ fn cancel(state: &State) {
 }
 
 impl<T, E> Pending<T, E> {
-    fn unwatch(&mut self) {
-        if let (Some(call), Some(watch)) = (self.state.call(), &mut self.watch) {
-            watch.stop(call);
+    fn stop_notices(&mut self) {
+        if let (Some(call), Some(notice)) = (self.state.call(), &mut self.notice) {
+            notice.stop(call);
         }
     }
 }
@@ -462,30 +462,30 @@ impl<T, E: Decode> Future for Pending<T, E> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
-        if let State::Kept(call, batch) = &this.state {
-            batch.go();
+        if let State::Batched(call, batch) = &this.state {
+            batch.submit();
             this.state = State::Sent(call.clone());
         }
-        let completed = match &this.state {
-            State::Sent(call) | State::Kept(call, _) => call.slot.take().or_else(|| {
-                let slot = &call.slot;
-                slot.gate.arm(context.waker().clone());
-                slot.take().inspect(|_| {
-                    slot.gate.disarm();
+        let completion = match &this.state {
+            State::Sent(call) | State::Batched(call, _) => call.result.take().or_else(|| {
+                let cell = &call.result;
+                cell.gate.arm(context.waker().clone());
+                cell.take().inspect(|_| {
+                    cell.gate.disarm();
                 })
             }),
             State::Refused(failure) => return Poll::Ready(Err(failure.clone().into())),
-            State::Done => return Poll::Ready(Err(taken())),
+            State::Done => return Poll::Ready(Err(already_taken())),
         };
-        match completed {
-            Some(completed) => {
-                this.unwatch();
+        match completion {
+            Some(completion) => {
+                this.stop_notices();
                 this.state = State::Done;
-                Poll::Ready(this.read(completed))
+                Poll::Ready(this.read(completion))
             }
             None => {
-                if let (Some(call), Some(watch)) = (this.state.call(), &mut this.watch) {
-                    watch.look_later(call, context.waker());
+                if let (Some(call), Some(notice)) = (this.state.call(), &mut this.notice) {
+                    notice.notify_and_rearm(call, context.waker());
                 }
                 Poll::Pending
             }
@@ -496,9 +496,9 @@ impl<T, E: Decode> Future for Pending<T, E> {
 impl<T, E> Drop for Pending<T, E> {
     fn drop(&mut self) {
         cancel(&self.state);
-        self.unwatch();
+        self.stop_notices();
         if let Some(call) = self.state.call() {
-            call.slot.abandon();
+            call.result.abandon();
         }
     }
 }

@@ -18,44 +18,49 @@ use crate::instance::Instance;
 pub(crate) type Value = Arc<dyn Any + Send + Sync>;
 
 /// An object that nobody names any more.
-pub(crate) struct Unnamed {
+pub(crate) struct DroppedResource {
     pub(crate) value: Value,
     /// Of the instance that made it.
     pub(crate) incarnation: u64,
     /// Its async destructor was called.
-    pub(crate) is_ending: bool,
+    pub(crate) destructor_called: bool,
 }
 
 /// An object of the service, with whose it is.
 #[derive(Clone)]
-pub struct Resource(Arc<Owned>);
+pub struct Resource(Arc<Inner>);
 
-struct Owned {
+struct Inner {
     instance: Arc<Instance>,
     incarnation: u64,
     /// Gone once it is the service's again.
     value: Option<Value>,
     /// The service has it again, or its async destructor was called.
-    is_ending: AtomicBool,
+    destructor_called: AtomicBool,
 }
 
 impl Resource {
     /// What a call made.
     pub(crate) fn new(call: &CallCore, value: Value) -> Self {
-        Self::made(&call.instance, call.incarnation(), value, false)
+        Self::build(&call.instance, call.incarnation(), value, false)
     }
 
     /// For the call of its async destructor.
-    pub(crate) fn ending(instance: &Arc<Instance>, value: Value) -> Self {
-        Self::made(instance, instance.incarnation(), value, true)
+    pub(crate) fn for_destructor(instance: &Arc<Instance>, value: Value) -> Self {
+        Self::build(instance, instance.incarnation(), value, true)
     }
 
-    fn made(instance: &Arc<Instance>, incarnation: u64, value: Value, is_ending: bool) -> Self {
-        Self(Arc::new(Owned {
+    fn build(
+        instance: &Arc<Instance>,
+        incarnation: u64,
+        value: Value,
+        destructor_called: bool,
+    ) -> Self {
+        Self(Arc::new(Inner {
             instance: Arc::clone(instance),
             incarnation,
             value: Some(value),
-            is_ending: AtomicBool::new(is_ending),
+            destructor_called: AtomicBool::new(destructor_called),
         }))
     }
 
@@ -77,26 +82,26 @@ impl Resource {
         match Arc::try_unwrap(self.0) {
             Ok(mut owned) => owned.value.take(),
             Err(shared) => {
-                shared.is_ending.store(true, Ordering::Relaxed);
+                shared.destructor_called.store(true, Ordering::Relaxed);
                 shared.value.clone()
             }
         }
     }
 }
 
-impl Drop for Owned {
+impl Drop for Inner {
     fn drop(&mut self) {
         if let Some(value) = self.value.take() {
-            self.instance.discard(Unnamed {
+            self.instance.discard(DroppedResource {
                 value,
                 incarnation: self.incarnation,
-                is_ending: *self.is_ending.get_mut(),
+                destructor_called: *self.destructor_called.get_mut(),
             });
         }
     }
 }
 
-fn named(object: Object, handle: Handle) -> Result<Resource, Failure> {
+fn expect_resource(object: Object, handle: Handle) -> Result<Resource, Failure> {
     match object {
         Object::Resource(resource) => Ok(resource),
         other => Err(Code::Argument.because(format!(
@@ -118,7 +123,7 @@ fn check(resource: &Resource, instance: &Arc<Instance>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn typed<R: Any + Send + Sync>(value: Option<Value>) -> Result<Arc<R>, Failure> {
+fn downcast<R: Any + Send + Sync>(value: Option<Value>) -> Result<Arc<R>, Failure> {
     value
         .and_then(|value| value.downcast().ok())
         .ok_or_else(|| Code::Argument.because("the resource is of another type"))
@@ -132,9 +137,9 @@ pub(crate) fn borrow<R: Any + Send + Sync>(
     instance: &Arc<Instance>,
     handle: Handle,
 ) -> Result<Arc<R>, Failure> {
-    let resource = named(handles::find(handle.0)?, handle)?;
+    let resource = expect_resource(handles::find(handle.0)?, handle)?;
     check(&resource, instance)?;
-    typed(resource.value())
+    downcast(resource.value())
 }
 
 /// The same, out of the table: the handle is stale from now on.
@@ -146,5 +151,5 @@ pub(crate) fn own<R: Any + Send + Sync>(
     handle: Handle,
 ) -> Result<Arc<R>, Failure> {
     borrow::<R>(instance, handle)?;
-    typed(named(handles::remove(handle.0)?, handle)?.into_value())
+    downcast(expect_resource(handles::remove(handle.0)?, handle)?.into_value())
 }

@@ -53,7 +53,7 @@ pub struct Method {
 impl Method {
     /// Of a parameter that is a stream or a future: the hash of its element's layout, and whether it is a future. By its number, `self`
     /// among them.
-    pub fn sent_up(&self, parameter: u32) -> Option<(u64, bool)> {
+    pub fn upstream_parameter(&self, parameter: u32) -> Option<(u64, bool)> {
         let params = self.description.lines().next()?;
         let params = params.strip_prefix("record{")?.strip_suffix('}')?;
         let (mut depth, mut number) = (0, 0);
@@ -103,7 +103,7 @@ impl MethodOptions {
     };
 
     /// When a call that is made now ends at the latest, whose caller says `deadline`.
-    pub(crate) fn limit(&self, deadline: u64) -> u64 {
+    pub(crate) fn limit_deadline(&self, deadline: u64) -> u64 {
         match self.deadline_ns {
             0 => deadline,
             ns => deadline.min(clock::deadline(Duration::from_nanos(ns))),
@@ -121,7 +121,7 @@ pub struct Bounds {
     /// that have not begun also end as `overloaded`. Messages of up to 512 bytes are not counted, because
     /// `calls` bounds them.
     pub bytes: u64,
-    /// A submission for which there is no room in the instance waits for it, until its call's deadline, where it may ([`Wishes::waits`](crate::Wishes::waits); the calls of
+    /// A submission for which there is no room in the instance waits for it, until its call's deadline, where it may ([`SubmitOptions::waits`](crate::Wishes::waits); the calls of
     /// a [`Client`](crate::Client) do). It parks the thread or the actor that submits, so an executor's thread, too. What a port has no place for is refused all the same.
     pub waits: bool,
 }
@@ -129,12 +129,12 @@ pub struct Bounds {
 impl Bounds {
     /// Bytes of results on a port beyond which no further call begins: four times what may be there when a call is submitted, so that calls that are
     /// accepted together and reaped as they end are not refused for being fast.
-    pub(crate) fn most_unreaped(&self) -> u64 {
+    pub(crate) fn max_unreaped_bytes(&self) -> u64 {
         self.bytes.saturating_mul(4)
     }
 
     /// Where the policy file says nothing: 4,096 calls, 64 MiB.
-    pub const UNSAID: Self = Self {
+    pub const DEFAULT: Self = Self {
         calls: 4096,
         bytes: 64 << 20,
         waits: false,
@@ -160,7 +160,7 @@ pub(crate) const LARGEST_RECORD: u32 = 64 << 20;
 
 impl StreamOptions {
     /// The defaults: 8,192 records, whose writers wait, 512 us, and 64 MiB for one record.
-    pub const UNSAID: Self = Self {
+    pub const DEFAULT: Self = Self {
         policy: Policy::Block,
         capacity: 8192,
         linger_ns: 512_000,
@@ -170,7 +170,7 @@ impl StreamOptions {
 
 impl Default for StreamOptions {
     fn default() -> Self {
-        Self::UNSAID
+        Self::DEFAULT
     }
 }
 
@@ -204,7 +204,7 @@ pub enum Policy {
 ///         key.extend_from_slice(name.as_bytes());
 ///     })),
 ///     capacity: 1024,
-///     ..StreamOptions::UNSAID
+///     ..StreamOptions::DEFAULT
 /// };
 /// ```
 #[derive(Clone, Copy, Debug)]

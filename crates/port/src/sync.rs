@@ -18,3 +18,8 @@ pub(crate) use thalweg_queue::quiet::lock;
 pub(crate) fn lock<T>(of: &Mutex<T>) -> loom::sync::MutexGuard<'_, T> {
     of.lock().expect("no model panics with a lock held")
 }
+
+/// A value on cache lines of its own.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct CachePadded<T>(pub(crate) T);

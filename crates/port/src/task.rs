@@ -6,30 +6,30 @@ type Work<T> = Box<dyn FnOnce(&Call) -> T + Send>;
 
 /// The rest of the work of an `async func`. The method itself runs on the instance's actor, with the service's state at hand, and should
 /// return soon; what is in the task runs in an actor of its own while the service serves the next call.
-pub struct Task<T>(pub(crate) State<T>);
+pub struct Task<T>(pub(crate) Kind<T>);
 
-pub(crate) enum State<T> {
+pub(crate) enum Kind<T> {
     Ready(T),
-    Later(Work<T>),
+    Work(Work<T>),
 }
 
 impl<T> Task<T> {
     /// Work still to do.
     pub fn new(work: impl FnOnce(&Call) -> T + Send + 'static) -> Self {
-        Self(State::Later(Box::new(work)))
+        Self(Kind::Work(Box::new(work)))
     }
 
     /// Nothing left to do.
     pub fn ready(value: T) -> Self {
-        Self(State::Ready(value))
+        Self(Kind::Ready(value))
     }
 }
 
 impl<T> std::fmt::Debug for Task<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self.0 {
-            State::Ready(_) => "Task::ready",
-            State::Later(_) => "Task::new",
+            Kind::Ready(_) => "Task::ready",
+            Kind::Work(_) => "Task::new",
         })
     }
 }

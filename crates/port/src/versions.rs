@@ -1,13 +1,13 @@
 //! A caller of another version: what it writes is converted to what the library reads, and back.
 //!
 //! ```text
-//!   caller  -- arguments --> | converted at the submission |            --> mailbox
-//!           <-- the result - | converted when the service has answered | <-- service
-//!           <-- arguments -- | converted when the host is asked |       <-- service
+//!   caller  -- convert_arguments --> | converted at the submission |            --> mailbox
+//!           <-- the result - | converted when the service has convert_outcome | <-- service
+//!           <-- convert_arguments -- | converted when the host is convert_host_call |       <-- service
 //!           --- answer ----> | converted when the host answers |        --> service
 //! ```
 //!
-//! Of a stream the elements are converted where they are read: [`StreamCore::read_as`](crate::stream::StreamCore::read_as); of one that is sent up,
+//! Of a stream the elements are converted where they are read: [`StreamCore::set_conversion`](crate::stream::StreamCore::read_as); of one that is sent up,
 //! where they are sent.
 //!
 //! A description's fields say at least what a chain of hashes, one for each of its prefixes, would; so the older side need not be known in advance, and each
@@ -22,14 +22,14 @@ use thalweg_wire::describe::Type;
 use thalweg_wire::evolve::{Conversion, Unconverted};
 
 use crate::code::{Code, Failure, no_memory};
+use crate::completion::{Outcome, close_handles, close_unread_stream};
 use crate::handles::{self, Object};
 use crate::instance::Instance;
-use crate::parcel::{Ending, close_handles, close_unread_handle};
 use crate::service::{Method, Package};
 
 /// A method, or what is asked of the host, as a caller knows it. As [`Method`] has it.
 #[derive(Clone, Copy, Debug)]
-pub struct Known<'a> {
+pub struct FunctionSchema<'a> {
     /// As WIT writes it.
     pub name: &'a str,
     /// Of the parameters, the result, the error's payload and the stream's element; 0 where there is none.
@@ -40,23 +40,23 @@ pub struct Known<'a> {
 
 /// What is not the same on both sides.
 #[derive(Debug)]
-pub(crate) struct Versions {
-    methods: Functions,
-    imports: Functions,
+pub(crate) struct VersionMap {
+    methods: FunctionMap,
+    imports: FunctionMap,
 }
 
 /// Functions are known by their names: each side numbers its own.
 #[derive(Debug)]
-struct Functions {
+struct FunctionMap {
     /// By the caller's numbers: the library's.
-    there: Vec<u32>,
+    library_numbers: Vec<u32>,
     /// By the library's numbers: what the two sides need, with the caller's number. `None`: the caller does not know it.
-    all: Vec<Option<(u32, Function)>>,
+    by_library_number: Vec<Option<(u32, FunctionConversion)>>,
 }
 
 /// `None`: the same on both sides.
 #[derive(Debug, Default)]
-struct Function {
+struct FunctionConversion {
     params: Option<Conversion<'static>>,
     ok: Option<Conversion<'static>>,
     error: Option<Conversion<'static>>,
@@ -65,10 +65,10 @@ struct Function {
 const PARTS: [&str; 4] = ["parameters", "result", "error", "element"];
 
 /// Descriptions of callers, each once and for good: there are as many as there are functions in generated code.
-static KNOWN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+static INTERNED: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 
-fn interned(text: &str) -> &'static str {
-    let mut known = lock(&KNOWN);
+fn intern(text: &str) -> &'static str {
+    let mut known = lock(&INTERNED);
     match known.get(text) {
         Some(text) => text,
         None => {
@@ -79,7 +79,7 @@ fn interned(text: &str) -> &'static str {
     }
 }
 
-fn differs(what: String) -> Failure {
+fn incompatible(what: String) -> Failure {
     Code::Version.because(what)
 }
 
@@ -87,63 +87,65 @@ fn differs(what: String) -> Failure {
 ///
 /// # Errors
 /// `version`, with the first difference.
-pub fn fits(
+pub fn check_compatible(
     package: &'static Package,
-    methods: &[Known<'_>],
-    imports: &[Known<'_>],
+    methods: &[FunctionSchema<'_>],
+    imports: &[FunctionSchema<'_>],
 ) -> Result<(), Failure> {
-    Versions::new(package, methods, imports).map(drop)
+    VersionMap::new(package, methods, imports).map(drop)
 }
 
-impl Versions {
+impl VersionMap {
     fn new(
         package: &'static Package,
-        methods: &[Known<'_>],
-        imports: &[Known<'_>],
+        methods: &[FunctionSchema<'_>],
+        imports: &[FunctionSchema<'_>],
     ) -> Result<Option<Self>, Failure> {
         let versions = Self {
-            methods: Functions::new(methods, package.methods, false)?,
-            imports: Functions::new(imports, package.imports, true)?,
+            methods: FunctionMap::new(methods, package.methods, false)?,
+            imports: FunctionMap::new(imports, package.imports, true)?,
         };
-        let differs = versions.methods.differ() || versions.imports.differ();
-        Ok(differs.then_some(versions))
+        let incompatible = versions.methods.has_differences() || versions.imports.has_differences();
+        Ok(incompatible.then_some(versions))
     }
 
     /// Puts the message of an ending into the caller's version.
-    fn answered(&self, method: u32, ending: &mut Ending) {
+    fn convert_outcome(&self, method: u32, outcome: &mut Outcome) {
         let Some((_, method)) = self.methods.get(method) else {
             return;
         };
-        let conversion = match ending.code {
+        let conversion = match outcome.code {
             Code::Ok => &method.ok,
             Code::Error => &method.error,
             _ => return,
         };
         if let Some(conversion) = conversion
-            && let Err(error) = replace(conversion, &mut ending.data)
+            && let Err(error) = convert_in_place(conversion, &mut outcome.data)
         {
-            close_handles(&ending.data);
+            close_handles(&outcome.data);
             let why = format!("the result cannot be sent: {error}");
-            ending.fail(Code::GuestLost.because(why));
+            outcome.fail(Code::GuestLost.because(why));
         }
     }
 }
 
-impl Functions {
+impl FunctionMap {
     fn new(
-        ours: &[Known<'_>],
+        ours: &[FunctionSchema<'_>],
         theirs: &'static [Method],
         is_import: bool,
     ) -> Result<Self, Failure> {
-        let mut there = Vec::with_capacity(ours.len());
-        let mut all = Vec::new();
-        all.resize_with(theirs.len(), || None);
+        let mut library_numbers = Vec::with_capacity(ours.len());
+        let mut by_library_number = Vec::new();
+        by_library_number.resize_with(theirs.len(), || None);
         if is_import && theirs.is_empty() && !ours.is_empty() {
-            return Err(differs("it does not ask its host for anything".to_owned()));
+            return Err(incompatible(
+                "it does not ask its host for anything".to_owned(),
+            ));
         }
         for (number, ours) in (0u32..).zip(ours) {
             // Most often at the same place, or near it.
-            let from = there
+            let from = library_numbers
                 .last()
                 .map_or(0, |last| *last as usize + 1)
                 .min(theirs.len());
@@ -153,78 +155,95 @@ impl Functions {
                 .find(|place| theirs[*place].name == ours.name);
             match place {
                 Some(place) => {
-                    there.push(place as u32);
-                    all[place] = Some((number, function(ours, &theirs[place], is_import)?));
+                    library_numbers.push(place as u32);
+                    by_library_number[place] =
+                        Some((number, function(ours, &theirs[place], is_import)?));
                 }
                 // It is never asked for.
                 None if is_import => {}
-                None => return Err(differs(format!("the library has no {}", ours.name))),
+                None => return Err(incompatible(format!("the library has no {}", ours.name))),
             }
         }
-        let unanswered = || theirs.iter().zip(&all).find(|(_, known)| known.is_none());
+        let unanswered = || {
+            theirs
+                .iter()
+                .zip(&by_library_number)
+                .find(|(_, known)| known.is_none())
+        };
         match unanswered() {
-            Some((theirs, _)) if is_import => Err(differs(format!(
+            Some((theirs, _)) if is_import => Err(incompatible(format!(
                 "it asks its host for {}, which the host does not have",
                 theirs.name
             ))),
-            _ => Ok(Self { there, all }),
+            _ => Ok(Self {
+                library_numbers,
+                by_library_number,
+            }),
         }
     }
 
-    fn get(&self, there: u32) -> Option<&(u32, Function)> {
-        self.all.get(there as usize)?.as_ref()
+    fn get(&self, library_numbers: u32) -> Option<&(u32, FunctionConversion)> {
+        self.by_library_number
+            .get(library_numbers as usize)?
+            .as_ref()
     }
 
-    fn differ(&self) -> bool {
-        let known = self.all.iter().flatten();
-        let is_other = |it: &Function| it.params.is_some() || it.ok.is_some() || it.error.is_some();
-        let moved = |(here, there): (u32, &u32)| here != *there;
-        (0u32..).zip(&self.there).any(moved) || known.into_iter().any(|(_, it)| is_other(it))
+    fn has_differences(&self) -> bool {
+        let known = self.by_library_number.iter().flatten();
+        let is_other =
+            |it: &FunctionConversion| it.params.is_some() || it.ok.is_some() || it.error.is_some();
+        let is_renumbered =
+            |(caller_number, library_numbers): (u32, &u32)| caller_number != *library_numbers;
+        (0u32..).zip(&self.library_numbers).any(is_renumbered)
+            || known.into_iter().any(|(_, it)| is_other(it))
     }
 }
 
 /// What the two sides of a function need.
 fn function(
-    ours: &Known<'_>,
+    ours: &FunctionSchema<'_>,
     theirs: &'static Method,
     is_import: bool,
-) -> Result<Function, Failure> {
+) -> Result<FunctionConversion, Failure> {
     let hashes = [theirs.params, theirs.ok, theirs.error, theirs.element];
     let mut made = [None, None, None, None];
     for (part, made) in made.iter_mut().enumerate() {
         if ours.hashes[part] == hashes[part] {
             continue;
         }
-        let differ = |why: String| {
+        let has_differences = |why: String| {
             let (part, name) = (PARTS[part], ours.name);
-            differs(format!("the {part} of {name} differ{why}"))
+            incompatible(format!("the {part} of {name} differ{why}"))
         };
         let of = |description: &'static str, hash: u64| {
             let text = description.split('\n').nth(part)?;
             Type::parse(text).ok().filter(|ty| ty.hash() == hash)
         };
         let types = (
-            of(interned(ours.description), ours.hashes[part]),
+            of(intern(ours.description), ours.hashes[part]),
             of(theirs.description, hashes[part]),
         );
-        let (Some(known), Some(there)) = types else {
-            return Err(differ(String::new()));
+        let (Some(known), Some(library_numbers)) = types else {
+            return Err(has_differences(String::new()));
         };
         // Whose message it is: the caller writes the parameters of a method, and what it answers.
         let is_theirs = (part == 0) == is_import;
         let conversion = match is_theirs {
-            true => Conversion::new(there, known),
-            false => Conversion::new(known, there),
+            true => Conversion::new(library_numbers, known),
+            false => Conversion::new(known, library_numbers),
         };
-        *made = Some(conversion.map_err(|difference| differ(format!(": {difference}")))?);
+        *made = Some(conversion.map_err(|difference| has_differences(format!(": {difference}")))?);
     }
     // A stream's elements are in what it is a part of, too.
     let [params, ok, error, _] = made;
-    Ok(Function { params, ok, error })
+    Ok(FunctionConversion { params, ok, error })
 }
 
 /// Converts a message in its place, closes what was left out, and has streams give what their reader knows.
-fn replace(conversion: &Conversion<'static>, data: &mut Vec<u8>) -> Result<(), Unconverted> {
+fn convert_in_place(
+    conversion: &Conversion<'static>,
+    data: &mut Vec<u8>,
+) -> Result<(), Unconverted> {
     let converted = conversion.convert(data)?;
     // Into the memory that is there: a message's is used again.
     data.clear();
@@ -238,7 +257,7 @@ fn replace(conversion: &Conversion<'static>, data: &mut Vec<u8>) -> Result<(), U
     }
     for (handle, conversion) in converted.streams {
         if let Ok(Object::Stream(stream)) = handles::find(handle.0) {
-            stream.read_as(conversion);
+            stream.set_conversion(conversion);
         }
     }
     Ok(())
@@ -250,9 +269,13 @@ impl Instance {
     ///
     /// # Errors
     /// `version`: they are no versions of what the library has, with the first difference; `argument`: it was said before; `closed`; `forked`.
-    pub fn known_as(&self, methods: &[Known<'_>], imports: &[Known<'_>]) -> Result<(), Failure> {
+    pub fn set_caller_schema(
+        &self,
+        methods: &[FunctionSchema<'_>],
+        imports: &[FunctionSchema<'_>],
+    ) -> Result<(), Failure> {
         self.check_open()?;
-        match Versions::new(self.package, methods, imports)? {
+        match VersionMap::new(self.package, methods, imports)? {
             None => Ok(()),
             Some(versions) => self
                 .versions
@@ -266,10 +289,10 @@ impl Instance {
     /// # Errors
     /// `argument`: there is no such method.
     #[inline]
-    pub(crate) fn method(&self, method: u32) -> Result<u32, Failure> {
+    pub(crate) fn library_method(&self, method: u32) -> Result<u32, Failure> {
         match self.versions.get() {
             None => Ok(method),
-            Some(versions) => versions.method(method),
+            Some(versions) => versions.library_method(method),
         }
     }
 
@@ -278,28 +301,32 @@ impl Instance {
     /// # Errors
     /// `overloaded`: there is no memory for them.
     #[inline]
-    pub(crate) fn arguments<'a>(
+    pub(crate) fn convert_arguments<'a>(
         &self,
         method: u32,
         args: &'a [u8],
     ) -> Result<Cow<'a, [u8]>, Failure> {
         match self.versions.get() {
             None => Ok(Cow::Borrowed(args)),
-            Some(versions) => versions.arguments(method, args),
+            Some(versions) => versions.convert_arguments(method, args),
         }
     }
 
     /// Of a parameter that is a stream: its elements as the library reads them; `None`: the caller has the same.
-    pub(crate) fn sent_up(&self, method: u32, parameter: u32) -> Option<Conversion<'static>> {
+    pub(crate) fn upstream_conversion(
+        &self,
+        method: u32,
+        parameter: u32,
+    ) -> Option<Conversion<'static>> {
         let (_, method) = self.versions.get()?.methods.get(method)?;
         method.params.as_ref()?.of_parameter(parameter)
     }
 
     /// A call's result as its caller reads it.
     #[inline]
-    pub(crate) fn answered(&self, method: u32, ending: &mut Ending) {
+    pub(crate) fn convert_outcome(&self, method: u32, outcome: &mut Outcome) {
         if let Some(versions) = self.versions.get() {
-            versions.answered(method, ending);
+            versions.convert_outcome(method, outcome);
         }
     }
 
@@ -307,7 +334,7 @@ impl Instance {
     ///
     /// # Errors
     /// `guest_lost`: the error has no counterpart in the caller's version.
-    pub(crate) fn stream_error(
+    pub(crate) fn convert_stream_error(
         &self,
         method: u32,
         error: &[u8],
@@ -326,13 +353,17 @@ impl Instance {
     ///
     /// # Errors
     /// `argument`: it would be too large.
-    pub(crate) fn asked(&self, import: u32, args: &mut Vec<u8>) -> Result<u32, Failure> {
+    pub(crate) fn convert_host_call(
+        &self,
+        import: u32,
+        args: &mut Vec<u8>,
+    ) -> Result<u32, Failure> {
         let versions = self.versions.get();
         let Some((number, function)) = versions.and_then(|it| it.imports.get(import)) else {
             return Ok(import);
         };
         if let Some(conversion) = &function.params {
-            replace(conversion, args).map_err(|error| match error {
+            convert_in_place(conversion, args).map_err(|error| match error {
                 Unconverted::Memory(bytes) => no_memory(bytes),
                 error => Code::Argument.because(format!("the arguments: {error}")),
             })?;
@@ -341,35 +372,35 @@ impl Instance {
     }
 
     /// What a host answered, as the service reads it. What is no message of the host's version is left as it is.
-    pub(crate) fn host_answered(&self, import: u32, ending: &mut Ending) {
+    pub(crate) fn convert_host_answer(&self, import: u32, outcome: &mut Outcome) {
         let versions = self.versions.get();
         let Some((_, import)) = versions.and_then(|it| it.imports.get(import)) else {
             return;
         };
-        let conversion = match ending.code {
+        let conversion = match outcome.code {
             Code::Ok => &import.ok,
             Code::Error => &import.error,
             _ => return,
         };
         if let Some(conversion) = conversion {
-            let _ = replace(conversion, &mut ending.data);
+            let _ = convert_in_place(conversion, &mut outcome.data);
         }
     }
 }
 
-impl Versions {
+impl VersionMap {
     #[cold]
-    fn method(&self, method: u32) -> Result<u32, Failure> {
+    fn library_method(&self, method: u32) -> Result<u32, Failure> {
         let none = || Code::Argument.because(format!("the caller has no method {method}"));
         self.methods
-            .there
+            .library_numbers
             .get(method as usize)
             .copied()
             .ok_or_else(none)
     }
 
     #[cold]
-    fn arguments<'a>(&self, method: u32, args: &'a [u8]) -> Result<Cow<'a, [u8]>, Failure> {
+    fn convert_arguments<'a>(&self, method: u32, args: &'a [u8]) -> Result<Cow<'a, [u8]>, Failure> {
         let conversion = self
             .methods
             .get(method)
@@ -377,7 +408,7 @@ impl Versions {
         match conversion.map(|conversion| conversion.convert(args)) {
             Some(Ok(converted)) => {
                 // As with arguments that nobody reads.
-                converted.dropped.into_iter().for_each(close_unread_handle);
+                converted.dropped.into_iter().for_each(close_unread_stream);
                 Ok(Cow::Owned(converted.message))
             }
             Some(Err(Unconverted::Memory(bytes))) => Err(no_memory(bytes)),

@@ -229,7 +229,7 @@ fn calls_that_have_not_begun_are_overloaded_where_four_times_the_bytes_were_not_
     let ended: Vec<_> = host.port.reap().unwrap().collect();
     let of = |code| ended.iter().filter(|ended| ended.code == code).count();
     assert_eq!((of(Code::Ok), of(Code::Overloaded)), (1 + 16, 39 - 16));
-    let is_retryable = |ended: &thalweg_port::Completed| ended.retryable();
+    let is_retryable = |ended: &thalweg_port::Completion| ended.retryable();
     assert!(
         ended
             .iter()

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use lab::{Boom, Lab, client};
 use thalweg_port::{
-    CallError, Code, Completed, Instance, NoError, Object, Port, close_handle, find,
+    CallError, Code, Completion, Instance, NoError, Object, Port, close_handle, find,
 };
 use thalweg_queue::clock;
 use thalweg_runtime::{native, wait};
@@ -295,7 +295,7 @@ fn instance() -> Arc<Instance> {
 }
 
 /// The next completion of a port.
-fn next(port: &Port) -> Completed {
+fn next(port: &Port) -> Completion {
     port.reap().unwrap().next().unwrap()
 }
 

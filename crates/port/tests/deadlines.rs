@@ -43,7 +43,7 @@ impl Service for Limits {
         version: "0.1.0",
         layout: 1,
         imports: &[],
-        bounds: Bounds::UNSAID,
+        bounds: Bounds::DEFAULT,
         methods: &[
             method("limits.until", u64::HASH, HOUR),
             method("limits.free", u64::HASH, Duration::ZERO),
@@ -53,7 +53,7 @@ impl Service for Limits {
                 stream: Some(StreamOptions {
                     policy: Policy::Block,
                     capacity: 64,
-                    ..StreamOptions::UNSAID
+                    ..StreamOptions::DEFAULT
                 }),
                 ..method("limits.numbers", Handle::HASH, SOON)
             },

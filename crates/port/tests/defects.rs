@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use pair::{CAPACITY, POLICIES, pairs};
 use thalweg_port::{
-    Bounds, CallError, Client, Code, Completed, Incoming, Instance, Method, MethodOptions, Object,
+    Bounds, CallError, Client, Code, Completion, Incoming, Instance, Method, MethodOptions, Object,
     Own, Package, Pending, Port, Service, Task, find,
 };
 use thalweg_queue::clock;
@@ -42,7 +42,7 @@ const PACKAGE: Package = Package {
     version: "0.1.0",
     layout: 1,
     imports: &[],
-    bounds: Bounds::UNSAID,
+    bounds: Bounds::DEFAULT,
     methods: &[
         method::<(u64,), Handle>("defects.[constructor]thing"),
         method::<(u64,), u64>("defects.echo"),
@@ -159,7 +159,7 @@ fn encode<P: Encode>(method: u32, params: &P) -> Vec<u8> {
     message::encode(params, PACKAGE.methods[method as usize].params, Vec::new()).unwrap()
 }
 
-fn echoed(completed: &Completed) -> u64 {
+fn echoed(completed: &Completion) -> u64 {
     let message = message::open(&completed.data, PACKAGE.methods[ECHO as usize].ok).unwrap();
     message.owned::<u64>().unwrap()
 }
@@ -202,7 +202,7 @@ fn a_thousand_services_that_cannot_be_made_take_nothing_from_the_next() {
     good.close();
 }
 
-fn next(port: &Port) -> Completed {
+fn next(port: &Port) -> Completion {
     loop {
         port.wait(u64::MAX).unwrap();
         if let Some(completed) = port.reap().unwrap().next() {

@@ -64,8 +64,12 @@ fn what_a_thread_writes_is_there_when_its_send_returns() {
                     }
                     seen.lock().unwrap().push(thread::current().id());
                 }
-                Event::Ended { how, lost, why } => {
-                    assert!(how.is_ok() && lost == 0 && why.is_none());
+                Event::Ended {
+                    result,
+                    lost,
+                    reason,
+                } => {
+                    assert!(result.is_ok() && lost == 0 && reason.is_none());
                     ended.0.send(next).unwrap();
                 }
             }
@@ -397,7 +401,7 @@ fn closing_the_client_is_the_last_call() {
         .subscribe(move |event| {
             match event {
                 Event::Records(_) => drop(first.0.send(())),
-                Event::Ended { how, .. } => ended.0.send(how.unwrap_err().code).unwrap(),
+                Event::Ended { result, .. } => ended.0.send(result.unwrap_err().code).unwrap(),
             }
             Continue(())
         })

@@ -41,7 +41,7 @@ impl Service for Busy {
         version: "0.1.0",
         layout: 1,
         imports: &[],
-        bounds: Bounds::UNSAID,
+        bounds: Bounds::DEFAULT,
         methods: &[
             method("busy.wait"),
             method("busy.spawn"),

@@ -38,11 +38,11 @@ fn a_value_that_comes_later_is_waited_for() {
 #[test]
 fn a_writer_that_is_dropped_without_a_value_is_lost() {
     let client = lab::client();
-    let lost = lab::later(&client, lab::UNSAID).wait().unwrap();
+    let lost = lab::later(&client, lab::DEFAULT).wait().unwrap();
     assert_eq!(lost.wait().unwrap_err().code, Code::GuestLost);
-    let awaited = lab::later(&client, lab::UNSAID).wait().unwrap();
+    let awaited = lab::later(&client, lab::DEFAULT).wait().unwrap();
     assert_eq!(lab::block_on(awaited).unwrap_err().code, Code::GuestLost);
-    let mut again = lab::later(&client, lab::UNSAID).wait().unwrap();
+    let mut again = lab::later(&client, lab::DEFAULT).wait().unwrap();
     assert_eq!(
         again.wait_until(u64::MAX).unwrap_err().code,
         Code::GuestLost

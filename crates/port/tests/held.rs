@@ -3,7 +3,7 @@
 mod lab;
 
 use std::sync::Arc;
-use thalweg_port::{CallError, Code, Completed, Instance, Port};
+use thalweg_port::{CallError, Code, Completion, Instance, Port};
 use thalweg_wire::{Handle, message};
 
 #[test]
@@ -59,7 +59,7 @@ fn what_a_client_that_is_gone_gave_keeps_the_instance_open() {
     assert_eq!(lab::kept(&one.0.client()), 1);
 }
 
-fn ended(instance: &Arc<Instance>, port: &Arc<Port>, method: u32, args: &[u8]) -> Completed {
+fn ended(instance: &Arc<Instance>, port: &Arc<Port>, method: u32, args: &[u8]) -> Completion {
     instance.submit(port, 0, method, args, u64::MAX).unwrap();
     port.wait(u64::MAX).unwrap();
     let mut reap = port.reap().unwrap();

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use thalweg_port::{
-    Bounds, Call, CallError, Client, Code, Completed, Failure, Incoming, Instance, Kind, Method,
-    MethodOptions, NoError, Package, Pending, Port, Service, Task, answer, asked_deadline,
+    Bounds, Call, CallError, Client, Code, Completion, Failure, Incoming, Instance, Kind, Method,
+    MethodOptions, NoError, Package, Pending, Port, Service, Task, answer_host_call,
+    host_call_deadline,
 };
 use thalweg_queue::clock;
 use thalweg_wire::{Decode, Encode, message};
@@ -62,7 +63,7 @@ impl Service for Asker {
             method::<(), u64>("asker.count"),
         ],
         imports: &[LOOK_UP],
-        bounds: Bounds::UNSAID,
+        bounds: Bounds::DEFAULT,
     };
 
     fn dispatch(&mut self, incoming: Incoming) {
@@ -106,7 +107,7 @@ impl Host {
     fn new(capacity: u32) -> Self {
         let instance = Instance::open(Asker::default, Instance::runtime().unwrap());
         let port = Port::open(capacity).unwrap();
-        instance.host_at(&port, 77).unwrap();
+        instance.set_host_port(&port, 77).unwrap();
         Self { instance, port }
     }
 
@@ -117,7 +118,7 @@ impl Host {
             .unwrap();
     }
 
-    fn next(&self) -> Completed {
+    fn next(&self) -> Completion {
         loop {
             self.port.wait(u64::MAX).unwrap();
             if let Some(completed) = self.port.reap().unwrap().next() {
@@ -165,26 +166,26 @@ fn a_host_answers_with_a_value_an_error_or_another_ending() {
         host.submit(method, key, u64::MAX);
         let (call, asked) = host.asked();
         assert_eq!(asked, key);
-        assert_eq!(asked_deadline(call), Ok(u64::MAX));
-        answer(call, Code::Ok, &encoded(&(key * 2), LOOK_UP.ok)).unwrap();
+        assert_eq!(host_call_deadline(call), Ok(u64::MAX));
+        answer_host_call(call, Code::Ok, &encoded(&(key * 2), LOOK_UP.ok)).unwrap();
         assert_eq!(host.said(), Ok(key * 2));
-        let again = answer(call, Code::Ok, &[]).unwrap_err();
+        let again = answer_host_call(call, Code::Ok, &[]).unwrap_err();
         assert_eq!(again.code, Code::Stale, "it has ended");
     }
     host.submit(ASK, 1, u64::MAX);
     let text = "no such key".to_owned();
-    answer(host.asked().0, Code::Error, &encoded(&text, LOOK_UP.error)).unwrap();
+    answer_host_call(host.asked().0, Code::Error, &encoded(&text, LOOK_UP.error)).unwrap();
     assert_eq!(host.said(), Err((Code::Error as u32, text)));
     host.submit(ASK, 1, u64::MAX);
     let (call, _) = host.asked();
-    let not_text = answer(call, Code::GuestPanicked, &[0xff]).unwrap_err();
+    let not_text = answer_host_call(call, Code::GuestPanicked, &[0xff]).unwrap_err();
     assert_eq!(not_text.code, Code::Argument);
-    answer(call, Code::GuestPanicked, b"the handler threw").unwrap();
+    answer_host_call(call, Code::GuestPanicked, b"the handler threw").unwrap();
     let wanted = (Code::GuestPanicked as u32, "the handler threw".to_owned());
     assert_eq!(host.said(), Err(wanted));
     // What is no message of the type is found by who reads it.
     host.submit(ASK, 1, u64::MAX);
-    answer(host.asked().0, Code::Ok, &[1, 2, 3]).unwrap();
+    answer_host_call(host.asked().0, Code::Ok, &[1, 2, 3]).unwrap();
     assert_eq!(host.said().unwrap_err().0, Code::Version as u32);
 }
 
@@ -204,7 +205,7 @@ fn without_a_host_with_a_full_one_or_a_closed_one_the_service_is_told_at_once() 
 
     // The only place is what is asked first.
     let narrow = Port::open(1).unwrap();
-    host.instance.host_at(&narrow, 1).unwrap();
+    host.instance.set_host_port(&narrow, 1).unwrap();
     host.submit(ASK_LATER, 1, u64::MAX);
     narrow.wait(u64::MAX).unwrap();
     host.submit(ASK, 2, u64::MAX);
@@ -224,7 +225,7 @@ fn without_a_host_with_a_full_one_or_a_closed_one_the_service_is_told_at_once() 
     }
     host.submit(ASK, 6, u64::MAX);
     assert_eq!(host.said().unwrap_err().0, Code::Closed as u32);
-    let refused = host.instance.host_at(&narrow, 1).unwrap_err();
+    let refused = host.instance.set_host_port(&narrow, 1).unwrap_err();
     assert_eq!(refused.code, Code::Closed);
 }
 
@@ -243,10 +244,10 @@ fn what_is_asked_ends_with_the_call_for_which_it_is() {
         assert_eq!((first.token, first.code), (key, Code::TimedOut));
         key *= 2;
     };
-    assert_eq!(asked_deadline(call).unwrap_or(deadline), deadline);
+    assert_eq!(host_call_deadline(call).unwrap_or(deadline), deadline);
     let ended = host.next();
     assert_eq!((ended.token, ended.code), (key, Code::TimedOut));
-    let late = answer(call, Code::Ok, &encoded(&1u64, LOOK_UP.ok)).unwrap_err();
+    let late = answer_host_call(call, Code::Ok, &encoded(&1u64, LOOK_UP.ok)).unwrap_err();
     assert_eq!(late.code, Code::Stale);
     // Where the service has no use for it.
     host.submit(FORGET, 2, u64::MAX);
@@ -254,7 +255,8 @@ fn what_is_asked_ends_with_the_call_for_which_it_is() {
     seen.sort_by_key(|completed| completed.kind == Kind::HostCall);
     let [ended, asked] = seen;
     assert_eq!((ended.token, ended.code), (2, Code::Ok));
-    let refused = answer(asked.handle, Code::Ok, &encoded(&1u64, LOOK_UP.ok)).unwrap_err();
+    let refused =
+        answer_host_call(asked.handle, Code::Ok, &encoded(&1u64, LOOK_UP.ok)).unwrap_err();
     assert_eq!(refused.code, Code::Stale);
     // With the client.
     host.submit(ASK_LATER, 3, u64::MAX);
@@ -262,18 +264,21 @@ fn what_is_asked_ends_with_the_call_for_which_it_is() {
     host.instance.close();
     let ended = host.next();
     assert_eq!((ended.token, ended.code), (3, Code::Cancelled));
-    assert_eq!(answer(call, Code::Ok, &[]).unwrap_err().code, Code::Stale);
+    assert_eq!(
+        answer_host_call(call, Code::Ok, &[]).unwrap_err().code,
+        Code::Stale
+    );
 }
 
 #[test]
 fn who_waits_for_the_call_may_answer() {
     let host = Host::new(4);
     let other = Port::open(4).unwrap();
-    host.instance.host_at(&other, 1).unwrap();
-    host.instance.host_at_caller(77).unwrap();
+    host.instance.set_host_port(&other, 1).unwrap();
+    host.instance.set_host_to_caller(77).unwrap();
     for method in [ASK, ASK_LATER] {
         host.submit(method, 3, u64::MAX);
-        answer(host.asked().0, Code::Ok, &encoded(&6u64, LOOK_UP.ok)).unwrap();
+        answer_host_call(host.asked().0, Code::Ok, &encoded(&6u64, LOOK_UP.ok)).unwrap();
         assert_eq!(host.said(), Ok(6));
     }
     assert!(other.is_empty());
@@ -282,15 +287,18 @@ fn who_waits_for_the_call_may_answer() {
 #[test]
 fn what_nobody_asked_is_not_answered() {
     let host = Host::new(4);
-    assert_eq!(answer(0, Code::Ok, &[]).unwrap_err().code, Code::Argument);
+    assert_eq!(
+        answer_host_call(0, Code::Ok, &[]).unwrap_err().code,
+        Code::Argument
+    );
     let args = encoded(&(1u64,), <(u64,)>::HASH);
     let call = host
         .instance
         .submit(&host.port, 1, ASK_LATER, &args, u64::MAX)
         .unwrap();
-    let refused = answer(call, Code::Ok, &[]).unwrap_err();
+    let refused = answer_host_call(call, Code::Ok, &[]).unwrap_err();
     assert_eq!(refused.code, Code::Argument, "a call of the host's own");
-    answer(host.asked().0, Code::Cancelled, &[]).unwrap();
+    answer_host_call(host.asked().0, Code::Cancelled, &[]).unwrap();
     assert_eq!(host.said(), Err((Code::Cancelled as u32, String::new())));
 }
 
@@ -315,7 +323,7 @@ impl Service for Book {
         layout: 2,
         methods: &[LOOK_UP],
         imports: &[],
-        bounds: Bounds::UNSAID,
+        bounds: Bounds::DEFAULT,
     };
 
     fn dispatch(&mut self, incoming: Incoming) {

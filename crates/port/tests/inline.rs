@@ -5,7 +5,7 @@ use std::thread::ThreadId;
 use std::time::Duration;
 
 use thalweg_port::{
-    Bounds, CallError, Client, Code, Completed, Failure, Incoming, Inline, Inlined, Instance,
+    Bounds, CallError, Client, Code, Completion, Failure, Incoming, Inline, InlineCall, Instance,
     Method, MethodOptions, NoError, Package, Port, Refusal, Service,
 };
 use thalweg_runtime::{Config, Runtime};
@@ -49,7 +49,7 @@ impl Service for Math {
         version: "0.1.0",
         layout: 1,
         imports: &[],
-        bounds: Bounds::UNSAID,
+        bounds: Bounds::DEFAULT,
         methods: &[
             method::<(u64,), u64>("math.twice", true),
             method::<(u64,), u64>("math.half", true),
@@ -80,7 +80,7 @@ thread_local! {
 }
 
 impl Inline for Pure {
-    fn dispatch(&self, asked: Inlined<'_>) {
+    fn dispatch(&self, asked: InlineCall<'_>) {
         SERVED.set(SERVED.get() + 1);
         if let Err((asked, refusal)) = serve(asked) {
             asked.refuse(refusal);
@@ -88,7 +88,7 @@ impl Inline for Pure {
     }
 }
 
-fn serve(asked: Inlined<'_>) -> Result<(), (Inlined<'_>, Refusal)> {
+fn serve(asked: InlineCall<'_>) -> Result<(), (InlineCall<'_>, Refusal)> {
     match asked.method() {
         TWICE => match asked.params::<(u64,)>() {
             Ok((value,)) => asked.reply(&(value * 2)),
@@ -194,7 +194,7 @@ fn encoded<P: Encode>(method: u32, params: &P) -> Vec<u8> {
     message::encode(params, layout, Vec::new()).unwrap()
 }
 
-fn value(completed: &Completed) -> u64 {
+fn value(completed: &Completion) -> u64 {
     message::open(&completed.data, u64::HASH)
         .and_then(|message| message.owned())
         .unwrap()

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use thalweg_port::{
-    Bounds, Client, Code, Incoming, Inline, Inlined, Instance, Method, MethodOptions, NoError,
+    Bounds, Client, Code, Incoming, Inline, InlineCall, Instance, Method, MethodOptions, NoError,
     Package, Port, Service,
 };
 use thalweg_queue::clock;
@@ -113,7 +113,7 @@ impl Service for Sum {
         version: "0.1.0",
         layout: 1,
         imports: &[],
-        bounds: Bounds::UNSAID,
+        bounds: Bounds::DEFAULT,
         methods: &[Method {
             name: "sum.add",
             params: <(u64, u64)>::HASH,
@@ -138,7 +138,7 @@ impl Service for Sum {
 }
 
 impl Inline for Sum {
-    fn dispatch(&self, asked: Inlined<'_>) {
+    fn dispatch(&self, asked: InlineCall<'_>) {
         match asked.params::<(u64, u64)>() {
             Ok((one, other)) => asked.reply(&(one + other)),
             Err(refusal) => asked.refuse(refusal),
@@ -178,7 +178,7 @@ impl Service for Stuck {
         version: "0.1.0",
         layout: 1,
         imports: &[],
-        bounds: Bounds::UNSAID,
+        bounds: Bounds::DEFAULT,
         methods: &[Method {
             name: "stuck.wait",
             params: 0,

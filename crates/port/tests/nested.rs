@@ -42,7 +42,7 @@ impl Service for Link {
         version: "0.1.0",
         layout: 1,
         imports: &[],
-        bounds: Bounds::UNSAID,
+        bounds: Bounds::DEFAULT,
         methods: &[
             method::<(), ()>("link.down"),
             method::<(), Vec<u64>>("link.deadlines"),

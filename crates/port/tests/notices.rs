@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use thalweg_port::{
     Bounds, Client, Code, Incoming, Instance, Kind, Method, MethodOptions, NoError, Package,
-    Pending, Port, Service, Submitter, Wishes,
+    Pending, Port, Service, SubmitOptions, Submitter,
 };
 use thalweg_wire::{Decode, message};
 
@@ -40,7 +40,7 @@ impl Service for Slow {
         version: "0.1.0",
         layout: 1,
         imports: &[],
-        bounds: Bounds::UNSAID,
+        bounds: Bounds::DEFAULT,
         methods: &[method("slow.told", 1_000_000), method("slow.silent", 0)],
     };
 
@@ -83,12 +83,12 @@ impl Host {
 
     fn submit(&self, token: u64, method: u32) -> Result<u64, Code> {
         let args = message::encode(&(), <()>::HASH, Vec::new()).unwrap();
-        let wishes = Wishes {
+        let options = SubmitOptions {
             notices: true,
-            ..Wishes::default()
+            ..SubmitOptions::default()
         };
         Submitter::new(&self.instance, &self.port)
-            .submit(token, method, &args, u64::MAX, wishes)
+            .submit(token, method, &args, u64::MAX, options)
             .map_err(|failure| failure.code)
     }
 

@@ -49,7 +49,7 @@ const PACKAGE: Package = Package {
     version: "0.1.0",
     layout: 1,
     imports: &[],
-    bounds: Bounds::UNSAID,
+    bounds: Bounds::DEFAULT,
     methods: &[
         method::<(), Handle>("keeper.subscribe"),
         method::<(), Handle>("keeper.later"),
@@ -62,7 +62,7 @@ const PACKAGE: Package = Package {
             stream: Some(StreamOptions {
                 policy: Policy::Block,
                 capacity: 64,
-                ..StreamOptions::UNSAID
+                ..StreamOptions::DEFAULT
             }),
             ..method::<(), Handle>("keeper.walk")
         },

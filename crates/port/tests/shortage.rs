@@ -94,7 +94,7 @@ impl Service for Store {
         version: "0.1.0",
         layout: 1,
         imports: &[],
-        bounds: Bounds::UNSAID,
+        bounds: Bounds::DEFAULT,
         methods: &[
             method("store.take", <(Vec<u8>,)>::HASH, u64::HASH),
             method("store.give", <()>::HASH, <Vec<u8>>::HASH),

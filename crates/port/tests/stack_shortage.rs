@@ -41,7 +41,7 @@ const PACKAGE: Package = Package {
     version: "0.1.0",
     layout: 1,
     imports: &[],
-    bounds: Bounds::UNSAID,
+    bounds: Bounds::DEFAULT,
     methods: &[
         method::<(), ()>("stacks.hold"),
         method::<(u64,), u64>("stacks.echo"),

@@ -29,7 +29,7 @@ fn read_all(reader: &mut StreamReader<Record>) -> Vec<(u64, u64, u64)> {
             1,
             "a batch of a conflated stream has one record"
         );
-        assert_eq!(batch.lost_why(), (lost > 0).then_some(Reason::Conflated));
+        assert_eq!(batch.lost_reason(), (lost > 0).then_some(Reason::Conflated));
         assert_eq!(first - lost, next.unwrap_or(first - lost));
         next = Some(first + 1);
         let (key, update, _) = batch.iter().next().unwrap();
@@ -103,7 +103,7 @@ fn what_a_writer_had_lost_stands_before_its_next_record_and_behind_what_that_ove
     send(&writer, 1, 1);
     let batch = reader.next_batch(1, 0).unwrap().unwrap();
     assert_eq!((batch.lost_before(), batch.first_sequence()), (4, 4));
-    assert_eq!(batch.lost_why(), Some(Reason::Conflated));
+    assert_eq!(batch.lost_reason(), Some(Reason::Conflated));
     drop(batch);
     writer.lost(2);
     writer.finish().unwrap();

@@ -123,8 +123,8 @@ fn every_reader_is_told_that_a_writer_was_dropped() {
     let further = reader.tee().unwrap();
     let (told, called) = mpsc::channel();
     let subscription = reader.tee().unwrap().subscribe(move |event| {
-        if let Event::Ended { how, .. } = event {
-            told.send(how).unwrap();
+        if let Event::Ended { result, .. } = event {
+            told.send(result).unwrap();
         }
         Continue(())
     });
@@ -174,7 +174,7 @@ const fn method(name: &'static str, error: u64) -> Method {
         options: MethodOptions::NONE,
         stream: Some(StreamOptions {
             largest_record: 100_000_000,
-            ..StreamOptions::UNSAID
+            ..StreamOptions::DEFAULT
         }),
         description: "",
     }
@@ -185,7 +185,7 @@ const PACKAGE: Package = Package {
     version: "0.1.0",
     layout: 1,
     imports: &[],
-    bounds: Bounds::UNSAID,
+    bounds: Bounds::DEFAULT,
     methods: &[
         method("failing.fails", String::HASH),
         method("failing.fails-beside-another", String::HASH),
@@ -276,8 +276,8 @@ fn fail_is_seen_by_batches_further_readers_and_callbacks() {
     assert_eq!(reader.next_batch(8, u64::MAX).unwrap_err(), expected());
     let (told, called) = mpsc::channel();
     let subscription = open::<String>(FAILS).subscribe(move |event| {
-        if let Event::Ended { how, .. } = event {
-            told.send(how).unwrap();
+        if let Event::Ended { result, .. } = event {
+            told.send(result).unwrap();
         }
         Continue(())
     });

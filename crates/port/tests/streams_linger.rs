@@ -17,7 +17,7 @@ impl Service for Feed {
         version: "0.1.0",
         layout: 1,
         imports: &[],
-        bounds: Bounds::UNSAID,
+        bounds: Bounds::DEFAULT,
         methods: &[Method {
             name: "feed.soon",
             params: <()>::HASH,
@@ -30,7 +30,7 @@ impl Service for Feed {
                 policy: Policy::Block,
                 capacity: 256,
                 linger_ns: 1_000,
-                ..StreamOptions::UNSAID
+                ..StreamOptions::DEFAULT
             }),
             description: "",
         }],
@@ -61,7 +61,7 @@ fn each_record_that_is_waited_for_wakes_its_reader() {
     for number in 0..100u64 {
         // It was given something just now, and finds nothing more.
         let token = 1_000 + number;
-        assert!(!stream.announce(&port, token, handle).unwrap());
+        assert!(!stream.arm_port(&port, token, handle).unwrap());
         writer.send(&number).unwrap();
         assert_eq!(stream.stats().wakes, number + 1);
         let ready = port.reap().unwrap().next().unwrap();

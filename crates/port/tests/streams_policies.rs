@@ -49,7 +49,7 @@ impl Reader {
             self.next,
             "the range of what was lost begins behind the last record"
         );
-        assert_eq!(batch.lost_why().is_some(), lost > 0);
+        assert_eq!(batch.lost_reason().is_some(), lost > 0);
         for (i, (writer, number, text)) in (0..).zip(batch.iter()) {
             assert!(text.bytes().all(|byte| byte == b'x'));
             if writers == 1 {
@@ -246,14 +246,14 @@ fn drop_newest_says_where_and_why() {
     let mut next = 0;
     while next < u64::from(CAPACITY) {
         let batch = reader.next_batch(u32::MAX, 0).unwrap().unwrap();
-        assert_eq!((batch.lost_before(), batch.lost_why()), (0, None));
+        assert_eq!((batch.lost_before(), batch.lost_reason()), (0, None));
         next += u64::from(batch.len());
     }
     assert_eq!(writer.send(&record(7)), Ok(Sent::Written));
     let batch = reader.next_batch(u32::MAX, 0).unwrap().unwrap();
     assert_eq!(batch.first_sequence(), u64::from(CAPACITY) + 10);
     assert_eq!(
-        (batch.lost_before(), batch.lost_why()),
+        (batch.lost_before(), batch.lost_reason()),
         (10, Some(Reason::DroppedNewest))
     );
 }
@@ -270,7 +270,7 @@ fn drop_oldest_keeps_the_newest_but_not_against_what_the_reader_holds() {
     assert!(written - first <= u64::from(CAPACITY), "{first}");
     assert!(written - first >= u64::from(CAPACITY) * 95 / 100, "{first}");
     assert_eq!(
-        (batch.lost_before(), batch.lost_why()),
+        (batch.lost_before(), batch.lost_reason()),
         (first, Some(Reason::DroppedOldest))
     );
     // The segment is held, and what is in it stays as it is.
@@ -311,7 +311,7 @@ fn drop_oldest_drops_the_newest_where_all_the_rest_is_held_or_being_written() {
         (
             batch.first_sequence(),
             batch.lost_before(),
-            batch.lost_why()
+            batch.lost_reason()
         ),
         (32 + slots + 5, 5, Some(Reason::Held))
     );
@@ -370,7 +370,7 @@ fn a_writers_own_losses_are_told_at_their_place_and_at_the_end() {
     let mut seen = Vec::new();
     for _ in 0..2 {
         let batch = reader.next_batch(u32::MAX, 0).unwrap().unwrap();
-        assert_eq!(batch.lost_why(), Some(Reason::Writer));
+        assert_eq!(batch.lost_reason(), Some(Reason::Writer));
         seen.push((batch.first_sequence(), batch.lost_before(), batch.len()));
     }
     assert_eq!(seen, [(3, 3, 2), (7, 2, 1)]);

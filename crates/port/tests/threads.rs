@@ -20,7 +20,7 @@ impl Service for Silent {
         version: "0.1.0",
         layout: 1,
         imports: &[],
-        bounds: Bounds::UNSAID,
+        bounds: Bounds::DEFAULT,
         methods: &[Method {
             name: "silent.wait",
             params: <()>::HASH,

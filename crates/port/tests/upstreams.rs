@@ -4,8 +4,10 @@ mod lab;
 
 use std::sync::atomic::Ordering;
 
-use thalweg_port::stream::UpCore;
-use thalweg_port::{CallError, Code, Object, Port, UpFuture, Upstream, UpstreamWriter, insert};
+use thalweg_port::stream::UpstreamCore;
+use thalweg_port::{
+    CallError, Code, Object, Port, Upstream, UpstreamFuture, UpstreamWriter, insert,
+};
 use thalweg_queue::clock;
 use thalweg_wire::{Decode, Handle, message};
 
@@ -168,7 +170,7 @@ fn a_deadline_ends_it_after_the_call() {
 #[test]
 fn a_malformed_element_ends_it_for_both() {
     let client = lab::client();
-    let core = UpCore::new(lab::Element::HASH, false);
+    let core = UpstreamCore::new(lab::Element::HASH, false);
     let handle = insert(Object::Upstream(std::sync::Arc::clone(&core))).unwrap();
     let sum =
         client.call::<_, (u64, u64), String>(lab::SUM, &(Handle(handle), lab::ALL), |reply| {
@@ -200,7 +202,7 @@ fn a_stream_of_other_elements_and_what_is_no_stream_are_refused() {
             });
         ended(sum.wait())
     };
-    let core = UpCore::new(u64::HASH, false);
+    let core = UpstreamCore::new(u64::HASH, false);
     let handle = insert(Object::Upstream(std::sync::Arc::clone(&core))).unwrap();
     assert_eq!(call(handle), Code::Argument);
     assert!(core.finish().is_err(), "nobody will read it");
@@ -213,30 +215,30 @@ fn a_stream_of_other_elements_and_what_is_no_stream_are_refused() {
 #[test]
 fn room_is_announced_when_there_is_some() {
     let client = lab::client();
-    let core = UpCore::new(u64::HASH, false);
+    let core = UpstreamCore::new(u64::HASH, false);
     let port = Port::open(4).unwrap();
     let one = message::encode(&1u64, u64::HASH, Vec::new()).unwrap();
     while core.send(&one, 0).is_ok() {}
-    assert!(!core.announce(&port, 1, 2).unwrap());
+    assert!(!core.arm_port(&port, 1, 2).unwrap());
     assert!(
-        !core.announce(&port, 3, 2).unwrap(),
+        !core.arm_port(&port, 3, 2).unwrap(),
         "in place of the first"
     );
     core.close();
     let told: Vec<_> = port.reap().unwrap().map(|told| told.token).collect();
     assert_eq!(told, [3]);
-    assert!(core.announce(&port, 4, 2).unwrap());
+    assert!(core.arm_port(&port, 4, 2).unwrap());
     drop(client);
 }
 
 #[test]
 fn a_future_is_said_once_or_never() {
     let client = lab::client();
-    let (writer, text) = UpFuture::pair().unwrap();
+    let (writer, text) = UpstreamFuture::pair().unwrap();
     let first = lab::wait_for(&client, &text);
     writer.set("said").unwrap();
     assert_eq!(first.wait().unwrap(), "said");
-    let (writer, text) = UpFuture::<String>::pair().unwrap();
+    let (writer, text) = UpstreamFuture::<String>::pair().unwrap();
     let second = lab::wait_for(&client, &text);
     drop(writer);
     assert_eq!(said(second.wait()), "Cancelled");
@@ -244,7 +246,7 @@ fn a_future_is_said_once_or_never() {
 
 #[test]
 fn it_is_read_by_an_executor() {
-    let (writer, text) = UpFuture::<String>::pair().unwrap();
+    let (writer, text) = UpstreamFuture::<String>::pair().unwrap();
     let says = std::thread::spawn(move || writer.set("said").unwrap());
     assert_eq!(lab::block_on(text).unwrap(), "said");
     says.join().unwrap();

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use described::{Texts, encoded, known, method, same};
 use thalweg_port::{
-    Bounds, Code, Completed, Failure, Held, Incoming, Inline, Inlined, Instance, Kind, Method,
-    Package, Port, Service, answer, fits,
+    Bounds, Code, Completion, Failure, Held, Incoming, Inline, InlineCall, Instance, Kind, Method,
+    Package, Port, Service, answer_host_call, check_compatible,
 };
 use thalweg_wire::{Decode, Encode, Shape, message};
 
@@ -42,7 +42,7 @@ impl Service for Books {
         name: "test:books",
         version: "0.1.0",
         layout: 1,
-        bounds: Bounds::UNSAID,
+        bounds: Bounds::DEFAULT,
         methods: &[
             method(
                 "books.find",
@@ -108,7 +108,7 @@ impl Service for Books {
 struct Pure;
 
 impl Inline for Pure {
-    fn dispatch(&self, asked: Inlined<'_>) {
+    fn dispatch(&self, asked: InlineCall<'_>) {
         match asked.params::<(u32,)>() {
             Ok((x,)) => asked.reply(&(x, 2 * x)),
             Err(refusal) => asked.refuse(refusal),
@@ -133,9 +133,9 @@ struct Host {
 impl Host {
     fn new(methods: &[Texts], imports: &[Texts]) -> Result<Self, Failure> {
         let instance = Instance::open(|| Books, Instance::runtime().unwrap());
-        instance.known_as(&known(methods), &known(imports))?;
+        instance.set_caller_schema(&known(methods), &known(imports))?;
         let port = Port::open(4).unwrap();
-        instance.host_at(&port, 0).unwrap();
+        instance.set_host_port(&port, 0).unwrap();
         Ok(Self { instance, port })
     }
 
@@ -174,12 +174,12 @@ impl Host {
         Self::with(&changed, imports)
     }
 
-    fn next(&self) -> Completed {
+    fn next(&self) -> Completion {
         self.port.wait(u64::MAX).unwrap();
         self.port.reap().unwrap().next().unwrap()
     }
 
-    fn call<P: Encode>(&self, method: u32, layout: &str, params: &P) -> Completed {
+    fn call<P: Encode>(&self, method: u32, layout: &str, params: &P) -> Completion {
         let args = encoded(layout, params);
         let port = &self.port;
         self.instance
@@ -189,7 +189,7 @@ impl Host {
     }
 }
 
-fn read<T: Decode>(layout: &str, code: Code, ended: &Completed) -> T {
+fn read<T: Decode>(layout: &str, code: Code, ended: &Completion) -> T {
     assert_eq!(ended.code, code, "{}", ended.message);
     let message = message::open(&ended.data, Shape::hash_of(layout)).unwrap();
     message.owned().unwrap()
@@ -267,7 +267,7 @@ fn what_a_host_is_asked_and_answers_is_converted() {
     let older = Host::older();
     let asked = ask(&older);
     assert_eq!(read::<(u64,)>(OLDER_QUESTION, Code::Ok, &asked), (7,));
-    answer(asked.handle, Code::Ok, &encoded(OLDER_ANSWER, &(3u8,))).unwrap();
+    answer_host_call(asked.handle, Code::Ok, &encoded(OLDER_ANSWER, &(3u8,))).unwrap();
     assert_eq!(read::<u64>("u64", Code::Ok, &older.next()), 0x300);
 
     let newer = Host::newer();
@@ -276,7 +276,7 @@ fn what_a_host_is_asked_and_answers_is_converted() {
     let seen: (u64, String, u8) = read(question, Code::Ok, &asked);
     assert_eq!(seen, (7, "more".to_owned(), 0));
     let answered = encoded("record{a:u8,b:u8,c:u8}", &(3u8, 4u8, 5u8));
-    answer(asked.handle, Code::Ok, &answered).unwrap();
+    answer_host_call(asked.handle, Code::Ok, &answered).unwrap();
     assert_eq!(read::<u64>("u64", Code::Ok, &newer.next()), 0x304);
 }
 
@@ -304,10 +304,13 @@ fn what_does_not_fit_is_named() {
         let (mut methods, mut imports) = (same(package.methods), same(package.imports));
         change(&mut methods, &mut imports);
         let (methods, imports) = (known(&methods), known(&imports));
-        let why = fits(package, &methods, &imports).unwrap_err();
+        let why = check_compatible(package, &methods, &imports).unwrap_err();
         assert_eq!(why.code, Code::Version);
         let instance = Instance::open(|| Books, Instance::runtime().unwrap());
-        assert_eq!(instance.known_as(&methods, &imports), Err(why.clone()));
+        assert_eq!(
+            instance.set_caller_schema(&methods, &imports),
+            Err(why.clone())
+        );
         why.message
     };
     let cases: [(Change, &str); 8] = [
@@ -351,9 +354,9 @@ fn what_does_not_fit_is_named() {
     let mut silent = known(&same(Books::PACKAGE.methods));
     let imports = known(&same(Books::PACKAGE.imports));
     silent.iter_mut().for_each(|it| it.description = "");
-    fits(Books::PACKAGE, &silent, &imports).unwrap();
+    check_compatible(Books::PACKAGE, &silent, &imports).unwrap();
     silent[0].hashes[1] ^= 1;
-    let why = fits(Books::PACKAGE, &silent, &imports).unwrap_err();
+    let why = check_compatible(Books::PACKAGE, &silent, &imports).unwrap_err();
     assert_eq!(why.message, "the result of books.find differ");
 }
 
@@ -379,7 +382,7 @@ fn functions_are_known_by_their_names() {
     instance.submit(port, 0, ask, &args, u64::MAX).unwrap();
     let asked = host.next();
     assert_eq!((asked.kind, asked.number), (Kind::HostCall, 1));
-    answer(
+    answer_host_call(
         asked.handle,
         Code::Ok,
         &encoded("record{a:u8,b:u8}", &(3u8, 4u8)),
@@ -410,6 +413,6 @@ fn functions_are_known_by_their_names() {
 fn layouts_are_said_once() {
     let host = Host::older();
     let imports = known(&[("host.look-up", [OLDER_QUESTION, OLDER_ANSWER, "", ""])]);
-    let again = host.instance.known_as(&[], &imports).unwrap_err();
+    let again = host.instance.set_caller_schema(&[], &imports).unwrap_err();
     assert_eq!(again.code, Code::Argument);
 }

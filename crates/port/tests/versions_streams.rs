@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
 use described::{Texts, encoded, known, method, same};
-use thalweg_port::stream::{Delivered, OpenBatch, StreamCore, UpCore};
+use thalweg_port::stream::{CallbackEvent, OpenBatch, StreamCore, UpstreamCore};
 use thalweg_port::{
-    Bounds, Code, Completed, Counts, FutureReader, Held, Incoming, Instance, Method, Object,
+    Bounds, Code, Completion, Counts, FutureReader, Held, Incoming, Instance, Method, Object,
     Package, Policy, Port, Refusal, Service, StreamOptions, Upstream, find, insert, remove,
 };
 use thalweg_wire::{Bytes, Checker, Decode, Encode, Encoder, Handle, Malformed, Shape, message};
@@ -90,7 +90,7 @@ const fn entries(name: &'static str, policy: Policy, capacity: u32) -> Method {
         stream: Some(StreamOptions {
             policy,
             capacity,
-            ..StreamOptions::UNSAID
+            ..StreamOptions::DEFAULT
         }),
         ..method(
             name,
@@ -107,7 +107,7 @@ impl Service for Feed {
         name: "test:feed",
         version: "0.1.0",
         layout: 1,
-        bounds: Bounds::UNSAID,
+        bounds: Bounds::DEFAULT,
         methods: &[
             entries("feed.each", Policy::Block, 8192),
             entries("feed.latest", Policy::Latest, 8192),
@@ -235,7 +235,7 @@ impl Host {
         let mut methods = same(Feed::PACKAGE.methods);
         change(&mut methods);
         let instance = Instance::open(|| Feed, Instance::runtime().unwrap());
-        instance.known_as(&known(&methods), &[]).unwrap();
+        instance.set_caller_schema(&known(&methods), &[]).unwrap();
         let port = Port::open(4).unwrap();
         Self { instance, port }
     }
@@ -265,12 +265,12 @@ impl Host {
         })
     }
 
-    fn next(&self) -> Completed {
+    fn next(&self) -> Completion {
         self.port.wait(u64::MAX).unwrap();
         self.port.reap().unwrap().next().unwrap()
     }
 
-    fn call(&self, method: u32, args: &[u8]) -> Completed {
+    fn call(&self, method: u32, args: &[u8]) -> Completion {
         let submitted = self.instance.submit(&self.port, 0, method, args, u64::MAX);
         submitted.unwrap();
         self.next()
@@ -443,10 +443,10 @@ enum Said<T> {
 /// A callback's: its records, then how it ended; disconnected when the callback is dropped.
 fn called<T: Decode + Send + 'static>(stream: &Stream) -> Receiver<Said<T>> {
     let (said, hears) = channel();
-    let callback = move |delivered: Delivered<'_>| {
+    let callback = move |delivered: CallbackEvent<'_>| {
         let what = match delivered {
-            Delivered::Records(batch) => Said::Records(read::<T>(batch)),
-            Delivered::Ended { why, .. } => Said::Ended(why.code),
+            CallbackEvent::Records(batch) => Said::Records(read::<T>(batch)),
+            CallbackEvent::Ended { why, .. } => Said::Ended(why.code),
         };
         said.send(what).unwrap();
         ControlFlow::Continue(())
@@ -548,7 +548,7 @@ fn a_future_inside_of_a_result_says_what_its_reader_knows() {
 
 /// What such elements amount to: sent by a caller with that parameter, in messages of that layout.
 fn summed<T: Encode>(host: &Host, params: &str, element: &str, sent: &[T]) -> (u64, String) {
-    let up: Arc<UpCore> = host.instance.upstream(SUM, 0).unwrap();
+    let up: Arc<UpstreamCore> = host.instance.upstream(SUM, 0).unwrap();
     let handle = Handle(insert(Object::Upstream(Arc::clone(&up))).unwrap());
     let args = match params {
         NEW_NUMBERS => encoded(params, &(handle, true)),

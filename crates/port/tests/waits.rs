@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use thalweg_port::{
     Bounds, Code, Incoming, Instance, Method, MethodOptions, Object, Package, Port, Service,
-    Submitter, Wishes, find,
+    SubmitOptions, Submitter, find,
 };
 use thalweg_queue::clock;
 use thalweg_wire::{Decode, message};
@@ -93,13 +93,13 @@ impl Host {
     }
 
     fn submit_as(&self, token: u64, size: usize, deadline: u64, waits: bool) -> Result<u64, Code> {
-        let wishes = Wishes {
+        let options = SubmitOptions {
             waits,
-            ..Wishes::default()
+            ..SubmitOptions::default()
         };
         let args = message::encode(&(vec![7u8; size],), <(Vec<u8>,)>::HASH, Vec::new()).unwrap();
         let mut submitter = Submitter::new(&self.instance, &self.port);
-        let submitted = submitter.submit(token, 0, &args, deadline, wishes);
+        let submitted = submitter.submit(token, 0, &args, deadline, options);
         submitted.map_err(|refused| refused.code)
     }
 
@@ -197,14 +197,14 @@ fn who_does_not_ask_to_wait_is_refused() {
 fn a_batch_that_waits_for_room_has_what_was_before_it_served() {
     let host = Host::full(1);
     host.open();
-    let wishes = Wishes {
+    let options = SubmitOptions {
         waits: true,
-        ..Wishes::default()
+        ..SubmitOptions::default()
     };
     let args = message::encode(&(vec![7u8; 1],), <(Vec<u8>,)>::HASH, Vec::new()).unwrap();
     let mut batch = Submitter::new(&host.instance, &host.port);
     for token in 3..300 {
-        batch.submit(token, 0, &args, u64::MAX, wishes).unwrap();
+        batch.submit(token, 0, &args, u64::MAX, options).unwrap();
     }
     drop(batch);
     let ended = host.reap(300);

@@ -11,7 +11,7 @@ use api::{Piece, Press, Style};
 use more::PressClient;
 use more_from_code::PressFromCode;
 use std::pin::Pin;
-use thalweg::port::{UpFuture, Upstream};
+use thalweg::port::{Upstream, UpstreamFuture};
 use thalweg::{CallError, Code, Failure};
 
 const BOLD: Style = Style {
@@ -192,13 +192,13 @@ fn a_stream_that_breaks_off_is_no_end() {
 #[test]
 fn what_the_caller_says_later_is_awaited() {
     let client = client();
-    let (writer, style) = UpFuture::pair().unwrap();
+    let (writer, style) = UpstreamFuture::pair().unwrap();
     let set = client.set("late", style);
     writer.set(&more::Style::from(BOLD)).unwrap();
     assert_eq!(set.wait().unwrap(), piece("late", BOLD));
 
     let (ticks, counted) = Upstream::pair().unwrap();
-    let (go, gone) = UpFuture::pair().unwrap();
+    let (go, gone) = UpstreamFuture::pair().unwrap();
     let count = client.count(counted, gone);
     (0..3).for_each(|_| ticks.send(&()).unwrap());
     ticks.end().unwrap();

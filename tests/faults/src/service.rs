@@ -47,7 +47,7 @@ const fn method<P: Decode, T: Decode>(
 const BLOCK: Option<StreamOptions> = Some(StreamOptions {
     policy: Policy::Block,
     capacity: 64,
-    ..StreamOptions::UNSAID
+    ..StreamOptions::DEFAULT
 });
 
 impl Service for Lab {
@@ -56,7 +56,7 @@ impl Service for Lab {
         version: "0.1.0",
         layout: 1,
         imports: &[],
-        bounds: Bounds::UNSAID,
+        bounds: Bounds::DEFAULT,
         methods: &[
             method::<(Vec<u8>,), Vec<u8>>("lab.echo", None, ""),
             method::<(Vec<u8>,), Vec<u8>>("lab.later", None, ""),

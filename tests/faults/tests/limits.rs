@@ -164,7 +164,7 @@ fn limits_of_the_page_are_those_of_the_code() {
 
     let Bounds {
         calls, bytes: size, ..
-    } = Bounds::UNSAID;
+    } = Bounds::DEFAULT;
     holds(
         "calls that wait for one client",
         &grouped(calls.into()),
@@ -194,7 +194,7 @@ fn limits_of_the_page_are_those_of_the_code() {
         linger_ns,
         largest_record,
         ..
-    } = StreamOptions::UNSAID;
+    } = StreamOptions::DEFAULT;
     holds(
         "records in a stream",
         &grouped(capacity.into()),

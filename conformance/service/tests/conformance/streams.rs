@@ -148,7 +148,7 @@ where
         let left = (most - seen.all.len()).min(100);
         match reader.next_batch(left as u32, u64::MAX) {
             Ok(Some(batch)) => {
-                seen.lose(batch.lost_before(), batch.lost_why());
+                seen.lose(batch.lost_before(), batch.lost_reason());
                 let to = if batch.is_control() {
                     &mut seen.controls
                 } else {
@@ -160,8 +160,8 @@ where
             Ok(None) => {}
             Err(ended) => seen.ending = Some(Ending::of(&ended)),
         }
-        let (lost, why) = reader.lost_at_end();
-        seen.lose(lost, why);
+        let (lost, reason) = reader.lost_at_end();
+        seen.lose(lost, reason);
         break;
     }
     drop(reader);
@@ -177,16 +177,20 @@ fn subscribe(reader: StreamReader<u64>, most: usize) -> Result<Kept, Failure> {
         match event {
             Event::Records(records) if records.is_control() => seen.controls.extend(records.iter()),
             Event::Records(records) => {
-                seen.lose(records.lost_before(), records.lost_why());
+                seen.lose(records.lost_before(), records.lost_reason());
                 seen.all.extend(records.iter());
                 if seen.all.len() >= most {
                     seen.all.truncate(most);
                     return Break(());
                 }
             }
-            Event::Ended { how, lost, why } => {
-                seen.lose(lost, why);
-                seen.ending = how.err().map(|ended| Ending::of(&ended));
+            Event::Ended {
+                result,
+                lost,
+                reason,
+            } => {
+                seen.lose(lost, reason);
+                seen.ending = result.err().map(|ended| Ending::of(&ended));
             }
         }
         Continue(())

@@ -6,7 +6,7 @@ use crate::endings::{Called, finish};
 use crate::streams::read;
 use crate::values::Json;
 use serde_json::Value;
-use thalweg::port::{UpFuture, Upstream};
+use thalweg::port::{Upstream, UpstreamFuture};
 use thalweg::wire::{Decode, Encode};
 use thalweg_conformance::conformance::{ConformanceClient, Item};
 
@@ -26,8 +26,8 @@ where
 }
 
 /// A future whose value is there, or that is dropped without one.
-fn future<T: Json + Decode + Encode<As = T>>(value: &Value) -> UpFuture<T> {
-    let (writer, future) = UpFuture::pair().expect("room for a future");
+fn future<T: Json + Decode + Encode<As = T>>(value: &Value) -> UpstreamFuture<T> {
+    let (writer, future) = UpstreamFuture::pair().expect("room for a future");
     if let Some(value) = Option::<T>::read(value) {
         writer.set(&value).expect("nobody has closed it");
     }

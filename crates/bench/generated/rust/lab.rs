@@ -304,7 +304,7 @@ pub const PACKAGE: port::Package = port::Package {
         },
     ],
     imports: &[],
-    bounds: port::Bounds::UNSAID,
+    bounds: port::Bounds::DEFAULT,
 };
 
 /// One line that matched: the same record as in `thalweg:search`, so that what is measured

@@ -100,10 +100,11 @@ fn called(stream: StreamReader<Tick>) -> Result<Reading, Problem> {
                 records += u64::from(ticks.len());
                 checksum += ticks.iter().map(|tick| touch(&tick)).sum::<u64>();
             }
-            Event::Ended { how, .. } => {
+            Event::Ended { result, .. } => {
                 // Whoever waits for it is there: it is below.
                 let _ = told.send(
-                    how.map(|()| (records, checksum))
+                    result
+                        .map(|()| (records, checksum))
                         .map_err(|why| why.to_string()),
                 );
             }

@@ -32,7 +32,7 @@ fn instead(name: &str) -> Option<&'static str> {
         "StreamReader" | "Upstream" | "Iterator" | "Stream" => {
             "a stream is an `impl Iterator<Item = T>`: a whole parameter, the whole result of a function, or its ok side; inside of a result's value it is a `thalweg::Held<StreamReader<T>>`"
         }
-        "FutureReader" | "UpFuture" | "Future" => {
+        "FutureReader" | "UpstreamFuture" | "Future" => {
             "a future is an `impl Future<Output = T>`: a whole parameter, the whole result of a function, or its ok side; inside of a result's value it is a `thalweg::Held<FutureReader<T>>`"
         }
         _ => return None,

@@ -51,7 +51,7 @@ pub fn emit(out: &mut String, package: &Package) {
             struct {name}Inlined<I>(I);
 
             impl<I: {name}Inline> port::Inline for {name}Inlined<I> {{
-                fn dispatch(&self, incoming: port::Inlined<'_>) {{
+                fn dispatch(&self, incoming: port::InlineCall<'_>) {{
                     match incoming.method() {{"
         ),
     );
@@ -95,7 +95,7 @@ fn serve(out: &mut String, package: &Package, function: &Function) {
     let serve = server::serve_name(package, function);
     line(
         out,
-        &format!("fn {serve}(&self, incoming: port::Inlined<'_>) {{"),
+        &format!("fn {serve}(&self, incoming: port::InlineCall<'_>) {{"),
     );
     server::read_params(out, package, function);
     let arguments: Vec<_> = function

@@ -207,7 +207,7 @@ fn read_streams(out: &mut String, function: &Function) {
     for field in function.params.iter().filter(|field| is_sent_up(&field.ty)) {
         let name = param(&field.name);
         let future = match field.ty.kind {
-            TypeKind::Future(_) => "port::UpFuture::from(stream)",
+            TypeKind::Future(_) => "port::UpstreamFuture::from(stream)",
             _ => "stream",
         };
         line(

@@ -78,7 +78,7 @@ fn reader(package: &Package, ty: &Type, error: &str) -> String {
 pub fn sent_up(package: &Package, ty: &Type) -> Option<String> {
     match &ty.kind {
         TypeKind::Stream(item) => Some(format!("port::Upstream<{}>", element(package, item))),
-        TypeKind::Future(item) => Some(format!("port::UpFuture<{}>", element(package, item))),
+        TypeKind::Future(item) => Some(format!("port::UpstreamFuture<{}>", element(package, item))),
         _ => None,
     }
 }

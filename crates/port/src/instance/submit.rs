@@ -1,21 +1,21 @@
 //! The way into an instance's mailbox.
 //!
-//! A [`Burst`] is who puts calls into it one after the other: it schedules the instance once for up to [`CALLS_A_TURN`] of them. Until it does, nobody
+//! A [`MailboxWriter`] is who puts calls into it one after the other: it schedules the instance once for up to [`CALLS_PER_TURN`] of them. Until it does, nobody
 //! else would; so nothing that may wait comes between two of them, but the wait for room, before which it schedules.
 
 use std::sync::Arc;
 
-use super::{CALLS_A_TURN, Instance};
-use crate::call::{Call, CallRef, To, is_past};
+use super::{CALLS_PER_TURN, Instance};
+use crate::call::{Call, CallRef, Destination, is_past};
 use crate::code::{Code, Failure, append, no_memory};
-use crate::completion::Port;
-use crate::notice::interval;
-use crate::parcel::{Parcel, close_unread};
+use crate::completion::{CallBuffer, close_unread_streams};
+use crate::notice::notice_interval;
+use crate::port::Port;
 use crate::service::Bounds;
 
 /// What a submission asks for besides its call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Wishes {
+pub struct SubmitOptions {
     /// The call says each interval of its method that it still runs ([`Kind::StillRunning`](crate::Kind::StillRunning)). It takes two places of the port,
     /// until it has ended and the last notice was reaped. `argument` where the method's policy file has no `notice`.
     pub notices: bool,
@@ -28,15 +28,15 @@ pub struct Wishes {
 /// dropped. So do nothing between two of them that waits.
 #[derive(Debug)]
 pub struct Submitter<'a> {
-    burst: Burst<'a>,
+    writer: MailboxWriter<'a>,
     port: &'a Arc<Port>,
 }
 
 impl<'a> Submitter<'a> {
     /// Of calls of `instance` whose completions go to `port`.
     pub fn new(instance: &'a Arc<Instance>, port: &'a Arc<Port>) -> Self {
-        let burst = Burst::new(instance);
-        Self { burst, port }
+        let writer = MailboxWriter::new(instance);
+        Self { writer, port }
     }
 
     /// Submits a call whose completion has `token`. Returns the call's handle.
@@ -50,38 +50,38 @@ impl<'a> Submitter<'a> {
         method: u32,
         args: &[u8],
         deadline: u64,
-        wishes: Wishes,
+        options: SubmitOptions,
     ) -> Result<u64, Failure> {
-        let (instance, port) = (self.burst.instance, self.port);
-        let method = instance.method(method)?;
-        let every = match wishes.notices {
+        let (instance, port) = (self.writer.instance, self.port);
+        let method = instance.library_method(method)?;
+        let interval = match options.notices {
             false => None,
             true => {
                 instance.admit(method)?;
-                Some(interval(&instance.package.methods[method as usize])?)
+                Some(notice_interval(&instance.package.methods[method as usize])?)
             }
         };
         port.reserve_below(instance.package.bounds.bytes)?;
-        if every.is_some() {
+        if interval.is_some() {
             port.reserve().inspect_err(|_| port.unreserve())?;
         }
-        let to = To::Port { port, token };
+        let to = Destination::Port { port, token };
         let write = |mut buffer: Vec<u8>| {
-            append(&mut buffer, &instance.arguments(method, args)?)?;
+            append(&mut buffer, &instance.convert_arguments(method, args)?)?;
             Ok(buffer)
         };
-        let begin = |call: &CallRef| (call.handle(), every.map(|_| call.clone()));
-        let begun = self
-            .burst
-            .start(method, write, to, deadline, wishes.waits, begin);
-        let (handle, told) = begun.inspect_err(|_| {
+        let begin = |call: &CallRef| (call.handle(), interval.map(|_| call.clone()));
+        let unsealed_entries = self
+            .writer
+            .start(method, write, to, deadline, options.waits, begin);
+        let (handle, noticed) = unsealed_entries.inspect_err(|_| {
             port.unreserve();
-            if every.is_some() {
+            if interval.is_some() {
                 port.unreserve();
             }
         })?;
-        if let (Some(call), Some(every)) = (told, every) {
-            call.tell_each(port, every);
+        if let (Some(call), Some(interval)) = (noticed, interval) {
+            call.send_notices(port, interval);
         }
         Ok(handle)
     }
@@ -89,26 +89,26 @@ impl<'a> Submitter<'a> {
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Burst<'a> {
+pub(crate) struct MailboxWriter<'a> {
     instance: &'a Arc<Instance>,
     /// A turn that nobody else will ask for.
-    is_due: bool,
+    needs_schedule: bool,
     /// Put since the last turn was asked for.
-    put: usize,
+    push: usize,
 }
 
-impl<'a> Burst<'a> {
+impl<'a> MailboxWriter<'a> {
     pub(crate) fn new(instance: &'a Arc<Instance>) -> Self {
         Self {
             instance,
-            is_due: false,
-            put: 0,
+            needs_schedule: false,
+            push: 0,
         }
     }
 
     fn schedule(&mut self) {
-        self.put = 0;
-        if std::mem::take(&mut self.is_due) {
+        self.push = 0;
+        if std::mem::take(&mut self.needs_schedule) {
             #[cfg(test)]
             self.instance
                 .schedules
@@ -117,24 +117,24 @@ impl<'a> Burst<'a> {
         }
     }
 
-    /// Makes a call whose arguments `write` puts into a buffer; `note` is what the caller keeps of it. On an error nothing is completed.
+    /// Makes a call whose arguments `write` puts into a buffer; `extract` is what the caller keeps of it. On an error nothing is completed.
     pub(crate) fn start<R>(
         &mut self,
         method: u32,
         write: impl FnOnce(Vec<u8>) -> Result<Vec<u8>, Failure>,
-        to: To<'_>,
+        to: Destination<'_>,
         deadline: u64,
         waits: bool,
-        note: impl FnOnce(&CallRef) -> R,
+        extract: impl FnOnce(&CallRef) -> R,
     ) -> Result<R, Failure> {
-        let (noted, parcel) = self.instance.begin(method, write, to, deadline, note)?;
-        if let Some(parcel) = parcel
-            && let Err((parcel, why)) = self.post(parcel, waits)
-            && parcel.call().core.withdraw()
+        let (extracted, buffer) = self.instance.begin(method, write, to, deadline, extract)?;
+        if let Some(buffer) = buffer
+            && let Err((buffer, failure)) = self.push_or_wait(buffer, waits)
+            && buffer.call().core.withdraw()
         {
-            return Err(why);
+            return Err(failure);
         }
-        Ok(noted)
+        Ok(extracted)
     }
 
     /// Puts a call into the mailbox, or waits for room, where it `waits` and so do the bounds. A call that has ended meanwhile is as good as posted: its end
@@ -142,46 +142,50 @@ impl<'a> Burst<'a> {
     ///
     /// # Errors
     /// Why it could not, with the parcel.
-    pub(crate) fn post(&mut self, parcel: Parcel, waits: bool) -> Result<(), (Parcel, Failure)> {
-        match self.put(parcel) {
+    pub(crate) fn push_or_wait(
+        &mut self,
+        buffer: CallBuffer,
+        waits: bool,
+    ) -> Result<(), (CallBuffer, Failure)> {
+        match self.push(buffer) {
             Ok(()) => Ok(()),
-            Err((parcel, Full::Calls | Full::Bytes))
+            Err((buffer, MailboxFull::Calls | MailboxFull::Bytes))
                 if waits && self.instance.package.bounds.waits =>
             {
                 self.schedule();
                 let instance = self.instance;
-                let waited = instance.room.wait(parcel, |parcel| {
-                    self.put(parcel).map_err(|(parcel, _)| parcel)
+                let waited = instance.mailbox_waiters.wait(buffer, |buffer| {
+                    self.push(buffer).map_err(|(buffer, _)| buffer)
                 });
                 self.schedule();
                 waited
             }
-            Err((parcel, full)) => {
-                let why = full.why(&self.instance.package.bounds);
-                Err((parcel, why))
+            Err((buffer, full)) => {
+                let failure = full.failure(&self.instance.package.bounds);
+                Err((buffer, failure))
             }
         }
     }
 
     /// Or it comes back, with why.
     #[inline]
-    fn put(&mut self, parcel: Parcel) -> Result<(), (Parcel, Full)> {
+    fn push(&mut self, buffer: CallBuffer) -> Result<(), (CallBuffer, MailboxFull)> {
         let instance = self.instance;
-        self.is_due |= instance
-            .put(parcel)
-            .or_else(|(parcel, why)| match instance.sweep() {
-                true => instance.put(parcel),
-                false => Err((parcel, why)),
+        self.needs_schedule |= instance
+            .push(buffer)
+            .or_else(|(buffer, failure)| match instance.sweep() {
+                true => instance.push(buffer),
+                false => Err((buffer, failure)),
             })?;
-        self.put += 1;
-        if self.put >= CALLS_A_TURN {
+        self.push += 1;
+        if self.push >= CALLS_PER_TURN {
             self.schedule();
         }
         Ok(())
     }
 }
 
-impl Drop for Burst<'_> {
+impl Drop for MailboxWriter<'_> {
     fn drop(&mut self) {
         self.schedule();
     }
@@ -189,16 +193,16 @@ impl Drop for Burst<'_> {
 
 /// Why an instance's mailbox takes no more.
 #[derive(Clone, Copy)]
-enum Full {
+enum MailboxFull {
     Calls,
     Bytes,
     /// The list cannot grow.
     Memory(usize),
 }
 
-impl Full {
+impl MailboxFull {
     #[cold]
-    fn why(self, bounds: &Bounds) -> Failure {
+    fn failure(self, bounds: &Bounds) -> Failure {
         let Bounds { calls, bytes, .. } = bounds;
         Code::Overloaded.because(match self {
             Self::Calls => format!("{calls} calls wait for the service"),
@@ -223,7 +227,7 @@ impl Instance {
         args: &[u8],
         deadline: u64,
     ) -> Result<u64, Failure> {
-        Submitter::new(self, port).submit(token, method, args, deadline, Wishes::default())
+        Submitter::new(self, port).submit(token, method, args, deadline, SubmitOptions::default())
     }
 
     /// Makes a call whose arguments `write` puts into a buffer, and which its caller waits for. On an error nothing is completed.
@@ -233,63 +237,70 @@ impl Instance {
         write: impl FnOnce(Vec<u8>) -> Result<Vec<u8>, Failure>,
         deadline: u64,
     ) -> Result<CallRef, Failure> {
-        Burst::new(self).start(method, write, To::Waiter, deadline, true, CallRef::clone)
+        MailboxWriter::new(self).start(
+            method,
+            write,
+            Destination::Waiter,
+            deadline,
+            true,
+            CallRef::clone,
+        )
     }
 
-    /// A call and what is to be put into the mailbox of it; nothing where it is too late for that. `note` is what the caller keeps of the call.
+    /// A call and what is to be put into the mailbox of it; nothing where it is too late for that. `extract` is what the caller keeps of the call.
     #[inline]
     pub(crate) fn begin<R>(
         self: &Arc<Self>,
         method: u32,
         write: impl FnOnce(Vec<u8>) -> Result<Vec<u8>, Failure>,
-        to: To<'_>,
+        to: Destination<'_>,
         deadline: u64,
-        note: impl FnOnce(&CallRef) -> R,
-    ) -> Result<(R, Option<Parcel>), Failure> {
+        extract: impl FnOnce(&CallRef) -> R,
+    ) -> Result<(R, Option<CallBuffer>), Failure> {
         self.admit(method)?;
         let options = &self.package.methods[method as usize].options;
-        let deadline = options.limit(deadline);
-        let (calls, mut ending) = self.spare()?;
-        match write(std::mem::take(&mut ending.data)) {
-            Ok(args) => ending.data = args,
+        let deadline = options.limit_deadline(deadline);
+        let (calls, mut outcome) = self.take_spare()?;
+        match write(std::mem::take(&mut outcome.data)) {
+            Ok(args) => outcome.data = args,
             Err(failure) => {
-                self.keep(calls, ending);
+                self.recycle(calls, outcome);
                 return Err(failure);
             }
         }
         let core = match calls.begin(method, to, deadline) {
             Ok(core) => core,
             Err((calls, failure)) => {
-                self.keep(calls, ending);
+                self.recycle(calls, outcome);
                 return Err(failure);
             }
         };
-        let noted = note(&core);
-        let parcel = Parcel::new(ending, Call { core });
+        let extracted = extract(&core);
+        let buffer = CallBuffer::new(outcome, Call { core });
         if !is_past(deadline) {
-            return Ok((noted, Some(parcel)));
+            return Ok((extracted, Some(buffer)));
         }
-        close_unread(&parcel.data);
-        let core = &parcel.call().core;
+        close_unread_streams(&buffer.data);
+        let core = &buffer.call().core;
         core.stop(Code::TimedOut.because("the deadline had passed when the call was made"));
-        Ok((noted, None))
+        Ok((extracted, None))
     }
 
     /// Whether a turn is to be scheduled now. Or it comes back, with why.
-    fn put(&self, parcel: Parcel) -> Result<bool, (Parcel, Full)> {
+    fn push(&self, buffer: CallBuffer) -> Result<bool, (CallBuffer, MailboxFull)> {
         let Bounds { calls, bytes, .. } = self.package.bounds;
         let mut mailbox = thalweg_queue::quiet::lock(&self.mailbox.0);
         if mailbox.calls.len() >= calls as usize {
-            return Err((parcel, Full::Calls));
+            return Err((buffer, MailboxFull::Calls));
         }
         if mailbox.calls.try_reserve(1).is_err() {
-            let more = (mailbox.calls.len() + 1) * size_of::<Parcel>();
-            return Err((parcel, Full::Memory(more)));
+            let more = (mailbox.calls.len() + 1) * size_of::<CallBuffer>();
+            return Err((buffer, MailboxFull::Memory(more)));
         }
-        if !self.waiting.admit(&parcel.data, bytes) {
-            return Err((parcel, Full::Bytes));
+        if !self.queued_bytes.try_add(&buffer.data, bytes) {
+            return Err((buffer, MailboxFull::Bytes));
         }
-        mailbox.calls.push_back(parcel);
-        Ok(mailbox.is_to_be_scheduled())
+        mailbox.calls.push_back(buffer);
+        Ok(mailbox.claim_schedule())
     }
 }

@@ -8,21 +8,21 @@ use thalweg_queue::quiet::lock;
 use thalweg_runtime::{Config, Runtime};
 
 use super::Instance;
-use crate::handles::{self, LOOKED, Object};
+use crate::handles::{self, LOOKUPS, Object};
 use crate::service::{Bounds, Method, MethodOptions, Package, Service};
-use crate::{CallError, Client, Code, Incoming, NoError, Pending, Port, Submitter, Wishes};
+use crate::{CallError, Client, Code, Incoming, NoError, Pending, Port, SubmitOptions, Submitter};
 
 /// Answers nothing.
 #[derive(Default)]
-struct Keeper(Vec<Incoming>);
+struct HoldsCalls(Vec<Incoming>);
 
-impl Service for Keeper {
+impl Service for HoldsCalls {
     const PACKAGE: &'static Package = &Package {
         name: "test:keeper",
         version: "0.1.0",
         layout: 1,
         imports: &[],
-        bounds: Bounds::UNSAID,
+        bounds: Bounds::DEFAULT,
         methods: &[Method {
             name: "keeper.keep",
             params: 0,
@@ -47,14 +47,14 @@ fn runtime() -> Runtime {
 }
 
 fn open(runtime: &Runtime) -> Arc<Instance> {
-    Instance::open(Keeper::default, runtime.handle().clone())
+    Instance::open(HoldsCalls::default, runtime.handle().clone())
 }
 
 /// Slots of the table that this thread looks at in `f`.
-fn looked(f: impl FnOnce()) -> usize {
-    let before = LOOKED.get();
+fn slot_lookups(f: impl FnOnce()) -> usize {
+    let before = LOOKUPS.get();
     f();
-    LOOKED.get() - before
+    LOOKUPS.get() - before
 }
 
 #[test]
@@ -71,9 +71,9 @@ fn closing_looks_at_nothing_that_is_anothers() {
     }
     let other = Port::open(4).unwrap();
     clients[0].submit(&other, 0, 0, &[], u64::MAX).unwrap();
-    let slots = looked(|| other.close());
+    let slots = slot_lookups(|| other.close());
     assert!(slots <= 1, "the port looked at {slots}");
-    let slots = looked(|| clients[1].close());
+    let slots = slot_lookups(|| clients[1].close());
     assert!(slots <= 2, "the client looked at {slots}");
     clients.iter().for_each(|client| client.close());
     port.close();
@@ -100,12 +100,12 @@ fn schedules(instance: &Instance) -> u64 {
 #[test]
 fn a_batch_of_64_schedules_once() {
     let runtime = runtime();
-    let asked = |count: u64| {
+    let schedules_of = |count: u64| {
         let (client, port) = (open(&runtime), Port::open(65).unwrap());
         let mut batch = Submitter::new(&client, &port);
         for token in 0..count {
             batch
-                .submit(token, 0, &[], u64::MAX, Wishes::default())
+                .submit(token, 0, &[], u64::MAX, SubmitOptions::default())
                 .unwrap();
             assert_eq!(schedules(&client) == 0, token < 63, "{token}");
         }
@@ -114,14 +114,17 @@ fn a_batch_of_64_schedules_once() {
         port.close();
         schedules(&client)
     };
-    assert_eq!(asked(64), 1);
-    assert!((1..=2).contains(&asked(65)), "a long one does not wait");
+    assert_eq!(schedules_of(64), 1);
+    assert!(
+        (1..=2).contains(&schedules_of(65)),
+        "a long one does not wait"
+    );
 }
 
 #[test]
 fn a_batch_of_a_client_schedules_once_and_keeps_the_order() {
     let runtime = runtime();
-    let client = Client::start_on::<Keeper>(runtime.handle(), Keeper::default);
+    let client = Client::start_on::<HoldsCalls>(runtime.handle(), HoldsCalls::default);
     let before = schedules(client.instance());
     let calls: Vec<Pending<(), NoError>> = client.batch(|client| {
         let call = |_| client.call(0, &(), |reply| reply.value());
@@ -141,7 +144,7 @@ fn a_batch_of_a_client_schedules_once_and_keeps_the_order() {
 struct Dropper;
 
 impl Service for Dropper {
-    const PACKAGE: &'static Package = Keeper::PACKAGE;
+    const PACKAGE: &'static Package = HoldsCalls::PACKAGE;
 
     fn dispatch(&mut self, _: Incoming) {}
 }
@@ -161,7 +164,7 @@ fn call_after_the_last_generation_has_another_place() {
     let first = call();
     // As if it had been used 2^32 - 2 times since.
     let used = lock(&instance.spare.0).pop().unwrap();
-    used.0.life.set_generation(u32::MAX - 1);
+    used.0.open_state.set_generation(u32::MAX - 1);
     lock(&instance.spare.0).push(used);
     let last = call();
     assert_eq!(last, u64::from(u32::MAX) << 32 | u64::from(first as u32));

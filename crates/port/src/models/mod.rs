@@ -1,7 +1,7 @@
 //! Small models of what must hold between threads, explored by loom:
 //! `RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=2 cargo test --profile loom -p thalweg-port --lib models`.
 
-mod life;
+mod callback_slot;
+mod mailbox_waiters;
+mod open_state;
 mod port;
-mod room;
-mod turn;

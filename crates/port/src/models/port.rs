@@ -6,11 +6,11 @@ use loom::thread;
 use thalweg_queue::explore::{large_model, model};
 
 use crate::code::Code;
-use crate::completion::Port;
-use crate::parcel::Completed;
+use crate::completion::Completion;
+use crate::port::Port;
 
-fn ready(token: u64) -> Completed {
-    Completed::ready(token, 0)
+fn ready(token: u64) -> Completion {
+    Completion::ready(token, 0)
 }
 
 /// Shares what is made of the system's `Arc`.

@@ -16,11 +16,11 @@ use crate::stream::core::{StreamCore, lock};
 use crate::stream::counts::{Gap, Reason};
 use crate::stream::queue::Queue;
 use crate::stream::segment::Segment;
-use crate::stream::sending::{Own, Sent};
+use crate::stream::sending::{Sent, WriterState};
 
 /// A record that waits.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct ConflatedRecord {
     pub(super) segment: Arc<Segment>,
     /// What is missing right before it.
     pub(super) gap: Gap,
@@ -30,42 +30,42 @@ pub(super) struct Waiting {
 
 /// What waits, by key.
 #[derive(Debug, Default)]
-pub(super) struct Keyed {
+pub(super) struct ConflatedRecords {
     order: VecDeque<Arc<[u8]>>,
-    by_key: HashMap<Arc<[u8]>, Waiting>,
+    by_key: HashMap<Arc<[u8]>, ConflatedRecord>,
 }
 
-impl Keyed {
+impl ConflatedRecords {
     pub(super) fn len(&self) -> usize {
         self.order.len()
     }
 
-    fn has_room(&self, key: &[u8], most: usize) -> bool {
-        self.len() < most || self.by_key.contains_key(key)
+    fn has_capacity(&self, key: &[u8], max_segments: usize) -> bool {
+        self.len() < max_segments || self.by_key.contains_key(key)
     }
 
     /// Whether another record was overtaken.
     fn put(&mut self, key: &[u8], segment: Arc<Segment>, gap: Gap) -> bool {
-        if let Some(waiting) = self.by_key.get_mut(key) {
-            waiting.gap.add(Gap::new(1, Reason::Conflated));
-            waiting.gap.add(gap);
-            waiting.segment = segment;
+        if let Some(record) = self.by_key.get_mut(key) {
+            record.gap.add(Gap::new(1, Reason::Conflated));
+            record.gap.add(gap);
+            record.segment = segment;
             return true;
         }
         let key: Arc<[u8]> = Arc::from(key);
         let since = clock::now();
         self.order.push_back(Arc::clone(&key));
-        let waiting = Waiting {
+        let record = ConflatedRecord {
             segment,
             gap,
             since,
         };
-        self.by_key.insert(key, waiting);
+        self.by_key.insert(key, record);
         false
     }
 
     /// The one whose key waits longest.
-    pub(super) fn pop(&mut self) -> Option<Waiting> {
+    pub(super) fn pop(&mut self) -> Option<ConflatedRecord> {
         let key = self.order.pop_front()?;
         self.by_key.remove(&key)
     }
@@ -81,19 +81,24 @@ impl Queue {
     fn put(&mut self, key: &[u8], segment: Arc<Segment>, gap: Gap) {
         let mut before = std::mem::take(&mut self.last_gap);
         before.add(gap);
-        if self.keyed.put(key, segment, before) {
+        if self.conflated.put(key, segment, before) {
             self.lose(Gap::new(1, Reason::Conflated));
         }
         self.publish(1);
-        let places = self.keyed.len() as u64;
+        let places = self.conflated.len() as u64;
         self.stats.high_water = self.stats.high_water.max(places);
     }
 }
 
 impl StreamCore {
     /// The writer has written one record of a stream that conflates, in a segment alone.
-    pub(super) fn conflate(&self, own: &mut Own, key: Key, deadline: u64) -> Result<Sent, Failure> {
-        let open = own.open.take().expect("it was written into");
+    pub(super) fn conflate(
+        &self,
+        writer: &mut WriterState,
+        key: Key,
+        deadline: u64,
+    ) -> Result<Sent, Failure> {
+        let open = writer.open.take().expect("it was written into");
         let segment = open.segment();
         open.seal();
         let mut bytes = Vec::new();
@@ -107,19 +112,20 @@ impl StreamCore {
                 let mut queue = lock(&self.queue);
                 self.check_open()?;
                 let waker = (deadline != 0).then(wait::waker);
-                let has_room = |queue: &mut Queue| queue.keyed.has_room(&bytes, self.most);
-                if self.have_all(&mut queue, waker.as_ref(), has_room) {
-                    let gap = std::mem::take(&mut own.gap);
-                    queue.publish(std::mem::take(&mut own.published));
+                let has_capacity =
+                    |queue: &mut Queue| queue.conflated.has_capacity(&bytes, self.max_segments);
+                if self.all_ready(&mut queue, waker.as_ref(), has_capacity) {
+                    let gap = std::mem::take(&mut writer.gap);
+                    queue.publish(std::mem::take(&mut writer.published));
                     let put = |queue: &mut Queue| queue.put(&bytes, Arc::clone(&segment), gap);
                     self.for_all(&mut queue, put);
                     break;
                 }
             }
-            self.tell_surely();
-            self.wait(deadline)?;
+            self.wake_readers();
+            self.wait_for_credit(deadline)?;
         }
-        self.tell_surely();
+        self.wake_readers();
         Ok(Sent::Written)
     }
 }

@@ -19,7 +19,7 @@ const TAIL_BYTES: u32 = 64;
 
 impl StreamCore {
     /// Who reads it knows its records otherwise. To be said before it is read.
-    pub(crate) fn read_as(&self, conversion: Conversion<'static>) {
+    pub(crate) fn set_conversion(&self, conversion: Conversion<'static>) {
         // A stream stands in one result.
         let _ = self.conversion.set(Arc::new(conversion));
     }
@@ -29,7 +29,7 @@ impl StreamCore {
     /// # Errors
     /// `guest_lost`: its first record would become too large; the stream is over. `stale`: it was closed meanwhile.
     #[inline]
-    pub(super) fn as_read(
+    pub(super) fn convert_batch(
         &self,
         batch: OpenBatch,
         mut queue: MutexGuard<'_, Queue>,
@@ -39,22 +39,24 @@ impl StreamCore {
             Some(conversion) => {
                 queue.converting = true;
                 drop(queue);
-                self.converted(conversion, &batch)
+                self.convert(conversion, &batch)
             }
         }
     }
 
     #[cold]
-    fn converted(
+    fn convert(
         &self,
         conversion: &Conversion<'static>,
         batch: &OpenBatch,
     ) -> Result<OpenBatch, Failure> {
         let mut count = batch.count;
         loop {
-            if let Ok(copy) = copied(conversion, batch, count, self.options.largest_record) {
+            if let Ok(copy) = copy_records(conversion, batch, count, self.options.largest_record) {
                 let closed = || Code::Stale.because("the stream is closed");
-                return lock(&self.queue).exchange(copy, count).ok_or_else(closed);
+                return lock(&self.queue)
+                    .replace_open(copy, count)
+                    .ok_or_else(closed);
             }
             if count == 1 {
                 break;
@@ -65,14 +67,14 @@ impl StreamCore {
         let why = "a record is too large in the version of the package that its reader knows";
         let why = Code::GuestLost.because(why);
         lock(&self.queue).converting = false;
-        let _ = self.ending.set(why.clone().into());
-        self.leave(batch.count.into());
+        let _ = self.outcome.set(why.clone().into());
+        self.close_unread(batch.count.into());
         Err(why)
     }
 }
 
 /// The first `count` records of a batch.
-fn copied(
+fn copy_records(
     conversion: &Conversion<'static>,
     batch: &OpenBatch,
     count: u32,
@@ -85,15 +87,15 @@ fn copied(
     // SAFETY: `Queue::take` made the batch from the segment's mark.
     let (slots, tails, tails_at) = unsafe { batch.segment.read(batch.from, count, batch.end) };
     let records = Bytes::batch(slots, first, tails, tails_at);
-    let into = |room| {
-        Segment::written(conversion.stride(), count, room, |to| {
+    let copy = |tail_bytes| {
+        Segment::written(conversion.stride(), count, tail_bytes, |to| {
             conversion.records(records, first, count, to)
         })
     };
-    match into(count.saturating_mul(TAIL_BYTES)) {
+    match copy(count.saturating_mul(TAIL_BYTES)) {
         Err(NoRoom {
             needed: Some(needed),
-        }) if needed <= largest => into(needed),
+        }) if needed <= largest => copy(needed),
         made => made,
     }
 }

@@ -11,12 +11,12 @@ use crate::call::CallCore;
 use crate::code::{Code, Failure};
 use crate::service::{Policy, StreamOptions};
 use crate::stream::counts::{Counts, Reason};
-use crate::stream::ending::Ending;
+use crate::stream::outcome::StreamOutcome;
 use crate::stream::pool;
 use crate::stream::queue::Queue;
-use crate::stream::stats::Books;
-use crate::stream::upstream::Ends;
-use crate::stream::waking::{DIRECT, FENCED, LIGHTLY};
+use crate::stream::stats::MethodStats;
+use crate::stream::upstream_core::EndStream;
+use crate::stream::waking::{CALLBACK, FENCED, UNFENCED};
 
 /// Most records in a segment, and bytes of tails for each: a path and a line of text.
 const SLOTS: u32 = 256;
@@ -29,27 +29,27 @@ pub struct StreamCore {
     pub(super) options: StreamOptions,
     /// Records in a segment, and segments in the stream.
     pub(super) slots: u32,
-    pub(super) most: usize,
+    pub(super) max_segments: usize,
     pub(super) gate: Gate,
     /// How writers tell of what they wrote: see [`StreamCore::tell`].
-    pub(super) telling: AtomicU8,
+    pub(super) wake_mode: AtomicU8,
     pub(super) writers: AtomicU32,
     /// Readers that a writer woke.
     pub(super) wakes: AtomicU64,
     /// Of its client's method, and where it stands in them; a further reader does not, and the inner `None` found no memory there.
-    pub(super) books: Arc<Books>,
-    entry: Option<Option<usize>>,
+    pub(super) method_stats: Arc<MethodStats>,
+    stats_key: Option<Option<usize>>,
     /// Of a further reader: the stream whose writers write for it.
-    pub(super) of: Option<Weak<StreamCore>>,
+    pub(super) source: Option<Weak<StreamCore>>,
     /// Its further readers. Changed under the queue's lock.
     tees: Mutex<Arc<[Arc<StreamCore>]>>,
     /// Numbers of writers that were given.
-    pub(super) numbers: AtomicU64,
+    pub(super) next_writer: AtomicU64,
     /// There is an ending, or the reader is gone: what a writer looks at for each record.
-    pub(super) over: AtomicBool,
-    pub(super) ending: OnceLock<Ending>,
+    pub(super) has_ended: AtomicBool,
+    pub(super) outcome: OnceLock<StreamOutcome>,
     /// The ending with its error in the version that the reader knows. Unset where that is the service's version.
-    pub(super) ending_for_reader: OnceLock<Ending>,
+    pub(super) outcome_for_reader: OnceLock<StreamOutcome>,
     pub(super) closed: AtomicBool,
     /// Somebody is reading.
     pub(super) busy: AtomicBool,
@@ -64,14 +64,14 @@ impl std::fmt::Debug for StreamCore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Stream")
             .field("options", &self.options)
-            .field("ending", &self.ending)
+            .field("ending", &self.outcome)
             .finish_non_exhaustive()
     }
 }
 
 /// Bytes of tails in a segment. What fits there is never above the record limit, so that a writer checks the limit only where it
 /// needs another segment.
-fn tails_of(slots: u32, stride: u32, options: &StreamOptions) -> u32 {
+fn tail_capacity(slots: u32, stride: u32, options: &StreamOptions) -> u32 {
     (slots * TAIL_BYTES).min(options.largest_record.saturating_sub(stride) & !7)
 }
 
@@ -91,15 +91,15 @@ impl StreamCore {
         Self::build(call, stride, options, None)
     }
 
-    /// `of` is the stream of a further reader.
+    /// `source` is the stream of a further reader.
     pub(super) fn build(
         call: &Arc<CallCore>,
         stride: u32,
         options: StreamOptions,
-        of: Option<Weak<Self>>,
+        source: Option<Weak<Self>>,
     ) -> Arc<Self> {
         // What is dropped is dropped by the segment, and a batch holds one: so they are small against the whole.
-        let (slots, most) = match options.policy {
+        let (slots, max_segments) = match options.policy {
             Policy::Latest => (1, 1),
             Policy::Conflate(_) => (1, options.capacity),
             _ => {
@@ -107,37 +107,39 @@ impl StreamCore {
                 (slots, options.capacity.div_ceil(slots))
             }
         };
-        let books = call.instance.books.of(call.method());
+        let method_stats = call.instance.method_stats.of_method(call.method());
         Arc::new_cyclic(|stream| Self {
-            entry: of.is_none().then(|| books.open(stream.clone())),
-            books,
+            stats_key: source
+                .is_none()
+                .then(|| method_stats.register(stream.clone())),
+            method_stats,
             tees: Mutex::new(Arc::new([])),
             call: Arc::clone(call),
             stride,
             options,
             slots,
-            most: most as usize,
+            max_segments: max_segments as usize,
             gate: Gate::new(),
-            telling: AtomicU8::new(if barrier::is_asymmetric() {
-                LIGHTLY
+            wake_mode: AtomicU8::new(if barrier::is_asymmetric() {
+                UNFENCED
             } else {
                 FENCED
             }),
             writers: AtomicU32::new(1),
             wakes: AtomicU64::new(0),
-            numbers: AtomicU64::new(0),
-            over: AtomicBool::new(false),
-            ending: OnceLock::new(),
-            ending_for_reader: OnceLock::new(),
+            next_writer: AtomicU64::new(0),
+            has_ended: AtomicBool::new(false),
+            outcome: OnceLock::new(),
+            outcome_for_reader: OnceLock::new(),
             closed: AtomicBool::new(false),
             busy: AtomicBool::new(false),
             queue: Mutex::new(Queue::new(
                 slots,
-                tails_of(slots, stride, &options),
-                most as usize,
-                of.is_some(),
+                tail_capacity(slots, stride, &options),
+                max_segments as usize,
+                source.is_some(),
             )),
-            of,
+            source,
             event: OnceLock::new(),
             conversion: OnceLock::new(),
         })
@@ -145,24 +147,24 @@ impl StreamCore {
 
     /// Bytes of tails in a segment.
     pub(super) fn tails(&self) -> u32 {
-        tails_of(self.slots, self.stride, &self.options)
+        tail_capacity(self.slots, self.stride, &self.options)
     }
 
     #[inline]
     pub(crate) fn check_open(&self) -> Result<(), Failure> {
-        if self.over.load(Ordering::Acquire) {
-            return self.why_over();
+        if self.has_ended.load(Ordering::Acquire) {
+            return self.end_reason();
         }
         Ok(())
     }
 
     #[cold]
-    fn why_over(&self) -> Result<(), Failure> {
+    fn end_reason(&self) -> Result<(), Failure> {
         if self.closed.load(Ordering::Acquire) {
             return Err(Code::Closed.because("the reader has closed the stream"));
         }
-        match self.ending.get() {
-            Some(ending) => Err(ending.why.clone()),
+        match self.outcome.get() {
+            Some(outcome) => Err(outcome.why.clone()),
             None => Ok(()),
         }
     }
@@ -180,16 +182,16 @@ impl StreamCore {
 
     /// Rule 5.
     pub(crate) fn end(&self, why: Failure) {
-        self.end_with(Ending::from(why));
+        self.end_with(StreamOutcome::from(why));
     }
 
     /// The same, also with the service's own error.
-    pub(super) fn end_with(&self, ending: Ending) {
+    pub(super) fn end_with(&self, outcome: StreamOutcome) {
         let tees = self.tees();
-        if self.ending.set(ending.clone()).is_ok() || !tees.is_empty() {
-            self.over();
+        if self.outcome.set(outcome.clone()).is_ok() || !tees.is_empty() {
+            self.has_ended();
         }
-        tees.iter().for_each(|tee| tee.end_with(ending.clone()));
+        tees.iter().for_each(|tee| tee.end_with(outcome.clone()));
     }
 
     pub(super) fn tees(&self) -> Arc<[Arc<Self>]> {
@@ -204,25 +206,28 @@ impl StreamCore {
         drop(before);
     }
 
-    pub(super) fn over(&self) {
-        self.over.store(true, Ordering::SeqCst);
-        let (waiting, lingering) = {
+    pub(super) fn has_ended(&self) {
+        self.has_ended.store(true, Ordering::SeqCst);
+        let (waiters, lingering_reader) = {
             let mut queue = lock(&self.queue);
-            let lingering = queue.lingering.take();
-            queue.stats.wakes += u64::from(lingering.is_some());
-            (std::mem::take(&mut queue.waiting), lingering)
+            let lingering_reader = queue.lingering_reader.take();
+            queue.stats.wakes += u64::from(lingering_reader.is_some());
+            (std::mem::take(&mut queue.waiters), lingering_reader)
         };
-        waiting.into_iter().chain(lingering).for_each(Waker::wake);
-        if self.telling.load(Ordering::Relaxed) & DIRECT == 0 {
-            self.woke_if(self.gate.signal());
+        waiters
+            .into_iter()
+            .chain(lingering_reader)
+            .for_each(Waker::wake);
+        if self.wake_mode.load(Ordering::Relaxed) & CALLBACK == 0 {
+            self.count_wake(self.gate.signal());
         } else if !self.closed.load(Ordering::Acquire) {
-            self.deliver_elsewhere();
+            self.deliver_in_actor();
         }
-        self.call.forget_timer_if_done();
+        self.call.cancel_timer_if_done();
     }
 
     /// Closes it for a reader that never looked at the last records of its open batch.
-    pub(super) fn leave(&self, unseen: u64) {
+    pub(super) fn close_unread(&self, unseen: u64) {
         lock(&self.queue).unseen = unseen;
         self.close();
     }
@@ -235,17 +240,17 @@ impl StreamCore {
         let open = lock(&self.queue).open.take();
         drop(open);
         // Whatever the ending was, or is now: what writers and the reader are told from here on is that it is closed.
-        let _ = self.ending.set(
+        let _ = self.outcome.set(
             Code::Cancelled
                 .because("the reader has closed the stream")
                 .into(),
         );
-        self.leave_the_others();
-        self.close_direct();
+        self.leave_tee();
+        self.close_callback();
     }
 }
 
-impl Ends for StreamCore {
+impl EndStream for StreamCore {
     fn end(&self, why: Failure) {
         self.end(why);
     }
@@ -253,10 +258,15 @@ impl Ends for StreamCore {
 
 impl Drop for StreamCore {
     fn drop(&mut self) {
-        if let Some(entry) = self.entry {
-            self.books.close(entry, &self.own_stats(false));
+        if let Some(stats_key) = self.stats_key {
+            self.method_stats
+                .unregister(stats_key, &self.own_stats(false));
         }
         let queue = self.queue.get_mut();
-        pool::put(queue.unwrap_or_else(PoisonError::into_inner).usual());
+        pool::put(
+            queue
+                .unwrap_or_else(PoisonError::into_inner)
+                .take_standard(),
+        );
     }
 }

@@ -57,7 +57,7 @@ impl Gap {
 ///
 /// ```
 /// let counts = thalweg_port::Counts::default();
-/// let sum = counts.delivered + counts.dropped() + counts.conflated() + counts.undelivered;
+/// let sum = counts.event + counts.dropped() + counts.conflated() + counts.undelivered;
 /// assert_eq!(sum, counts.published);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -16,7 +16,7 @@ use crate::stream::{StreamError, StreamReader, StreamWriter, Untyped};
 const ONE: StreamOptions = StreamOptions {
     policy: Policy::Block,
     capacity: 1,
-    ..StreamOptions::UNSAID
+    ..StreamOptions::DEFAULT
 };
 
 /// What the reader of a future gets that was dropped without a value.
@@ -116,7 +116,7 @@ impl Call {
     pub fn future<T: Decode, E: StreamError>(&self) -> (FutureWriter<T, E>, FutureReader<T, E>) {
         let (writer, reader) = self.stream_with(ONE);
         (
-            FutureWriter(writer.unfinished(NO_VALUE)),
+            FutureWriter(writer.with_drop_reason(NO_VALUE)),
             FutureReader(reader),
         )
     }

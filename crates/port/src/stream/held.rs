@@ -59,11 +59,11 @@ fn hold<T: Decode, R>(reader: StreamReader<T>) -> Result<Held<R>, Failure> {
 
 /// What reads a stream, on the caller's side.
 fn reader<T: Decode, R>(held: Held<R>) -> Result<StreamReader<T>, Failure> {
-    let Some((handle, opened)) = held.into_parts() else {
+    let Some((handle, guard)) = held.into_parts() else {
         return Err(Code::Argument.because("only who called reads it"));
     };
     match handles::remove(handle)? {
-        Object::Stream(core) => Ok(StreamReader::opened(core, opened)),
+        Object::Stream(core) => Ok(StreamReader::with_guard(core, guard)),
         other => Err(Code::Argument.because(format!("it is {}, not a stream", other.kind()))),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   writer 0 --> [segment full] .. [segment, 40 of 256 written] -.
-//!   writer 1 --> [segment, 3 written] ---------------------------+--> queue, in the order in which they were begun --> reader:
+//!   writer 1 --> [segment, 3 written] ---------------------------+--> queue, in the order in which they were unsealed_entries --> reader:
 //!                                                                      a batch is a run of one segment
 //!   segment:  | slot 0 | slot 1 | ..  free  .. | tails of slot 0, of slot 1, .. | free |
 //! ```
@@ -21,7 +21,7 @@
 //! 5. A stream ends once, with the first ending, and records that were committed before are still
 //!    delivered. The stream ends regularly when every writer has finished. A writer that is dropped
 //!    before ends it as `guest_lost`; a writer that fails ends it with the error of the function that
-//!    returns the stream (`ending`).
+//!    returns the stream (`outcome`).
 //! 6. Where there is no credit the policy says what happens: the writer waits until a quarter of it is there, or nothing is left to be read; or is refused; or its record is dropped; or
 //!    the oldest complete segment that no batch is open of is. Under `latest` a segment has one record, there is credit for one, and what
 //!    is overtaken is dropped. Where records are conflated by key they are in no entry, but in `conflate`.
@@ -30,7 +30,7 @@
 //!    delivered + dropped + conflated + undelivered = published, once the writers are gone.
 //! 8. A writer wakes its reader only where that is armed, and pays no fence to find out, but where the reader sleeps often:
 //!    `StreamCore::tell`.
-//! 9. A callback takes the reader's place, and is called by who writes: the rules of `direct`.
+//! 9. A callback takes the reader's place, and is called by who writes: the rules of `callback`.
 //! 10. A control record has a segment alone, which is read before all that waits. It takes no credit and is never dropped: whoever writes one more
 //!     than `CONTROLS` waits. It has no part in rule 7.
 //! 11. A further reader is a stream without writers of its own, `tee`: who begins a segment enters it in each reader's queue. So overflow, gaps and numbers are
@@ -39,15 +39,16 @@
 //!
 //! What a caller sends up is another thing: `upstream`.
 
+mod callback;
+pub(crate) mod callback_slot;
 mod conflate;
 mod converted;
 mod core;
 mod counts;
-mod direct;
-mod ending;
 mod future;
 mod held;
-mod keep;
+mod kept_batch;
+mod outcome;
 mod pool;
 mod queue;
 mod reader;
@@ -57,27 +58,26 @@ mod sending;
 mod stats;
 mod subscription;
 mod tee;
-pub(crate) mod turn;
-mod up;
 mod upstream;
+mod upstream_core;
 mod views;
 mod waking;
 mod writer;
 
 pub use self::core::StreamCore;
+pub use callback::{Callback, CallbackEvent};
 pub use counts::{Counts, Reason};
-pub use direct::{Callback, Delivered};
-pub use ending::{StreamError, Untyped};
 pub use future::{FutureReader, FutureWriter};
-pub use keep::Kept;
+pub use kept_batch::KeptBatch;
+pub use outcome::{StreamError, Untyped};
 pub use reader::{Batch, StreamReader};
 pub use receiving::OpenBatch;
 pub use sending::Sent;
-pub(crate) use stats::AllBooks;
 pub use stats::Stats;
+pub(crate) use stats::StatsByMethod;
 pub use subscription::{Event, Records, Subscription};
-pub use up::{UpFuture, UpFutureWriter, Upstream, UpstreamView, UpstreamWriter};
-pub(crate) use upstream::Ends;
-pub use upstream::UpCore;
+pub use upstream::{Upstream, UpstreamFuture, UpstreamFutureWriter, UpstreamView, UpstreamWriter};
+pub(crate) use upstream_core::EndStream;
+pub use upstream_core::UpstreamCore;
 pub use views::Views;
 pub use writer::{StreamWriter, WriteBatch};

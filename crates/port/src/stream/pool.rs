@@ -3,13 +3,13 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::stream::segment::{Open, Segment};
+use crate::stream::segment::{Segment, SegmentWriter};
 
 /// Bytes that are kept, in the whole process: a stream of 8,192 records of 488 bytes takes 5.6 million.
-const KEPT: usize = 8 << 20;
+const MAX_BYTES: usize = 8 << 20;
 
 /// Smaller ones are not: the allocator keeps them at hand itself. So there are 256 at most to look through.
-const LEAST: usize = 32 << 10;
+const MIN_SEGMENT_BYTES: usize = 32 << 10;
 
 #[derive(Debug)]
 struct Pool {
@@ -29,26 +29,26 @@ fn lock() -> MutexGuard<'static, Pool> {
 
 /// Keeps what nobody else has; where that is too much, the oldest no longer.
 pub(super) fn put(segments: impl Iterator<Item = Arc<Segment>>) {
-    let alone = segments.filter_map(|mut segment| {
+    let unshared = segments.filter_map(|mut segment| {
         let sole = Arc::get_mut(&mut segment)?;
-        if !(LEAST..=KEPT).contains(&sole.size()) {
+        if !(MIN_SEGMENT_BYTES..=MAX_BYTES).contains(&sole.size()) {
             return None;
         }
         #[cfg(debug_assertions)]
         sole.poison_all();
         Some(segment)
     });
-    let mut alone = alone.peekable();
-    if alone.peek().is_none() {
+    let mut unshared = unshared.peekable();
+    if unshared.peek().is_none() {
         return;
     }
     let mut pool = lock();
-    for segment in alone {
+    for segment in unshared {
         pool.bytes += segment.size();
         pool.segments.push(segment);
     }
     let mut surplus = 0;
-    while pool.bytes > KEPT {
+    while pool.bytes > MAX_BYTES {
         pool.bytes -= pool.segments[surplus].size();
         surplus += 1;
     }
@@ -58,26 +58,26 @@ pub(super) fn put(segments: impl Iterator<Item = Arc<Segment>>) {
 }
 
 /// One of this form, the youngest first: that lies nearest.
-pub(super) fn take(stride: u32, slots: u32, tails: u32) -> Option<(Open, Arc<Segment>)> {
-    if (stride as usize * slots as usize) + (tails as usize) < LEAST {
+pub(super) fn take(stride: u32, slots: u32, tails: u32) -> Option<(SegmentWriter, Arc<Segment>)> {
+    if (stride as usize * slots as usize) + (tails as usize) < MIN_SEGMENT_BYTES {
         return None;
     }
     let mut pool = lock();
-    let place = pool
+    let index = pool
         .segments
         .iter()
-        .rposition(|segment| segment.is_like(stride, slots, tails))?;
-    let segment = pool.segments.remove(place);
+        .rposition(|segment| segment.has_layout(stride, slots, tails))?;
+    let segment = pool.segments.remove(index);
     pool.bytes -= segment.size();
     drop(pool);
-    Open::again(segment).ok()
+    SegmentWriter::reuse(segment).ok()
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use super::{KEPT, lock, put, take};
+    use super::{MAX_BYTES, lock, put, take};
     use crate::stream::segment::Segment;
 
     /// Nothing else has slots of this size.
@@ -93,7 +93,7 @@ mod tests {
         assert!(take(STRIDE, 2, 8).is_none(), "somebody has it still");
         assert!(take(STRIDE, 3, 16).is_none(), "its tails are shorter");
         let (open, segment) = take(STRIDE, 3, 8).unwrap();
-        assert!(open.has_room(8) && !open.has_room(9) && !segment.is_sealed());
+        assert!(open.fits(8) && !open.fits(9) && !segment.is_sealed());
         assert!(take(STRIDE, 3, 8).is_none(), "it was the only one");
         drop(held);
 
@@ -104,7 +104,7 @@ mod tests {
             assert_eq!(pool.bytes, all);
             (pool.segments.len(), pool.bytes)
         };
-        assert!(kept >= 7 && bytes <= KEPT, "{kept} of {bytes} bytes");
+        assert!(kept >= 7 && bytes <= MAX_BYTES, "{kept} of {bytes} bytes");
         put([made(9)].into_iter());
         assert!(take(STRIDE, 9, 8).is_none(), "it is more than all");
         put([Arc::new(Segment::new(8, 2, 8).unwrap())].into_iter());

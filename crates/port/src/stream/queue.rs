@@ -8,12 +8,12 @@ use thalweg_queue::clock;
 use thalweg_runtime::TimerKey;
 
 use crate::code::{Code, Failure};
-use crate::stream::conflate::Keyed;
+use crate::stream::callback::CallbackState;
+use crate::stream::conflate::ConflatedRecords;
 use crate::stream::counts::{Counts, Gap, Reason};
-use crate::stream::direct::Direct;
 use crate::stream::receiving::OpenBatch;
-use crate::stream::segment::{Open, Segment};
-use crate::stream::stats::{Stats, class};
+use crate::stream::segment::{Segment, SegmentWriter};
+use crate::stream::stats::{Stats, age_class};
 
 /// One segment, and how far it was read.
 #[derive(Debug)]
@@ -42,17 +42,17 @@ pub(super) struct Queue {
     slots: u32,
     tails: u32,
     /// Credit: segments.
-    most: usize,
+    max_segments: usize,
     /// Of a further reader, who gives no segment back to a writer.
-    further: bool,
+    is_tee: bool,
     /// Others read the segments, too.
     pub(super) shared: bool,
     /// The reader is gone, and others are not: nothing comes any more.
-    gone: bool,
+    is_detached: bool,
     pub(super) entries: VecDeque<Entry>,
     pub(super) spare: Vec<Arc<Segment>>,
     /// Writers that wait for credit.
-    pub(super) waiting: Vec<Waker>,
+    pub(super) waiters: Vec<Waker>,
     /// Losses behind the last segment.
     pub(super) last_gap: Gap,
     pub(super) counts: Counts,
@@ -64,58 +64,58 @@ pub(super) struct Queue {
     /// Records of the last batch that the reader, who is gone, never looked at.
     pub(super) unseen: u64,
     /// Something was given since the reader last found nothing.
-    pub(super) given: bool,
+    pub(super) delivered_since_empty: bool,
     /// How long the reader lingers: see [`waking`](super::waking).
     pub(super) linger: u64,
     /// Woken before its lingering is over, where the stream fills or ends.
-    pub(super) lingering: Option<Waker>,
+    pub(super) lingering_reader: Option<Waker>,
     /// Writers have waited for credit: a reader that finds nothing looks again before it sleeps.
-    pub(super) looks: bool,
+    pub(super) should_spin: bool,
     /// Records delivered when the reader was last armed.
     pub(super) armed_at: u64,
     /// Counts requests to be woken; an older one's timer finds another number here.
-    pub(super) request: u64,
-    pub(super) later: Option<TimerKey>,
-    pub(super) direct: Direct,
+    pub(super) wake_request: u64,
+    pub(super) linger_timer: Option<TimerKey>,
+    pub(super) callback: CallbackState,
     /// What `counts` has not.
     pub(super) stats: Stats,
     /// Control records, each alone in a segment: read before all others.
     pub(super) control: VecDeque<Arc<Segment>>,
     /// Where records are conflated by key: all that wait.
-    pub(super) keyed: Keyed,
+    pub(super) conflated: ConflatedRecords,
     /// What was in no entry was taken: there is room for another.
-    one_taken: bool,
+    single_taken: bool,
     /// Credit came back since the writers that wait for it were woken.
-    credit: bool,
+    credit_returned: bool,
 }
 
 impl Queue {
     /// One whose segments usually have this size.
-    pub(super) fn new(slots: u32, tails: u32, most: usize, further: bool) -> Self {
+    pub(super) fn new(slots: u32, tails: u32, max_segments: usize, is_tee: bool) -> Self {
         Self {
             slots,
             tails,
-            most,
-            further,
-            shared: further,
+            max_segments,
+            is_tee,
+            shared: is_tee,
             ..Self::default()
         }
     }
 
     /// Whether the writer has a segment here that was not given back.
-    pub(super) fn has_of(&self, writer: u64) -> bool {
+    pub(super) fn has_segment_of(&self, writer: u64) -> bool {
         self.entries.iter().any(|entry| entry.writer == writer)
     }
 
     /// Whether a batch of this segment is open.
-    fn holds(&self, segment: &Arc<Segment>) -> bool {
+    fn is_open(&self, segment: &Arc<Segment>) -> bool {
         self.open
             .as_ref()
             .is_some_and(|open| Arc::ptr_eq(&open.segment, segment))
     }
 
     /// Credit that is in use: segments.
-    pub(super) fn taken(&self) -> usize {
+    pub(super) fn segments_in_use(&self) -> usize {
         self.entries.len()
     }
 
@@ -135,11 +135,11 @@ impl Queue {
     }
 
     /// Takes the segment away; what was lost before its next record is lost before what follows.
-    fn remove(&mut self, index: usize, further: Gap) {
+    fn remove(&mut self, index: usize, is_tee: Gap) {
         let Some(mut entry) = self.entries.remove(index) else {
             return;
         };
-        entry.gap.add(further);
+        entry.gap.add(is_tee);
         let next = self.entries.get_mut(index);
         let place = next.map_or(&mut self.last_gap, |next| &mut next.gap);
         let behind = std::mem::replace(place, entry.gap);
@@ -148,46 +148,48 @@ impl Queue {
         if let Some(sole) = Arc::get_mut(&mut entry.segment) {
             sole.poison_all();
         }
-        if self.is_usual(&entry.segment) {
+        if self.has_standard_size(&entry.segment) {
             self.spare.push(entry.segment);
         }
     }
 
     /// Whether it is to be used again here: it has the usual size, and is no other queue's.
-    pub(super) fn is_usual(&self, segment: &Segment) -> bool {
-        !self.further && segment.is_usual(self.slots, self.tails)
+    pub(super) fn has_standard_size(&self, segment: &Segment) -> bool {
+        !self.is_tee && segment.has_standard_size(self.slots, self.tails)
     }
 
     /// Rule 2: segments that are through. Whoever waits for credit is to be woken once a quarter of it is there, or nothing is left to be read: woken for
     /// each segment, a writer that is faster than its reader would sleep again after each.
     #[must_use]
-    pub(super) fn give_back(&mut self) -> Vec<Waker> {
+    pub(super) fn free_read_segments(&mut self) -> Vec<Waker> {
         let before = self.entries.len();
         let mut index = 0;
         while let Some(entry) = self.entries.get(index) {
             // Sealed is looked at first: nothing is committed after it.
             let through = entry.segment.is_sealed() && entry.unread() == 0;
-            if through && !self.holds(&self.entries[index].segment) {
+            if through && !self.is_open(&self.entries[index].segment) {
                 self.remove(index, Gap::default());
             } else {
                 index += 1;
             }
         }
-        self.credit |= self.entries.len() < before;
-        let nobody = self.waiting.is_empty();
-        let quarter = self.most / 4;
-        let enough =
-            || self.credit && (self.taken() + quarter <= self.most || self.first().is_none());
-        if !nobody && !self.one_taken && !enough() {
+        self.credit_returned |= self.entries.len() < before;
+        let nobody = self.waiters.is_empty();
+        let quarter = self.max_segments / 4;
+        let enough = || {
+            self.credit_returned
+                && (self.segments_in_use() + quarter <= self.max_segments || self.first().is_none())
+        };
+        if !nobody && !self.single_taken && !enough() {
             return Vec::new();
         }
         // Who comes to wait from now on has looked first.
-        (self.credit, self.one_taken) = (false, false);
-        std::mem::take(&mut self.waiting)
+        (self.credit_returned, self.single_taken) = (false, false);
+        std::mem::take(&mut self.waiters)
     }
 
     /// The reader is through with the first records of the open batch; whether it is with all.
-    pub(super) fn let_go(&mut self, count: u32) -> bool {
+    pub(super) fn release_records(&mut self, count: u32) -> bool {
         let Some(open) = &mut self.open else {
             return true;
         };
@@ -210,7 +212,7 @@ impl Queue {
     }
 
     /// The open batch has been taken, and its reader gets the first records in `segment`, a copy of them; the others are to be read again.
-    pub(super) fn exchange(&mut self, copy: Segment, count: u32) -> Option<OpenBatch> {
+    pub(super) fn replace_open(&mut self, copy: Segment, count: u32) -> Option<OpenBatch> {
         self.converting = false;
         let open = self.open.as_mut()?;
         let rest = open.count - count;
@@ -229,7 +231,7 @@ impl Queue {
     ///
     /// # Errors
     /// `argument`: there is none, or it is not yet its reader's.
-    pub(super) fn opened(&mut self) -> Result<&mut OpenBatch, Failure> {
+    pub(super) fn open_batch(&mut self) -> Result<&mut OpenBatch, Failure> {
         if self.converting {
             return Err(Code::Argument.because("another thread reads this stream"));
         }
@@ -238,9 +240,9 @@ impl Queue {
     }
 
     /// Has a writer woken when there is credit.
-    pub(super) fn wait(&mut self, waker: Waker) {
-        if !self.waiting.iter().any(|known| known.will_wake(&waker)) {
-            self.waiting.push(waker);
+    pub(super) fn add_waiter(&mut self, waker: Waker) {
+        if !self.waiters.iter().any(|known| known.will_wake(&waker)) {
+            self.waiters.push(waker);
         }
     }
 
@@ -249,7 +251,7 @@ impl Queue {
         let oldest = self
             .entries
             .iter()
-            .position(|entry| entry.segment.is_sealed() && !self.holds(&entry.segment));
+            .position(|entry| entry.segment.is_sealed() && !self.is_open(&entry.segment));
         let Some(index) = oldest else {
             return false;
         };
@@ -265,13 +267,13 @@ impl Queue {
     }
 
     pub(super) fn has_records(&self) -> bool {
-        !self.control.is_empty() || self.keyed.len() > 0 || self.first().is_some()
+        !self.control.is_empty() || self.conflated.len() > 0 || self.first().is_some()
     }
 
     /// A control record, whose numbers are none of the others'.
     fn take_control(&mut self) -> Option<OpenBatch> {
         let segment = self.control.pop_front()?;
-        self.one_taken = true;
+        self.single_taken = true;
         let batch = OpenBatch {
             from: 0,
             count: 1,
@@ -284,31 +286,31 @@ impl Queue {
             kept: false,
         };
         self.stats.control += 1;
-        self.given = true;
+        self.delivered_since_empty = true;
         self.open = Some(batch.clone());
         Some(batch)
     }
 
     /// The record whose key waits longest.
     fn take_keyed(&mut self) -> Option<OpenBatch> {
-        let waiting = self.keyed.pop()?;
-        self.one_taken = true;
-        let age = clock::now().saturating_sub(waiting.since);
-        self.stats.age[class(age)] += 1;
+        let waiters = self.conflated.pop()?;
+        self.single_taken = true;
+        let age = clock::now().saturating_sub(waiters.since);
+        self.stats.age[age_class(age)] += 1;
         let batch = OpenBatch {
             from: 0,
             count: 1,
-            end: waiting.segment.mark().1,
-            first_sequence: self.sequence + waiting.gap.lost,
-            lost_before: waiting.gap.lost,
-            reason: waiting.gap.reason,
+            end: waiters.segment.mark().1,
+            first_sequence: self.sequence + waiters.gap.lost,
+            lost_before: waiters.gap.lost,
+            reason: waiters.gap.reason,
             control: false,
-            segment: waiting.segment,
+            segment: waiters.segment,
             kept: false,
         };
         self.sequence = batch.first_sequence + 1;
         self.counts.delivered += 1;
-        self.given = true;
+        self.delivered_since_empty = true;
         self.open = Some(batch.clone());
         Some(batch)
     }
@@ -327,7 +329,7 @@ impl Queue {
         let entry = &mut self.entries[index];
         if entry.read == 0 {
             let age = clock::now().saturating_sub(entry.since);
-            self.stats.age[class(age)] += 1;
+            self.stats.age[age_class(age)] += 1;
         }
         let (records, end) = entry.segment.mark();
         let (from, count) = (entry.read, (records - entry.read).min(max));
@@ -345,33 +347,33 @@ impl Queue {
         };
         self.sequence = batch.first_sequence + u64::from(count);
         self.counts.delivered += u64::from(count);
-        self.given = true;
+        self.delivered_since_empty = true;
         self.open = Some(batch.clone());
         Some(batch)
     }
 
     /// A writer enters what it gave into the books.
     pub(super) fn publish(&mut self, records: u64) {
-        if !self.gone {
+        if !self.is_detached {
             self.counts.published += records;
         }
     }
 
     /// Lost, and told of where the writer's next record comes.
     pub(super) fn lose(&mut self, gap: Gap) {
-        if !self.gone {
+        if !self.is_detached {
             self.counts.lose(gap);
         }
     }
 
     /// Lost right behind what came last.
-    pub(super) fn lose_here(&mut self, gap: Gap) {
+    pub(super) fn lose_at_end(&mut self, gap: Gap) {
         self.lose(gap);
         self.last_gap.add(gap);
     }
 
     /// What a further reader that comes now begins with: segments that are still written, from what is committed now on.
-    pub(super) fn begun(&self) -> impl Iterator<Item = Entry> {
+    pub(super) fn unsealed_entries(&self) -> impl Iterator<Item = Entry> {
         let open = self.entries.iter().filter(|e| !e.segment.is_sealed());
         open.map(|entry| Entry {
             segment: Arc::clone(&entry.segment),
@@ -389,21 +391,21 @@ impl Queue {
     }
 
     /// The reader is gone, and others are not: what waits for it is freed. The books stay as they are.
-    pub(super) fn let_go_of_all(&mut self) -> Vec<Waker> {
+    pub(super) fn detach(&mut self) -> Vec<Waker> {
         let counts = self.counts();
-        (self.counts, self.unseen, self.gone) = (counts, 0, true);
+        (self.counts, self.unseen, self.is_detached) = (counts, 0, true);
         self.counts.published =
             counts.delivered + counts.undelivered + counts.conflated() + counts.dropped();
         self.entries.clear();
         self.control.clear();
-        self.keyed.clear();
-        std::mem::take(&mut self.waiting)
+        self.conflated.clear();
+        std::mem::take(&mut self.waiters)
     }
 
     /// A segment that was used before, if nobody has it still.
-    pub(super) fn spare(&mut self) -> Option<(Open, Arc<Segment>)> {
+    pub(super) fn take_spare(&mut self) -> Option<(SegmentWriter, Arc<Segment>)> {
         while let Some(segment) = self.spare.pop() {
-            if let Ok(open) = Open::again(segment) {
+            if let Ok(open) = SegmentWriter::reuse(segment) {
                 return Some(open);
             }
         }
@@ -411,19 +413,19 @@ impl Queue {
     }
 
     /// The segments of the usual size, which another stream may use: what had them is gone.
-    pub(super) fn usual(&mut self) -> impl Iterator<Item = Arc<Segment>> {
+    pub(super) fn take_standard(&mut self) -> impl Iterator<Item = Arc<Segment>> {
         self.open = None;
         let read = self.entries.drain(..).map(|entry| entry.segment);
         let all = self.spare.drain(..).chain(read);
-        let (slots, tails, further) = (self.slots, self.tails, self.further);
-        all.filter(move |segment| !further && slots > 1 && segment.is_usual(slots, tails))
+        let (slots, tails, is_tee) = (self.slots, self.tails, self.is_tee);
+        all.filter(move |segment| !is_tee && slots > 1 && segment.has_standard_size(slots, tails))
     }
 
     /// What became of the records so far.
     pub(super) fn counts(&self) -> Counts {
         let unread: u64 = self.entries.iter().map(|e| u64::from(e.unread())).sum();
-        let unread = unread + self.keyed.len() as u64;
-        if self.gone {
+        let unread = unread + self.conflated.len() as u64;
+        if self.is_detached {
             return self.counts;
         }
         let mut counts = Counts {
@@ -431,7 +433,7 @@ impl Queue {
             undelivered: unread + self.unseen,
             ..self.counts
         };
-        if self.further {
+        if self.is_tee {
             // What it was to be given: it came in the middle of segments, which writers enter as a whole.
             counts.published =
                 counts.delivered + counts.undelivered + counts.conflated() + counts.dropped();
@@ -441,7 +443,7 @@ impl Queue {
 
     /// What was lost behind the last record, once all others were delivered.
     pub(super) fn gap_at_end(&self) -> Gap {
-        if self.keyed.len() > 0 || self.first().is_some() {
+        if self.conflated.len() > 0 || self.first().is_some() {
             return Gap::default();
         }
         let mut gap = Gap::default();
@@ -460,21 +462,21 @@ mod tests {
 
     use super::Queue;
     use crate::stream::counts::Gap;
-    use crate::stream::segment::{Open, Segment};
+    use crate::stream::segment::{Segment, SegmentWriter};
 
     /// Writes the numbers below `end` in segments of four, and seals the last.
     fn write(queue: &Mutex<Queue>, end: u64) {
-        let mut own: Option<Open> = None;
+        let mut own: Option<SegmentWriter> = None;
         for number in 0..end {
             if own.as_mut().is_none_or(|open| open.write(&number).is_err()) {
                 let mut queue = queue.lock().unwrap();
                 if let Some(open) = own.take() {
                     open.seal();
                 }
-                drop(queue.give_back());
-                let spare = queue.spare();
+                drop(queue.free_read_segments());
+                let spare = queue.take_spare();
                 let (mut open, segment) =
-                    spare.unwrap_or_else(|| Open::new(Segment::new(8, 4, 32).unwrap()));
+                    spare.unwrap_or_else(|| SegmentWriter::new(Segment::new(8, 4, 32).unwrap()));
                 queue.push(segment, 1, Gap::default());
                 open.write(&number).unwrap();
                 own = Some(open);
@@ -506,18 +508,18 @@ mod tests {
                 drop(batch);
                 let mut queue = queue.lock().unwrap();
                 queue.open = None;
-                drop(queue.give_back());
+                drop(queue.free_read_segments());
             }
         });
         let mut queue = queue.into_inner().unwrap();
-        drop(queue.give_back());
+        drop(queue.free_read_segments());
         assert!(queue.entries.is_empty());
         assert_eq!(queue.counts().delivered, END);
     }
 
     /// A segment of a writer, with so many records.
-    fn push(queue: &mut Queue, writer: u64, records: u64) -> Open {
-        let (mut open, segment) = Open::new(Segment::new(8, 4, 32).unwrap());
+    fn push(queue: &mut Queue, writer: u64, records: u64) -> SegmentWriter {
+        let (mut open, segment) = SegmentWriter::new(Segment::new(8, 4, 32).unwrap());
         queue.push(segment, writer, Gap::default());
         (0..records).for_each(|number| open.write(&number).unwrap());
         open
@@ -527,7 +529,7 @@ mod tests {
     fn read_one(queue: &mut Queue) -> usize {
         queue.take(u32::MAX).expect("there is one");
         queue.open = None;
-        queue.give_back().len()
+        queue.free_read_segments().len()
     }
 
     #[test]
@@ -536,11 +538,11 @@ mod tests {
         for _ in 0..8 {
             push(&mut queue, 1, 4).seal();
         }
-        queue.wait(Waker::noop().clone());
+        queue.add_waiter(Waker::noop().clone());
         let woken: Vec<usize> = (0..4).map(|_| read_one(&mut queue)).collect();
         assert_eq!(woken, [0, 1, 0, 0], "once, and nobody waits after that");
         // Who comes to wait later has seen that there is credit, and waits for more of it.
-        queue.wait(Waker::noop().clone());
+        queue.add_waiter(Waker::noop().clone());
         assert_eq!(read_one(&mut queue), 1);
     }
 
@@ -548,9 +550,10 @@ mod tests {
     fn who_waits_for_credit_is_woken_when_nothing_is_left_to_be_read() {
         let mut queue = Queue::new(4, 32, 8, false);
         // Each of the others has a segment and nothing in it.
-        let _others: Vec<Open> = (2..10).map(|writer| push(&mut queue, writer, 0)).collect();
+        let _others: Vec<SegmentWriter> =
+            (2..10).map(|writer| push(&mut queue, writer, 0)).collect();
         push(&mut queue, 1, 4).seal();
-        queue.wait(Waker::noop().clone());
+        queue.add_waiter(Waker::noop().clone());
         assert_eq!(read_one(&mut queue), 1);
     }
 }

@@ -9,10 +9,10 @@ use std::task::{Context, Poll};
 
 use thalweg_wire::Decode;
 
-use crate::client::Opened;
+use crate::client::InstanceGuard;
 use crate::code::{Code, Failure};
 use crate::stream::counts::{Counts, Reason};
-use crate::stream::ending::{StreamError, Untyped, typed};
+use crate::stream::outcome::{StreamError, Untyped, typed_error};
 use crate::stream::{Event, OpenBatch, Stats, StreamCore, Subscription, Views};
 
 /// Reads a stream: record by record as an `Iterator` or a `futures::Stream`, or in batches, in place. Dropping it
@@ -28,7 +28,7 @@ use crate::stream::{Event, OpenBatch, Stats, StreamCore, Subscription, Views};
 ///     for name in names {
 ///         match name {
 ///             Ok(name) => println!("{name}"),
-///             Err(CallError::Service(code)) => println!("the service failed with {code}"),
+///             Err(CallError::Service(code)) => println!("the service has_failed with {code}"),
 ///             Err(CallError::Ended(why)) => println!("the stream is not complete: {why}"),
 ///         }
 ///     }
@@ -40,14 +40,14 @@ pub struct StreamReader<T, E = Untyped> {
     /// All that a segment had when it was looked at: what is handed out of it costs no lock.
     window: Option<OpenBatch>,
     /// Records of the window that were handed out.
-    done: u32,
+    consumed: u32,
     /// The iterator has given its error; nothing follows it, or who skips errors would go round for ever.
-    failed: bool,
+    has_failed: bool,
     /// The core was passed on; it is not this reader's to close.
-    passed_on: bool,
+    is_moved: bool,
     types: PhantomData<fn() -> (T, E)>,
     /// On the caller's side: keeps the instance open.
-    opened: Option<Arc<Opened>>,
+    guard: Option<Arc<InstanceGuard>>,
 }
 
 /// Some records of a stream, in place. Given back when dropped.
@@ -71,12 +71,12 @@ impl<T, E> Batch<'_, T, E> {
 
     /// The number of the first record, from 0.
     pub fn first_sequence(&self) -> u64 {
-        self.window().first_sequence + u64::from(self.reader.done)
+        self.window().first_sequence + u64::from(self.reader.consumed)
     }
 
     /// Records that were lost right before the first.
     pub fn lost_before(&self) -> u64 {
-        if self.reader.done == 0 {
+        if self.reader.consumed == 0 {
             self.window().lost_before
         } else {
             0
@@ -89,8 +89,8 @@ impl<T, E> Batch<'_, T, E> {
     }
 
     /// Why they were; of losses of several kinds at one place the reason of the first. `None` where nothing was lost.
-    pub fn lost_why(&self) -> Option<Reason> {
-        if self.reader.done == 0 {
+    pub fn lost_reason(&self) -> Option<Reason> {
+        if self.reader.consumed == 0 {
             self.window().reason
         } else {
             None
@@ -102,19 +102,19 @@ impl<T: Decode, E> Batch<'_, T, E> {
     /// The records, in order.
     #[inline]
     pub fn iter(&self) -> Views<'_, T> {
-        self.window().read(self.reader.done, self.count)
+        self.window().read(self.reader.consumed, self.count)
     }
 }
 
 impl<T, E> Drop for Batch<'_, T, E> {
     fn drop(&mut self) {
-        self.reader.done += self.count;
-        self.reader.let_go_if_done();
+        self.reader.consumed += self.count;
+        self.reader.release_if_consumed();
     }
 }
 
 /// `None` is the regular end.
-fn ending<B>(result: Result<B, (Failure, bool)>) -> Result<Option<B>, Failure> {
+fn none_at_end<B>(result: Result<B, (Failure, bool)>) -> Result<Option<B>, Failure> {
     match result {
         Ok(batch) => Ok(Some(batch)),
         Err((failure, true)) if failure.code == Code::Closed => Ok(None),
@@ -123,14 +123,14 @@ fn ending<B>(result: Result<B, (Failure, bool)>) -> Result<Option<B>, Failure> {
 }
 
 impl<T, E> StreamReader<T, E> {
-    fn let_go_if_done(&mut self) {
+    fn release_if_consumed(&mut self) {
         if let Some(window) = &self.window
-            && window.count == self.done
+            && window.count == self.consumed
         {
             self.window = None;
-            let done = std::mem::take(&mut self.done);
+            let consumed = std::mem::take(&mut self.consumed);
             // Closed meanwhile: then there is nothing to give back.
-            let _ = self.core.release(done);
+            let _ = self.core.release(consumed);
         }
     }
 
@@ -155,22 +155,22 @@ impl<T: Decode, E: StreamError> StreamReader<T, E> {
         Self {
             core,
             window: None,
-            done: 0,
-            failed: false,
-            passed_on: false,
+            consumed: 0,
+            has_failed: false,
+            is_moved: false,
             types: PhantomData,
-            opened: None,
+            guard: None,
         }
     }
 
-    pub(crate) fn opened(core: Arc<StreamCore>, opened: Arc<Opened>) -> Self {
+    pub(crate) fn with_guard(core: Arc<StreamCore>, guard: Arc<InstanceGuard>) -> Self {
         let mut reader = Self::new(core);
-        reader.opened = Some(opened);
+        reader.guard = Some(guard);
         reader
     }
 
     pub(crate) fn into_core(mut self) -> Arc<StreamCore> {
-        self.passed_on = true;
+        self.is_moved = true;
         Arc::clone(&self.core)
     }
 
@@ -191,13 +191,13 @@ impl<T: Decode, E: StreamError> StreamReader<T, E> {
         }
         let window = match &self.window {
             Some(window) => window,
-            None => match ending(self.core.acquire_alone(u32::MAX, deadline)) {
+            None => match none_at_end(self.core.acquire_exclusive(u32::MAX, deadline)) {
                 Ok(Some(window)) => &*self.window.insert(window),
                 Ok(None) => return Ok(None),
-                Err(why) => return Err(typed::<E>(&self.core, why)),
+                Err(why) => return Err(typed_error::<E>(&self.core, why)),
             },
         };
-        let count = (window.count - self.done).min(max);
+        let count = (window.count - self.consumed).min(max);
         Ok(Some(Batch {
             reader: self,
             count,
@@ -230,8 +230,8 @@ impl<T: Decode, E: StreamError> StreamReader<T, E> {
         mut self,
         callback: impl FnMut(Event<'_, T, E>) -> ControlFlow<()> + Send + 'static,
     ) -> Result<Subscription<T, E>, Failure> {
-        let opened = self.opened.take();
-        Subscription::new(self.into_core(), opened, callback)
+        let guard = self.guard.take();
+        Subscription::new(self.into_core(), guard, callback)
     }
 
     /// The stream's own file descriptor, for an event loop: readable after [`arm`](Self::arm) said `false` and something came.
@@ -261,22 +261,22 @@ impl<T: Decode, E: StreamError> StreamReader<T, E> {
     /// `stale`: this one is closed.
     pub fn tee(&self) -> Result<Self, Failure> {
         let mut reader = Self::new(self.core.tee()?);
-        reader.opened.clone_from(&self.opened);
+        reader.guard.clone_from(&self.guard);
         Ok(reader)
     }
 
     /// The iterator's last item.
     fn fail(&mut self, failure: Failure) -> Option<Result<T, E::Ended>> {
-        let is_first = !std::mem::replace(&mut self.failed, true);
-        is_first.then(|| Err(typed::<E>(&self.core, failure)))
+        let is_first = !std::mem::replace(&mut self.has_failed, true);
+        is_first.then(|| Err(typed_error::<E>(&self.core, failure)))
     }
 
     /// The next record of the window.
-    fn next_of_window(&mut self) -> Option<T> {
+    fn next_in_window(&mut self) -> Option<T> {
         let window = self.window.as_ref()?;
-        let record = T::owned(window.read::<T>(self.done, 1).next()?);
-        self.done += 1;
-        self.let_go_if_done();
+        let record = T::owned(window.read::<T>(self.consumed, 1).next()?);
+        self.consumed += 1;
+        self.release_if_consumed();
         Some(record)
     }
 }
@@ -286,10 +286,10 @@ impl<T: Decode, E: StreamError> Iterator for StreamReader<T, E> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some(record) = self.next_of_window() {
+            if let Some(record) = self.next_in_window() {
                 return Some(Ok(record));
             }
-            match ending(self.core.acquire_alone(u32::MAX, u64::MAX)) {
+            match none_at_end(self.core.acquire_exclusive(u32::MAX, u64::MAX)) {
                 Ok(Some(window)) => self.window = Some(window),
                 Ok(None) => return None,
                 Err(failure) if failure.code == Code::Interrupted => {}
@@ -305,10 +305,10 @@ impl<T: Decode, E: StreamError> futures_core::Stream for StreamReader<T, E> {
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
         loop {
-            if let Some(record) = this.next_of_window() {
+            if let Some(record) = this.next_in_window() {
                 return Poll::Ready(Some(Ok(record)));
             }
-            match ending(this.core.try_acquire(u32::MAX)) {
+            match none_at_end(this.core.try_acquire(u32::MAX)) {
                 Ok(Some(window)) => this.window = Some(window),
                 Ok(None) => return Poll::Ready(None),
                 Err(failure) if failure.code == Code::WouldPark => {
@@ -324,14 +324,14 @@ impl<T: Decode, E: StreamError> futures_core::Stream for StreamReader<T, E> {
 
 impl<T, E> Drop for StreamReader<T, E> {
     fn drop(&mut self) {
-        if self.passed_on {
+        if self.is_moved {
             return;
         }
         let unseen = self
             .window
             .take()
             .filter(|window| !window.control)
-            .map_or(0, |window| window.count - self.done);
-        self.core.leave(unseen.into());
+            .map_or(0, |window| window.count - self.consumed);
+        self.core.close_unread(unseen.into());
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Waker;
 
-use thalweg_queue::{Parker, Wake as Parked};
+use thalweg_queue::{Parker, Wake as ParkerWake};
 use thalweg_runtime::{WakeReason, wait};
 use thalweg_wire::Decode;
 
@@ -13,7 +13,7 @@ use crate::stream::core::{StreamCore, lock};
 use crate::stream::counts::Reason;
 use crate::stream::segment::Segment;
 use crate::stream::views::Views;
-use crate::stream::waking::called_back;
+use crate::stream::waking::has_callback;
 
 /// A batch that was acquired and not yet released.
 #[derive(Clone, Debug)]
@@ -75,8 +75,8 @@ impl StreamCore {
     /// `would_park`; with `true`, how the stream ended: `closed` regularly. `argument`: a batch is open, another thread reads, a callback takes what comes.
     pub fn try_acquire(&self, max: u32) -> Result<OpenBatch, (Failure, bool)> {
         let mut queue = lock(&self.queue);
-        if queue.direct.is_there() {
-            return Err((called_back(), false));
+        if queue.callback.is_set() {
+            return Err((has_callback(), false));
         }
         if queue.open.is_some() {
             let why = "the batch before is still open: release it first";
@@ -89,11 +89,11 @@ impl StreamCore {
             return Err((Code::Stale.because("the stream is closed"), false));
         }
         // Before the look: what was committed before the ending is seen after it.
-        let ending = self.ending.get();
+        let outcome = self.outcome.get();
         match queue.take(max) {
-            Some(batch) => self.as_read(batch, queue).map_err(|why| (why, true)),
-            None => match ending {
-                Some(ending) => Err((self.for_reader(ending).why.clone(), true)),
+            Some(batch) => self.convert_batch(batch, queue).map_err(|why| (why, true)),
+            None => match outcome {
+                Some(outcome) => Err((self.outcome_as_read(outcome).why.clone(), true)),
                 None => Err((Code::WouldPark.because("nothing there yet"), false)),
             },
         }
@@ -108,41 +108,41 @@ impl StreamCore {
             let why = "another thread reads this stream";
             return Err((Code::Argument.because(why), false));
         }
-        let result = self.acquire_alone(max, deadline);
+        let result = self.acquire_exclusive(max, deadline);
         self.busy.store(false, Ordering::Release);
         result
     }
 
     /// The same for who is known to be the only one.
-    pub(super) fn acquire_alone(
+    pub(super) fn acquire_exclusive(
         &self,
         max: u32,
         deadline: u64,
     ) -> Result<OpenBatch, (Failure, bool)> {
-        let nothing = |result: &Result<_, (Failure, bool)>| matches!(result, Err((f, _)) if f.code == Code::WouldPark);
+        let is_empty = |result: &Result<_, (Failure, bool)>| matches!(result, Err((f, _)) if f.code == Code::WouldPark);
         loop {
             let result = self.try_acquire(max);
-            if !nothing(&result) || deadline == 0 || !wait::can_park() {
+            if !is_empty(&result) || deadline == 0 || !wait::can_park() {
                 return result;
             }
-            let lingers = if wait::is_actor() {
+            let linger_until = if wait::is_actor() {
                 None
-            } else if self.comes_soon(deadline) {
+            } else if self.spin_for_records(deadline) {
                 continue;
             } else {
-                self.lingers_until(wait::waker())
+                self.start_linger(wait::waker())
             };
-            let woke = if let Some(until) = lingers {
+            let woke = if let Some(until) = linger_until {
                 match Parker::current().park(Some(until.min(deadline))) {
-                    Parked::Interrupted => WakeReason::Interrupted,
-                    Parked::TimedOut if deadline <= until => WakeReason::TimedOut,
+                    ParkerWake::Interrupted => WakeReason::Interrupted,
+                    ParkerWake::TimedOut if deadline <= until => WakeReason::TimedOut,
                     _ => continue,
                 }
             } else {
-                self.request_anew();
+                self.cancel_wake_request();
                 self.arm_gate(&mut lock(&self.queue), wait::waker());
                 let result = self.try_acquire(max);
-                if !nothing(&result) {
+                if !is_empty(&result) {
                     self.gate.disarm();
                     return result;
                 }
@@ -160,7 +160,7 @@ impl StreamCore {
                     }
                 };
                 let last_look = self.try_acquire(max);
-                return if nothing(&last_look) {
+                return if is_empty(&last_look) {
                     Err((failure, false))
                 } else {
                     last_look
@@ -175,17 +175,17 @@ impl StreamCore {
     /// `argument`: no batch is open, or it has fewer.
     pub fn release(&self, count: u32) -> Result<(), Failure> {
         let mut queue = lock(&self.queue);
-        let there = queue.opened()?.count;
-        if count > there {
-            let why = format!("the open batch has {there} records, not {count}");
+        let open_count = queue.open_batch()?.count;
+        if count > open_count {
+            let why = format!("the open batch has {open_count} records, not {count}");
             return Err(Code::Argument.because(why));
         }
-        if !queue.let_go(count) {
+        if !queue.release_records(count) {
             return Ok(());
         }
-        let waiting = queue.give_back();
+        let waiters = queue.free_read_segments();
         drop(queue);
-        waiting.into_iter().for_each(Waker::wake);
+        waiters.into_iter().for_each(Waker::wake);
         Ok(())
     }
 }

@@ -34,7 +34,7 @@ struct Committed(AtomicU64);
 
 // SAFETY: rule 1: the one writer touches only what lies beyond `committed`, readers only what lies before it.
 unsafe impl Send for Segment {}
-// SAFETY: as above; that there is one writer is `Open`, which is made once for a segment and is not `Sync`.
+// SAFETY: as above; that there is one writer is `SegmentWriter`, which is made once for a segment and is not `Sync`.
 unsafe impl Sync for Segment {}
 
 impl Segment {
@@ -115,13 +115,13 @@ impl Segment {
     }
 
     /// Whether it has the size that the stream's segments usually have.
-    pub(crate) fn is_usual(&self, slots: u32, tails: u32) -> bool {
+    pub(crate) fn has_standard_size(&self, slots: u32, tails: u32) -> bool {
         self.slots == slots && self.size - self.tails_at == tails
     }
 
     /// Whether its slots have this size, too.
-    pub(crate) fn is_like(&self, stride: u32, slots: u32, tails: u32) -> bool {
-        self.stride == stride && self.is_usual(slots, tails)
+    pub(crate) fn has_layout(&self, stride: u32, slots: u32, tails: u32) -> bool {
+        self.stride == stride && self.has_standard_size(slots, tails)
     }
 
     /// Bytes that it takes.
@@ -183,24 +183,24 @@ impl Drop for Segment {
 
 /// The writer's side of a segment. What it has written is visible from [`commit`](Self::commit) on.
 #[derive(Debug)]
-pub(crate) struct Open {
+pub(crate) struct SegmentWriter {
     segment: Arc<Segment>,
     records: u32,
     end: u32,
     committed: u32,
 }
 
-impl Open {
+impl SegmentWriter {
     /// The writer's side of an empty segment, and what goes to the reader. A segment is opened once until it is reset.
     pub(crate) fn new(segment: Segment) -> (Self, Arc<Segment>) {
-        Self::again(Arc::new(segment)).unwrap_or_else(|_| unreachable!("nobody else has it"))
+        Self::reuse(Arc::new(segment)).unwrap_or_else(|_| unreachable!("nobody else has it"))
     }
 
     /// The same of a segment that was used before.
     ///
     /// # Errors
     /// Somebody else has it still.
-    pub(crate) fn again(mut segment: Arc<Segment>) -> Result<(Self, Arc<Segment>), Arc<Segment>> {
+    pub(crate) fn reuse(mut segment: Arc<Segment>) -> Result<(Self, Arc<Segment>), Arc<Segment>> {
         match Arc::get_mut(&mut segment) {
             Some(sole) => sole.reset(),
             None => return Err(segment),
@@ -225,7 +225,7 @@ impl Open {
 
     /// Whether there is a slot, and so many bytes of tails.
     #[inline(always)]
-    pub(crate) fn has_room(&self, tails: u32) -> bool {
+    pub(crate) fn fits(&self, tails: u32) -> bool {
         self.records < self.segment.slots && tails <= self.segment.size - self.end
     }
 
@@ -242,7 +242,7 @@ impl Open {
         assert!(<T::As as Decode>::SIZE <= segment.stride);
         let slot_at = self.records * segment.stride;
         // SAFETY: rule 1: both ranges lie beyond the mark and inside the allocation, they do not overlap (the slot ends at or
-        // before `tails_at`, the tails begin at or after it), and `Open` is the only writer: it is borrowed exclusively.
+        // before `tails_at`, the tails begin at or after it), and `SegmentWriter` is the only writer: it is borrowed exclusively.
         let (slot, tails) = unsafe {
             (
                 std::slice::from_raw_parts_mut(
@@ -291,21 +291,21 @@ impl Open {
 
 #[cfg(test)]
 mod tests {
-    use super::{Open, Segment};
+    use super::{Segment, SegmentWriter};
     use thalweg_wire::{Bytes, Decode};
 
     #[test]
     fn records_are_read_as_they_were_written_until_there_is_no_room() {
-        let (mut open, segment) = Open::new(Segment::new(8, 3, 10).unwrap());
+        let (mut open, segment) = SegmentWriter::new(Segment::new(8, 3, 10).unwrap());
         open.write("four").unwrap();
         open.write("sixsix").unwrap();
         assert_eq!(segment.mark().0, 0, "nothing is visible yet");
         // A slot is left, but no tail.
-        assert_eq!((open.measure("x"), open.has_room(1)), (Ok(1), false));
+        assert_eq!((open.measure("x"), open.fits(1)), (Ok(1), false));
         assert_eq!(open.write("x").unwrap_err().needed, Some(1));
-        assert_eq!((open.measure(""), open.has_room(0)), (Ok(0), true));
+        assert_eq!((open.measure(""), open.fits(0)), (Ok(0), true));
         open.write("").unwrap();
-        assert!(!open.has_room(0));
+        assert!(!open.fits(0));
         open.write("").unwrap_err();
         open.commit();
         let (records, end) = segment.mark();
@@ -319,10 +319,10 @@ mod tests {
 
     #[test]
     fn a_segment_is_used_again_only_by_who_has_it_alone() {
-        let (open, segment) = Open::new(Segment::new(8, 3, 10).unwrap());
-        let segment = Open::again(segment).unwrap_err();
+        let (open, segment) = SegmentWriter::new(Segment::new(8, 3, 10).unwrap());
+        let segment = SegmentWriter::reuse(segment).unwrap_err();
         open.seal();
-        let (mut open, segment) = Open::again(segment).unwrap();
+        let (mut open, segment) = SegmentWriter::reuse(segment).unwrap();
         assert!(!segment.is_sealed());
         assert_eq!(segment.mark(), (0, 24));
         open.write("again").unwrap();
@@ -333,7 +333,7 @@ mod tests {
     #[cfg(debug_assertions)]
     #[test]
     fn what_was_given_back_is_poisoned_and_what_was_not_is_as_it_was() {
-        let (mut open, segment) = Open::new(Segment::new(8, 2, 10).unwrap());
+        let (mut open, segment) = SegmentWriter::new(Segment::new(8, 2, 10).unwrap());
         open.write(&7u64).unwrap();
         open.write(&8u64).unwrap();
         open.seal();

@@ -9,18 +9,18 @@ use thalweg_runtime::{WakeReason, wait};
 use thalweg_wire::{Encode, Encoder, NoRoom};
 
 use crate::code::{Code, Failure, would_park};
-use crate::nested::{self, LetGo};
+use crate::nested::{self, DropCause};
 use crate::service::Policy;
 use crate::stream::core::{StreamCore, lock};
 use crate::stream::counts::{Gap, Reason};
 use crate::stream::pool;
 use crate::stream::queue::Queue;
-use crate::stream::segment::{Open, Segment};
-use crate::stream::tee::{Absent, Room};
-use crate::stream::waking::{DIRECT, MANY};
+use crate::stream::segment::{Segment, SegmentWriter};
+use crate::stream::tee::{Admission, SkippedReader};
+use crate::stream::waking::{CALLBACK, MANY_READERS};
 
 /// Control records that may wait for the reader.
-const CONTROLS: usize = 64;
+const MAX_CONTROL_RECORDS: usize = 64;
 
 /// Where the tails of an empty segment begin, as far as their alignment goes.
 const ALIGNED: u32 = 8;
@@ -36,11 +36,11 @@ pub enum Sent {
 
 /// What a writer has for itself.
 #[derive(Debug)]
-pub(super) struct Own {
+pub(super) struct WriterState {
     pub(super) number: u64,
-    pub(super) open: Option<Open>,
+    pub(super) open: Option<SegmentWriter>,
     /// Readers that do not get what is written there.
-    pub(super) absent: Vec<Absent>,
+    pub(super) skipped: Vec<SkippedReader>,
     /// Records that it gave and that are not in the stream's books yet.
     pub(super) published: u64,
     /// What is missing before its next record.
@@ -50,10 +50,10 @@ pub(super) struct Own {
     /// Why a send of it failed, the last time that one did.
     refused: Option<Box<Failure>>,
     /// Why the stream ends where the writer is dropped without having finished.
-    pub(super) unfinished: &'static str,
+    pub(super) drop_reason: &'static str,
 }
 
-impl Own {
+impl WriterState {
     /// Notes why a send failed, for the reader: the writer may be dropped for it.
     #[cold]
     pub(super) fn refuse(&mut self, why: Failure) -> Failure {
@@ -65,30 +65,30 @@ impl Own {
     fn why_dropped(&self) -> Failure {
         Code::GuestLost.because(match &self.refused {
             Some(why) => format!("a writer was dropped after a send failed: {why}"),
-            None => self.unfinished.to_owned(),
+            None => self.drop_reason.to_owned(),
         })
     }
 }
 
 /// What a writer that needs a segment is told.
-enum Place {
-    Here(Open),
+enum NextSegment {
+    Ready(SegmentWriter),
     /// It will be woken.
     Wait,
     Dropped(Reason),
 }
 
 impl StreamCore {
-    pub(super) fn number(&self) -> Own {
-        Own {
-            number: self.numbers.fetch_add(1, Ordering::Relaxed),
+    pub(super) fn new_writer_state(&self) -> WriterState {
+        WriterState {
+            number: self.next_writer.fetch_add(1, Ordering::Relaxed),
             open: None,
-            absent: Vec::new(),
+            skipped: Vec::new(),
             published: 0,
             gap: Gap::default(),
             is_finished: false,
             refused: None,
-            unfinished: "a writer was dropped without finish()",
+            drop_reason: "a writer was dropped without finish()",
         }
     }
 
@@ -99,19 +99,21 @@ impl StreamCore {
     /// The stream ends regularly when the last writer leaves, if every one has finished; a writer that leaves without that ends it here.
     /// A writer that a panic takes along has never finished: the stream ends where the panic is caught, with its message, and no other
     /// writer's leaving may come before it. Where it was another call's code that panicked no guard knows of this stream, so it ends here.
-    pub(super) fn remove_writer(self: &Arc<Self>, own: &mut Own) {
-        self.settle_and_wake(own, |queue, own| {
-            let gap = std::mem::take(&mut own.gap);
+    pub(super) fn remove_writer(self: &Arc<Self>, writer: &mut WriterState) {
+        self.flush_and_wake(writer, |queue, writer| {
+            let gap = std::mem::take(&mut writer.gap);
             queue.last_gap.add(gap);
             for tee in self.tees().iter() {
                 lock(&tee.queue).last_gap.add(gap);
             }
         });
-        match LetGo::now(self.call.handle()) {
-            LetGo::Unwound => nested::end_when_left(self.call.handle(), Arc::clone(self) as _),
-            LetGo::TakenAlong(why) => self.end(why),
-            LetGo::Wanted if !own.is_finished => self.end(own.why_dropped()),
-            LetGo::Wanted => {
+        match DropCause::now(self.call.handle()) {
+            DropCause::OwnPanic => {
+                nested::end_on_scope_exit(self.call.handle(), Arc::clone(self) as _)
+            }
+            DropCause::OtherPanic(why) => self.end(why),
+            DropCause::Intended if !writer.is_finished => self.end(writer.why_dropped()),
+            DropCause::Intended => {
                 if self.writers.fetch_sub(1, Ordering::AcqRel) == 1 {
                     self.end(Code::Closed.because("the stream has ended"));
                 }
@@ -120,30 +122,34 @@ impl StreamCore {
     }
 
     /// Settles where no segment follows.
-    fn settle_and_wake(&self, own: &mut Own, and: impl FnOnce(&mut Queue, &mut Own)) {
-        let waiting = {
+    fn flush_and_wake(
+        &self,
+        writer: &mut WriterState,
+        and: impl FnOnce(&mut Queue, &mut WriterState),
+    ) {
+        let waiters = {
             let mut queue = lock(&self.queue);
-            self.settle(&mut queue, own);
-            and(&mut queue, own);
-            let mut waiting = queue.give_back();
+            self.flush_segment(&mut queue, writer);
+            and(&mut queue, writer);
+            let mut waiters = queue.free_read_segments();
             for tee in self.tees().iter() {
-                waiting.extend(lock(&tee.queue).give_back());
+                waiters.extend(lock(&tee.queue).free_read_segments());
             }
-            waiting
+            waiters
         };
-        waiting.into_iter().for_each(Waker::wake);
-        self.tell_surely();
+        waiters.into_iter().for_each(Waker::wake);
+        self.wake_readers();
     }
 
     /// Seals what the writer has open, and enters what it gave into the books.
-    fn settle(&self, queue: &mut Queue, own: &mut Own) {
-        if let Some(open) = own.open.take() {
+    fn flush_segment(&self, queue: &mut Queue, writer: &mut WriterState) {
+        if let Some(open) = writer.open.take() {
             let records = open.seal();
-            if !own.absent.is_empty() {
-                self.lose_for(queue, std::mem::take(&mut own.absent), records);
+            if !writer.skipped.is_empty() {
+                self.lose_for(queue, std::mem::take(&mut writer.skipped), records);
             }
         }
-        queue.publish(std::mem::take(&mut own.published));
+        queue.publish(std::mem::take(&mut writer.published));
     }
 
     /// Writes one record. The reader sees it once there are `batch` that it has not seen.
@@ -153,53 +159,53 @@ impl StreamCore {
     #[inline(always)]
     pub(super) fn send<T: Encode + ?Sized>(
         &self,
-        own: &mut Own,
+        writer: &mut WriterState,
         value: &T,
         batch: u32,
         deadline: u64,
     ) -> Result<Sent, Failure> {
         self.check_open()?;
-        let (has_room, tails) = match &own.open {
+        let (fits, tails) = match &writer.open {
             Some(open) => {
                 let tails = open.measure(value);
-                (tails.is_ok_and(|tails| open.has_room(tails)), tails)
+                (tails.is_ok_and(|tails| open.fits(tails)), tails)
             }
             None => (false, Encoder::measure(value, ALIGNED)),
         };
-        if !has_room && !self.make_room(own, tails, deadline)? {
+        if !fits && !self.acquire_segment(writer, tails, deadline)? {
             return Ok(Sent::Dropped);
         }
-        let Some(open) = &mut own.open else {
+        let Some(open) = &mut writer.open else {
             unreachable!("room was made");
         };
-        open.write(value).map_err(never)?;
-        if !has_room {
-            return self.written_in_new_room(own, batch, deadline);
+        open.write(value).map_err(misreported_size)?;
+        if !fits {
+            return self.finish_in_new_segment(writer, batch, deadline);
         }
-        own.published += 1;
+        writer.published += 1;
         if open.pending() >= batch {
             open.commit();
-            self.tell();
+            self.wake_reader();
         }
         Ok(Sent::Written)
     }
 
     /// What was written is seen.
-    pub(super) fn commit(&self, own: &mut Own) {
-        if let Some(open) = &mut own.open
+    pub(super) fn commit(&self, writer: &mut WriterState) {
+        if let Some(open) = &mut writer.open
             && open.pending() > 0
         {
             open.commit();
-            self.tell();
+            self.wake_reader();
         }
     }
 
     /// A record that has a segment alone, sealed.
-    fn alone<T: Encode + ?Sized>(&self, value: &T) -> Result<Arc<Segment>, Failure> {
+    fn encode_single<T: Encode + ?Sized>(&self, value: &T) -> Result<Arc<Segment>, Failure> {
         self.check_open()?;
         let tails = self.within_limit(Encoder::measure(value, ALIGNED))?;
-        let (mut open, segment) = self.lone(tails.saturating_add(8))?;
-        open.write(value).map_err(never)?;
+        let (mut open, segment) = self.single_record_segment(tails.saturating_add(8))?;
+        open.write(value).map_err(misreported_size)?;
         open.seal();
         Ok(segment)
     }
@@ -210,35 +216,35 @@ impl StreamCore {
         value: &T,
         deadline: u64,
     ) -> Result<(), Failure> {
-        let segment = self.alone(value)?;
+        let segment = self.encode_single(value)?;
         loop {
             {
                 let mut queue = lock(&self.queue);
                 self.check_open()?;
                 let waker = (deadline != 0).then(wait::waker);
-                let has_room = |queue: &mut Queue| queue.control.len() < CONTROLS;
-                if self.have_all(&mut queue, waker.as_ref(), has_room) {
+                let fits = |queue: &mut Queue| queue.control.len() < MAX_CONTROL_RECORDS;
+                if self.all_ready(&mut queue, waker.as_ref(), fits) {
                     let push = |queue: &mut Queue| queue.control.push_back(Arc::clone(&segment));
                     self.for_all(&mut queue, push);
                     break;
                 }
             }
-            self.tell_surely();
-            self.wait(deadline)?;
+            self.wake_readers();
+            self.wait_for_credit(deadline)?;
         }
-        self.tell_surely();
+        self.wake_readers();
         Ok(())
     }
 
-    pub(super) fn lost(&self, own: &mut Own, records: u64) {
+    pub(super) fn lost(&self, writer: &mut WriterState, records: u64) {
         let gap = Gap::new(records, Reason::Writer);
-        own.published += records;
-        self.settle_and_wake(own, |queue, own| {
+        writer.published += records;
+        self.flush_and_wake(writer, |queue, writer| {
             queue.lose(gap);
             for tee in self.tees().iter() {
                 lock(&tee.queue).lose(gap);
             }
-            own.gap.add(gap);
+            writer.gap.add(gap);
         });
     }
 
@@ -246,49 +252,49 @@ impl StreamCore {
     /// record is dropped.
     #[cold]
     #[inline(never)]
-    fn make_room(
+    fn acquire_segment(
         &self,
-        own: &mut Own,
+        writer: &mut WriterState,
         tails: Result<u32, NoRoom>,
         deadline: u64,
     ) -> Result<bool, Failure> {
-        let made = self.try_make_room(own, tails, deadline);
-        made.map_err(|why| own.refuse(why))
+        let made = self.try_acquire_segment(writer, tails, deadline);
+        made.map_err(|why| writer.refuse(why))
     }
 
-    fn try_make_room(
+    fn try_acquire_segment(
         &self,
-        own: &mut Own,
+        writer: &mut WriterState,
         tails: Result<u32, NoRoom>,
         deadline: u64,
     ) -> Result<bool, Failure> {
         // With what may be between the tails so that each is aligned.
-        let room = self
+        let admission = self
             .tails()
             .max(self.within_limit(tails)?.saturating_add(8));
         if let Policy::Conflate(_) = self.options.policy {
-            own.open = Some(self.lone(room)?.0);
+            writer.open = Some(self.single_record_segment(admission)?.0);
             return Ok(true);
         }
-        if self.telling.load(Ordering::Relaxed) & (DIRECT | MANY) != 0 {
+        if self.wake_mode.load(Ordering::Relaxed) & (CALLBACK | MANY_READERS) != 0 {
             // What is full is so of what nobody was told of.
-            self.commit(own);
+            self.commit(writer);
         }
         loop {
-            match self.next_segment(own, room, deadline)? {
-                Place::Here(open) => {
-                    own.open = Some(open);
+            match self.next_segment(writer, admission, deadline)? {
+                NextSegment::Ready(open) => {
+                    writer.open = Some(open);
                     return Ok(true);
                 }
-                Place::Dropped(reason) => {
-                    own.published += 1;
-                    own.gap.add(Gap::new(1, reason));
+                NextSegment::Dropped(reason) => {
+                    writer.published += 1;
+                    writer.gap.add(Gap::new(1, reason));
                     return Ok(false);
                 }
-                Place::Wait => {
+                NextSegment::Wait => {
                     // What was sealed may be what the reader waits for.
-                    self.tell_surely();
-                    self.wait(deadline)?;
+                    self.wake_readers();
+                    self.wait_for_credit(deadline)?;
                 }
             }
         }
@@ -297,25 +303,25 @@ impl StreamCore {
     /// A record was written for which there was made room.
     #[cold]
     #[inline(never)]
-    fn written_in_new_room(
+    fn finish_in_new_segment(
         &self,
-        own: &mut Own,
+        writer: &mut WriterState,
         batch: u32,
         deadline: u64,
     ) -> Result<Sent, Failure> {
         match self.options.policy {
             Policy::Conflate(key) => {
-                let sent = self.conflate(own, key, deadline);
-                return sent.map_err(|why| own.refuse(why));
+                let sent = self.conflate(writer, key, deadline);
+                return sent.map_err(|why| writer.refuse(why));
             }
             Policy::Latest => {
                 // One record is all that such a segment has.
-                own.published += 1;
-                self.settle(&mut lock(&self.queue), own);
+                writer.published += 1;
+                self.flush_segment(&mut lock(&self.queue), writer);
             }
             _ => {
-                own.published += 1;
-                if let Some(open) = &mut own.open
+                writer.published += 1;
+                if let Some(open) = &mut writer.open
                     && open.pending() >= batch
                 {
                     open.commit();
@@ -323,7 +329,7 @@ impl StreamCore {
             }
         }
         // Also of what is in the segment before.
-        self.tell_surely();
+        self.wake_readers();
         Ok(Sent::Written)
     }
 
@@ -339,14 +345,14 @@ impl StreamCore {
     }
 
     /// A segment for one record, that is in no queue.
-    fn lone(&self, tails: u32) -> Result<(Open, Arc<Segment>), Failure> {
+    fn single_record_segment(&self, tails: u32) -> Result<(SegmentWriter, Arc<Segment>), Failure> {
         Segment::new(self.stride, 1, tails)
-            .map(Open::new)
+            .map(SegmentWriter::new)
             .ok_or_else(no_memory)
     }
 
     /// Who comes back looks once more, also where nobody woke it: credit may be there for which it was not.
-    pub(super) fn wait(&self, deadline: u64) -> Result<(), Failure> {
+    pub(super) fn wait_for_credit(&self, deadline: u64) -> Result<(), Failure> {
         let deadline = (deadline != u64::MAX).then_some(deadline);
         if deadline.is_some_and(|deadline| deadline <= clock::now()) {
             return Err(Code::TimedOut.because("the stream was full until the deadline"));
@@ -361,90 +367,98 @@ impl StreamCore {
     }
 
     /// Rule 3.
-    fn next_segment(&self, own: &mut Own, tails: u32, deadline: u64) -> Result<Place, Failure> {
-        let (place, waiting, lingering) = {
+    fn next_segment(
+        &self,
+        writer: &mut WriterState,
+        tails: u32,
+        deadline: u64,
+    ) -> Result<NextSegment, Failure> {
+        let (next, waiters, lingering_reader) = {
             let mut queue = lock(&self.queue);
             self.check_open()?;
-            self.settle(&mut queue, own);
-            let mut waiting = queue.give_back();
-            let fills = queue.taken() * 2 >= self.most;
-            let lingering = fills.then(|| queue.lingering.take()).flatten();
-            queue.stats.wakes += u64::from(lingering.is_some());
-            let place = self.place(&mut queue, own, tails, deadline, &mut waiting);
-            (place, waiting, lingering)
+            self.flush_segment(&mut queue, writer);
+            let mut waiters = queue.free_read_segments();
+            let fills = queue.segments_in_use() * 2 >= self.max_segments;
+            let lingering_reader = fills.then(|| queue.lingering_reader.take()).flatten();
+            queue.stats.wakes += u64::from(lingering_reader.is_some());
+            let next = self.try_next_segment(&mut queue, writer, tails, deadline, &mut waiters);
+            (next, waiters, lingering_reader)
         };
-        waiting.into_iter().chain(lingering).for_each(Waker::wake);
-        place
+        waiters
+            .into_iter()
+            .chain(lingering_reader)
+            .for_each(Waker::wake);
+        next
     }
 
-    fn place(
+    fn try_next_segment(
         &self,
         queue: &mut Queue,
-        own: &mut Own,
+        writer: &mut WriterState,
         tails: u32,
         deadline: u64,
         wakes: &mut Vec<Waker>,
-    ) -> Result<Place, Failure> {
-        let many = self.telling.load(Ordering::Relaxed) & MANY != 0;
-        let room = if many {
+    ) -> Result<NextSegment, Failure> {
+        let has_tees = self.wake_mode.load(Ordering::Relaxed) & MANY_READERS != 0;
+        let admission = if has_tees {
             let waker = (deadline != 0).then(wait::waker);
-            self.room_for_all(queue, own, waker.as_ref(), wakes)
+            self.admit_for_all(queue, writer, waker.as_ref(), wakes)
         } else {
-            let room = self.room(queue, own.number);
-            match room {
-                Room::Full if deadline != 0 => queue.wait(wait::waker()),
-                Room::Dropped(reason) => queue.lose(Gap::new(1, reason)),
+            let admission = self.admit(queue, writer.number);
+            match admission {
+                Admission::Full if deadline != 0 => queue.add_waiter(wait::waker()),
+                Admission::Dropped(reason) => queue.lose(Gap::new(1, reason)),
                 _ => {}
             }
-            room
+            admission
         };
-        match room {
-            Room::Here => {}
-            Room::Dropped(reason) => return Ok(Place::Dropped(reason)),
-            Room::Full if self.options.policy == Policy::Fail => {
+        match admission {
+            Admission::Ready => {}
+            Admission::Dropped(reason) => return Ok(NextSegment::Dropped(reason)),
+            Admission::Full if self.options.policy == Policy::Fail => {
                 return Err(Code::Overloaded.because("the stream is full"));
             }
-            Room::Full => return Ok(Place::Wait),
+            Admission::Full => return Ok(NextSegment::Wait),
         }
-        let usual = self.tails();
-        let segment = if tails > usual {
-            Segment::new(self.stride, 1, tails).map(Open::new)
+        let standard = self.tails();
+        let segment = if tails > standard {
+            Segment::new(self.stride, 1, tails).map(SegmentWriter::new)
         } else {
             queue
-                .spare()
-                .or_else(|| pool::take(self.stride, self.slots, usual))
-                .or_else(|| Segment::new(self.stride, self.slots, usual).map(Open::new))
+                .take_spare()
+                .or_else(|| pool::take(self.stride, self.slots, standard))
+                .or_else(|| Segment::new(self.stride, self.slots, standard).map(SegmentWriter::new))
         };
         let (open, segment) = segment.ok_or_else(no_memory)?;
-        if many {
-            self.push_for_all(queue, own, &segment);
+        if has_tees {
+            self.push_for_all(queue, writer, &segment);
         } else {
-            queue.push(segment, own.number, std::mem::take(&mut own.gap));
+            queue.push(segment, writer.number, std::mem::take(&mut writer.gap));
         }
-        Ok(Place::Here(open))
+        Ok(NextSegment::Ready(open))
     }
 
     /// Whether a reader has room for a segment of this writer.
-    pub(super) fn room(&self, queue: &mut Queue, number: u64) -> Room {
+    pub(super) fn admit(&self, queue: &mut Queue, number: u64) -> Admission {
         let policy = self.options.policy;
-        let full = queue.taken() >= self.most;
-        if !full || (policy != Policy::Latest && !queue.has_of(number)) {
-            return Room::Here;
+        let full = queue.segments_in_use() >= self.max_segments;
+        if !full || (policy != Policy::Latest && !queue.has_segment_of(number)) {
+            return Admission::Ready;
         }
         match policy {
             Policy::Block | Policy::Conflate(_) => {
                 queue.stats.waits += 1;
-                queue.looks = true;
-                Room::Full
+                queue.should_spin = true;
+                Admission::Full
             }
-            Policy::Fail => Room::Full,
-            Policy::DropNewest => Room::Dropped(Reason::DroppedNewest),
-            Policy::DropOldest if queue.drop_oldest(Reason::DroppedOldest) => Room::Here,
-            Policy::DropOldest => Room::Dropped(Reason::Held),
+            Policy::Fail => Admission::Full,
+            Policy::DropNewest => Admission::Dropped(Reason::DroppedNewest),
+            Policy::DropOldest if queue.drop_oldest(Reason::DroppedOldest) => Admission::Ready,
+            Policy::DropOldest => Admission::Dropped(Reason::Held),
             // What the reader holds is beside the one place.
             Policy::Latest => {
                 queue.drop_oldest(Reason::Conflated);
-                Room::Here
+                Admission::Ready
             }
         }
     }
@@ -465,8 +479,8 @@ pub(super) fn too_large(what: &str, size: u64, limit: u32) -> Failure {
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+    for (next, digit) in digits.chars().enumerate() {
+        if next > 0 && (digits.len() - next).is_multiple_of(3) {
             grouped.push(',');
         }
         grouped.push(digit);
@@ -476,6 +490,6 @@ fn grouped(number: u64) -> String {
 
 /// A record took more than it said: its `Encode` is at fault.
 #[cold]
-fn never(_: NoRoom) -> Failure {
+fn misreported_size(_: NoRoom) -> Failure {
     Code::Argument.because("a record is larger than it was when it was measured")
 }

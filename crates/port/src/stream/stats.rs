@@ -11,7 +11,7 @@ use thalweg_queue::quiet::lock;
 
 use crate::code::{Code, Failure};
 use crate::instance::Instance;
-use crate::own::Places;
+use crate::slab::Slab;
 use crate::stream::core::{self, StreamCore};
 use crate::stream::counts::Counts;
 
@@ -73,51 +73,51 @@ impl Stats {
 }
 
 /// The class of an age in nanoseconds.
-pub(super) fn class(age: u64) -> usize {
+pub(super) fn age_class(age: u64) -> usize {
     ((age | 1).ilog2() as usize).min(AGES - 1)
 }
 
 /// Of one method of a client.
 #[derive(Debug, Default)]
-pub(crate) struct Books(Mutex<Entries>);
+pub(crate) struct MethodStats(Mutex<Streams>);
 
 #[derive(Debug, Default)]
-struct Entries {
-    gone: Stats,
-    there: Places<Weak<StreamCore>>,
+struct Streams {
+    closed: Stats,
+    open: Slab<Weak<StreamCore>>,
 }
 
-impl Books {
+impl MethodStats {
     /// A stream stands in them from now on. Where; `None`: there is no memory for it, and they have it only once it is gone.
-    pub(super) fn open(&self, stream: Weak<StreamCore>) -> Option<usize> {
-        lock(&self.0).there.insert(stream).ok()
+    pub(super) fn register(&self, stream: Weak<StreamCore>) -> Option<usize> {
+        lock(&self.0).open.insert(stream).ok()
     }
 
     /// The stream at this place goes, and leaves this.
-    pub(super) fn close(&self, place: Option<usize>, last: &Stats) {
+    pub(super) fn unregister(&self, key: Option<usize>, last: &Stats) {
         let mut entries = lock(&self.0);
-        if let Some(place) = place {
-            entries.there.remove(place);
+        if let Some(key) = key {
+            entries.open.remove(key);
         }
-        entries.gone.add(last);
+        entries.closed.add(last);
     }
 
     /// The sum.
     pub(crate) fn sum(&self) -> Stats {
         loop {
-            let (mut sum, there) = {
+            let (mut sum, open) = {
                 let entries = lock(&self.0);
-                let there: Vec<_> = entries.there.iter().map(Weak::upgrade).collect();
-                (entries.gone, there)
+                let open: Vec<_> = entries.open.iter().map(Weak::upgrade).collect();
+                (entries.closed, open)
             };
             // One of them goes just now, or is about to be there: its destructor, or its maker, is on its way here.
-            if there.iter().any(Option::is_none) {
-                drop(there);
+            if open.iter().any(Option::is_none) {
+                drop(open);
                 thread::yield_now();
                 continue;
             }
-            let there: Vec<Arc<StreamCore>> = there.into_iter().flatten().collect();
-            for stream in &there {
+            let open: Vec<Arc<StreamCore>> = open.into_iter().flatten().collect();
+            for stream in &open {
                 sum.add(&stream.own_stats(true));
             }
             return sum;
@@ -127,28 +127,28 @@ impl Books {
 
 /// Of all methods of a client that ever had a stream.
 #[derive(Debug, Default)]
-pub(crate) struct AllBooks(Mutex<Vec<Option<Arc<Books>>>>);
+pub(crate) struct StatsByMethod(Mutex<Vec<Option<Arc<MethodStats>>>>);
 
-impl AllBooks {
+impl StatsByMethod {
     /// Of this method.
-    pub(crate) fn of(&self, method: u32) -> Arc<Books> {
+    pub(crate) fn of_method(&self, method: u32) -> Arc<MethodStats> {
         let mut all = lock(&self.0);
-        let place = method as usize;
-        if all.len() <= place {
-            all.resize_with(place + 1, || None);
+        let key = method as usize;
+        if all.len() <= key {
+            all.resize_with(key + 1, || None);
         }
-        Arc::clone(all[place].get_or_insert_default())
+        Arc::clone(all[key].get_or_insert_default())
     }
 }
 
 impl StreamCore {
     /// What all streams of this client's method did.
     pub fn stats(&self) -> Stats {
-        self.books.sum()
+        self.method_stats.sum()
     }
 
-    /// Of this one alone. What lies in it will be read by nobody, unless it `is_there`.
-    pub(super) fn own_stats(&self, is_there: bool) -> Stats {
+    /// Of this one alone. What lies in it will be read by nobody, unless it `is_open`.
+    pub(super) fn own_stats(&self, is_open: bool) -> Stats {
         let queue = core::lock(&self.queue);
         let mut stats = Stats {
             streams: 1,
@@ -156,13 +156,13 @@ impl StreamCore {
             wakes: queue.stats.wakes + self.wakes.load(Ordering::Relaxed),
             ..queue.stats
         };
-        if is_there && !self.closed.load(Ordering::Acquire) {
+        if is_open && !self.closed.load(Ordering::Acquire) {
             stats.occupancy = std::mem::take(&mut stats.counts.undelivered);
         }
-        let by_the_service = |code| !matches!(code, Code::Closed | Code::Cancelled);
-        let ending = self.ending.get();
-        stats.faults = ending
-            .is_some_and(|ending| by_the_service(ending.why.code))
+        let is_fault = |code| !matches!(code, Code::Closed | Code::Cancelled);
+        let outcome = self.outcome.get();
+        stats.faults = outcome
+            .is_some_and(|outcome| is_fault(outcome.why.code))
             .into();
         stats
     }
@@ -174,10 +174,10 @@ impl Instance {
     /// # Errors
     /// `argument`: there is no such method.
     pub fn stream_stats(&self, method: u32) -> Result<Stats, Failure> {
-        let method = self.method(method)?;
+        let method = self.library_method(method)?;
         if self.package.methods.get(method as usize).is_none() {
             return Err(Code::Argument.because(format!("there is no method {method}")));
         }
-        Ok(self.books.of(method).sum())
+        Ok(self.method_stats.of_method(method).sum())
     }
 }

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use thalweg_wire::Decode;
 
-use crate::client::Opened;
+use crate::client::InstanceGuard;
 use crate::code::{Code, Failure};
 use crate::stream::counts::{Counts, Reason};
-use crate::stream::ending::{StreamError, Untyped, read_ending};
-use crate::stream::{Callback, Delivered, OpenBatch, Stats, StreamCore, Views};
+use crate::stream::outcome::{StreamError, Untyped, read_outcome};
+use crate::stream::{Callback, CallbackEvent, OpenBatch, Stats, StreamCore, Views};
 
 /// What a callback is given.
 pub enum Event<'a, T, E: StreamError = Untyped> {
@@ -20,11 +20,11 @@ pub enum Event<'a, T, E: StreamError = Untyped> {
     /// The last call.
     Ended {
         /// How; `Ok` is the regular end. For a function `-> result<stream<T>, E>` the error may be the service's own.
-        how: Result<(), E::Ended>,
+        result: Result<(), E::Ended>,
         /// Records that were lost behind the last one.
         lost: u64,
         /// Why they were; `None` where none were.
-        why: Option<Reason>,
+        reason: Option<Reason>,
     },
 }
 
@@ -35,11 +35,15 @@ where
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Records(records) => f.debug_tuple("Records").field(records).finish(),
-            Self::Ended { how, lost, why } => f
+            Self::Ended {
+                result,
+                lost,
+                reason,
+            } => f
                 .debug_struct("Ended")
-                .field("how", how)
+                .field("result", result)
                 .field("lost", lost)
-                .field("why", why)
+                .field("reason", reason)
                 .finish(),
         }
     }
@@ -82,7 +86,7 @@ impl<'a, T> Records<'a, T> {
     }
 
     /// Why they were; of losses of several kinds at one place the reason of the first. `None` where nothing was lost.
-    pub fn lost_why(&self) -> Option<Reason> {
+    pub fn lost_reason(&self) -> Option<Reason> {
         self.batch.reason
     }
 }
@@ -101,29 +105,29 @@ impl<'a, T: Decode> Records<'a, T> {
 pub struct Subscription<T, E = Untyped> {
     core: Arc<StreamCore>,
     /// On the caller's side: keeps the instance open.
-    _opened: Option<Arc<Opened>>,
+    _guard: Option<Arc<InstanceGuard>>,
     types: PhantomData<fn() -> (T, E)>,
 }
 
 /// A typed callback as the core calls it.
-fn untyped<T: Decode, E: StreamError>(
+fn erase_types<T: Decode, E: StreamError>(
     mut callback: impl FnMut(Event<'_, T, E>) -> ControlFlow<()> + Send + 'static,
 ) -> Callback {
-    Box::new(move |delivered| {
-        callback(match delivered {
-            Delivered::Records(batch) => Event::Records(Records::new(batch)),
-            Delivered::Ended {
+    Box::new(move |event| {
+        callback(match event {
+            CallbackEvent::Records(batch) => Event::Records(Records::new(batch)),
+            CallbackEvent::Ended {
                 why,
                 error,
                 lost,
                 reason,
             } => Event::Ended {
-                how: match why.code {
+                result: match why.code {
                     Code::Closed => Ok(()),
-                    _ => Err(read_ending::<E>(error, why.clone())),
+                    _ => Err(read_outcome::<E>(error, why.clone())),
                 },
                 lost,
-                why: reason,
+                reason,
             },
         })
     })
@@ -132,13 +136,13 @@ fn untyped<T: Decode, E: StreamError>(
 impl<T: Decode, E: StreamError> Subscription<T, E> {
     pub(super) fn new(
         core: Arc<StreamCore>,
-        opened: Option<Arc<Opened>>,
+        guard: Option<Arc<InstanceGuard>>,
         callback: impl FnMut(Event<'_, T, E>) -> ControlFlow<()> + Send + 'static,
     ) -> Result<Self, Failure> {
         // From here on a refusal closes the stream.
         let new = Self {
             core,
-            _opened: opened,
+            _guard: guard,
             types: PhantomData,
         };
         new.replace(callback)?;
@@ -153,7 +157,7 @@ impl<T: Decode, E: StreamError> Subscription<T, E> {
         &self,
         callback: impl FnMut(Event<'_, T, E>) -> ControlFlow<()> + Send + 'static,
     ) -> Result<(), Failure> {
-        self.core.subscribe(|| untyped(callback))
+        self.core.subscribe(|| erase_types(callback))
     }
 }
 

@@ -15,11 +15,11 @@ use crate::stream::core::{StreamCore, lock};
 use crate::stream::counts::{Gap, Reason};
 use crate::stream::queue::Queue;
 use crate::stream::segment::Segment;
-use crate::stream::sending::Own;
-use crate::stream::waking::MANY;
+use crate::stream::sending::WriterState;
+use crate::stream::waking::MANY_READERS;
 
 /// A reader for whom the writer's open segment is dropped; `None`: the first one.
-pub(super) type Absent = (Option<Arc<StreamCore>>, Reason);
+pub(super) type SkippedReader = (Option<Arc<StreamCore>>, Reason);
 
 impl StreamCore {
     /// A further reader. It begins with what is written from now on.
@@ -30,12 +30,12 @@ impl StreamCore {
         if self.closed.load(Ordering::Acquire) {
             return Err(Code::Stale.because("the stream is closed"));
         }
-        let of = match &self.of {
+        let source = match &self.source {
             None => Some(Arc::clone(self)),
-            Some(of) => of.upgrade(),
+            Some(source) => source.upgrade(),
         };
         // Writers are gone, and the first reader with them: this one has the ending.
-        let first = of.unwrap_or_else(|| Arc::clone(self));
+        let first = source.unwrap_or_else(|| Arc::clone(self));
         let weak = Some(Arc::downgrade(&first));
         let tee = Self::build(&first.call, first.stride, first.options, weak);
         if let Some(conversion) = self.conversion.get() {
@@ -45,50 +45,50 @@ impl StreamCore {
             let mut queue = lock(&first.queue);
             queue.shared = true;
             let tees = first.tees();
-            let mut begun = lock(&tee.queue);
-            begun.entries.extend(queue.begun());
+            let mut started = lock(&tee.queue);
+            started.entries.extend(queue.unsealed_entries());
             for other in tees.iter() {
-                for entry in lock(&other.queue).begun() {
-                    if !begun.has_segment(&entry.segment) {
-                        begun.entries.push_back(entry);
+                for entry in lock(&other.queue).unsealed_entries() {
+                    if !started.has_segment(&entry.segment) {
+                        started.entries.push_back(entry);
                     }
                 }
             }
-            drop(begun);
+            drop(started);
             let all = tees.iter().cloned().chain([Arc::clone(&tee)]);
             first.set_tees(all.collect());
-            first.telling.fetch_or(MANY, Ordering::Relaxed);
+            first.wake_mode.fetch_or(MANY_READERS, Ordering::Relaxed);
         }
         // From here on every writer sees the word.
         tee.gate.arm_heavily(Waker::noop().clone());
         tee.gate.disarm();
-        if first.over.load(Ordering::Acquire)
-            && let Some(ending) = first.ending.get()
+        if first.has_ended.load(Ordering::Acquire)
+            && let Some(outcome) = first.outcome.get()
         {
-            tee.end_with(ending.clone());
+            tee.end_with(outcome.clone());
         }
         Ok(tee)
     }
 
     /// Rule 3, of a reader that is closed.
-    pub(super) fn leave_the_others(&self) {
-        let Some(of) = &self.of else {
-            let waiting = {
+    pub(super) fn leave_tee(&self) {
+        let Some(source) = &self.source else {
+            let waiters = {
                 let mut queue = lock(&self.queue);
                 if self.tees().is_empty() {
                     None
                 } else {
-                    Some(queue.let_go_of_all())
+                    Some(queue.detach())
                 }
             };
-            match waiting {
-                Some(waiting) => waiting.into_iter().for_each(Waker::wake),
-                None => self.over(),
+            match waiters {
+                Some(waiters) => waiters.into_iter().for_each(Waker::wake),
+                None => self.has_ended(),
             }
             return;
         };
         let mut is_last = false;
-        let first = of.upgrade();
+        let first = source.upgrade();
         if let Some(first) = &first {
             let _queue = lock(&first.queue);
             let tees = first.tees();
@@ -100,95 +100,100 @@ impl StreamCore {
             first.set_tees(left);
         }
         // Who waits for this one looks again, and must not find it there.
-        self.over();
+        self.has_ended();
         if let Some(first) = first
             && is_last
         {
-            first.over();
+            first.has_ended();
         }
     }
 
-    /// Rule 2, of the readers together: `Here` where one of them has room, and those that have none are noted.
-    pub(super) fn room_for_all(
+    /// Rule 2, of the readers together: `Ready` where one of them has room, and those that have none are noted.
+    pub(super) fn admit_for_all(
         &self,
         queue: &mut Queue,
-        own: &mut Own,
+        writer: &mut WriterState,
         waker: Option<&Waker>,
         wakes: &mut Vec<Waker>,
-    ) -> Room {
-        let (mut absent, mut full, mut present) = (Vec::new(), false, false);
-        let mut look = |queue: &mut Queue, who| match self.room(queue, own.number) {
-            Room::Here => present = true,
-            Room::Dropped(reason) => absent.push((who, reason)),
-            Room::Full => {
+    ) -> Admission {
+        let (mut skipped, mut full, mut present) = (Vec::new(), false, false);
+        let mut check = |queue: &mut Queue, reader| match self.admit(queue, writer.number) {
+            Admission::Ready => present = true,
+            Admission::Dropped(reason) => skipped.push((reader, reason)),
+            Admission::Full => {
                 full = true;
                 if let Some(waker) = waker {
-                    queue.wait(waker.clone());
+                    queue.add_waiter(waker.clone());
                 }
             }
         };
         if !self.closed.load(Ordering::Acquire) {
-            look(queue, None);
+            check(queue, None);
         }
         for tee in self.tees().iter() {
             let mut queue = lock(&tee.queue);
-            wakes.extend(queue.give_back());
-            if queue.taken() * 2 >= self.most {
-                wakes.extend(queue.lingering.take());
+            wakes.extend(queue.free_read_segments());
+            if queue.segments_in_use() * 2 >= self.max_segments {
+                wakes.extend(queue.lingering_reader.take());
             }
-            look(&mut queue, Some(Arc::clone(tee)));
+            check(&mut queue, Some(Arc::clone(tee)));
         }
-        match absent.first() {
-            _ if full => Room::Full,
+        match skipped.first() {
+            _ if full => Admission::Full,
             Some((_, reason)) if !present => {
                 let reason = *reason;
-                for (who, reason) in absent {
+                for (reader, reason) in skipped {
                     let gap = Gap::new(1, reason);
-                    on(queue, who.as_ref(), |queue| queue.lose(gap));
+                    with_queue(queue, reader.as_ref(), |queue| queue.lose(gap));
                 }
-                Room::Dropped(reason)
+                Admission::Dropped(reason)
             }
             _ => {
-                own.absent = absent;
-                Room::Here
+                writer.skipped = skipped;
+                Admission::Ready
             }
         }
     }
 
     /// The writer's new segment, for all readers but those that are absent.
-    pub(super) fn push_for_all(&self, queue: &mut Queue, own: &mut Own, segment: &Arc<Segment>) {
-        let gap = std::mem::take(&mut own.gap);
-        for (who, _) in &own.absent {
-            on(queue, who.as_ref(), |queue| queue.last_gap.add(gap));
+    pub(super) fn push_for_all(
+        &self,
+        queue: &mut Queue,
+        writer: &mut WriterState,
+        segment: &Arc<Segment>,
+    ) {
+        let gap = std::mem::take(&mut writer.gap);
+        for (reader, _) in &writer.skipped {
+            with_queue(queue, reader.as_ref(), |queue| queue.last_gap.add(gap));
         }
-        let is_absent = |reader: Option<&Arc<Self>>| {
-            let mut absent = own.absent.iter();
-            absent.any(|(who, _)| who.as_ref().map(Arc::as_ptr) == reader.map(Arc::as_ptr))
+        let is_skipped = |reader: Option<&Arc<Self>>| {
+            let mut skipped = writer.skipped.iter();
+            skipped.any(|(other, _)| other.as_ref().map(Arc::as_ptr) == reader.map(Arc::as_ptr))
         };
-        if !is_absent(None) && !self.closed.load(Ordering::Acquire) {
-            queue.push(Arc::clone(segment), own.number, gap);
+        if !is_skipped(None) && !self.closed.load(Ordering::Acquire) {
+            queue.push(Arc::clone(segment), writer.number, gap);
         }
         for tee in self.tees().iter() {
-            if !is_absent(Some(tee)) {
-                lock(&tee.queue).push(Arc::clone(segment), own.number, gap);
+            if !is_skipped(Some(tee)) {
+                lock(&tee.queue).push(Arc::clone(segment), writer.number, gap);
             }
         }
     }
 
     /// Whether all readers have room; those that have none will wake `waker`.
-    pub(super) fn have_all(
+    pub(super) fn all_ready(
         &self,
         queue: &mut Queue,
         waker: Option<&Waker>,
-        room: impl Fn(&mut Queue) -> bool,
+        ready: impl Fn(&mut Queue) -> bool,
     ) -> bool {
         let mut have = true;
         self.for_all(queue, |queue| {
-            if !room(queue) {
+            if !ready(queue) {
                 have = false;
                 if let Some(waker) = waker {
                     queue.stats.waits += 1;
-                    queue.wait(waker.clone());
+                    queue.add_waiter(waker.clone());
                 }
             }
         });
@@ -196,36 +201,36 @@ impl StreamCore {
     }
 
     /// Does something with the queues of all readers that are there; the caller holds the lock of the first one's.
-    pub(super) fn for_all(&self, queue: &mut Queue, mut what: impl FnMut(&mut Queue)) {
+    pub(super) fn for_all(&self, queue: &mut Queue, mut f: impl FnMut(&mut Queue)) {
         if !self.closed.load(Ordering::Acquire) {
-            what(queue);
+            f(queue);
         }
         for tee in self.tees().iter() {
-            what(&mut lock(&tee.queue));
+            f(&mut lock(&tee.queue));
         }
     }
 
     /// These readers lose the records of a segment that was sealed.
-    pub(super) fn lose_for(&self, queue: &mut Queue, absent: Vec<Absent>, records: u64) {
-        for (who, reason) in absent {
-            on(queue, who.as_ref(), |queue| {
-                queue.lose_here(Gap::new(records, reason))
+    pub(super) fn lose_for(&self, queue: &mut Queue, skipped: Vec<SkippedReader>, records: u64) {
+        for (reader, reason) in skipped {
+            with_queue(queue, reader.as_ref(), |queue| {
+                queue.lose_at_end(Gap::new(records, reason))
             });
         }
     }
 }
 
 /// Does something with the queue of a reader; `None`: the first one's, whose lock the caller holds.
-fn on(first: &mut Queue, who: Option<&Arc<StreamCore>>, what: impl FnOnce(&mut Queue)) {
-    match who {
-        None => what(first),
-        Some(tee) => what(&mut lock(&tee.queue)),
+fn with_queue(first: &mut Queue, reader: Option<&Arc<StreamCore>>, f: impl FnOnce(&mut Queue)) {
+    match reader {
+        None => f(first),
+        Some(tee) => f(&mut lock(&tee.queue)),
     }
 }
 
 /// What a reader has for a writer that begins a segment.
-pub(super) enum Room {
-    Here,
+pub(super) enum Admission {
+    Ready,
     /// Not now.
     Full,
     /// Not for this one.

@@ -1,408 +1,391 @@
-//! What a caller sends up: a stream, or a future, that is a parameter. A queue of messages, one for each element.
-//!
-//! 1. It is bounded: 256 elements, and 1 MiB of their messages. A larger one waits until it can be there alone.
-//! 2. It ends once, with the first ending. What was sent before is still read, unless the reader is gone.
-//! 3. The writer ends it. Dropped without that, it is `cancelled`: half a stream is not taken for a whole one.
-//! 4. It ends with the call that it is a parameter of: at its deadline, when it is stopped, with a panic. A call that has
-//!    a result does not end it: an actor of the service may read on.
-//! 5. An element that is no value of its type ends it as `argument`, for both.
-//! 6. The reader wakes writers when half of the room is there, so that they do not go to sleep for each element.
+//! Streams and futures that are parameters: the caller's end, which writes, and the service's, which reads.
 
-use std::collections::VecDeque;
-use std::fmt::Display;
-use std::sync::{Arc, Mutex, OnceLock};
-use std::task::{Context, Poll, Waker};
+use std::cell::RefCell;
+use std::fmt;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
 
-use thalweg_queue::quiet::lock;
-use thalweg_runtime::{WakeReason, wait};
-use thalweg_wire::evolve::{Conversion, Unconverted};
-use thalweg_wire::{Decode, message};
+use thalweg_wire::{Bytes, Checker, Decode, Encode, Encoder, Handle, Malformed, Shape, message};
 
-use crate::call::CallCore;
-use crate::code::{Code, Failure, append, no_memory, would_park};
-use crate::completion::Port;
-use crate::instance::Instance;
-use crate::parcel::close_unread_handle;
-use crate::service::LARGEST_RECORD;
-use crate::stream::sending::too_large;
-use crate::stream::waking::announcing;
+use crate::code::{Code, Failure};
+use crate::handles::{self, Object};
+use crate::nested::DropCause;
+use crate::stream::upstream_core::{EndStream, UpstreamCore};
 
-/// Rule 1. As many as a segment has, and as many bytes as a batch of large ones.
-const ELEMENTS: usize = 256;
-const BYTES: usize = 1 << 20;
-
-/// What is ended with a call, or with its client.
-pub(crate) trait Ends: Send + Sync {
-    fn end(&self, why: Failure);
-}
-
-/// What is sent up, whatever its elements are.
+/// The caller's end of a stream that is a parameter. Dropped without [`end`](Self::end), the service has `cancelled` after what was sent.
 #[derive(Debug)]
-pub struct UpCore {
-    layout: u64,
-    /// Of elements of a caller of another version.
-    conversion: Option<Conversion<'static>>,
-    /// It has one element and ends with it.
-    is_future: bool,
-    state: Mutex<State>,
-    /// Whose parameter it is, once that was read.
-    call: OnceLock<Arc<CallCore>>,
+pub struct UpstreamWriter<T> {
+    core: Arc<UpstreamCore>,
+    /// For the next element's message.
+    buffer: RefCell<Vec<u8>>,
+    element: PhantomData<fn(T)>,
 }
 
-#[derive(Debug, Default)]
-struct State {
-    elements: VecDeque<Vec<u8>>,
-    bytes: usize,
-    ending: Option<Failure>,
-    reader: Option<Waker>,
-    writers: Vec<Waker>,
-    /// Who asked to be told of room, one at a time.
-    announce: Option<Waker>,
-    /// Bytes of the element for which there was no room.
-    refused: usize,
-}
-
-impl State {
-    /// Rule 1.
-    fn fits(&self, size: usize) -> bool {
-        self.elements.is_empty() || (self.elements.len() < ELEMENTS && self.bytes + size <= BYTES)
-    }
-
-    /// A writer waits no more, or is about to do so again.
-    fn forget(&mut self, waker: &Waker) {
-        self.writers.retain(|writer| !writer.will_wake(waker));
-    }
-
-    /// Who waits for room.
-    fn waiting(&mut self) -> Vec<Waker> {
-        let mut waiting = std::mem::take(&mut self.writers);
-        waiting.extend(self.announce.take());
-        waiting
-    }
-}
-
-impl UpCore {
-    /// For elements of this layout. `is_future`: for one.
-    pub fn new(layout: u64, is_future: bool) -> Arc<Self> {
-        Self::converting(layout, is_future, None)
-    }
-
-    fn converting(
-        layout: u64,
-        is_future: bool,
-        conversion: Option<Conversion<'static>>,
-    ) -> Arc<Self> {
-        Arc::new(Self {
-            layout,
-            conversion,
-            is_future,
-            state: Mutex::default(),
-            call: OnceLock::new(),
-        })
-    }
-
-    pub(crate) fn layout(&self) -> u64 {
-        self.layout
-    }
-
-    /// Rule 4.
-    pub(crate) fn belongs_to(&self, call: &Arc<CallCore>) {
-        // It is taken out of the table once.
-        let _ = self.call.set(Arc::clone(call));
-    }
-
-    /// Of the call that it belongs to; 0: none yet.
-    pub(super) fn call_handle(&self) -> u64 {
-        self.call.get().map_or(0, |call| call.handle())
-    }
-
-    /// Sends one element, a message, and waits for room until `deadline` ([`clock`](thalweg_queue::clock); 0: not at all).
+impl<T: Decode> UpstreamWriter<T> {
+    /// Sends one element. Waits where 256, or 1 MiB of them, were not read.
     ///
     /// # Errors
-    /// `argument`: it is of another layout, or larger than 64 MiB. `would_park` and `timed_out`: there is no room. `overloaded`: there is no memory, and
-    /// the stream goes on. `interrupted`. How it ended, if
-    /// it has: `closed` where the service reads no more.
-    pub fn send(&self, element: &[u8], deadline: u64) -> Result<(), Failure> {
-        let refused = |error: &dyn Display| Code::Argument.because(format!("the element: {error}"));
-        match &self.conversion {
-            None => {
-                message::open(element, self.layout).map_err(|error| refused(&error))?;
-                self.send_message(element, deadline)
-            }
-            Some(conversion) => {
-                let converted = conversion.convert(element).map_err(|error| match error {
-                    Unconverted::Memory(bytes) => no_memory(bytes),
-                    error => refused(&error),
-                })?;
-                // As with arguments that nobody reads.
-                converted.dropped.into_iter().for_each(close_unread_handle);
-                self.send_message(&converted.message, deadline)
-            }
-        }
+    /// How the stream ended, if it has: `closed` where the service reads no more, `cancelled`, `timed_out`, `guest_panicked` as the call that it was
+    /// given to. `argument`: an element is larger than 64 MiB. `interrupted`; `would_park` where an actor must not wait.
+    pub fn send<V: Encode<As = T> + ?Sized>(&self, element: &V) -> Result<(), Failure> {
+        self.send_until(element, u64::MAX)
     }
 
-    pub(super) fn send_message(&self, element: &[u8], deadline: u64) -> Result<(), Failure> {
-        if element.len() > LARGEST_RECORD as usize {
-            return Err(too_large("element", element.len() as u64, LARGEST_RECORD));
-        }
-        let mut waits = None;
-        loop {
-            let reader = {
-                let mut state = lock(&self.state);
-                if let Some(why) = &state.ending {
-                    return Err(why.clone());
-                }
-                if state.fits(element.len()) {
-                    let mut copy = Vec::new();
-                    append(&mut copy, element)?;
-                    let reserved = state.elements.try_reserve(1);
-                    reserved.map_err(|_| no_memory(element.len()))?;
-                    state.bytes += element.len();
-                    state.elements.push_back(copy);
-                    if self.is_future {
-                        state.ending = Some(ended());
-                    }
-                    Some(state.reader.take())
-                } else if deadline == 0 || !wait::can_park() {
-                    state.refused = element.len();
-                    return Err(match deadline {
-                        0 => Code::WouldPark.because("there is no room"),
-                        _ => would_park(),
-                    });
-                } else {
-                    let waker = waits.get_or_insert_with(wait::waker);
-                    state.forget(waker);
-                    state.writers.push(waker.clone());
-                    None
-                }
-            };
-            if let Some(reader) = reader {
-                reader.into_iter().for_each(Waker::wake);
-                return Ok(());
-            }
-            let late = || Code::TimedOut.because("there was no room until the deadline");
-            if let (Err(why), Some(waker)) = (parked(wait::park(Some(deadline)), late), &waits) {
-                lock(&self.state).forget(waker);
-                return Err(why);
-            }
-        }
+    /// The same, and waits no longer than until `deadline` ([`thalweg_queue::clock`]; 0: not at all).
+    ///
+    /// # Errors
+    /// As [`send`](Self::send), and `timed_out`; `would_park` where it does not wait.
+    pub fn send_until<V: Encode<As = T> + ?Sized>(
+        &self,
+        element: &V,
+        deadline: u64,
+    ) -> Result<(), Failure> {
+        let mut buffer = self.buffer.take();
+        buffer.clear();
+        let message = message::encode(element, T::HASH, buffer)
+            .map_err(|error| Code::Argument.because(format!("the element: {error}")))?;
+        let sent = self.core.send_message(&message, deadline);
+        self.buffer.replace(message);
+        sent
+    }
+
+    /// For an executor: ready when there is room for one more, or as much as was refused last.
+    ///
+    /// # Errors
+    /// How the stream ended.
+    pub fn poll_room(&self, context: &Context<'_>) -> Poll<Result<(), Failure>> {
+        self.core.poll_room(context)
     }
 
     /// Nothing more comes.
     ///
     /// # Errors
-    /// How it ended, if it has: `closed` where the service reads no more.
-    pub fn finish(&self) -> Result<(), Failure> {
-        let reader = {
-            let mut state = lock(&self.state);
-            match &state.ending {
-                // With its value.
-                Some(why) if self.is_future && *why == ended() => return Ok(()),
-                Some(why) => return Err(why.clone()),
-                None if self.is_future => state.ending = Some(unfinished()),
-                None => state.ending = Some(ended()),
-            }
-            state.reader.take()
-        };
-        reader.into_iter().for_each(Waker::wake);
-        Ok(())
-    }
-
-    /// The writer is gone: rule 3.
-    pub fn abandon(&self) {
-        self.end(unfinished());
-    }
-
-    /// The reader is gone.
-    pub fn close(&self) {
-        self.end_now(
-            Code::Closed.because("the service has closed the stream"),
-            true,
-        );
-    }
-
-    pub(super) fn end_now(&self, why: Failure, drops: bool) {
-        let (dropped, reader, waiting) = {
-            let mut state = lock(&self.state);
-            state.ending.get_or_insert(why);
-            let mut dropped = VecDeque::new();
-            if drops {
-                state.bytes = 0;
-                dropped = std::mem::take(&mut state.elements);
-            }
-            (dropped, state.reader.take(), state.waiting())
-        };
-        drop(dropped);
-        reader.into_iter().chain(waiting).for_each(Waker::wake);
-    }
-
-    /// The next element, if there is one; `None`: nothing more comes.
-    ///
-    /// # Errors
-    /// How else it ended. `would_park`: there is none yet.
-    fn try_take(&self, waker: Option<Waker>) -> Result<Option<Vec<u8>>, Failure> {
-        let (element, waiting) = {
-            let mut state = lock(&self.state);
-            match state.elements.pop_front() {
-                Some(element) => {
-                    state.bytes -= element.len();
-                    // Rule 6.
-                    let half = state.elements.len() <= ELEMENTS / 2 && state.bytes <= BYTES / 2;
-                    let waiting = if half { state.waiting() } else { Vec::new() };
-                    (element, waiting)
-                }
-                None => match &state.ending {
-                    Some(why) if *why == ended() => return Ok(None),
-                    Some(why) => return Err(why.clone()),
-                    None => {
-                        state.reader = waker;
-                        return Err(Code::WouldPark.because("nothing there yet"));
-                    }
-                },
-            }
-        };
-        waiting.into_iter().for_each(Waker::wake);
-        Ok(Some(element))
-    }
-
-    /// The same, read.
-    pub(super) fn try_read<T: Decode>(&self, waker: Option<Waker>) -> Result<Option<T>, Failure> {
-        let Some(element) = self.try_take(waker)? else {
-            return Ok(None);
-        };
-        let read = message::open(&element, self.layout).and_then(|message| message.owned::<T>());
-        read.map(Some).map_err(|error| {
-            let why = Code::Argument.because(format!("an element is malformed: {error}"));
-            self.end_malformed(why.clone());
-            why
-        })
-    }
-
-    /// Rule 5. Also where the writer has ended it.
-    fn end_malformed(&self, why: Failure) {
-        lock(&self.state).ending = Some(why.clone());
-        self.end_now(why, true);
-    }
-
-    pub(super) fn read<T: Decode>(&self, deadline: u64) -> Result<Option<T>, Failure> {
-        loop {
-            let may_park = deadline != 0 && wait::can_park();
-            match self.try_read(may_park.then(wait::waker)) {
-                Err(why) if why.code == Code::WouldPark && may_park => {
-                    parked(wait::park(Some(deadline)), || {
-                        Code::TimedOut.because("nothing came until the deadline")
-                    })?;
-                }
-                result => return result,
-            }
-        }
-    }
-
-    /// Has `waker` woken when there is room. `true`: there is now, or it has ended, and nothing was asked.
-    fn ask_for_room(&self, waker: Waker) -> bool {
-        let before = {
-            let mut state = lock(&self.state);
-            if state.ending.is_some() || state.fits(state.refused) {
-                return true;
-            }
-            state.announce.replace(waker)
-        };
-        // Without the lock: it may give back a place of a port.
-        drop(before);
-        false
-    }
-
-    pub(super) fn poll_room(&self, context: &Context<'_>) -> Poll<Result<(), Failure>> {
-        if !self.ask_for_room(context.waker().clone()) {
-            return Poll::Pending;
-        }
-        Poll::Ready(match &lock(&self.state).ending {
-            Some(why) => Err(why.clone()),
-            None => Ok(()),
-        })
-    }
-
-    /// Has a [`StreamReady`](crate::Kind::StreamReady) come to `port` when there is room for what was refused last, or it has ended. `true`: so it is now, and nothing
-    /// was armed.
-    ///
-    /// # Errors
-    /// `overloaded`, `closed`: the port takes no more.
-    pub fn announce(&self, port: &Arc<Port>, token: u64, handle: u64) -> Result<bool, Failure> {
-        Ok(self.ask_for_room(announcing(port, token, handle)?))
+    /// How it has ended before: `closed` where the service reads no more.
+    pub fn end(self) -> Result<(), Failure> {
+        self.core.finish()
     }
 }
 
-impl Instance {
-    /// A stream or a future for a parameter of a method, by their numbers. It ends with the client.
-    ///
-    /// # Errors
-    /// `argument`: there is no such method, or its parameter is no stream. `closed`, `forked`.
-    pub fn upstream(&self, method: u32, parameter: u32) -> Result<Arc<UpCore>, Failure> {
-        let method = self.method(method)?;
-        self.admit(method)?;
-        let described = &self.package.methods[method as usize];
-        let (layout, is_future) = described.sent_up(parameter).ok_or_else(|| {
-            let name = described.name;
-            Code::Argument.because(format!("parameter {parameter} of {name} is no stream"))
-        })?;
-        let stream = UpCore::converting(layout, is_future, self.sent_up(method, parameter));
-        let ends: Arc<dyn Ends> = Arc::clone(&stream) as _;
-        self.watch(&ends);
-        // One that closed before has not seen it.
-        self.check_open()
-            .inspect_err(|why| stream.end(why.clone()))?;
-        Ok(stream)
-    }
-}
-
-impl Ends for UpCore {
-    fn end(&self, why: Failure) {
-        self.end_now(why, false);
-    }
-}
-
-impl Drop for UpCore {
+impl<T> Drop for UpstreamWriter<T> {
     fn drop(&mut self) {
-        if let Some(call) = self.call.get() {
-            call.forget_timer_if_done();
+        self.core.abandon();
+    }
+}
+
+/// A stream that is a parameter: the caller makes one, with its writer, and gives it to a function; the service reads it, as an `Iterator` in an actor or on a
+/// thread, or as a `futures::Stream`. Dropped, the writer has `closed`.
+///
+/// ```
+/// use thalweg_port::Upstream;
+///
+/// let (writer, mut numbers) = Upstream::<u64>::pair()?;
+/// writer.send(&7u64)?;
+/// writer.end()?;
+/// assert_eq!(numbers.next(), Some(Ok(7)));
+/// assert_eq!(numbers.next(), None);
+/// # Ok::<(), thalweg_port::Failure>(())
+/// ```
+pub struct Upstream<T> {
+    /// In the table, until a call has it.
+    handle: u64,
+    given: AtomicBool,
+    /// `None`: it came with a message and was not looked up.
+    core: Option<Arc<UpstreamCore>>,
+    /// The iterator has given its error.
+    failed: bool,
+    element: PhantomData<fn() -> T>,
+}
+
+impl<T> fmt::Debug for Upstream<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Upstream({:#x})", self.handle)
+    }
+}
+
+impl<T> Upstream<T> {
+    fn new(handle: u64, core: Option<Arc<UpstreamCore>>) -> Self {
+        Self {
+            handle,
+            given: AtomicBool::new(false),
+            core,
+            failed: false,
+            element: PhantomData,
+        }
+    }
+
+    fn view(&self) -> UpstreamView<'_, T> {
+        let given = self.given.load(Ordering::Relaxed);
+        UpstreamView {
+            handle: Handle(if given { 0 } else { self.handle }),
+            stream: Some(self),
         }
     }
 }
 
-/// Regularly.
-fn ended() -> Failure {
-    Code::Closed.because("the stream has ended")
-}
+impl<T: Decode> Upstream<T> {
+    /// A stream, and what writes it.
+    ///
+    /// # Errors
+    /// `overloaded`: as many handles are open as there may be.
+    pub fn pair() -> Result<(UpstreamWriter<T>, Self), Failure> {
+        Self::open(false)
+    }
 
-fn unfinished() -> Failure {
-    Code::Cancelled.because("the caller dropped it without ending it")
-}
+    fn open(is_future: bool) -> Result<(UpstreamWriter<T>, Self), Failure> {
+        let core = UpstreamCore::new(T::HASH, is_future);
+        let handle = handles::insert(Object::Upstream(Arc::clone(&core)))?;
+        let writer = UpstreamWriter {
+            core: Arc::clone(&core),
+            buffer: RefCell::default(),
+            element: PhantomData,
+        };
+        Ok((writer, Self::new(handle, Some(core))))
+    }
 
-fn parked(woke: WakeReason, late: impl FnOnce() -> Failure) -> Result<(), Failure> {
-    match woke {
-        WakeReason::Woken => Ok(()),
-        WakeReason::TimedOut => Err(late()),
-        WakeReason::Interrupted => Err(Code::Interrupted.because("a signal arrived")),
-        WakeReason::Stopping => Err(Code::ShutDown.because("the runtime stops")),
+    /// For who has a message's: what its handle names, out of the table.
+    ///
+    /// # Errors
+    /// `stale`; `argument`: it is something else, or has other elements.
+    pub(crate) fn look_up(mut self) -> Result<(Self, Arc<UpstreamCore>), Failure> {
+        let core = match handles::find(self.handle)? {
+            Object::Upstream(core) if core.layout() & LOW == T::HASH & LOW => core,
+            Object::Upstream(_) => {
+                return Err(Code::Argument.because("the stream has elements of another type"));
+            }
+            other => {
+                // Not this value's to close.
+                *self.given.get_mut() = true;
+                let why = format!("a handle is {}, not a stream to read", other.kind());
+                return Err(Code::Argument.because(why));
+            }
+        };
+        handles::remove(self.handle)?;
+        self.handle = 0;
+        self.core = Some(Arc::clone(&core));
+        Ok((self, core))
+    }
+
+    /// The next element; waits until `deadline` ([`thalweg_queue::clock`]; 0: not at all, `u64::MAX`: for ever). `None`: the stream has ended.
+    ///
+    /// # Errors
+    /// How else it ended: `cancelled` where the caller dropped it, `argument` for an element that is malformed, what became of the call. `would_park`, `timed_out`,
+    /// `interrupted`.
+    pub fn next_until(&mut self, deadline: u64) -> Result<Option<T>, Failure> {
+        self.core()?.read(deadline)
+    }
+
+    fn core(&self) -> Result<&Arc<UpstreamCore>, Failure> {
+        let unread = || Code::Argument.because("the stream was not looked up");
+        self.core.as_ref().ok_or_else(unread)
+    }
+
+    /// What the iterator gives: an error is the last.
+    fn item(&mut self, next: Result<Option<T>, Failure>) -> Option<Result<T, Failure>> {
+        match next {
+            Ok(element) => element.map(Ok),
+            Err(why) => (!std::mem::replace(&mut self.failed, true)).then_some(Err(why)),
+        }
     }
 }
 
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::{UpCore, lock};
-    use crate::code::Code;
-    use thalweg_queue::clock;
-    use thalweg_wire::{Decode, message};
+/// A message carries the low half of its layout's hash.
+const LOW: u64 = u32::MAX as u64;
 
-    #[test]
-    fn writers_that_gave_up_are_forgotten() {
-        let stream = UpCore::new(u64::HASH, false);
-        let element = message::encode(&1u64, u64::HASH, Vec::new()).unwrap();
-        while stream.send(&element, 0).is_ok() {}
-        for _ in 0..3 {
-            let late = stream.send(&element, clock::now() + 1).unwrap_err();
-            assert_eq!(late.code, Code::TimedOut);
+impl<T: Decode> Iterator for Upstream<T> {
+    type Item = Result<T, Failure>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            match self.next_until(u64::MAX) {
+                Err(why) if why.code == Code::Interrupted => {}
+                next => return self.item(next),
+            }
         }
-        assert!(lock(&stream.state).writers.is_empty());
+    }
+}
+
+impl<T: Decode> futures_core::Stream for Upstream<T> {
+    type Item = Result<T, Failure>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.get_mut();
+        let next = match this.core() {
+            Ok(core) => core.try_read(Some(context.waker().clone())),
+            Err(why) => Err(why),
+        };
+        match next {
+            Err(why) if why.code == Code::WouldPark => Poll::Pending,
+            next => Poll::Ready(this.item(next)),
+        }
+    }
+}
+
+impl<T> Drop for Upstream<T> {
+    fn drop(&mut self) {
+        if *self.given.get_mut() {
+            return;
+        }
+        if self.handle != 0 {
+            // Stale where it was given up already: nothing to do then.
+            let _ = handles::close_handle(self.handle);
+        } else if let Some(core) = &self.core {
+            match DropCause::now(core.call_handle()) {
+                DropCause::OwnPanic => {
+                    core.end(Code::GuestPanicked.because("the service panicked while it read"));
+                }
+                DropCause::OtherPanic(why) => core.end(why),
+                DropCause::Intended => {}
+            }
+            core.close();
+        }
+    }
+}
+
+/// An [`Upstream`] in place.
+pub struct UpstreamView<'a, T> {
+    handle: Handle,
+    stream: Option<&'a Upstream<T>>,
+}
+
+impl<T> Clone for UpstreamView<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for UpstreamView<'_, T> {}
+
+impl<T> fmt::Debug for UpstreamView<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "UpstreamView({:#x})", self.handle.0)
+    }
+}
+
+impl<T> PartialEq for UpstreamView<'_, T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.handle == other.handle
+    }
+}
+
+impl<T: 'static> Encode for UpstreamView<'_, T> {
+    type As = Upstream<T>;
+
+    fn encode(&self, to: &mut Encoder<'_>, at: u32) {
+        self.handle.encode(to, at);
+    }
+
+    fn handles(&self, given: bool) -> u32 {
+        if let Some(stream) = self.stream.filter(|_| given) {
+            stream.given.store(true, Ordering::Relaxed);
+        }
+        1
+    }
+}
+
+impl<T: 'static> Encode for Upstream<T> {
+    type As = Self;
+
+    fn encode(&self, to: &mut Encoder<'_>, at: u32) {
+        self.view().encode(to, at);
+    }
+
+    fn handles(&self, given: bool) -> u32 {
+        self.view().handles(given)
+    }
+}
+
+impl<T: 'static> Decode for Upstream<T> {
+    const SIZE: u32 = Handle::SIZE;
+    const ALIGN: u32 = Handle::ALIGN;
+    const SHAPE: Shape = Handle::SHAPE;
+    const DEPTH: u32 = Handle::DEPTH;
+    const HOLDS: bool = true;
+
+    type View<'a> = UpstreamView<'a, T>;
+
+    fn check(from: &mut Checker<'_>, at: u32) -> Result<(), Malformed> {
+        Handle::check(from, at)
+    }
+
+    fn view<'a>(from: Bytes<'a>, at: u32) -> UpstreamView<'a, T> {
+        UpstreamView {
+            handle: Handle::view(from, at),
+            stream: None,
+        }
+    }
+
+    fn owned(view: UpstreamView<'_, T>) -> Self {
+        Self::new(view.handle.0, None)
+    }
+
+    fn as_view(&self) -> UpstreamView<'_, T> {
+        self.view()
+    }
+}
+
+/// The caller's end of a future that is a parameter: says what the value is, once. Dropped without a word, the service has `cancelled`.
+#[derive(Debug)]
+pub struct UpstreamFutureWriter<T>(UpstreamWriter<T>);
+
+impl<T: Decode> UpstreamFutureWriter<T> {
+    /// Says what the value is. Never waits.
+    ///
+    /// # Errors
+    /// `closed`: the service waits for it no more; how else it ended, if it has; `argument`: the value is larger than 64 MiB.
+    pub fn set<V: Encode<As = T> + ?Sized>(self, value: &V) -> Result<(), Failure> {
+        self.0.send_until(value, 0)
+    }
+}
+
+/// A future that is a parameter: the service waits for it, in an actor or on a thread, or awaits it.
+#[derive(Debug)]
+pub struct UpstreamFuture<T>(Upstream<T>);
+
+/// A stream that ended without its one element: only a host that breaks the rules can.
+fn no_value() -> Failure {
+    Code::Cancelled.because("the caller ended the future without a value")
+}
+
+impl<T: Decode> UpstreamFuture<T> {
+    /// A future, and what says its value.
+    ///
+    /// # Errors
+    /// As [`Upstream::pair`].
+    pub fn pair() -> Result<(UpstreamFutureWriter<T>, Self), Failure> {
+        let (writer, stream) = Upstream::open(true)?;
+        Ok((UpstreamFutureWriter(writer), Self(stream)))
+    }
+
+    /// Waits for the value.
+    ///
+    /// # Errors
+    /// `cancelled`: the caller has none; what became of the call; `would_park`.
+    pub fn wait(mut self) -> Result<T, Failure> {
+        self.0.next().unwrap_or_else(|| Err(no_value()))
+    }
+
+    /// The stream that it is, for a message.
+    pub fn as_stream(&self) -> &Upstream<T> {
+        &self.0
+    }
+}
+
+impl<T> From<Upstream<T>> for UpstreamFuture<T> {
+    fn from(stream: Upstream<T>) -> Self {
+        Self(stream)
+    }
+}
+
+impl<T: Decode> Future for UpstreamFuture<T> {
+    type Output = Result<T, Failure>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        use futures_core::Stream;
+        let next = Pin::new(&mut self.get_mut().0).poll_next(context);
+        next.map(|value| value.unwrap_or_else(|| Err(no_value())))
     }
 }

@@ -20,38 +20,38 @@ use std::thread;
 use thalweg_queue::{EventFd, barrier, clock};
 
 use crate::code::{Code, Failure};
-use crate::completion::Port;
-use crate::parcel::Completed;
+use crate::completion::Completion;
+use crate::port::Port;
 use crate::stream::core::{StreamCore, lock};
 use crate::stream::queue::Queue;
 
 /// What a wake across processors costs, doubled: a shorter wait would not save one.
-const LEAST_LINGER_NS: u64 = 64_000;
+const MIN_LINGER_NS: u64 = 64_000;
 
 /// How long a reader looks again before it sleeps where the stream was full.
-const LOOK_NS: u64 = 40_000;
+const SPIN_NS: u64 = 40_000;
 
 /// Records between two sleeps up to which a fence for each costs less than one `membarrier`.
-const FEW: u64 = 512;
+const FENCE_LIMIT: u64 = 512;
 
 /// How writers tell of what they wrote, by bits: without a fence; with one; by calling the reader's callback; and other readers too.
-pub(super) const LIGHTLY: u8 = 0;
+pub(super) const UNFENCED: u8 = 0;
 pub(super) const FENCED: u8 = 1;
-pub(super) const DIRECT: u8 = 2;
-pub(super) const MANY: u8 = 4;
+pub(super) const CALLBACK: u8 = 2;
+pub(super) const MANY_READERS: u8 = 4;
 
 /// Wakes a reader that waits through a port. It has a reserved slot there, and gives it back if it is replaced by another
 /// before it was woken.
-struct Announce {
+struct PortWaker {
     port: Arc<Port>,
     token: u64,
     handle: u64,
-    announced: AtomicBool,
+    is_announced: AtomicBool,
 }
 
-impl Drop for Announce {
+impl Drop for PortWaker {
     fn drop(&mut self) {
-        if !*self.announced.get_mut() {
+        if !*self.is_announced.get_mut() {
             self.port.unreserve();
         }
     }
@@ -61,52 +61,52 @@ impl Drop for Announce {
 ///
 /// # Errors
 /// `overloaded`, `closed`: the port takes no more.
-pub(super) fn announcing(port: &Arc<Port>, token: u64, handle: u64) -> Result<Waker, Failure> {
+pub(super) fn port_waker(port: &Arc<Port>, token: u64, handle: u64) -> Result<Waker, Failure> {
     port.reserve()?;
-    Ok(Waker::from(Arc::new(Announce {
+    Ok(Waker::from(Arc::new(PortWaker {
         port: Arc::clone(port),
         token,
         handle,
-        announced: AtomicBool::new(false),
+        is_announced: AtomicBool::new(false),
     })))
 }
 
-impl Wake for Announce {
+impl Wake for PortWaker {
     fn wake(self: Arc<Self>) {
         // The slot holds one completion.
-        if self.announced.swap(true, Ordering::Relaxed) {
+        if self.is_announced.swap(true, Ordering::Relaxed) {
             return;
         }
         self.port
-            .complete(Completed::ready(self.token, self.handle));
+            .complete(Completion::ready(self.token, self.handle));
     }
 }
 
-/// Arms a stream when its lingering is over: the timer's side of [`StreamCore::announce`].
-struct Later {
+/// Arms a stream when its lingering is over: the timer's side of [`StreamCore::arm_port`].
+struct LingerTimer {
     stream: Weak<StreamCore>,
-    request: u64,
-    announce: Waker,
+    wake_request: u64,
+    arm_port: Waker,
 }
 
-impl Wake for Later {
+impl Wake for LingerTimer {
     fn wake(self: Arc<Self>) {
         let Some(stream) = self.stream.upgrade() else {
             return;
         };
         let mut queue = lock(&stream.queue);
-        if queue.request != self.request {
+        if queue.wake_request != self.wake_request {
             return;
         }
         // Under the lock: a reader that asks to be woken in another way meanwhile comes after this.
-        let ready = stream.has_something(&queue) || {
+        let ready = stream.is_readable(&queue) || {
             queue.linger = 0;
-            stream.arm_gate(&mut queue, self.announce.clone());
-            stream.has_something(&queue) && stream.gate.disarm()
+            stream.arm_gate(&mut queue, self.arm_port.clone());
+            stream.is_readable(&queue) && stream.gate.disarm()
         };
         drop(queue);
         if ready {
-            self.announce.wake_by_ref();
+            self.arm_port.wake_by_ref();
         }
     }
 }
@@ -115,37 +115,37 @@ impl StreamCore {
     /// A writer, after it committed: wakes the reader if that is armed. Without a fence, for which a reader that sleeps seldom pays by
     /// `membarrier`; one that sleeps often has writers pass it.
     #[inline]
-    pub(super) fn tell(&self) {
-        match self.telling.load(Ordering::Relaxed) {
-            LIGHTLY => self.woke_if(self.gate.signal_lightly()),
+    pub(super) fn wake_reader(&self) {
+        match self.wake_mode.load(Ordering::Relaxed) {
+            UNFENCED => self.count_wake(self.gate.signal_lightly()),
             FENCED => {
-                self.woke_if(self.gate.signal());
+                self.count_wake(self.gate.signal());
                 // Behind the fence: where the kernel passes no barrier for others, a word that changed is seen here, or what was committed there.
-                if self.telling.load(Ordering::Relaxed) & (DIRECT | MANY) != 0 {
-                    self.tell_surely();
+                if self.wake_mode.load(Ordering::Relaxed) & (CALLBACK | MANY_READERS) != 0 {
+                    self.wake_readers();
                 }
             }
-            _ => self.tell_surely(),
+            _ => self.wake_readers(),
         }
     }
 
     #[inline]
-    pub(super) fn woke_if(&self, woke: bool) {
+    pub(super) fn count_wake(&self, woke: bool) {
         if woke {
             self.wakes.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// The same where the reader may wait for more than what was just committed.
-    pub(super) fn tell_surely(&self) {
-        let telling = self.telling.load(Ordering::Relaxed);
-        if telling & DIRECT != 0 {
+    pub(super) fn wake_readers(&self) {
+        let wake_mode = self.wake_mode.load(Ordering::Relaxed);
+        if wake_mode & CALLBACK != 0 {
             self.deliver();
         } else {
-            self.woke_if(self.gate.signal());
+            self.count_wake(self.gate.signal());
         }
-        if telling & MANY != 0 {
-            self.tees().iter().for_each(|tee| tee.tell_surely());
+        if wake_mode & MANY_READERS != 0 {
+            self.tees().iter().for_each(|tee| tee.wake_readers());
         }
     }
 
@@ -155,15 +155,15 @@ impl StreamCore {
     /// loaded it before the heavy barrier that came with the change, and what it had committed is seen after that.
     pub(super) fn arm_gate(&self, queue: &mut Queue, waker: Waker) {
         queue.stats.parks += 1;
-        let given = queue.counts.delivered;
-        let often = given - queue.armed_at < FEW || !barrier::is_asymmetric();
-        queue.armed_at = given;
+        let delivered = queue.counts.delivered;
+        let sleeps_often = delivered - queue.armed_at < FENCE_LIMIT || !barrier::is_asymmetric();
+        queue.armed_at = delivered;
         // Under the lock, as every change of the word. Where there are other readers writers always pass the fence.
-        let before = self.telling.load(Ordering::Relaxed);
-        let telling = if often { FENCED } else { LIGHTLY };
-        self.telling
-            .store((before & MANY) | telling, Ordering::Relaxed);
-        if before & MANY != 0 || (before & FENCED != 0 && often) {
+        let before = self.wake_mode.load(Ordering::Relaxed);
+        let wake_mode = if sleeps_often { FENCED } else { UNFENCED };
+        self.wake_mode
+            .store((before & MANY_READERS) | wake_mode, Ordering::Relaxed);
+        if before & MANY_READERS != 0 || (before & FENCED != 0 && sleeps_often) {
             self.gate.arm(waker);
         } else {
             self.gate.arm_heavily(waker);
@@ -171,66 +171,66 @@ impl StreamCore {
     }
 
     /// Whether `acquire` would not wait.
-    fn has_something(&self, queue: &Queue) -> bool {
-        self.over.load(Ordering::Acquire) || queue.has_records()
+    fn is_readable(&self, queue: &Queue) -> bool {
+        self.has_ended.load(Ordering::Acquire) || queue.has_records()
     }
 
     /// The reader found nothing. Whether there is something now, where the stream was full before and the reader has looked for a while, at most until
     /// `deadline`.
-    pub(super) fn comes_soon(&self, deadline: u64) -> bool {
-        if !lock(&self.queue).looks {
+    pub(super) fn spin_for_records(&self, deadline: u64) -> bool {
+        if !lock(&self.queue).should_spin {
             return false;
         }
-        let until = deadline.min(clock::now() + LOOK_NS);
+        let until = deadline.min(clock::now() + SPIN_NS);
         while clock::now() < until {
             thread::yield_now();
-            if self.has_something(&lock(&self.queue)) {
+            if self.is_readable(&lock(&self.queue)) {
                 return true;
             }
         }
-        lock(&self.queue).looks = false;
+        lock(&self.queue).should_spin = false;
         false
     }
 
     /// The reader found nothing. Until when it lingers, unless `waker` is woken before, since the stream fills; `None`: it
     /// does not linger, and is to be armed.
-    pub(super) fn lingers_until(&self, waker: Waker) -> Option<u64> {
+    pub(super) fn start_linger(&self, waker: Waker) -> Option<u64> {
         let mut queue = lock(&self.queue);
-        let most = self.options.linger_ns;
-        if !std::mem::take(&mut queue.given) || most < LEAST_LINGER_NS {
+        let limit = self.options.linger_ns;
+        if !std::mem::take(&mut queue.delivered_since_empty) || limit < MIN_LINGER_NS {
             queue.linger = 0;
-            queue.lingering = None;
+            queue.lingering_reader = None;
             return None;
         }
-        let linger = queue.linger.max(LEAST_LINGER_NS);
-        queue.linger = (linger * 2).min(most);
-        queue.lingering = Some(waker);
+        let linger = queue.linger.max(MIN_LINGER_NS);
+        queue.linger = (linger * 2).min(limit);
+        queue.lingering_reader = Some(waker);
         Some(clock::now() + linger)
     }
 
     /// The reader asks to be woken in another way than before.
-    pub(super) fn request_anew(&self) {
-        let (later, lingering) = {
+    pub(super) fn cancel_wake_request(&self) {
+        let (linger_timer, lingering_reader) = {
             let mut queue = lock(&self.queue);
-            queue.request += 1;
-            (queue.later.take(), queue.lingering.take())
+            queue.wake_request += 1;
+            (queue.linger_timer.take(), queue.lingering_reader.take())
         };
-        drop(lingering);
-        if let Some(timer) = later {
+        drop(lingering_reader);
+        if let Some(timer) = linger_timer {
             self.call.instance.runtime.timers().cancel(timer);
         }
     }
 
     /// Has `waker` woken as soon as `acquire` would not wait. `true`: it would not now, and nothing was armed.
     pub(crate) fn arm(&self, waker: Waker) -> bool {
-        self.request_anew();
+        self.cancel_wake_request();
         let mut queue = lock(&self.queue);
-        if self.has_something(&queue) {
+        if self.is_readable(&queue) {
             return true;
         }
         self.arm_gate(&mut queue, waker);
         // If a writer had the waker already, it is woken, and that is the answer.
-        self.has_something(&queue) && self.gate.disarm()
+        self.is_readable(&queue) && self.gate.disarm()
     }
 
     /// Has a [`StreamReady`](crate::Kind::StreamReady) come to `port` as soon as `acquire` would not wait, or a little later where the stream is
@@ -238,17 +238,17 @@ impl StreamCore {
     ///
     /// # Errors
     /// `overloaded`, `closed`: the port takes no more. `argument`: a callback takes what comes.
-    pub fn announce(
+    pub fn arm_port(
         self: &Arc<Self>,
         port: &Arc<Port>,
         token: u64,
         handle: u64,
     ) -> Result<bool, Failure> {
-        if self.has_something_to_read()? {
+        if self.check_readable()? {
             return Ok(true);
         }
-        let announce = announcing(port, token, handle)?;
-        Ok(self.arm_or_linger(announce))
+        let arm_port = port_waker(port, token, handle)?;
+        Ok(self.linger_or_arm(arm_port))
     }
 
     /// The stream's own file descriptor, an eventfd, readable after [`arm_fd`](Self::arm_fd) said `false` and something came.
@@ -269,48 +269,48 @@ impl StreamCore {
         Ok(self.event.get_or_init(|| Arc::new(event)))
     }
 
-    /// As [`announce`](Self::announce), and the stream's own file descriptor becomes readable.
+    /// As [`arm_port`](Self::announce), and the stream's own file descriptor becomes readable.
     ///
     /// # Errors
     /// `overloaded`: no file descriptor. `argument`: a callback takes what comes.
     pub fn arm_fd(self: &Arc<Self>) -> Result<bool, Failure> {
         let event = self.event()?;
         event.reset();
-        if self.has_something_to_read()? {
+        if self.check_readable()? {
             return Ok(true);
         }
-        Ok(self.arm_or_linger(Waker::from(Arc::clone(event))))
+        Ok(self.linger_or_arm(Waker::from(Arc::clone(event))))
     }
 
-    fn has_something_to_read(&self) -> Result<bool, Failure> {
+    fn check_readable(&self) -> Result<bool, Failure> {
         let queue = lock(&self.queue);
-        if queue.direct.is_there() {
-            return Err(called_back());
+        if queue.callback.is_set() {
+            return Err(has_callback());
         }
-        Ok(self.has_something(&queue))
+        Ok(self.is_readable(&queue))
     }
 
     /// Whether there is something now, and nothing was armed.
-    fn arm_or_linger(self: &Arc<Self>, waker: Waker) -> bool {
-        self.request_anew();
-        let Some(until) = self.lingers_until(waker.clone()) else {
+    fn linger_or_arm(self: &Arc<Self>, waker: Waker) -> bool {
+        self.cancel_wake_request();
+        let Some(until) = self.start_linger(waker.clone()) else {
             return self.arm(waker);
         };
-        let later = Later {
+        let linger_timer = LingerTimer {
             stream: Arc::downgrade(self),
-            request: lock(&self.queue).request,
-            announce: waker,
+            wake_request: lock(&self.queue).wake_request,
+            arm_port: waker,
         };
         // What was armed before is replaced now, not when the timer fires.
         self.gate.disarm();
         let timers = self.call.instance.runtime.timers();
-        let timer = timers.at(until, Waker::from(Arc::new(later)));
-        lock(&self.queue).later = Some(timer);
+        let timer = timers.at(until, Waker::from(Arc::new(linger_timer)));
+        lock(&self.queue).linger_timer = Some(timer);
         false
     }
 }
 
 /// Why a stream with a callback has no reader.
-pub(super) fn called_back() -> Failure {
+pub(super) fn has_callback() -> Failure {
     Code::Argument.because("the stream's records go to a callback")
 }

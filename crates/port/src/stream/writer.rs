@@ -9,9 +9,9 @@ use thalweg_wire::{Decode, Encode};
 use crate::call::Call;
 use crate::code::{Code, Failure};
 use crate::service::StreamOptions;
-use crate::stream::ending::Ending;
-use crate::stream::sending::{Own, Sent};
-use crate::stream::{Ends, StreamCore, StreamError, StreamReader, Untyped};
+use crate::stream::outcome::StreamOutcome;
+use crate::stream::sending::{Sent, WriterState};
+use crate::stream::{EndStream, StreamCore, StreamError, StreamReader, Untyped};
 
 /// Writes records into a stream. Each clone has its own segments and keeps the order of its
 /// records.
@@ -50,7 +50,7 @@ use crate::stream::{Ends, StreamCore, StreamError, StreamReader, Untyped};
 /// ```
 pub struct StreamWriter<T, E = Untyped> {
     core: Arc<StreamCore>,
-    own: RefCell<Own>,
+    state: RefCell<WriterState>,
     types: PhantomData<fn(T, E)>,
 }
 
@@ -107,9 +107,9 @@ impl<T: Decode, E: Decode> StreamWriter<T, E> {
                 "the error at a stream's end cannot hold a resource"
             )
         };
-        match Ending::of_service(error) {
-            Ok(ending) => self.end(ending),
-            Err(why) => Err(self.own.borrow_mut().refuse(why)),
+        match StreamOutcome::service_error(error) {
+            Ok(outcome) => self.end(outcome),
+            Err(why) => Err(self.state.borrow_mut().refuse(why)),
         }
     }
 }
@@ -121,7 +121,7 @@ impl<T, E> StreamWriter<T, E> {
     /// The earlier outcome if the stream has already ended; `closed` if the reader is gone.
     pub fn finish(mut self) -> Result<(), Failure> {
         let ended = self.core.check_open();
-        self.own.get_mut().is_finished = true;
+        self.state.get_mut().is_finished = true;
         ended
     }
 }
@@ -129,15 +129,15 @@ impl<T, E> StreamWriter<T, E> {
 impl<T: Decode, E> StreamWriter<T, E> {
     pub(crate) fn new(core: Arc<StreamCore>) -> Self {
         Self {
-            own: RefCell::new(core.number()),
+            state: RefCell::new(core.new_writer_state()),
             core,
             types: PhantomData,
         }
     }
 
     /// Sets the reason of the stream's end if this writer is dropped without `finish`.
-    pub(super) fn unfinished(mut self, why: &'static str) -> Self {
-        self.own.get_mut().unfinished = why;
+    pub(super) fn with_drop_reason(mut self, why: &'static str) -> Self {
+        self.state.get_mut().drop_reason = why;
         self
     }
 
@@ -151,10 +151,10 @@ impl<T: Decode, E> StreamWriter<T, E> {
         self.end(Code::GuestLost.because(why).into())
     }
 
-    fn end(self, ending: Ending) -> Result<(), Failure> {
+    fn end(self, outcome: StreamOutcome) -> Result<(), Failure> {
         let ended = self.core.check_open();
-        self.core.commit(&mut self.own.borrow_mut());
-        self.core.end_with(ending);
+        self.core.commit(&mut self.state.borrow_mut());
+        self.core.end_with(outcome);
         ended
     }
 
@@ -195,8 +195,8 @@ impl<T: Decode, E> StreamWriter<T, E> {
     /// The record writes into this stream while it is encoded.
     #[inline(always)]
     pub fn send<V: Encode<As = T> + ?Sized>(&self, record: &V) -> Result<Sent, Failure> {
-        let own = &mut *self.own.borrow_mut();
-        self.core.send(own, record, 1, u64::MAX)
+        let state = &mut *self.state.borrow_mut();
+        self.core.send(state, record, 1, u64::MAX)
     }
 
     /// The same, but waits at most until `deadline` ([`thalweg_queue::clock`]; 0: does not wait).
@@ -212,8 +212,8 @@ impl<T: Decode, E> StreamWriter<T, E> {
         record: &V,
         deadline: u64,
     ) -> Result<Sent, Failure> {
-        let own = &mut *self.own.borrow_mut();
-        self.core.send(own, record, 1, deadline)
+        let state = &mut *self.state.borrow_mut();
+        self.core.send(state, record, 1, deadline)
     }
 
     /// Writes many records: `records` at a time become visible to the reader, with one wake-up for
@@ -257,12 +257,12 @@ impl<T: Decode, E> StreamWriter<T, E> {
         deadline: u64,
     ) -> Result<(), Failure> {
         let sent = self.core.control(record, deadline);
-        sent.map_err(|why| self.own.borrow_mut().refuse(why))
+        sent.map_err(|why| self.state.borrow_mut().refuse(why))
     }
 
     /// Reports to the reader that `records` are missing here, which the writer itself never had.
     pub fn lost(&self, records: u64) {
-        self.core.lost(&mut self.own.borrow_mut(), records);
+        self.core.lost(&mut self.state.borrow_mut(), records);
     }
 
     /// Whether anybody still reads. For a service that looks for its next record longer than a reader who has closed the
@@ -285,17 +285,17 @@ impl<T: Decode, E> WriteBatch<'_, T, E> {
     /// As there.
     #[inline(always)]
     pub fn send<V: Encode<As = T> + ?Sized>(&mut self, record: &V) -> Result<Sent, Failure> {
-        let own = &mut *self.writer.own.borrow_mut();
+        let state = &mut *self.writer.state.borrow_mut();
         self.writer
             .core
-            .send(own, record, self.records.max(1), u64::MAX)
+            .send(state, record, self.records.max(1), u64::MAX)
     }
 }
 
 impl<T, E> Drop for WriteBatch<'_, T, E> {
     fn drop(&mut self) {
-        let own = &mut *self.writer.own.borrow_mut();
-        self.writer.core.commit(own);
+        let state = &mut *self.writer.state.borrow_mut();
+        self.writer.core.commit(state);
     }
 }
 
@@ -303,7 +303,7 @@ impl<T, E> Clone for StreamWriter<T, E> {
     fn clone(&self) -> Self {
         self.core.add_writer();
         Self {
-            own: RefCell::new(self.core.number()),
+            state: RefCell::new(self.core.new_writer_state()),
             core: Arc::clone(&self.core),
             types: PhantomData,
         }
@@ -312,7 +312,7 @@ impl<T, E> Clone for StreamWriter<T, E> {
 
 impl<T, E> Drop for StreamWriter<T, E> {
     fn drop(&mut self) {
-        self.core.remove_writer(self.own.get_mut());
+        self.core.remove_writer(self.state.get_mut());
     }
 }
 
@@ -331,7 +331,7 @@ impl Call {
     ) -> (StreamWriter<T, E>, StreamReader<T, E>) {
         let core = self.core.core();
         let stream = StreamCore::new(core, T::SIZE, T::ALIGN, options);
-        let ends: Arc<dyn Ends> = Arc::clone(&stream) as _;
+        let ends: Arc<dyn EndStream> = Arc::clone(&stream) as _;
         core.adopt_stream(&ends);
         (
             StreamWriter::new(Arc::clone(&stream)),

@@ -1,6 +1,6 @@
 //! Functions by their texts, as a library of a package has them and a caller knows them.
 
-use thalweg_port::{Known, Method, MethodOptions};
+use thalweg_port::{FunctionSchema, Method, MethodOptions};
 use thalweg_wire::{Encode, Shape, message};
 
 /// Of four texts, parameters, result, error and element; empty: none.
@@ -41,12 +41,12 @@ pub fn same(methods: &'static [Method]) -> Vec<Texts> {
 }
 
 /// As a caller says it.
-pub fn known(all: &[Texts]) -> Vec<Known<'static>> {
+pub fn known(all: &[Texts]) -> Vec<FunctionSchema<'static>> {
     let hash = |text: &'static str| match text {
         "" => 0,
         text => Shape::hash_of(text),
     };
-    let of = |(name, texts): &Texts| Known {
+    let of = |(name, texts): &Texts| FunctionSchema {
         name,
         hashes: texts.map(hash),
         description: texts.join("\n").leak(),

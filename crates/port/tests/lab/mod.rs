@@ -11,7 +11,7 @@ use std::time::Duration;
 use thalweg_port::{
     Bounds, Call, Client, Code, Failure, FutureReader, Held, Incoming, Method, MethodOptions,
     NoError, Own, Package, Pending, Policy, ResourceClient, Service, StreamOptions, StreamReader,
-    StreamWriter, Task, UpFuture, Upstream,
+    StreamWriter, Task, Upstream, UpstreamFuture,
 };
 use thalweg_queue::Parker;
 use thalweg_runtime::native;
@@ -53,7 +53,7 @@ pub const FOR_EVER: u64 = u64::MAX;
 pub const GIVE: u32 = 11;
 /// How `later` comes.
 pub const SAID: u8 = 0;
-pub const UNSAID: u8 = 1;
+pub const DEFAULT: u8 = 1;
 pub const LATER: u8 = 2;
 pub const PANICS: u8 = 3;
 pub const NEVER: u8 = 4;
@@ -77,12 +77,12 @@ const fn method<P: Decode, T: Decode>(name: &'static str, stream: Option<StreamO
 const BLOCK: Option<StreamOptions> = Some(StreamOptions {
     policy: Policy::Block,
     capacity: 1024,
-    ..StreamOptions::UNSAID
+    ..StreamOptions::DEFAULT
 });
 const LATEST: Option<StreamOptions> = Some(StreamOptions {
     policy: Policy::Latest,
     capacity: 64,
-    ..StreamOptions::UNSAID
+    ..StreamOptions::DEFAULT
 });
 
 const PACKAGE: Package = Package {
@@ -90,7 +90,7 @@ const PACKAGE: Package = Package {
     version: "0.1.0",
     layout: 1,
     imports: &[],
-    bounds: Bounds::UNSAID,
+    bounds: Bounds::DEFAULT,
     methods: &[
         method::<(String,), String>("lab.shout", None),
         method::<(String,), ()>("lab.fail", None),
@@ -304,7 +304,7 @@ impl Lab {
                 let seen = Arc::clone(&self.seen);
                 match how {
                     SAID => writer.set("said").unwrap(),
-                    UNSAID => drop(writer),
+                    DEFAULT => drop(writer),
                     _ => incoming.call().spawn(move |call| match how {
                         LATER => {
                             while !seen.says.load(Ordering::SeqCst) {
@@ -371,7 +371,7 @@ impl Lab {
             AWAIT => {
                 let (incoming, (text,)) = params::<(Upstream<String>,)>(incoming)?;
                 let text = match incoming.upstream(text) {
-                    Ok(text) => UpFuture::from(text),
+                    Ok(text) => UpstreamFuture::from(text),
                     Err(refusal) => return Err(Box::new((incoming, refusal))),
                 };
                 incoming.run(
@@ -525,7 +525,7 @@ pub fn sum_up(client: &Client, numbers: Upstream<Element>, how: u8) -> Pending<(
     client.call(SUM, &(numbers, how), |reply| reply.value())
 }
 
-pub fn wait_for(client: &Client, text: &UpFuture<String>) -> Pending<String, String> {
+pub fn wait_for(client: &Client, text: &UpstreamFuture<String>) -> Pending<String, String> {
     client.call(AWAIT, &(text.as_stream(),), |reply| reply.value())
 }
 

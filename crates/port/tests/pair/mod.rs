@@ -44,7 +44,7 @@ const fn method(policy: Policy) -> Method {
         stream: Some(StreamOptions {
             policy,
             capacity: CAPACITY,
-            ..StreamOptions::UNSAID
+            ..StreamOptions::DEFAULT
         }),
         description: "",
     }
@@ -55,7 +55,7 @@ const PACKAGE: Package = Package {
     version: "0.1.0",
     layout: 1,
     imports: &[],
-    bounds: Bounds::UNSAID,
+    bounds: Bounds::DEFAULT,
     methods: &[
         method(POLICIES[0]),
         method(POLICIES[1]),

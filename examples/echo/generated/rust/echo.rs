@@ -110,7 +110,7 @@ pub const PACKAGE: port::Package = port::Package {
         },
     ],
     imports: &[],
-    bounds: port::Bounds::UNSAID,
+    bounds: port::Bounds::DEFAULT,
 };
 
 /// What is said, and how long the answer takes.

@@ -34,7 +34,7 @@ fn a_screen_is_told_of_every_halt_and_of_what_is_missing() {
             continue;
         }
         if batch.lost_before() > 0 {
-            assert_eq!(batch.lost_why(), Some(Reason::DroppedOldest));
+            assert_eq!(batch.lost_reason(), Some(Reason::DroppedOldest));
         }
         next += batch.lost_before();
         assert_eq!(batch.first_sequence(), next);

@@ -113,7 +113,7 @@ pub const PACKAGE: port::Package = port::Package {
         },
     ],
     imports: &[],
-    bounds: port::Bounds::UNSAID,
+    bounds: port::Bounds::DEFAULT,
 };
 
 /// How somebody is greeted.

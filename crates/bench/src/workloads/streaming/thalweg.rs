@@ -75,13 +75,13 @@ impl Streams {
                 Delivered::Records(records) => {
                     records.iter().for_each(|event| seen.add_view(&event));
                 }
-                Delivered::Ended { how, lost, .. } => {
-                    let how = how.map_err(failed).and_then(|()| match lost {
+                Delivered::Ended { result, lost, .. } => {
+                    let result = result.map_err(failed).and_then(|()| match lost {
                         0 => Ok(seen),
                         _ => Err(failed(format!("{lost} events were lost"))),
                     });
                     // Whoever waits for it is there: it is below.
-                    let _ = told.send((began.elapsed(), how));
+                    let _ = told.send((began.elapsed(), result));
                 }
             }
             Continue(())

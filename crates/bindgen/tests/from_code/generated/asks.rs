@@ -83,7 +83,7 @@ pub const PACKAGE: port::Package = port::Package {
             description: "record{}\n_\n\n",
         },
     ],
-    bounds: port::Bounds::UNSAID,
+    bounds: port::Bounds::DEFAULT,
 };
 
 /// A time of day.
@@ -581,7 +581,7 @@ pub const HOST_PACKAGE: port::Package = port::Package {
         },
     ],
     imports: &[],
-    bounds: port::Bounds::UNSAID,
+    bounds: port::Bounds::DEFAULT,
 };
 
 /// What the host knows.

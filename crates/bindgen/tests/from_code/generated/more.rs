@@ -206,7 +206,7 @@ pub const PACKAGE: port::Package = port::Package {
         },
     ],
     imports: &[],
-    bounds: port::Bounds::UNSAID,
+    bounds: port::Bounds::DEFAULT,
 };
 
 /// How a text is set.
@@ -484,7 +484,7 @@ pub trait Press: Sized + Send + 'static {
         &mut self,
         call: &port::Call,
         text: String,
-        style: port::UpFuture<Style>,
+        style: port::UpstreamFuture<Style>,
     ) -> port::Task<Piece>;
 
     /// After those ticks, how many there were.
@@ -492,7 +492,7 @@ pub trait Press: Sized + Send + 'static {
         &mut self,
         call: &port::Call,
         ticks: port::Upstream<()>,
-        go: port::UpFuture<()>,
+        go: port::UpstreamFuture<()>,
     ) -> port::Task<u32>;
 
     /// A proof, later.
@@ -612,7 +612,7 @@ impl<S: Press> PressServer<S> {
             Err(refusal) => return incoming.refuse(refusal),
         };
         let style = match incoming.upstream(style) {
-            Ok(stream) => port::UpFuture::from(stream),
+            Ok(stream) => port::UpstreamFuture::from(stream),
             Err(refusal) => return incoming.refuse(refusal),
         };
         let task = self.0.set(incoming.call(), text, style);
@@ -629,7 +629,7 @@ impl<S: Press> PressServer<S> {
             Err(refusal) => return incoming.refuse(refusal),
         };
         let go = match incoming.upstream(go) {
-            Ok(stream) => port::UpFuture::from(stream),
+            Ok(stream) => port::UpstreamFuture::from(stream),
             Err(refusal) => return incoming.refuse(refusal),
         };
         let task = self.0.count(incoming.call(), ticks, go);
@@ -698,7 +698,7 @@ pub trait PressInline: Default + Send + Sync + 'static {
 struct PressInlined<I>(I);
 
 impl<I: PressInline> port::Inline for PressInlined<I> {
-    fn dispatch(&self, incoming: port::Inlined<'_>) {
+    fn dispatch(&self, incoming: port::InlineCall<'_>) {
         match incoming.method() {
             1 => self.serve_longest_measure(incoming),
             3 => self.serve_styles(incoming),
@@ -709,7 +709,7 @@ impl<I: PressInline> port::Inline for PressInlined<I> {
 }
 
 impl<I: PressInline> PressInlined<I> {
-    fn serve_longest_measure(&self, incoming: port::Inlined<'_>) {
+    fn serve_longest_measure(&self, incoming: port::InlineCall<'_>) {
         let (line,) = match incoming.params::<(String,)>() {
             Ok(params) => params,
             Err(refusal) => return incoming.refuse(refusal),
@@ -718,7 +718,7 @@ impl<I: PressInline> PressInlined<I> {
         incoming.reply(&result)
     }
 
-    fn serve_styles(&self, incoming: port::Inlined<'_>) {
+    fn serve_styles(&self, incoming: port::InlineCall<'_>) {
         match incoming.params::<()>() {
             Ok(()) => {}
             Err(refusal) => return incoming.refuse(refusal),
@@ -727,7 +727,7 @@ impl<I: PressInline> PressInlined<I> {
         incoming.reply(&result)
     }
 
-    fn serve_check(&self, incoming: port::Inlined<'_>) {
+    fn serve_check(&self, incoming: port::InlineCall<'_>) {
         let (piece,) = match incoming.params::<(Piece,)>() {
             Ok(params) => params,
             Err(refusal) => return incoming.refuse(refusal),
@@ -825,7 +825,7 @@ impl PressClient {
     pub fn set(
         &self,
         text: &str,
-        style: port::UpFuture<Style>,
+        style: port::UpstreamFuture<Style>,
     ) -> port::Pending<Piece, port::NoError> {
         self.client.call(6, &(text, style.as_stream()), |reply| {
             reply.value::<Piece>()
@@ -836,7 +836,7 @@ impl PressClient {
     pub fn count(
         &self,
         ticks: port::Upstream<()>,
-        go: port::UpFuture<()>,
+        go: port::UpstreamFuture<()>,
     ) -> port::Pending<u32, port::NoError> {
         self.client
             .call(7, &(ticks, go.as_stream()), |reply| reply.value::<u32>())

@@ -91,7 +91,7 @@ impl<T: code::Press + Send + Sync + 'static> Press for PressFromCode<T> {
         &mut self,
         call: &port::Call,
         text: String,
-        style: port::UpFuture<Style>,
+        style: port::UpstreamFuture<Style>,
     ) -> port::Task<Piece> {
         let service = Arc::clone(&self.0);
         port::Task::new(move |call| {
@@ -107,7 +107,7 @@ impl<T: code::Press + Send + Sync + 'static> Press for PressFromCode<T> {
         &mut self,
         call: &port::Call,
         ticks: port::Upstream<()>,
-        go: port::UpFuture<()>,
+        go: port::UpstreamFuture<()>,
     ) -> port::Task<u32> {
         let service = Arc::clone(&self.0);
         port::Task::new(move |call| {

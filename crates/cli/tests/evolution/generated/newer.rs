@@ -54,7 +54,7 @@ pub const PACKAGE: port::Package = port::Package {
         ),
     }],
     imports: &[],
-    bounds: port::Bounds::UNSAID,
+    bounds: port::Bounds::DEFAULT,
 };
 
 /// WIT's `state`.

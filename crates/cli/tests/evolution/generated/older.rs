@@ -43,7 +43,7 @@ pub const PACKAGE: port::Package = port::Package {
         ),
     }],
     imports: &[],
-    bounds: port::Bounds::UNSAID,
+    bounds: port::Bounds::DEFAULT,
 };
 
 /// WIT's `state`.

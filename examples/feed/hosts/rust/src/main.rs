@@ -55,7 +55,7 @@ fn screen(mut events: StreamReader<Event>) -> Result<(), Box<dyn Error>> {
             }
             continue;
         }
-        if let Some(why) = batch.lost_why() {
+        if let Some(why) = batch.lost_reason() {
             let (lost, next) = (batch.lost_before(), batch.first_sequence());
             println!(
                 "recent: gap of {lost} events before number {next}, reason {}",

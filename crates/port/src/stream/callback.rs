@@ -19,15 +19,15 @@ use std::thread::{self, ThreadId};
 use thalweg_runtime::{ActorId, WakeReason, wait};
 
 use crate::code::{Code, Failure, would_park};
+use crate::stream::callback_slot::{AfterCallback, CallbackSlot};
 use crate::stream::core::{StreamCore, lock};
 use crate::stream::counts::Reason;
 use crate::stream::receiving::OpenBatch;
-use crate::stream::turn::{After, Turn};
-use crate::stream::waking::{DIRECT, MANY};
+use crate::stream::waking::{CALLBACK, MANY_READERS};
 
 /// What a callback is given.
 #[derive(Debug)]
-pub enum Delivered<'a> {
+pub enum CallbackEvent<'a> {
     /// Records, in place until the callback returns.
     Records(&'a OpenBatch),
     /// The last call: how the stream ended, `closed` regularly, and what was lost behind its last record.
@@ -44,87 +44,87 @@ pub enum Delivered<'a> {
 }
 
 /// Called for each batch, one call at a time. `Break` closes the stream. Dropped once, after its last call.
-pub type Callback = Box<dyn FnMut(Delivered<'_>) -> ControlFlow<()> + Send>;
+pub type Callback = Box<dyn FnMut(CallbackEvent<'_>) -> ControlFlow<()> + Send>;
 
 /// Who runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Who {
+enum Runner {
     Actor(ActorId),
     Thread(ThreadId),
 }
 
-impl Who {
-    fn runs() -> Self {
+impl Runner {
+    fn current() -> Self {
         wait::current().map_or_else(|| Self::Thread(thread::current().id()), Self::Actor)
     }
 }
 
 /// A stream's callback: rule 1. A part of its queue.
 #[derive(Default)]
-pub(super) struct Direct {
-    turn: Turn<Callback, Who>,
-    joining: Vec<Waker>,
+pub(super) struct CallbackState {
+    slot: CallbackSlot<Callback, Runner>,
+    join_waiters: Vec<Waker>,
     stream: Weak<StreamCore>,
 }
 
-impl std::fmt::Debug for Direct {
+impl std::fmt::Debug for CallbackState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Direct")
-            .field("is_there", &self.is_there())
+            .field("is_there", &self.is_set())
             .finish_non_exhaustive()
     }
 }
 
-impl Direct {
+impl CallbackState {
     /// Whether a callback takes what comes.
-    pub(super) fn is_there(&self) -> bool {
-        self.turn.is_there()
+    pub(super) fn is_set(&self) -> bool {
+        self.slot.is_set()
     }
 
-    fn begin(&mut self) -> Option<Callback> {
-        self.turn.begin(Who::runs)
+    fn take(&mut self) -> Option<Callback> {
+        self.slot.take(Runner::current)
     }
 }
 
 /// A stream whose callback an actor calls: rule 3. Where the runtime takes no more, who would have spawned that actor does.
-struct Elsewhere(Arc<StreamCore>);
+struct DeliverOnDrop(Arc<StreamCore>);
 
-impl Drop for Elsewhere {
+impl Drop for DeliverOnDrop {
     fn drop(&mut self) {
-        self.0.arm_for_missed();
+        self.0.arm_for_missed_wake();
         self.0.deliver();
     }
 }
 
 /// Woken by a writer that had not heard of the callback: rule 2.
-struct Missed(Weak<StreamCore>);
+struct MissedWake(Weak<StreamCore>);
 
-impl Wake for Missed {
+impl Wake for MissedWake {
     fn wake(self: Arc<Self>) {
         if let Some(stream) = self.0.upgrade() {
-            stream.deliver_elsewhere();
+            stream.deliver_in_actor();
         }
     }
 }
 
 /// What a host's code throws ends nothing but its own stream.
-fn call(callback: &mut Callback, delivered: Delivered<'_>) -> ControlFlow<()> {
-    catch_unwind(AssertUnwindSafe(|| callback(delivered))).unwrap_or_else(|payload| {
-        forget_quietly(payload);
+fn call(callback: &mut Callback, event: CallbackEvent<'_>) -> ControlFlow<()> {
+    catch_unwind(AssertUnwindSafe(|| callback(event))).unwrap_or_else(|payload| {
+        drop_catching_panic(payload);
         ControlFlow::Break(())
     })
 }
 
 /// What is dropped is a host's, and may panic.
-fn forget_quietly<T>(value: T) {
+fn drop_catching_panic<T>(value: T) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
         std::mem::forget(payload);
     }
 }
 
 /// An ending behind which nothing was lost.
-fn failed(why: &Failure) -> Delivered<'_> {
-    Delivered::Ended {
+fn ended_with(why: &Failure) -> CallbackEvent<'_> {
+    CallbackEvent::Ended {
         why,
         error: None,
         lost: 0,
@@ -145,9 +145,9 @@ impl StreamCore {
         let result = self.subscribe_alone(callback);
         self.busy.store(false, Ordering::Release);
         let former = result?;
-        former.into_iter().for_each(forget_quietly);
-        self.arm_for_missed();
-        self.deliver_elsewhere();
+        former.into_iter().for_each(drop_catching_panic);
+        self.arm_for_missed_wake();
+        self.deliver_in_actor();
         Ok(())
     }
 
@@ -156,34 +156,34 @@ impl StreamCore {
         self: &Arc<Self>,
         callback: impl FnOnce() -> Callback,
     ) -> Result<Option<Callback>, Failure> {
-        self.request_anew();
+        self.cancel_wake_request();
         let mut queue = lock(&self.queue);
         if self.closed.load(Ordering::Acquire) {
             return Err(Code::Stale.because("the stream is closed"));
         }
-        if !queue.direct.is_there() && queue.open.is_some() {
+        if !queue.callback.is_set() && queue.open.is_some() {
             let why = "the batch before is still open: release it first";
             return Err(Code::Argument.because(why));
         }
-        queue.direct.stream = Arc::downgrade(self);
-        let many = self.telling.load(Ordering::Relaxed) & MANY;
-        self.telling.store(DIRECT | many, Ordering::Relaxed);
-        Ok(queue.direct.turn.replace(callback()))
+        queue.callback.stream = Arc::downgrade(self);
+        let many = self.wake_mode.load(Ordering::Relaxed) & MANY_READERS;
+        self.wake_mode.store(CALLBACK | many, Ordering::Relaxed);
+        Ok(queue.callback.slot.replace(callback()))
     }
 
     /// A writer that told nobody, since it had not heard of the callback, is seen from here on.
-    fn arm_for_missed(self: &Arc<Self>) {
-        let missed = Missed(Arc::downgrade(self));
-        self.gate.arm_heavily(Waker::from(Arc::new(missed)));
+    fn arm_for_missed_wake(self: &Arc<Self>) {
+        let missed_wake = MissedWake(Arc::downgrade(self));
+        self.gate.arm_heavily(Waker::from(Arc::new(missed_wake)));
     }
 
     /// Rule 3.
-    pub(super) fn deliver_elsewhere(&self) {
-        let stream = lock(&self.queue).direct.stream.upgrade();
+    pub(super) fn deliver_in_actor(&self) {
+        let stream = lock(&self.queue).callback.stream.upgrade();
         if let Some(stream) = stream {
             let runtime = stream.call.instance.runtime.clone();
-            let elsewhere = Elsewhere(stream);
-            drop(runtime.spawn_queued(move || drop(elsewhere)));
+            let deliver_on_drop = DeliverOnDrop(stream);
+            drop(runtime.spawn_queued(move || drop(deliver_on_drop)));
         }
     }
 
@@ -191,58 +191,58 @@ impl StreamCore {
     #[cold]
     pub(super) fn deliver(&self) {
         let mut queue = lock(&self.queue);
-        let Some(mut callback) = queue.direct.begin() else {
+        let Some(mut callback) = queue.callback.take() else {
             return;
         };
         loop {
             if self.closed.load(Ordering::Acquire) {
                 break;
             }
-            if let Some(next) = queue.direct.turn.next() {
+            if let Some(next) = queue.callback.slot.take_replacement() {
                 drop(queue);
-                forget_quietly(std::mem::replace(&mut callback, next));
+                drop_catching_panic(std::mem::replace(&mut callback, next));
                 queue = lock(&self.queue);
                 continue;
             }
             // Before the look: what was committed before the ending is seen after it.
-            let ending = self.ending.get();
+            let outcome = self.outcome.get();
             if let Some(batch) = queue.take(u32::MAX) {
-                let batch = self.as_read(batch, queue);
-                let goes_on = match &batch {
-                    Ok(batch) => call(&mut callback, Delivered::Records(batch)),
+                let batch = self.convert_batch(batch, queue);
+                let flow = match &batch {
+                    Ok(batch) => call(&mut callback, CallbackEvent::Records(batch)),
                     // It was closed meanwhile.
                     Err(why) if why.code == Code::Stale => ControlFlow::Break(()),
-                    Err(why) => call(&mut callback, failed(why)),
+                    Err(why) => call(&mut callback, ended_with(why)),
                 };
                 drop(batch);
-                if goes_on.is_break() {
+                if flow.is_break() {
                     self.close();
                 }
                 queue = lock(&self.queue);
-                queue.let_go(u32::MAX);
-                let waiting = queue.give_back();
-                if !waiting.is_empty() {
+                queue.release_records(u32::MAX);
+                let waiters = queue.free_read_segments();
+                if !waiters.is_empty() {
                     drop(queue);
-                    waiting.into_iter().for_each(Waker::wake);
+                    waiters.into_iter().for_each(Waker::wake);
                     queue = lock(&self.queue);
                 }
-            } else if let Some(ending) = ending {
+            } else if let Some(outcome) = outcome {
                 let gap = queue.gap_at_end();
                 drop(queue);
-                let ending = self.for_reader(ending);
-                let ended = Delivered::Ended {
-                    why: &ending.why,
-                    error: ending.error.as_deref(),
+                let outcome = self.outcome_as_read(outcome);
+                let ended = CallbackEvent::Ended {
+                    why: &outcome.why,
+                    error: outcome.error.as_deref(),
                     lost: gap.lost,
                     reason: gap.reason,
                 };
                 let _ = call(&mut callback, ended);
                 queue = lock(&self.queue);
-                if !queue.direct.turn.has_next() {
+                if !queue.callback.slot.has_replacement() {
                     break;
                 }
             } else {
-                queue.direct.turn.give_back(callback);
+                queue.callback.slot.put_back(callback);
                 return;
             }
         }
@@ -252,29 +252,33 @@ impl StreamCore {
 
     /// Rule 4, by who has taken the callback out.
     fn finish(&self, callback: Callback) {
-        let mut over = callback;
+        let mut old_callback = callback;
         loop {
-            forget_quietly(over);
+            drop_catching_panic(old_callback);
             let mut queue = lock(&self.queue);
-            match queue.direct.turn.end(self.closed.load(Ordering::Acquire)) {
-                After::Over => {
-                    let joining = std::mem::take(&mut queue.direct.joining);
+            match queue
+                .callback
+                .slot
+                .finish(self.closed.load(Ordering::Acquire))
+            {
+                AfterCallback::Dropped => {
+                    let join_waiters = std::mem::take(&mut queue.callback.join_waiters);
                     drop(queue);
-                    return joining.into_iter().for_each(Waker::wake);
+                    return join_waiters.into_iter().for_each(Waker::wake);
                 }
                 // It came after the ending was told to the one before.
-                After::Another => {
+                AfterCallback::Replaced => {
                     drop(queue);
-                    return self.deliver_elsewhere();
+                    return self.deliver_in_actor();
                 }
-                After::Late(callback) => over = callback,
+                AfterCallback::Discard(callback) => old_callback = callback,
             }
         }
     }
 
     /// The stream is closed: nobody is called any more.
-    pub(super) fn close_direct(&self) {
-        let callback = lock(&self.queue).direct.begin();
+    pub(super) fn close_callback(&self) {
+        let callback = lock(&self.queue).callback.take();
         if let Some(callback) = callback {
             self.finish(callback);
         }
@@ -290,11 +294,11 @@ impl StreamCore {
         loop {
             {
                 let mut queue = lock(&self.queue);
-                let direct = &mut queue.direct;
-                if !direct.is_there() {
+                let callback = &mut queue.callback;
+                if !callback.is_set() {
                     return Ok(());
                 }
-                if direct.turn.is_of(Who::runs()) {
+                if callback.slot.is_running_on(Runner::current()) {
                     return Err(Code::WouldPark.because("a callback cannot wait for its own end"));
                 }
                 if deadline == 0 || woke == WakeReason::TimedOut {
@@ -310,8 +314,12 @@ impl StreamCore {
                     return Err(would_park());
                 }
                 let waker = wait::waker();
-                if !direct.joining.iter().any(|known| known.will_wake(&waker)) {
-                    direct.joining.push(waker);
+                if !callback
+                    .join_waiters
+                    .iter()
+                    .any(|known| known.will_wake(&waker))
+                {
+                    callback.join_waiters.push(waker);
                 }
             }
             woke = wait::park((deadline != u64::MAX).then_some(deadline));

@@ -9,7 +9,7 @@ use loom::thread;
 
 use thalweg_queue::explore::model;
 
-use crate::room::Room;
+use crate::mailbox_waiters::MailboxWaiters;
 
 /// None of loom's business: it is read when all threads have ended.
 #[derive(Default)]
@@ -25,16 +25,16 @@ impl Wake for Woken {
 #[test]
 fn who_waits_sees_the_room_or_is_woken() {
     model(|| {
-        let shared = Arc::new((Room::default(), AtomicU64::new(0)));
+        let shared = Arc::new((MailboxWaiters::default(), AtomicU64::new(0)));
         let maker = thread::spawn({
             let shared = shared.clone();
             move || {
                 shared.1.store(1, Relaxed);
-                shared.0.is_there();
+                shared.0.wake_all();
             }
         });
         let woken = std::sync::Arc::new(Woken::default());
-        shared.0.want(Waker::from(woken.clone()));
+        shared.0.register(Waker::from(woken.clone()));
         let was_seen = shared.1.load(Relaxed) == 1;
         maker.join().unwrap();
         assert!(was_seen || woken.0.load(Relaxed), "a wake-up was lost");

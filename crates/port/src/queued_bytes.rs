@@ -2,28 +2,28 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::parcel::SPARE_BYTES;
+use crate::completion::SPARE_BYTES;
 
 /// Bytes of the messages that wait somewhere. Small ones are not counted: there they are as many as there may be calls.
 #[derive(Debug, Default)]
-pub(crate) struct Weight(AtomicU64);
+pub(crate) struct QueuedBytes(AtomicU64);
 
 /// What a message counts.
-fn of(message: &[u8]) -> u64 {
+fn counted_bytes(message: &[u8]) -> u64 {
     match message.len() {
         small if small <= SPARE_BYTES => 0,
         large => large as u64,
     }
 }
 
-impl Weight {
+impl QueuedBytes {
     /// One more, if with it there are no more than `most`. A message that waits alone may have any size.
-    pub(crate) fn admit(&self, message: &[u8], most: u64) -> bool {
-        let weight = of(message);
-        if weight == 0 {
+    pub(crate) fn try_add(&self, message: &[u8], most: u64) -> bool {
+        let queued = counted_bytes(message);
+        if queued == 0 {
             return true;
         }
-        let fits = |now: u64| match now.saturating_add(weight) {
+        let fits = |now: u64| match now.saturating_add(queued) {
             sum if now == 0 || sum <= most => Some(sum),
             _ => None,
         };
@@ -35,17 +35,17 @@ impl Weight {
 
     /// One more, which was promised its place.
     pub(crate) fn add(&self, message: &[u8]) {
-        let weight = of(message);
-        if weight != 0 {
-            self.0.fetch_add(weight, Ordering::Relaxed);
+        let queued = counted_bytes(message);
+        if queued != 0 {
+            self.0.fetch_add(queued, Ordering::Relaxed);
         }
     }
 
     /// One that was counted waits no more.
     pub(crate) fn remove(&self, message: &[u8]) {
-        let weight = of(message);
-        if weight != 0 {
-            self.0.fetch_sub(weight, Ordering::Relaxed);
+        let queued = counted_bytes(message);
+        if queued != 0 {
+            self.0.fetch_sub(queued, Ordering::Relaxed);
         }
     }
 
@@ -56,19 +56,19 @@ impl Weight {
 
 #[cfg(test)]
 mod tests {
-    use super::Weight;
+    use super::QueuedBytes;
 
     #[test]
     fn small_ones_are_free_and_a_large_one_may_wait_alone() {
-        let weight = Weight::default();
+        let queued = QueuedBytes::default();
         let (small, large, huge) = (vec![0; 512], vec![0; 600], vec![0; 5_000]);
-        assert!(weight.admit(&huge, 1_000), "alone");
-        assert!(weight.admit(&small, 1_000));
-        assert!(!weight.admit(&large, 1_000));
-        weight.remove(&huge);
-        assert!(weight.admit(&large, 1_199));
-        assert!(!weight.admit(&large, 1_199));
-        weight.add(&large);
-        assert_eq!(weight.bytes(), 1_200);
+        assert!(queued.try_add(&huge, 1_000), "alone");
+        assert!(queued.try_add(&small, 1_000));
+        assert!(!queued.try_add(&large, 1_000));
+        queued.remove(&huge);
+        assert!(queued.try_add(&large, 1_199));
+        assert!(!queued.try_add(&large, 1_199));
+        queued.add(&large);
+        assert_eq!(queued.bytes(), 1_200);
     }
 }

@@ -1,4 +1,4 @@
-//! A callback's turn beside writers and closes (`stream/direct.rs`): what the stream does there, with numbers instead of records.
+//! A callback's turn beside writers and closes (`stream/callback.rs`): what the stream does there, with numbers instead of records.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -9,22 +9,22 @@ use loom::sync::{Arc, Condvar, Mutex, MutexGuard};
 use loom::thread::{self, JoinHandle};
 use thalweg_queue::explore::model;
 
-use crate::stream::turn::{After, Turn};
+use crate::stream::callback_slot::{AfterCallback, CallbackSlot};
 
 /// What a callback uses: loom finds two that use it at a time, and a use that is not over when it is given up.
 #[derive(Default)]
-struct Used {
+struct Calls {
     calls: UnsafeCell<Vec<u32>>,
     /// None of loom's business.
     dropped: AtomicUsize,
 }
 
 // SAFETY: the cell is what the models are about: loom finds a use that is not ordered.
-unsafe impl Sync for Used {}
+unsafe impl Sync for Calls {}
 // SAFETY: as above.
-unsafe impl Send for Used {}
+unsafe impl Send for Calls {}
 
-impl Used {
+impl Calls {
     /// By who knows that it is over.
     fn calls(&self) -> Vec<u32> {
         assert_eq!(self.dropped.load(Relaxed), 1);
@@ -37,7 +37,7 @@ impl Used {
 
 /// Its callback.
 struct Callback {
-    used: Arc<Used>,
+    used: Arc<Calls>,
     /// Closes the stream when it is called with this.
     closes_at: u32,
 }
@@ -52,7 +52,7 @@ impl Drop for Callback {
 #[derive(Default)]
 struct Queue {
     records: VecDeque<u32>,
-    turn: Turn<Callback, u32>,
+    callback_slot: CallbackSlot<Callback, u32>,
 }
 
 #[derive(Default)]
@@ -63,7 +63,7 @@ struct Stream {
 }
 
 impl Stream {
-    fn with(closes_at: u32) -> (Arc<Self>, Arc<Used>) {
+    fn with(closes_at: u32) -> (Arc<Self>, Arc<Calls>) {
         let stream = Arc::new(Self::default());
         let used = stream.subscribe(closes_at);
         (stream, used)
@@ -73,8 +73,8 @@ impl Stream {
         self.queue.lock().unwrap()
     }
 
-    fn subscribe(&self, closes_at: u32) -> Arc<Used> {
-        let used = Arc::new(Used::default());
+    fn subscribe(&self, closes_at: u32) -> Arc<Calls> {
+        let used = Arc::new(Calls::default());
         let callback = Callback {
             used: used.clone(),
             closes_at,
@@ -83,7 +83,7 @@ impl Stream {
         let unused = if self.closed.load(Ordering::Acquire) {
             Some(callback)
         } else {
-            queue.turn.replace(callback)
+            queue.callback_slot.replace(callback)
         };
         drop(queue);
         drop(unused);
@@ -98,11 +98,11 @@ impl Stream {
 
     fn deliver(&self, me: u32) {
         let mut queue = self.lock();
-        let Some(mut callback) = queue.turn.begin(|| me) else {
+        let Some(mut callback) = queue.callback_slot.take(|| me) else {
             return;
         };
         while !self.closed.load(Ordering::Acquire) {
-            if let Some(next) = queue.turn.next() {
+            if let Some(next) = queue.callback_slot.take_replacement() {
                 drop(queue);
                 drop(std::mem::replace(&mut callback, next));
             } else if let Some(record) = queue.records.pop_front() {
@@ -116,7 +116,7 @@ impl Stream {
                     assert!(!self.join(me), "it would wait for itself");
                 }
             } else {
-                return queue.turn.give_back(callback);
+                return queue.callback_slot.put_back(callback);
             }
             queue = self.lock();
         }
@@ -129,20 +129,23 @@ impl Stream {
         loop {
             drop(over);
             let mut queue = self.lock();
-            match queue.turn.end(self.closed.load(Ordering::Acquire)) {
-                After::Over => return self.over.notify_all(),
-                After::Another => {
+            match queue
+                .callback_slot
+                .finish(self.closed.load(Ordering::Acquire))
+            {
+                AfterCallback::Dropped => return self.over.notify_all(),
+                AfterCallback::Replaced => {
                     drop(queue);
                     return self.deliver(me);
                 }
-                After::Late(callback) => over = callback,
+                AfterCallback::Discard(callback) => over = callback,
             }
         }
     }
 
     fn close(&self, me: u32) {
         if !self.closed.swap(true, Ordering::AcqRel) {
-            let callback = self.lock().turn.begin(|| me);
+            let callback = self.lock().callback_slot.take(|| me);
             if let Some(callback) = callback {
                 self.finish(me, callback);
             }
@@ -152,8 +155,8 @@ impl Stream {
     /// Waits until it is over; `false`: on the callback's own thread, where nothing waits.
     fn join(&self, me: u32) -> bool {
         let mut queue = self.lock();
-        while queue.turn.is_there() {
-            if queue.turn.is_of(me) {
+        while queue.callback_slot.is_set() {
+            if queue.callback_slot.is_running_on(me) {
                 return false;
             }
             queue = self.over.wait(queue).unwrap();

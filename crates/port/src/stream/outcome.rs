@@ -14,32 +14,32 @@ use crate::stream::core::StreamCore;
 
 /// How a stream ended.
 #[derive(Clone, Debug)]
-pub(crate) struct Ending {
+pub(crate) struct StreamOutcome {
     pub(crate) why: Failure,
     /// A message, with the code `error` only.
     pub(crate) error: Option<Arc<[u8]>>,
 }
 
-impl From<Failure> for Ending {
+impl From<Failure> for StreamOutcome {
     fn from(why: Failure) -> Self {
         Self { why, error: None }
     }
 }
 
-impl Ending {
+impl StreamOutcome {
     /// Ends with the service's own error.
     ///
     /// # Errors
     /// `argument`: the error is too large for a message.
-    pub(super) fn of_service<E: Encode + ?Sized>(error: &E) -> Result<Self, Failure> {
+    pub(super) fn service_error<E: Encode + ?Sized>(error: &E) -> Result<Self, Failure> {
         let layout = <E::As as Decode>::HASH;
         let message = message::encode(error, layout, Vec::new());
         let message = message
             .map_err(|refused| Code::Argument.because(format!("the stream's error: {refused}")))?;
-        Ok(Self::of_message(message))
+        Ok(Self::error_message(message))
     }
 
-    fn of_message(message: Vec<u8>) -> Self {
+    fn error_message(message: Vec<u8>) -> Self {
         Self {
             why: Code::Error.because("the service ended the stream with its error"),
             error: Some(message.into()),
@@ -49,15 +49,15 @@ impl Ending {
 
 impl StreamCore {
     /// The ending with the error in the reader's version.
-    pub(super) fn for_reader<'a>(&'a self, ending: &'a Ending) -> &'a Ending {
-        let Some(error) = &ending.error else {
-            return ending;
+    pub(super) fn outcome_as_read<'a>(&'a self, outcome: &'a StreamOutcome) -> &'a StreamOutcome {
+        let Some(error) = &outcome.error else {
+            return outcome;
         };
-        self.ending_for_reader.get_or_init(|| {
+        self.outcome_for_reader.get_or_init(|| {
             let instance = &self.call.instance;
-            match instance.stream_error(self.call.method(), error) {
-                Ok(None) => ending.clone(),
-                Ok(Some(converted)) => Ending::of_message(converted),
+            match instance.convert_stream_error(self.call.method(), error) {
+                Ok(None) => outcome.clone(),
+                Ok(Some(converted)) => StreamOutcome::error_message(converted),
                 Err(why) => why.into(),
             }
         })
@@ -66,8 +66,8 @@ impl StreamCore {
     /// The service's own error, as a message with the layout of the function's error, where the stream ended with the code
     /// `error`. The reader gets it after all records; here it is available once the stream has ended.
     pub fn error(&self) -> Option<Arc<[u8]>> {
-        let ending = self.ending.get()?;
-        self.for_reader(ending).error.clone()
+        let outcome = self.outcome.get()?;
+        self.outcome_as_read(outcome).error.clone()
     }
 }
 
@@ -112,13 +112,13 @@ impl<E: Decode + 'static> StreamError for E {
 }
 
 /// How a stream ended, or why it cannot be read now, as its reader's types have it.
-pub(super) fn typed<E: StreamError>(core: &StreamCore, why: Failure) -> E::Ended {
+pub(super) fn typed_error<E: StreamError>(core: &StreamCore, why: Failure) -> E::Ended {
     let error = (why.code == Code::Error).then(|| core.error()).flatten();
-    read_ending::<E>(error.as_deref(), why)
+    read_outcome::<E>(error.as_deref(), why)
 }
 
 /// The same with the error at hand.
-pub(super) fn read_ending<E: StreamError>(error: Option<&[u8]>, why: Failure) -> E::Ended {
+pub(super) fn read_outcome<E: StreamError>(error: Option<&[u8]>, why: Failure) -> E::Ended {
     match error.map(E::read) {
         None => why.into(),
         Some(Ok(ended)) => ended,

@@ -7,11 +7,11 @@ use loom::thread;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use thalweg_queue::explore::{large_model, model};
 
-use crate::life::{Life, Outside};
+use crate::open_state::{EnterError, OpenState};
 
 /// What is used inside, read by all, and given up by the last.
-struct Place {
-    life: Life,
+struct Shared {
+    open_state: OpenState,
     used: UnsafeCell<()>,
     why: UnsafeCell<u32>,
     /// None of loom's business: how often each happened.
@@ -20,17 +20,17 @@ struct Place {
 }
 
 // SAFETY: the cells are what the models are about: loom finds a use that is not ordered.
-unsafe impl Sync for Place {}
+unsafe impl Sync for Shared {}
 // SAFETY: as above.
-unsafe impl Send for Place {}
+unsafe impl Send for Shared {}
 
-impl Place {
+impl Shared {
     /// With this one inside.
     fn new() -> Arc<Self> {
-        let life = Life::closed(0);
-        assert_eq!(life.renew(), 1);
+        let open_state = OpenState::closed(0);
+        assert_eq!(open_state.reopen(), 1);
         Arc::new(Self {
-            life,
+            open_state,
             used: UnsafeCell::new(()),
             why: UnsafeCell::new(0),
             first: AtomicUsize::new(0),
@@ -40,14 +40,14 @@ impl Place {
 
     fn leave(&self) {
         self.used.with(|_| ());
-        if self.life.leave(1) {
+        if self.open_state.leave(1) {
             self.used.with_mut(|_| ());
             self.last.fetch_add(1, Relaxed);
         }
     }
 
     fn close(&self) {
-        if self.life.close() {
+        if self.open_state.close() {
             self.first.fetch_add(1, Relaxed);
         }
     }
@@ -61,23 +61,23 @@ impl Place {
 #[test]
 fn the_last_one_out_comes_after_all_uses() {
     large_model(|| {
-        let place = Place::new();
+        let shared = Shared::new();
         let others: Vec<_> = (0..2)
             .map(|_| {
-                let place = place.clone();
+                let shared = shared.clone();
                 thread::spawn(move || {
-                    if place.life.enter_generation(1).is_ok() {
-                        place.leave();
+                    if shared.open_state.enter_generation(1).is_ok() {
+                        shared.leave();
                     }
                 })
             })
             .collect();
-        place.close();
-        place.leave();
+        shared.close();
+        shared.leave();
         for other in others {
             other.join().unwrap();
         }
-        place.is_over();
+        shared.is_over();
     });
 }
 
@@ -85,23 +85,23 @@ fn the_last_one_out_comes_after_all_uses() {
 #[test]
 fn one_of_three_closes_it() {
     large_model(|| {
-        let place = Place::new();
+        let shared = Shared::new();
         let others: Vec<_> = (0..2)
             .map(|_| {
-                let place = place.clone();
-                place.life.stay();
+                let shared = shared.clone();
+                shared.open_state.enter_again();
                 thread::spawn(move || {
-                    place.close();
-                    place.leave();
+                    shared.close();
+                    shared.leave();
                 })
             })
             .collect();
-        place.close();
-        place.leave();
+        shared.close();
+        shared.leave();
         for other in others {
             other.join().unwrap();
         }
-        place.is_over();
+        shared.is_over();
     });
 }
 
@@ -109,23 +109,23 @@ fn one_of_three_closes_it() {
 #[test]
 fn what_the_closer_wrote_is_seen_by_who_is_refused() {
     model(|| {
-        let place = Place::new();
+        let shared = Shared::new();
         let closer = thread::spawn({
-            let place = place.clone();
+            let shared = shared.clone();
             move || {
-                place.why.with_mut(|why| {
+                shared.why.with_mut(|why| {
                     // SAFETY: nobody reads it before it is closed.
                     unsafe { *why = 7 };
                 });
-                place.life.close();
+                shared.open_state.close();
             }
         });
-        match place.life.enter_below(9) {
+        match shared.open_state.enter_below(9) {
             Ok(()) => {}
             Err(why) => {
-                assert_eq!(why, Outside::Closed);
+                assert_eq!(why, EnterError::Closed);
                 // SAFETY: rule 2, which this model is about.
-                assert_eq!(place.why.with(|why| unsafe { *why }), 7);
+                assert_eq!(shared.why.with(|why| unsafe { *why }), 7);
             }
         }
         closer.join().unwrap();
@@ -136,32 +136,35 @@ fn what_the_closer_wrote_is_seen_by_who_is_refused() {
 #[test]
 fn an_old_number_does_not_enter_the_next_generation() {
     model(|| {
-        let place = Place::new();
+        let shared = Shared::new();
         let late = thread::spawn({
-            let place = place.clone();
+            let shared = shared.clone();
             move || {
-                if place.life.enter_generation(1).is_ok() {
-                    assert_eq!(place.life.generation(), 1);
-                    place.used.with(|_| ());
-                    return place.life.leave(1);
+                if shared.open_state.enter_generation(1).is_ok() {
+                    assert_eq!(shared.open_state.generation(), 1);
+                    shared.used.with(|_| ());
+                    return shared.open_state.leave(1);
                 }
                 false
             }
         });
-        place.life.close();
-        let last = place.life.leave(1);
-        let renew = || {
-            place.used.with_mut(|_| ());
-            assert_eq!(place.life.renew(), 2);
+        shared.open_state.close();
+        let last = shared.open_state.leave(1);
+        let reopen = || {
+            shared.used.with_mut(|_| ());
+            assert_eq!(shared.open_state.reopen(), 2);
         };
         if last {
-            renew();
+            reopen();
         }
         let late = late.join().unwrap();
         assert!(late != last, "one of them was the last");
         if late {
-            renew();
+            reopen();
         }
-        assert_eq!(place.life.enter_generation(1), Err(Outside::Another));
+        assert_eq!(
+            shared.open_state.enter_generation(1),
+            Err(EnterError::OtherGeneration)
+        );
     });
 }

@@ -17,30 +17,30 @@
 use crate::sync::{AtomicU64, Ordering};
 
 const CLOSED: u64 = 1 << 31;
-const INSIDE: u64 = CLOSED - 1;
+const ENTERED: u64 = CLOSED - 1;
 const GENERATION: u64 = 1 << 32;
 
 /// Why nobody enters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outside {
+pub(crate) enum EnterError {
     /// Rule 1.
     Closed,
     /// As many are inside as may be.
     Full,
     /// Rule 4.
-    Another,
+    OtherGeneration,
 }
 
 #[derive(Debug)]
-pub(crate) struct Life(AtomicU64);
+pub(crate) struct OpenState(AtomicU64);
 
-impl Life {
+impl OpenState {
     /// Open, of generation 0, with nobody inside.
     pub(crate) fn new() -> Self {
         Self(AtomicU64::new(0))
     }
 
-    /// Closed and empty: [`renew`](Self::renew) opens it as the generation after this one.
+    /// Closed and empty: [`reopen`](Self::renew) opens it as the generation after this one.
     pub(crate) fn closed(generation: u32) -> Self {
         Self(AtomicU64::new(
             (u64::from(generation) * GENERATION) | CLOSED,
@@ -52,7 +52,7 @@ impl Life {
         (self.0.load(Ordering::Relaxed) >> 32) as u32
     }
 
-    fn try_enter(&self, refuse: impl Fn(u64) -> Option<Outside>) -> Result<(), Outside> {
+    fn try_enter(&self, refuse: impl Fn(u64) -> Option<EnterError>) -> Result<(), EnterError> {
         // Rule 2 is why a refusal is Acquire, too.
         let mut word = self.0.load(Ordering::Acquire);
         loop {
@@ -70,12 +70,12 @@ impl Life {
     }
 
     /// Enters, where fewer than `most` are inside.
-    pub(crate) fn enter_below(&self, most: u32) -> Result<(), Outside> {
+    pub(crate) fn enter_below(&self, most: u32) -> Result<(), EnterError> {
         self.try_enter(|word| {
             if word & CLOSED != 0 {
-                Some(Outside::Closed)
-            } else if word & INSIDE >= u64::from(most) {
-                Some(Outside::Full)
+                Some(EnterError::Closed)
+            } else if word & ENTERED >= u64::from(most) {
+                Some(EnterError::Full)
             } else {
                 None
             }
@@ -83,12 +83,12 @@ impl Life {
     }
 
     /// Enters this generation.
-    pub(crate) fn enter_generation(&self, generation: u32) -> Result<(), Outside> {
+    pub(crate) fn enter_generation(&self, generation: u32) -> Result<(), EnterError> {
         self.try_enter(|word| {
             if (word >> 32) as u32 != generation {
-                Some(Outside::Another)
+                Some(EnterError::OtherGeneration)
             } else if word & CLOSED != 0 {
-                Some(Outside::Closed)
+                Some(EnterError::Closed)
             } else {
                 None
             }
@@ -96,7 +96,7 @@ impl Life {
     }
 
     /// One more, by who is inside.
-    pub(crate) fn stay(&self) {
+    pub(crate) fn enter_again(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -104,8 +104,8 @@ impl Life {
     pub(crate) fn leave(&self, count: u32) -> bool {
         let count = u64::from(count);
         let before = self.0.fetch_sub(count, Ordering::AcqRel);
-        debug_assert!(before & INSIDE >= count, "more leave than are inside");
-        before & CLOSED != 0 && before & INSIDE == count
+        debug_assert!(before & ENTERED >= count, "more leave than are inside");
+        before & CLOSED != 0 && before & ENTERED == count
     }
 
     /// Whether it was open: rule 2.
@@ -122,8 +122,8 @@ impl Life {
 
     /// How many are inside, or were a moment ago.
     #[cfg(all(test, loom))]
-    pub(crate) fn inside(&self) -> u32 {
-        (self.0.load(Ordering::Relaxed) & INSIDE) as u32
+    pub(crate) fn entered(&self) -> u32 {
+        (self.0.load(Ordering::Relaxed) & ENTERED) as u32
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -131,15 +131,15 @@ impl Life {
     }
 
     /// Whether there is no further generation: its place is not used again, so that no number comes again.
-    pub(crate) fn is_used_up(&self) -> bool {
+    pub(crate) fn is_exhausted(&self) -> bool {
         self.generation() == u32::MAX
     }
 
     /// Rule 4: the last one out opens the next generation, and is inside. Its number, which is never 0.
     ///
     /// Precondition: it is not used up.
-    pub(crate) fn renew(&self) -> u32 {
-        debug_assert!(!self.is_used_up(), "the generations are used up");
+    pub(crate) fn reopen(&self) -> u32 {
+        debug_assert!(!self.is_exhausted(), "the generations are used up");
         let generation = self.generation() + 1;
         let word = (u64::from(generation) * GENERATION) | 1;
         self.0.store(word, Ordering::Release);
@@ -149,30 +149,30 @@ impl Life {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::{Life, Outside};
+    use super::{EnterError, OpenState};
 
     #[test]
     fn nobody_enters_what_is_closed_or_full_or_another() {
-        let life = Life::closed(6);
-        assert_eq!(life.enter_generation(6), Err(Outside::Closed));
-        assert_eq!(life.renew(), 7);
-        assert_eq!(life.enter_generation(6), Err(Outside::Another));
-        assert_eq!(life.enter_generation(7), Ok(()));
-        assert_eq!(life.enter_below(2), Err(Outside::Full));
-        assert_eq!(life.enter_below(3), Ok(()));
-        assert!(!life.leave(1), "it is open");
-        assert!(life.close());
-        assert!(!life.close(), "only the first");
-        assert_eq!(life.enter_below(9), Err(Outside::Closed));
-        assert!(!life.leave(1));
-        assert!(life.leave(1));
+        let state = OpenState::closed(6);
+        assert_eq!(state.enter_generation(6), Err(EnterError::Closed));
+        assert_eq!(state.reopen(), 7);
+        assert_eq!(state.enter_generation(6), Err(EnterError::OtherGeneration));
+        assert_eq!(state.enter_generation(7), Ok(()));
+        assert_eq!(state.enter_below(2), Err(EnterError::Full));
+        assert_eq!(state.enter_below(3), Ok(()));
+        assert!(!state.leave(1), "it is open");
+        assert!(state.close());
+        assert!(!state.close(), "only the first");
+        assert_eq!(state.enter_below(9), Err(EnterError::Closed));
+        assert!(!state.leave(1));
+        assert!(state.leave(1));
     }
 
     #[test]
     fn life_with_the_last_generation_is_used_up() {
-        let life = Life::closed(u32::MAX - 1);
-        assert!(!life.is_used_up());
-        assert_eq!(life.renew(), u32::MAX);
-        assert!(life.is_used_up());
+        let state = OpenState::closed(u32::MAX - 1);
+        assert!(!state.is_exhausted());
+        assert_eq!(state.reopen(), u32::MAX);
+        assert!(state.is_exhausted());
     }
 }

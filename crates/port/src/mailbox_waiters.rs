@@ -9,29 +9,29 @@ use thalweg_runtime::{WakeReason, wait};
 
 use crate::call::is_past;
 use crate::code::{Code, Failure, would_park};
-use crate::parcel::{Parcel, close_unread};
+use crate::completion::{CallBuffer, close_unread_streams};
 use crate::sync::{AtomicBool, Mutex, Ordering, fence, lock};
 
 /// Those who wait.
 #[derive(Default)]
-pub(crate) struct Room {
-    is_wanted: AtomicBool,
-    waiting: Mutex<Vec<Waker>>,
+pub(crate) struct MailboxWaiters {
+    has_waiters: AtomicBool,
+    wakers: Mutex<Vec<Waker>>,
 }
 
-impl Room {
-    pub(crate) fn want(&self, waker: Waker) {
-        lock(&self.waiting).push(waker);
-        self.is_wanted.store(true, Ordering::Relaxed);
+impl MailboxWaiters {
+    pub(crate) fn register(&self, waker: Waker) {
+        lock(&self.wakers).push(waker);
+        self.has_waiters.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
     }
 
     /// There is some now, or a reason not to wait any more.
-    pub(crate) fn is_there(&self) {
+    pub(crate) fn wake_all(&self) {
         fence(Ordering::SeqCst);
-        if self.is_wanted.swap(false, Ordering::AcqRel) {
-            let waiting = std::mem::take(&mut *lock(&self.waiting));
-            waiting.into_iter().for_each(Waker::wake);
+        if self.has_waiters.swap(false, Ordering::AcqRel) {
+            let wakers = std::mem::take(&mut *lock(&self.wakers));
+            wakers.into_iter().for_each(Waker::wake);
         }
     }
 
@@ -41,25 +41,25 @@ impl Room {
     /// `would_park` where an actor must not wait, `interrupted`, `shut_down`: the parcel comes back.
     pub(crate) fn wait(
         &self,
-        mut parcel: Parcel,
-        mut put: impl FnMut(Parcel) -> Result<(), Parcel>,
-    ) -> Result<(), (Parcel, Failure)> {
-        let deadline = parcel.call().core.deadline();
+        mut buffer: CallBuffer,
+        mut put: impl FnMut(CallBuffer) -> Result<(), CallBuffer>,
+    ) -> Result<(), (CallBuffer, Failure)> {
+        let deadline = buffer.call().core.deadline();
         loop {
-            self.want(wait::waker());
-            let call = &parcel.call().core;
+            self.register(wait::waker());
+            let call = &buffer.call().core;
             if is_past(deadline) {
                 call.stop(
                     Code::TimedOut.because("the deadline passed while the call waited for room"),
                 );
             }
             if call.has_ended() {
-                close_unread(&parcel.data);
+                close_unread_streams(&buffer.data);
                 return Ok(());
             }
-            parcel = match put(parcel) {
+            buffer = match put(buffer) {
                 Ok(()) => return Ok(()),
-                Err(parcel) => parcel,
+                Err(buffer) => buffer,
             };
             let why = if wait::can_park() {
                 match wait::park(Some(deadline)) {
@@ -70,7 +70,7 @@ impl Room {
             } else {
                 would_park()
             };
-            return Err((parcel, why));
+            return Err((buffer, why));
         }
     }
 }

@@ -1,0 +1,88 @@
+//! Calls of one client in Rust that are made together.
+
+use std::sync::{Arc, Mutex};
+
+use thalweg_queue::quiet::lock;
+
+use crate::call::{CallRef, Destination};
+use crate::client::InstanceGuard;
+use crate::code::Failure;
+use crate::completion::{CallBuffer, close_unread_streams};
+use crate::instance::submit::MailboxWriter;
+
+/// Their parcels, until they go.
+#[derive(Debug)]
+pub(crate) struct CallBatch {
+    guard: Arc<InstanceGuard>,
+    state: Mutex<BatchState>,
+}
+
+#[derive(Debug)]
+struct BatchState {
+    buffers: Vec<CallBuffer>,
+    /// Who made it is done: what comes now goes at once.
+    is_finished: bool,
+}
+
+impl CallBatch {
+    pub(crate) fn new(guard: &Arc<InstanceGuard>) -> Self {
+        Self {
+            guard: Arc::clone(guard),
+            state: Mutex::new(BatchState {
+                buffers: Vec::new(),
+                is_finished: false,
+            }),
+        }
+    }
+
+    /// Makes a call and keeps it.
+    ///
+    /// # Errors
+    /// As of one that is made alone, but that nobody knows yet whether there is room.
+    pub(crate) fn add(
+        &self,
+        method: u32,
+        write: impl FnOnce(Vec<u8>) -> Result<Vec<u8>, Failure>,
+        deadline: u64,
+    ) -> Result<CallRef, Failure> {
+        let instance = self.guard.instance();
+        let (call, buffer) =
+            instance.begin(method, write, Destination::Waiter, deadline, CallRef::clone)?;
+        if let Some(buffer) = buffer {
+            let is_finished = {
+                let mut state = lock(&self.state);
+                state.buffers.push(buffer);
+                state.is_finished
+            };
+            if is_finished {
+                self.submit();
+            }
+        }
+        Ok(call)
+    }
+
+    /// Has them go. What is refused ends so.
+    pub(crate) fn submit(&self) {
+        let buffers = std::mem::take(&mut lock(&self.state).buffers);
+        let mut writer = MailboxWriter::new(self.guard.instance());
+        for buffer in buffers {
+            if buffer.call().core.has_ended() {
+                close_unread_streams(&buffer.data);
+            } else if let Err((mut buffer, why)) = writer.push_or_wait(buffer, true) {
+                close_unread_streams(&buffer.data);
+                buffer.fail(why);
+                buffer.deliver();
+            }
+        }
+    }
+}
+
+/// Has them go when it is dropped, and those that still come.
+pub(crate) struct SubmitOnDrop<'a>(pub(crate) &'a CallBatch);
+
+impl Drop for SubmitOnDrop<'_> {
+    fn drop(&mut self) {
+        lock(&self.0.state).is_finished = true;
+        self.0.submit();
+    }
+}

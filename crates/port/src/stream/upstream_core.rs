@@ -1,0 +1,417 @@
+//! What a caller sends up: a stream, or a future, that is a parameter. A queue of messages, one for each element.
+//!
+//! 1. It is bounded: 256 elements, and 1 MiB of their messages. A larger one waits until it can be there alone.
+//! 2. It ends once, with the first ending. What was sent before is still read, unless the reader is gone.
+//! 3. The writer ends it. Dropped without that, it is `cancelled`: half a stream is not taken for a whole one.
+//! 4. It ends with the call that it is a parameter of: at its deadline, when it is stopped, with a panic. A call that has
+//!    a result does not end it: an actor of the service may read on.
+//! 5. An element that is no value of its type ends it as `argument`, for both.
+//! 6. The reader wakes writers when half of the room is there, so that they do not go to sleep for each element.
+
+use std::collections::VecDeque;
+use std::fmt::Display;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::task::{Context, Poll, Waker};
+
+use thalweg_queue::quiet::lock;
+use thalweg_runtime::{WakeReason, wait};
+use thalweg_wire::evolve::{Conversion, Unconverted};
+use thalweg_wire::{Decode, message};
+
+use crate::call::CallCore;
+use crate::code::{Code, Failure, append, no_memory, would_park};
+use crate::completion::close_unread_stream;
+use crate::instance::Instance;
+use crate::port::Port;
+use crate::service::LARGEST_RECORD;
+use crate::stream::sending::too_large;
+use crate::stream::waking::port_waker;
+
+/// Rule 1. As many as a segment has, and as many bytes as a batch of large ones.
+const ELEMENTS: usize = 256;
+const BYTES: usize = 1 << 20;
+
+/// What is ended with a call, or with its client.
+pub(crate) trait EndStream: Send + Sync {
+    fn end(&self, why: Failure);
+}
+
+/// What is sent up, whatever its elements are.
+#[derive(Debug)]
+pub struct UpstreamCore {
+    layout: u64,
+    /// Of elements of a caller of another version.
+    conversion: Option<Conversion<'static>>,
+    /// It has one element and ends with it.
+    is_future: bool,
+    state: Mutex<State>,
+    /// Whose parameter it is, once that was read.
+    call: OnceLock<Arc<CallCore>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    elements: VecDeque<Vec<u8>>,
+    bytes: usize,
+    outcome: Option<Failure>,
+    reader: Option<Waker>,
+    writers: Vec<Waker>,
+    /// Who asked to be told of room, one at a time.
+    room_waker: Option<Waker>,
+    /// Bytes of the element for which there was no room.
+    refused_bytes: usize,
+}
+
+impl State {
+    /// Rule 1.
+    fn fits(&self, size: usize) -> bool {
+        self.elements.is_empty() || (self.elements.len() < ELEMENTS && self.bytes + size <= BYTES)
+    }
+
+    /// A writer waits no more, or is about to do so again.
+    fn remove_writer(&mut self, waker: &Waker) {
+        self.writers.retain(|writer| !writer.will_wake(waker));
+    }
+
+    /// Who waits for room.
+    fn take_waiters(&mut self) -> Vec<Waker> {
+        let mut waiters = std::mem::take(&mut self.writers);
+        waiters.extend(self.room_waker.take());
+        waiters
+    }
+}
+
+impl UpstreamCore {
+    /// For elements of this layout. `is_future`: for one.
+    pub fn new(layout: u64, is_future: bool) -> Arc<Self> {
+        Self::with_conversion(layout, is_future, None)
+    }
+
+    fn with_conversion(
+        layout: u64,
+        is_future: bool,
+        conversion: Option<Conversion<'static>>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            layout,
+            conversion,
+            is_future,
+            state: Mutex::default(),
+            call: OnceLock::new(),
+        })
+    }
+
+    pub(crate) fn layout(&self) -> u64 {
+        self.layout
+    }
+
+    /// Rule 4.
+    pub(crate) fn set_call(&self, call: &Arc<CallCore>) {
+        // It is taken out of the table once.
+        let _ = self.call.set(Arc::clone(call));
+    }
+
+    /// Of the call that it belongs to; 0: none yet.
+    pub(super) fn call_handle(&self) -> u64 {
+        self.call.get().map_or(0, |call| call.handle())
+    }
+
+    /// Sends one element, a message, and waits for room until `deadline` ([`clock`](thalweg_queue::clock); 0: not at all).
+    ///
+    /// # Errors
+    /// `argument`: it is of another layout, or larger than 64 MiB. `would_park` and `timed_out`: there is no room. `overloaded`: there is no memory, and
+    /// the stream goes on. `interrupted`. How it ended, if
+    /// it has: `closed` where the service reads no more.
+    pub fn send(&self, element: &[u8], deadline: u64) -> Result<(), Failure> {
+        let invalid = |error: &dyn Display| Code::Argument.because(format!("the element: {error}"));
+        match &self.conversion {
+            None => {
+                message::open(element, self.layout).map_err(|error| invalid(&error))?;
+                self.send_message(element, deadline)
+            }
+            Some(conversion) => {
+                let converted = conversion.convert(element).map_err(|error| match error {
+                    Unconverted::Memory(bytes) => no_memory(bytes),
+                    error => invalid(&error),
+                })?;
+                // As with arguments that nobody reads.
+                converted.dropped.into_iter().for_each(close_unread_stream);
+                self.send_message(&converted.message, deadline)
+            }
+        }
+    }
+
+    pub(super) fn send_message(&self, element: &[u8], deadline: u64) -> Result<(), Failure> {
+        if element.len() > LARGEST_RECORD as usize {
+            return Err(too_large("element", element.len() as u64, LARGEST_RECORD));
+        }
+        let mut waker = None;
+        loop {
+            let reader = {
+                let mut state = lock(&self.state);
+                if let Some(why) = &state.outcome {
+                    return Err(why.clone());
+                }
+                if state.fits(element.len()) {
+                    let mut copy = Vec::new();
+                    append(&mut copy, element)?;
+                    let reserved = state.elements.try_reserve(1);
+                    reserved.map_err(|_| no_memory(element.len()))?;
+                    state.bytes += element.len();
+                    state.elements.push_back(copy);
+                    if self.is_future {
+                        state.outcome = Some(regular_end());
+                    }
+                    Some(state.reader.take())
+                } else if deadline == 0 || !wait::can_park() {
+                    state.refused_bytes = element.len();
+                    return Err(match deadline {
+                        0 => Code::WouldPark.because("there is no room"),
+                        _ => would_park(),
+                    });
+                } else {
+                    let waker = waker.get_or_insert_with(wait::waker);
+                    state.remove_writer(waker);
+                    state.writers.push(waker.clone());
+                    None
+                }
+            };
+            if let Some(reader) = reader {
+                reader.into_iter().for_each(Waker::wake);
+                return Ok(());
+            }
+            let late = || Code::TimedOut.because("there was no room until the deadline");
+            if let (Err(why), Some(waker)) = (check_wake(wait::park(Some(deadline)), late), &waker)
+            {
+                lock(&self.state).remove_writer(waker);
+                return Err(why);
+            }
+        }
+    }
+
+    /// Nothing more comes.
+    ///
+    /// # Errors
+    /// How it ended, if it has: `closed` where the service reads no more.
+    pub fn finish(&self) -> Result<(), Failure> {
+        let reader = {
+            let mut state = lock(&self.state);
+            match &state.outcome {
+                // With its value.
+                Some(why) if self.is_future && *why == regular_end() => return Ok(()),
+                Some(why) => return Err(why.clone()),
+                None if self.is_future => state.outcome = Some(unfinished()),
+                None => state.outcome = Some(regular_end()),
+            }
+            state.reader.take()
+        };
+        reader.into_iter().for_each(Waker::wake);
+        Ok(())
+    }
+
+    /// The writer is gone: rule 3.
+    pub fn abandon(&self) {
+        self.end(unfinished());
+    }
+
+    /// The reader is gone.
+    pub fn close(&self) {
+        self.end_now(
+            Code::Closed.because("the service has closed the stream"),
+            true,
+        );
+    }
+
+    pub(super) fn end_now(&self, why: Failure, drops: bool) {
+        let (dropped, reader, waiters) = {
+            let mut state = lock(&self.state);
+            state.outcome.get_or_insert(why);
+            let mut dropped = VecDeque::new();
+            if drops {
+                state.bytes = 0;
+                dropped = std::mem::take(&mut state.elements);
+            }
+            (dropped, state.reader.take(), state.take_waiters())
+        };
+        drop(dropped);
+        reader.into_iter().chain(waiters).for_each(Waker::wake);
+    }
+
+    /// The next element, if there is one; `None`: nothing more comes.
+    ///
+    /// # Errors
+    /// How else it ended. `would_park`: there is none yet.
+    fn try_take(&self, waker: Option<Waker>) -> Result<Option<Vec<u8>>, Failure> {
+        let (element, waiters) = {
+            let mut state = lock(&self.state);
+            match state.elements.pop_front() {
+                Some(element) => {
+                    state.bytes -= element.len();
+                    // Rule 6.
+                    let half = state.elements.len() <= ELEMENTS / 2 && state.bytes <= BYTES / 2;
+                    let waiters = if half {
+                        state.take_waiters()
+                    } else {
+                        Vec::new()
+                    };
+                    (element, waiters)
+                }
+                None => match &state.outcome {
+                    Some(why) if *why == regular_end() => return Ok(None),
+                    Some(why) => return Err(why.clone()),
+                    None => {
+                        state.reader = waker;
+                        return Err(Code::WouldPark.because("nothing there yet"));
+                    }
+                },
+            }
+        };
+        waiters.into_iter().for_each(Waker::wake);
+        Ok(Some(element))
+    }
+
+    /// The same, read.
+    pub(super) fn try_read<T: Decode>(&self, waker: Option<Waker>) -> Result<Option<T>, Failure> {
+        let Some(element) = self.try_take(waker)? else {
+            return Ok(None);
+        };
+        let read = message::open(&element, self.layout).and_then(|message| message.owned::<T>());
+        read.map(Some).map_err(|error| {
+            let why = Code::Argument.because(format!("an element is malformed: {error}"));
+            self.end_malformed(why.clone());
+            why
+        })
+    }
+
+    /// Rule 5. Also where the writer has ended it.
+    fn end_malformed(&self, why: Failure) {
+        lock(&self.state).outcome = Some(why.clone());
+        self.end_now(why, true);
+    }
+
+    pub(super) fn read<T: Decode>(&self, deadline: u64) -> Result<Option<T>, Failure> {
+        loop {
+            let may_park = deadline != 0 && wait::can_park();
+            match self.try_read(may_park.then(wait::waker)) {
+                Err(why) if why.code == Code::WouldPark && may_park => {
+                    check_wake(wait::park(Some(deadline)), || {
+                        Code::TimedOut.because("nothing came until the deadline")
+                    })?;
+                }
+                result => return result,
+            }
+        }
+    }
+
+    /// Has `waker` woken when there is room. `true`: there is now, or it has ended, and nothing was asked.
+    fn arm_room(&self, waker: Waker) -> bool {
+        let before = {
+            let mut state = lock(&self.state);
+            if state.outcome.is_some() || state.fits(state.refused_bytes) {
+                return true;
+            }
+            state.room_waker.replace(waker)
+        };
+        // Without the lock: it may give back a place of a port.
+        drop(before);
+        false
+    }
+
+    pub(super) fn poll_room(&self, context: &Context<'_>) -> Poll<Result<(), Failure>> {
+        if !self.arm_room(context.waker().clone()) {
+            return Poll::Pending;
+        }
+        Poll::Ready(match &lock(&self.state).outcome {
+            Some(why) => Err(why.clone()),
+            None => Ok(()),
+        })
+    }
+
+    /// Has a [`StreamReady`](crate::Kind::StreamReady) come to `port` when there is room for what was refused last, or it has ended. `true`: so it is now, and nothing
+    /// was armed.
+    ///
+    /// # Errors
+    /// `overloaded`, `closed`: the port takes no more.
+    pub fn arm_port(&self, port: &Arc<Port>, token: u64, handle: u64) -> Result<bool, Failure> {
+        Ok(self.arm_room(port_waker(port, token, handle)?))
+    }
+}
+
+impl Instance {
+    /// A stream or a future for a parameter of a method, by their numbers. It ends with the client.
+    ///
+    /// # Errors
+    /// `argument`: there is no such method, or its parameter is no stream. `closed`, `forked`.
+    pub fn upstream(&self, method: u32, parameter: u32) -> Result<Arc<UpstreamCore>, Failure> {
+        let method = self.library_method(method)?;
+        self.admit(method)?;
+        let described = &self.package.methods[method as usize];
+        let (layout, is_future) = described.upstream_parameter(parameter).ok_or_else(|| {
+            let name = described.name;
+            Code::Argument.because(format!("parameter {parameter} of {name} is no stream"))
+        })?;
+        let stream = UpstreamCore::with_conversion(
+            layout,
+            is_future,
+            self.upstream_conversion(method, parameter),
+        );
+        let ends: Arc<dyn EndStream> = Arc::clone(&stream) as _;
+        self.track_stream(&ends);
+        // One that closed before has not seen it.
+        self.check_open()
+            .inspect_err(|why| stream.end(why.clone()))?;
+        Ok(stream)
+    }
+}
+
+impl EndStream for UpstreamCore {
+    fn end(&self, why: Failure) {
+        self.end_now(why, false);
+    }
+}
+
+impl Drop for UpstreamCore {
+    fn drop(&mut self) {
+        if let Some(call) = self.call.get() {
+            call.cancel_timer_if_done();
+        }
+    }
+}
+
+/// Regularly.
+fn regular_end() -> Failure {
+    Code::Closed.because("the stream has ended")
+}
+
+fn unfinished() -> Failure {
+    Code::Cancelled.because("the caller dropped it without ending it")
+}
+
+fn check_wake(woke: WakeReason, late: impl FnOnce() -> Failure) -> Result<(), Failure> {
+    match woke {
+        WakeReason::Woken => Ok(()),
+        WakeReason::TimedOut => Err(late()),
+        WakeReason::Interrupted => Err(Code::Interrupted.because("a signal arrived")),
+        WakeReason::Stopping => Err(Code::ShutDown.because("the runtime stops")),
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::{UpstreamCore, lock};
+    use crate::code::Code;
+    use thalweg_queue::clock;
+    use thalweg_wire::{Decode, message};
+
+    #[test]
+    fn writers_that_gave_up_are_forgotten() {
+        let stream = UpstreamCore::new(u64::HASH, false);
+        let element = message::encode(&1u64, u64::HASH, Vec::new()).unwrap();
+        while stream.send(&element, 0).is_ok() {}
+        for _ in 0..3 {
+            let late = stream.send(&element, clock::now() + 1).unwrap_err();
+            assert_eq!(late.code, Code::TimedOut);
+        }
+        assert!(lock(&stream.state).writers.is_empty());
+    }
+}

@@ -1,0 +1,44 @@
+//! How long a turn lasts.
+
+use thalweg_queue::clock;
+use thalweg_runtime::wait;
+
+/// Nanoseconds of a turn where others wait: a time slice of the runtime.
+const SLICE_NS: u64 = 100_000;
+
+/// When a turn has lasted so long that others are to run. A look at the clock costs as much as an eighth of a call: where the calls are fast there is one for each
+/// eight.
+pub(crate) struct TimeSlice {
+    /// 0: there was no look yet.
+    started_at: u64,
+    check_interval: u32,
+    calls_until_check: u32,
+}
+
+impl TimeSlice {
+    pub(crate) fn new() -> Self {
+        // The most turns have one call, and look at no clock.
+        Self {
+            started_at: 0,
+            check_interval: 1,
+            calls_until_check: 2,
+        }
+    }
+
+    pub(crate) fn after_call(&mut self) {
+        self.calls_until_check -= 1;
+        if self.calls_until_check > 0 {
+            return;
+        }
+        let now = clock::now();
+        if self.started_at == 0 {
+            self.started_at = now;
+        } else if now.saturating_sub(self.started_at) < SLICE_NS {
+            self.check_interval = (self.check_interval * 2).min(8);
+        } else {
+            wait::yield_now();
+            (self.started_at, self.check_interval) = (clock::now(), 1);
+        }
+        self.calls_until_check = self.check_interval;
+    }
+}
