@@ -1,7 +1,7 @@
 //! Any text as WIT, and any text as a policy file: it is refused at a place that is in it, or every language's code is written.
 
 use std::path::Path;
-use thalweg_bindgen::{LANGUAGES, Refused, compatible, parse_text, without_unknown};
+use thalweg_bindgen::{LANGUAGES, SourceError, compatible, parse_text, types_without_unknown};
 
 /// What a policy file can be about: streams, a resource, an error, an enum.
 const WIT: &str = "package a:b@0.1.0;
@@ -38,7 +38,7 @@ fn check(name: &str, text: &str, wit: &str, policy: &str) {
     };
     let found = compatible(&package, &package);
     assert!(found.differences.is_empty() && found.additions.is_empty());
-    assert!(without_unknown(&package).len() <= package.types.len());
+    assert!(types_without_unknown(&package).len() <= package.types.len());
     for language in LANGUAGES {
         match (language.emit)(&package) {
             Ok(files) => assert!(files.iter().all(|file| file.contents.ends_with('\n'))),
@@ -47,7 +47,7 @@ fn check(name: &str, text: &str, wit: &str, policy: &str) {
     }
 }
 
-fn check_place(refused: &Refused, name: &str, text: &str) {
+fn check_place(refused: &SourceError, name: &str, text: &str) {
     let shown = refused.to_string();
     assert!(!shown.contains(|c: char| c.is_control()), "{shown:?}");
     if refused.position.file != Path::new(name) {

@@ -23,10 +23,10 @@ mod upstream;
 mod write;
 
 use crate::model::Package;
-use crate::{Output, Refused};
+use crate::{Output, SourceError};
 
-/// Writes the package's header. Refused: what has no form in C, by name and place.
-pub fn emit(package: &Package) -> Result<Vec<Output>, Refused> {
+/// Writes the package's header. SourceError: what has no form in C, by name and place.
+pub fn emit(package: &Package) -> Result<Vec<Output>, SourceError> {
     let plan = plan::Plan::new(package)?;
     let mut out = source::Source::new();
     library::head(&plan, &mut out);
@@ -58,7 +58,7 @@ pub fn emit(package: &Package) -> Result<Vec<Output>, Refused> {
 
 /// Tables for the runner of the conformance scenarios, `conformance/c/runner.c`: every type from JSON and against JSON.
 /// They are part of that test and not of what `thalweg gen` writes.
-pub fn conformance_tables(package: &Package) -> Result<Output, Refused> {
+pub fn conformance_tables(package: &Package) -> Result<Output, SourceError> {
     let plan = plan::Plan::new(package)?;
     let mut out = source::Source::new();
     json::emit(&plan, &mut out);

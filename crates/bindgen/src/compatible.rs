@@ -4,7 +4,7 @@
 use thalweg_wire::describe::Type;
 use thalweg_wire::evolve::{Comparison, compare};
 
-use crate::hash::Texts;
+use crate::hash::Describer;
 use crate::model::{Function, Package, Position};
 
 /// A place where two packages differ.
@@ -25,7 +25,7 @@ impl std::fmt::Display for Difference {
 
 /// What separates two packages: see [`compatible`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Findings {
+pub struct CompatibilityReport {
     /// All for which a program of the one refuses a library of the other. Empty: it opens it.
     pub differences: Vec<Difference>,
     /// The parts that only one side has. They do not prevent a program from opening the library.
@@ -36,8 +36,8 @@ pub struct Findings {
 ///
 /// # Panics
 /// Either package has no function; a parsed one has.
-pub fn compatible(program: &Package, library: &Package) -> Findings {
-    let mut found = Findings::default();
+pub fn compatible(program: &Package, library: &Package) -> CompatibilityReport {
+    let mut found = CompatibilityReport::default();
     let first = &library.functions[0].position;
     let id = |package: &Package| {
         let Package {
@@ -101,7 +101,7 @@ pub fn compatible(program: &Package, library: &Package) -> Findings {
     found
 }
 
-impl Findings {
+impl CompatibilityReport {
     fn differ(&mut self, position: &Position, what: String) {
         let position = position.clone();
         self.differences.push(Difference { position, what });
@@ -126,8 +126,8 @@ impl Findings {
                 "is not inline",
             ),
             (
-                ours.options.notice_ns > 0,
-                theirs.options.notice_ns > 0,
+                ours.options.notice_interval_ns > 0,
+                theirs.options.notice_interval_ns > 0,
                 "has no notices",
             ),
         ] {
@@ -192,13 +192,13 @@ const PARTS: [&str; 3] = ["parameters", "result", "error"];
 
 /// Functions of a package with the texts of their types.
 fn described<'a>(package: &Package, functions: &'a [Function]) -> Vec<(&'a Function, String)> {
-    let texts = Texts {
+    let texts = Describer {
         types: &package.types,
         resources: &package.resources,
     };
     let described = functions.iter();
     described
-        .map(|function| (function, texts.of_description(function)))
+        .map(|function| (function, texts.describe_function(function)))
         .collect()
 }
 

@@ -9,7 +9,7 @@ mod types;
 mod write;
 
 use crate::model::{Package, Position};
-use crate::{Output, Refused, parse};
+use crate::{Output, SourceError, parse};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -32,8 +32,8 @@ pub struct FromCode {
 ///
 /// # Errors
 /// The first construct that has no form in WIT; the WIT file is there and was written by hand.
-pub fn from_code(file: &Path) -> Result<FromCode, Refused> {
-    let unreadable = |path: &Path, reason: String| Refused {
+pub fn from_code(file: &Path) -> Result<FromCode, SourceError> {
+    let unreadable = |path: &Path, reason: String| SourceError {
         position: Position {
             file: path.to_owned(),
             line: 1,
@@ -61,13 +61,13 @@ pub fn from_code(file: &Path) -> Result<FromCode, Refused> {
     let way = format!("../src/{}", inside.to_string_lossy().replace('\\', "/"));
     let wit = write::wit(&api, &way);
     let policy = write::policy(&api, &way);
-    let mut package = parse::of_text(&wit_path, &wit.text, &policy.text).map_err(|refused| {
+    let mut package = parse::parse_text(&wit_path, &wit.text, &policy.text).map_err(|refused| {
         let lines = if refused.position.file == policy_path {
             &policy
         } else {
             &wit
         };
-        Refused {
+        SourceError {
             position: lines.place(refused.position.line),
             ..refused
         }
@@ -84,7 +84,7 @@ pub fn from_code(file: &Path) -> Result<FromCode, Refused> {
 }
 
 /// The Rust file from which the WIT at `path`, a file or a folder with one, was written.
-pub fn code_of(path: &Path) -> Option<PathBuf> {
+pub fn source_of(path: &Path) -> Option<PathBuf> {
     let mut wit = path.to_owned();
     if path.is_dir() {
         let entries = fs::read_dir(path).ok()?.flatten().map(|entry| entry.path());

@@ -4,7 +4,7 @@ use crate::model::{Package, TypeDef, TypeDefKind, TypeId};
 
 /// The enums and variants that have no case `unknown` for a case that a later version adds, and that the policy file does not
 /// name as `closed`.
-pub fn without_unknown(package: &Package) -> Vec<&TypeDef> {
+pub fn types_without_unknown(package: &Package) -> Vec<&TypeDef> {
     let types = package.types.iter().enumerate();
     types
         .filter(|(id, def)| lacks_unknown(def) && !package.closed.contains(&TypeId(*id)))

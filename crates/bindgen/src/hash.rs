@@ -1,30 +1,30 @@
-//! The texts that layout hashes are made of.
+//! Descriptions of types, and the layout hashes computed from them.
 //!
-//! A text says what a value looks like: `record{path:string,line:u64}`. Aliases are seen through, names are as WIT writes them, and
-//! there are no spaces. Equal texts mean equal layouts with equal names.
+//! A description is a text such as `record{path:string,line:u64}`. Aliases are resolved, names are as in WIT, and there are
+//! no spaces. Equal descriptions mean equal layouts with equal names.
 
 use crate::model::{Field, Function, Hashes, Resource, Type, TypeDef, TypeDefKind, TypeKind};
 use thalweg_wire::Shape;
 
 /// FNV-1a 64 of a text.
-pub fn of_text(text: &str) -> u64 {
+pub fn fnv1a(text: &str) -> u64 {
     Shape::hash_of(text)
 }
 
-/// Writes types as text, given the named types and resources that they use.
+/// Describes types, given the named types and resources that they use.
 #[derive(Clone, Copy)]
-pub struct Texts<'a> {
-    /// The named types so far.
+pub struct Describer<'a> {
+    /// The named types that are converted so far.
     pub types: &'a [TypeDef],
     /// All resources.
     pub resources: &'a [Resource],
 }
 
-impl Texts<'_> {
-    /// A type where it is used.
-    pub fn of_type(self, ty: &Type) -> String {
+impl Describer<'_> {
+    /// The description of a type.
+    pub fn describe(self, ty: &Type) -> String {
         let inner =
-            |ty: &Option<Box<Type>>| ty.as_ref().map_or("_".to_owned(), |ty| self.of_type(ty));
+            |ty: &Option<Box<Type>>| ty.as_ref().map_or("_".to_owned(), |ty| self.describe(ty));
         match &ty.kind {
             TypeKind::Bool => "bool".to_owned(),
             TypeKind::U8 => "u8".to_owned(),
@@ -39,15 +39,15 @@ impl Texts<'_> {
             TypeKind::F64 => "f64".to_owned(),
             TypeKind::Char => "char".to_owned(),
             TypeKind::String => "string".to_owned(),
-            TypeKind::List(item) => format!("list<{}>", self.of_type(item)),
-            TypeKind::Array(item, count) => format!("list<{},{count}>", self.of_type(item)),
-            TypeKind::Option(item) => format!("option<{}>", self.of_type(item)),
+            TypeKind::List(item) => format!("list<{}>", self.describe(item)),
+            TypeKind::Array(item, count) => format!("list<{},{count}>", self.describe(item)),
+            TypeKind::Option(item) => format!("option<{}>", self.describe(item)),
             TypeKind::Result { ok, error } => format!("result<{},{}>", inner(ok), inner(error)),
             TypeKind::Tuple(items) => format!(
                 "tuple<{}>",
-                self.join(items.iter().map(|item| self.of_type(item)))
+                self.join(items.iter().map(|item| self.describe(item)))
             ),
-            TypeKind::Named(id) => self.of_definition(&self.types[id.0].kind),
+            TypeKind::Named(id) => self.describe_definition(&self.types[id.0].kind),
             TypeKind::Own(id) => format!("own<{}>", self.resources[id.0].name),
             TypeKind::Borrow(id) => format!("borrow<{}>", self.resources[id.0].name),
             TypeKind::Stream(item) => format!("stream<{}>", inner(item)),
@@ -55,13 +55,15 @@ impl Texts<'_> {
         }
     }
 
-    /// What a name stands for.
-    pub fn of_definition(self, kind: &TypeDefKind) -> String {
+    /// The description of a named type.
+    pub fn describe_definition(self, kind: &TypeDefKind) -> String {
         match kind {
-            TypeDefKind::Record(fields) => self.of_record(fields),
+            TypeDefKind::Record(fields) => self.describe_record(fields),
             TypeDefKind::Variant { cases, .. } => {
                 let case = |payload: &Option<Type>| {
-                    payload.as_ref().map(|ty| format!("({})", self.of_type(ty)))
+                    payload
+                        .as_ref()
+                        .map(|ty| format!("({})", self.describe(ty)))
                 };
                 let cases = cases
                     .iter()
@@ -76,22 +78,22 @@ impl Texts<'_> {
                 "flags{{{}}}",
                 self.join(labels.iter().map(|l| l.name.clone()))
             ),
-            TypeDefKind::Alias(ty) => self.of_type(ty),
+            TypeDefKind::Alias(ty) => self.describe(ty),
         }
     }
 
-    /// A record's fields, or a function's parameters.
-    pub fn of_record(self, fields: &[Field]) -> String {
+    /// The description of a record's fields, or of a function's parameters.
+    pub fn describe_record(self, fields: &[Field]) -> String {
         let fields = fields
             .iter()
-            .map(|field| format!("{}:{}", field.name, self.of_type(&field.ty)));
+            .map(|field| format!("{}:{}", field.name, self.describe(&field.ty)));
         format!("record{{{}}}", self.join(fields))
     }
 
-    /// A function's four texts, as in `tw_method`: parameters, result, error payload and stream element, a line each; empty where there is
-    /// none.
-    pub fn of_description(self, function: &Function) -> String {
-        let text = |ty: Option<&Type>| ty.map_or("_".to_owned(), |ty| self.of_type(ty));
+    /// The four descriptions of a function, as in `tw_method`: parameters, result, error payload and stream element, one
+    /// per line. The line is empty if the function has no such part.
+    pub fn describe_function(self, function: &Function) -> String {
+        let text = |ty: Option<&Type>| ty.map_or("_".to_owned(), |ty| self.describe(ty));
         let error = function
             .error
             .as_ref()
@@ -101,7 +103,7 @@ impl Texts<'_> {
             _ => String::new(),
         };
         [
-            self.of_record(&function.params),
+            self.describe_record(&function.params),
             text(function.ok.as_ref()),
             error.unwrap_or_default(),
             element,
@@ -114,19 +116,19 @@ impl Texts<'_> {
     }
 
     /// The four hashes of a function, as in `tw_method`.
-    pub fn of_function(
+    pub fn hash_function(
         self,
         params: &[Field],
         ok: Option<&Type>,
         error: Option<&Option<Type>>,
     ) -> Hashes {
-        let hash = |ty: Option<&Type>| of_text(&ty.map_or("_".to_owned(), |ty| self.of_type(ty)));
+        let hash = |ty: Option<&Type>| fnv1a(&ty.map_or("_".to_owned(), |ty| self.describe(ty)));
         let element = match ok.map(|ty| &ty.kind) {
             Some(TypeKind::Stream(item) | TypeKind::Future(item)) => hash(item.as_deref()),
             _ => 0,
         };
         Hashes {
-            params: of_text(&self.of_record(params)),
+            params: fnv1a(&self.describe_record(params)),
             ok: hash(ok),
             error: error.map_or(0, |payload| hash(payload.as_ref())),
             element,
@@ -134,8 +136,8 @@ impl Texts<'_> {
     }
 }
 
-/// The hash over a whole package: `name params ok error element` of each function, a line each.
-pub fn of_package<'a>(functions: impl IntoIterator<Item = &'a Function>) -> u64 {
+/// The hash of all functions of an interface: FNV-1a over one line `name params ok error element` per function.
+pub fn layout_hash<'a>(functions: impl IntoIterator<Item = &'a Function>) -> u64 {
     let lines = functions.into_iter().map(|function| {
         let Hashes {
             params,
@@ -145,5 +147,5 @@ pub fn of_package<'a>(functions: impl IntoIterator<Item = &'a Function>) -> u64 
         } = function.hashes;
         format!("{} {params} {ok} {error} {element}", function.full_name)
     });
-    of_text(&lines.collect::<Vec<_>>().join("\n"))
+    fnv1a(&lines.collect::<Vec<_>>().join("\n"))
 }

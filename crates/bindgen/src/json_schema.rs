@@ -7,13 +7,13 @@ mod json;
 use self::json::Json;
 use crate::model::{Case, Field, Label, Package, Type, TypeDefKind, TypeKind};
 use crate::schema::{self, Definition, What};
-use crate::{Output, Refused};
+use crate::{Output, SourceError};
 
 /// Writes the package's `.schema.json`.
 ///
 /// # Errors
 /// None: every type that has a definition has a form in JSON Schema.
-pub fn emit(package: &Package) -> Result<Vec<Output>, Refused> {
+pub fn emit(package: &Package) -> Result<Vec<Output>, SourceError> {
     let definitions = schema::definitions(package)
         .iter()
         .map(|definition| (definition.name.clone(), of_definition(package, definition)))

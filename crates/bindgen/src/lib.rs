@@ -13,10 +13,10 @@ pub mod python;
 pub mod rust;
 mod schema;
 
-pub use compatible::{Difference, Findings, compatible};
-pub use from_code::{FromCode, code_of, from_code};
-pub use growth::without_unknown;
-pub use parse::{of_text as parse_text, parse};
+pub use compatible::{CompatibilityReport, Difference, compatible};
+pub use from_code::{FromCode, from_code, source_of};
+pub use growth::types_without_unknown;
+pub use parse::{parse, parse_text};
 
 use std::fmt;
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ pub struct Language {
     /// What `--lang` calls it, and its output's folder.
     pub name: &'static str,
     /// Writes a package's files, or says what has no form in the language, by name and place.
-    pub emit: fn(&model::Package) -> Result<Vec<Output>, Refused>,
+    pub emit: fn(&model::Package) -> Result<Vec<Output>, SourceError>,
 }
 
 /// All of them.
@@ -65,7 +65,7 @@ pub struct Output {
 
 /// A construct that a generator cannot write, or that is wrong: file, line, construct, reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
+pub struct SourceError {
     /// Where it stands.
     pub position: model::Position,
     /// What it is, as WIT writes it: "type `future<u32>`".
@@ -75,7 +75,7 @@ pub struct Refused {
 }
 
 /// ``search.wit:12:5: type `future<u32>`: why, and what to do instead``
-impl fmt::Display for Refused {
+impl fmt::Display for SourceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let model::Position { file, line, column } = &self.position;
         write!(
@@ -104,4 +104,4 @@ impl fmt::Display for Printable<'_> {
     }
 }
 
-impl std::error::Error for Refused {}
+impl std::error::Error for SourceError {}

@@ -1,59 +1,58 @@
-//! What the generators know: one WIT package, with every layout worked out.
+//! The model of one WIT package, with every layout computed.
 //!
-//! `parse` fills it from WIT and from the `.thalweg.toml` beside it; the emitters read nothing else, so no
-//! language can promise what another does not know.
+//! `parse` builds the model from the WIT and its `.thalweg.toml`. The emitters read nothing else, so every language gets
+//! the same facts.
 
 use std::path::PathBuf;
 
-/// Where a construct stands in its source.
+/// The position of a construct in its source file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Position {
-    /// The file, as it was named on the command line.
+    /// The path as given on the command line.
     pub file: PathBuf,
-    /// From 1.
+    /// The line, counted from 1.
     pub line: u32,
-    /// From 1, in characters.
+    /// The column in characters, counted from 1.
     pub column: u32,
 }
 
-/// One package: what one library offers.
+/// One package: the interface of one library.
 #[derive(Clone, Debug)]
 pub struct Package {
-    /// `thalweg` of `thalweg:search@0.1.0`.
+    /// `thalweg` in `thalweg:search@0.1.0`.
     pub namespace: String,
-    /// `search` of it.
+    /// `search` in `thalweg:search@0.1.0`.
     pub name: String,
-    /// `0.1.0` of it; a package without a version is refused.
+    /// `0.1.0` in `thalweg:search@0.1.0`. A package without a version is an error.
     pub version: String,
-    /// Name of the one interface that its world exports.
+    /// The name of the interface that the world exports.
     pub interface: String,
-    /// The documentation of package, world and interface, lines without comment marks.
+    /// The documentation of the package, the world and the interface, without comment marks.
     pub docs: String,
-    /// Named types, each after those it uses. `TypeId` is the place in here.
+    /// The named types. Each type follows the types that it uses. A [`TypeId`] is an index into this list.
     pub types: Vec<TypeDef>,
-    /// Resources. `ResourceId` is the place in here.
+    /// The resources. A [`ResourceId`] is an index into this list.
     pub resources: Vec<Resource>,
-    /// Functions, constructors and methods; the place is the method's number.
+    /// The functions, constructors and methods. The index is the method's number.
     pub functions: Vec<Function>,
-    /// What its service asks of its host, if it asks anything.
+    /// The host imports, if the world imports an interface with functions.
     pub host: Option<Host>,
-    /// From the `.thalweg.toml`.
-    pub bounds: Bounds,
+    /// Limits of the call queue, from the `.thalweg.toml`.
+    pub limits: Limits,
     /// Enums and variants that never get another case, from the `.thalweg.toml`.
     pub closed: Vec<TypeId>,
-    /// FNV-1a over all functions' names and hashes, those of the host behind the others: `tw_table.layout`.
+    /// FNV-1a over the names and hashes of all functions, followed by the host imports: `tw_table.layout`.
     pub layout: u64,
 }
 
 impl Package {
-    /// FNV-1a over the host's functions: `tw_table.imports`. 0 where the service asks nothing.
-    pub fn imports(&self) -> u64 {
-        let host = self.host.as_ref();
-        host.map_or(0, |host| crate::hash::of_package(&host.functions))
+    /// FNV-1a over the host imports: `tw_table.imports`. 0 without host imports.
+    pub fn host_layout(&self) -> u64 {
+        self.host.as_ref().map_or(0, |host| host.layout)
     }
 
-    /// What the host offers, as a package of its own: the same types, and no resource.
-    pub fn of_host(&self) -> Option<Self> {
+    /// The host imports as a package of their own, with the same types and without resources.
+    pub fn host_package(&self) -> Option<Self> {
         let host = self.host.as_ref()?;
         Some(Self {
             interface: host.interface.clone(),
@@ -61,22 +60,24 @@ impl Package {
             resources: Vec::new(),
             functions: host.functions.clone(),
             host: None,
-            bounds: Bounds::default(),
-            layout: crate::hash::of_package(&host.functions),
+            limits: Limits::default(),
+            layout: host.layout,
             ..self.clone()
         })
     }
 }
 
-/// The one interface that a world imports for its functions: what the host has for the service. They take and give values.
+/// The interface that the service calls on its host. Its functions take and return only values.
 #[derive(Clone, Debug)]
 pub struct Host {
-    /// Its name.
+    /// The name of the interface.
     pub interface: String,
-    /// Its documentation, lines without comment marks.
+    /// The documentation, without comment marks.
     pub docs: String,
-    /// The place is the import's number.
+    /// The functions. The index is the import's number.
     pub functions: Vec<Function>,
+    /// FNV-1a over the names and hashes of the functions.
+    pub layout: u64,
 }
 
 /// Index into [`Package::types`].
@@ -87,18 +88,18 @@ pub struct TypeId(pub usize);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ResourceId(pub usize);
 
-/// A type where it is used, with its canonical layout.
+/// A use of a type, with its canonical layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Type {
-    /// Which type.
+    /// The type.
     pub kind: TypeKind,
-    /// Bytes in place (8 for strings and lists).
+    /// Size in bytes (8 for strings and lists).
     pub size: u32,
-    /// 1, 2, 4 or 8.
+    /// Alignment: 1, 2, 4 or 8.
     pub align: u32,
 }
 
-/// All of WIT's value types.
+/// The value types of WIT.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum TypeKind {
@@ -116,10 +117,10 @@ pub enum TypeKind {
     Char,
     String,
     List(Box<Type>),
-    /// A list of a fixed length: so many, in place.
+    /// A list of fixed length, stored in place.
     Array(Box<Type>, u32),
     Option(Box<Type>),
-    /// Not the top level of a function's result: that is split into `ok` and `error`.
+    /// A `result` that is not the whole result of a function: that one is split into `ok` and `error`.
     Result {
         ok: Option<Box<Type>>,
         error: Option<Box<Type>>,
@@ -135,19 +136,19 @@ pub enum TypeKind {
 /// A named type.
 #[derive(Clone, Debug)]
 pub struct TypeDef {
-    /// As WIT writes it: `search-error`.
+    /// The name as in WIT: `search-error`.
     pub name: String,
-    /// Lines without comment marks; may be empty.
+    /// The documentation, without comment marks; may be empty.
     pub docs: String,
-    /// What it is.
+    /// The definition.
     pub kind: TypeDefKind,
-    /// Bytes in place.
+    /// Size in bytes.
     pub size: u32,
-    /// 1, 2, 4 or 8.
+    /// Alignment: 1, 2, 4 or 8.
     pub align: u32,
-    /// FNV-1a 64 of its structure: see [`crate::hash`].
+    /// FNV-1a 64 of the type's structure: see [`crate::hash`].
     pub hash: u64,
-    /// Where it is defined.
+    /// The position of the definition.
     pub position: Position,
 }
 
@@ -156,15 +157,15 @@ pub struct TypeDef {
 #[allow(missing_docs)]
 pub enum TypeDefKind {
     Record(Vec<Field>),
-    /// The discriminant, of `tag_size` bytes, is at 0; every payload at `payload_offset`.
+    /// The discriminant has `tag_size` bytes at offset 0. Every payload is at `payload_offset`.
     Variant {
         cases: Vec<Case>,
         tag_size: u32,
         payload_offset: u32,
     },
-    /// A variant without payloads; `size` of the type is the discriminant's.
+    /// A variant without payloads. The size of the type is the size of the discriminant.
     Enum(Vec<Label>),
-    /// Bit i of the little-endian word(s); unused bits are 0. `size` of the type is 1, 2, 4 or 4 n.
+    /// Flag i is bit i of the little-endian words; unused bits are 0. The size of the type is 1, 2, 4 or 4 n.
     Flags(Vec<Label>),
     Alias(Type),
 }
@@ -176,7 +177,7 @@ pub struct Field {
     pub name: String,
     pub docs: String,
     pub ty: Type,
-    /// From the start of the record.
+    /// Offset from the start of the record.
     pub offset: u32,
 }
 
@@ -197,24 +198,24 @@ pub struct Label {
     pub docs: String,
 }
 
-/// A resource: an object that stays on the service's side and is named by a handle.
+/// A resource: an object that stays in the service and is used by handle.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)]
 pub struct Resource {
     pub name: String,
     pub docs: String,
     pub position: Position,
-    /// The function that ends it, for which who calls may wait: a method whose `self` is an `Own`. From the `.thalweg.toml`.
+    /// The async destructor, a method whose `self` is an `Own`, if the `.thalweg.toml` asks for one.
     pub destructor: Option<usize>,
 }
 
-/// What kind of function, and whose.
+/// The kind of a function, with its resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum FunctionKind {
     Free,
     Constructor(ResourceId),
-    /// Its first parameter is `self`, a `Borrow`.
+    /// The first parameter is `self`, a `Borrow`.
     Method(ResourceId),
     Static(ResourceId),
 }
@@ -222,35 +223,35 @@ pub enum FunctionKind {
 /// A function, a constructor or a method.
 #[derive(Clone, Debug)]
 pub struct Function {
-    /// The last part of its name: `count`, or `query` for a constructor.
+    /// The last part of the name: `count`, or `query` for a constructor.
     pub name: String,
     /// `search.count`, `search.[constructor]query`, `search.[method]query.progress`.
     pub full_name: String,
-    /// Lines without comment marks, and a line of what a slow reader means to its stream; may be empty.
+    /// The documentation without comment marks, with a paragraph about the overflow policy and the timeout; may be empty.
     pub docs: String,
-    /// Whose.
+    /// The kind, with the resource.
     pub kind: FunctionKind,
     /// `async func`.
     pub is_async: bool,
-    /// Laid out as one record.
+    /// The parameters, laid out as one record.
     pub params: Vec<Field>,
     /// Size and alignment of that record.
     pub params_layout: (u32, u32),
-    /// The result; the ok side where the result is a `result`. `None`: nothing.
+    /// The result, or the ok side of a `result`. `None`: no value.
     pub ok: Option<Type>,
-    /// `Some` where the result is a `result`; the inner `None` is `result<T>` with no error payload.
+    /// `Some` if the function returns a `result`. The inner `None` is a `result<T>` without an error payload.
     pub error: Option<Option<Type>>,
-    /// Layout hashes of params, ok, error payload and stream element, as in `tw_method`.
+    /// Layout hashes of the parameters, the result, the error payload and the stream element, as in `tw_method`.
     pub hashes: Hashes,
-    /// What the `.thalweg.toml` says of it besides.
+    /// The options from the `.thalweg.toml`.
     pub options: FunctionOptions,
-    /// The policy of the streams that it returns, if it returns any: the stream, or those inside of its result.
+    /// The options of the streams in the result, if there are any.
     pub stream: Option<StreamOptions>,
-    /// Where it is declared.
+    /// The position of the declaration.
     pub position: Position,
 }
 
-/// See `tw_method` in the C header. 0: there is none.
+/// The hashes of `tw_method` in the C header. 0: the function has no such part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[allow(missing_docs)]
 pub struct Hashes {
@@ -260,79 +261,80 @@ pub struct Hashes {
     pub element: u64,
 }
 
-/// How much may wait for an instance.
+/// Limits of the calls that are queued for one instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
-    /// Calls.
-    pub calls: u32,
-    /// Bytes of their arguments; and of the results that wait for a port.
-    pub bytes: u64,
-    /// `overload = "block"`: who makes a call may wait for room.
-    pub waits: bool,
+pub struct Limits {
+    /// The maximum number of queued calls.
+    pub max_queued_calls: u32,
+    /// The maximum number of bytes of their arguments, and of the unreaped results of a port.
+    pub max_queued_bytes: u64,
+    /// `overflow = "block"`: a blocking call waits for capacity.
+    pub block_when_full: bool,
 }
 
-impl Default for Bounds {
+impl Default for Limits {
     fn default() -> Self {
         Self {
-            calls: 4096,
-            bytes: 64 << 20,
-            waits: false,
+            max_queued_calls: 4096,
+            max_queued_bytes: 64 << 20,
+            block_when_full: false,
         }
     }
 }
 
-/// From the `.thalweg.toml`.
+/// The options of a function in the `.thalweg.toml`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FunctionOptions {
-    /// A second run does no harm.
+    /// A second execution is harmless.
     pub is_idempotent: bool,
-    /// It runs on the caller's thread. No handle is among its parameters, and its result is a value.
+    /// The function runs on the caller's thread. No parameter is a handle, and the result is a value.
     pub is_inline: bool,
-    /// Nanoseconds after which a call that runs says so to who asked to be told, again and again; 0: never.
-    pub notice_ns: u64,
-    /// Nanoseconds that a call has at most, and what it gives of streams with it; 0: as long as its caller says.
-    pub deadline_ns: u64,
+    /// The interval of progress notices in nanoseconds; 0: none.
+    pub notice_interval_ns: u64,
+    /// The maximum duration of a call and of its streams in nanoseconds; 0: only the caller's deadline applies.
+    pub timeout_ns: u64,
 }
 
-/// From the `.thalweg.toml`.
+/// The options of a stream in the `.thalweg.toml`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamOptions {
-    /// What happens when the reader is slow.
-    pub policy: Policy,
-    /// Records in flight, 64 to 1,048,576; 8,192 where nothing is said.
+    /// What happens if the stream is full.
+    pub overflow: OverflowPolicy,
+    /// The maximum number of unread records, 64 to 1,048,576; default 8,192.
     pub capacity: u32,
-    /// Nanoseconds that a reader which was given something waits for more before the next record wakes it, at most; 512,000 where nothing is said.
+    /// How long a reader waits for more records after a batch, before the next record wakes it, in nanoseconds; default
+    /// 512,000.
     pub linger_ns: u64,
-    /// Bytes that one record may have, 65,536 to 536,870,912; 67,108,864 by default.
-    pub largest_record: u32,
+    /// The maximum size of one record in bytes, 65,536 to 536,870,912; default 67,108,864.
+    pub max_record_size: u32,
 }
 
-/// What happens when the reader is slow.
+/// What a full stream does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Policy {
+pub enum OverflowPolicy {
     /// The writer waits.
     Block,
-    /// A newer record replaces the one that waits; counted.
+    /// A newer record replaces the waiting one; counted.
     Latest,
     /// The new record is dropped; counted.
     DropNewest,
     /// The oldest records are dropped; counted.
     DropOldest,
-    /// The writer is refused.
+    /// The writer gets an error.
     Fail,
-    /// A newer record replaces the one that waits and has the same in this field of the element, a record; counted.
+    /// A newer record replaces the waiting record with the same key; counted.
     Conflate {
-        /// The place in its fields: a scalar, an enum, a string or a `list<u8>`.
+        /// The index of the key among the fields of the element: a scalar, an enum, a string or a `list<u8>`.
         key: usize,
     },
 }
 
-/// The record that a function's stream carries, if it is one.
-pub fn streamed<'a>(types: &'a [TypeDef], function: &'a Function) -> Option<&'a [Field]> {
+/// The fields of the elements, if the function returns a stream of records.
+pub fn stream_fields<'a>(types: &'a [TypeDef], function: &'a Function) -> Option<&'a [Field]> {
     let TypeKind::Stream(Some(element)) = &function.ok.as_ref()?.kind else {
         return None;
     };
-    let TypeKind::Named(id) = seen_through(types, element).kind else {
+    let TypeKind::Named(id) = resolve_alias(types, element).kind else {
         return None;
     };
     match &types[id.0].kind {
@@ -341,39 +343,39 @@ pub fn streamed<'a>(types: &'a [TypeDef], function: &'a Function) -> Option<&'a 
     }
 }
 
-/// What an alias stands for.
-pub fn seen_through<'a>(types: &'a [TypeDef], ty: &'a Type) -> &'a Type {
+/// The target of an alias, or of a chain of aliases. Other types are returned as they are.
+pub fn resolve_alias<'a>(types: &'a [TypeDef], ty: &'a Type) -> &'a Type {
     match &ty.kind {
         TypeKind::Named(id) => match &types[id.0].kind {
-            TypeDefKind::Alias(target) => seen_through(types, target),
+            TypeDefKind::Alias(target) => resolve_alias(types, target),
             _ => ty,
         },
         _ => ty,
     }
 }
 
-/// A method that takes its resource: an async destructor.
+/// Whether the function is an async destructor: a method that takes its resource by value.
 pub fn is_destructor(function: &Function) -> bool {
     let own = function.params.first().map(|field| &field.ty.kind);
     matches!(function.kind, FunctionKind::Method(_)) && matches!(own, Some(TypeKind::Own(_)))
 }
 
-/// A stream or a future, with nothing around it. As a parameter the caller writes it and the service reads it.
-pub fn is_sent_up(ty: &Type) -> bool {
+/// Whether the type itself is a stream or a future. As a parameter, it is written by the caller and read by the service.
+pub fn is_stream_or_future(ty: &Type) -> bool {
     matches!(ty.kind, TypeKind::Stream(_) | TypeKind::Future(_))
 }
 
-/// A value of the type can have handles in it: resources, streams and futures.
-pub fn holds(types: &[TypeDef], ty: &Type) -> bool {
-    has(types, ty, |kind| {
+/// Whether a value of the type can contain handles: resources, streams and futures.
+pub fn contains_handle(types: &[TypeDef], ty: &Type) -> bool {
+    contains_kind(types, ty, |kind| {
         use TypeKind::{Borrow, Future, Own, Stream};
         matches!(kind, Own(_) | Borrow(_) | Stream(_) | Future(_))
     })
 }
 
-/// The type is one of a kind, or has one in it; what a stream carries is not in it.
-pub fn has(types: &[TypeDef], ty: &Type, is: fn(&TypeKind) -> bool) -> bool {
-    let inner = |ty: &Type| has(types, ty, is);
+/// Whether `is` holds for the type or for a type inside it. The elements of a stream do not count as inside.
+pub fn contains_kind(types: &[TypeDef], ty: &Type, is: fn(&TypeKind) -> bool) -> bool {
+    let inner = |ty: &Type| contains_kind(types, ty, is);
     is(&ty.kind)
         || match &ty.kind {
             TypeKind::List(item) | TypeKind::Array(item, _) | TypeKind::Option(item) => inner(item),

@@ -7,14 +7,14 @@
 mod functions;
 pub(crate) use functions::DESTROY;
 mod host;
-mod known;
+mod option_table;
 mod options;
 mod policy;
-mod said;
+mod policy_docs;
 mod sources;
 mod types;
 
-use crate::Refused;
+use crate::SourceError;
 use crate::hash;
 use crate::model::Package;
 use policy::Policies;
@@ -27,7 +27,7 @@ use wit_parser::{InterfaceId, PackageId, Resolve, WorldItem, WorldKey};
 ///
 /// # Errors
 /// The first construct that is wrong, or that no generator can write. A file that cannot be read is named as such, at its first line.
-pub fn parse(path: &Path) -> Result<Package, Refused> {
+pub fn parse(path: &Path) -> Result<Package, SourceError> {
     package_of(Sources::read(path)?)
 }
 
@@ -35,11 +35,11 @@ pub fn parse(path: &Path) -> Result<Package, Refused> {
 ///
 /// # Errors
 /// As [`parse`] has them.
-pub fn of_text(path: &Path, wit: &str, policy: &str) -> Result<Package, Refused> {
+pub fn parse_text(path: &Path, wit: &str, policy: &str) -> Result<Package, SourceError> {
     package_of(Sources::of_text(path, wit, policy))
 }
 
-fn package_of(mut sources: Sources) -> Result<Package, Refused> {
+fn package_of(mut sources: Sources) -> Result<Package, SourceError> {
     let (resolve, id) = sources.resolve()?;
     let package = &resolve.packages[id];
     let Some(version) = &package.name.version else {
@@ -71,7 +71,7 @@ fn package_of(mut sources: Sources) -> Result<Package, Refused> {
         ..
     } = types;
     let Policies {
-        bounds,
+        limits,
         closed,
         destructors,
     } = policy::apply(
@@ -82,7 +82,7 @@ fn package_of(mut sources: Sources) -> Result<Package, Refused> {
         &defs,
         &mut functions,
     )?;
-    said::add(&defs, &mut functions);
+    policy_docs::add(&defs, &mut functions);
     for id in destructors {
         let destructor = functions::destructor(&interface_name, &defs, &resources, id);
         resources[id.0].destructor = Some(functions.len());
@@ -94,13 +94,13 @@ fn package_of(mut sources: Sources) -> Result<Package, Refused> {
         version: version.to_string(),
         interface: interface_name,
         docs: package_docs(&resolve, id, interface),
-        layout: hash::of_package(
+        layout: hash::layout_hash(
             functions
                 .iter()
                 .chain(host.iter().flat_map(|host| &host.functions)),
         ),
         host,
-        bounds,
+        limits,
         closed,
         types: defs,
         resources,
@@ -124,7 +124,7 @@ fn exported_interface(
     sources: &Sources,
     resolve: &Resolve,
     package: PackageId,
-) -> Result<(String, InterfaceId), Refused> {
+) -> Result<(String, InterfaceId), SourceError> {
     let mut worlds = resolve.packages[package]
         .worlds
         .values()

@@ -25,7 +25,7 @@ mod views;
 use std::path::Path;
 
 use crate::model::Package;
-use crate::{Output, Refused};
+use crate::{Output, SourceError};
 use client::Face;
 use plan::Plan;
 use source::{Doc, Source};
@@ -35,7 +35,7 @@ use source::{Doc, Source};
 /// # Errors
 /// A construct that has no place in Python or in the table: a future or a stream inside a value, a borrowed resource
 /// there.
-pub fn emit(package: &Package) -> Result<Vec<Output>, Refused> {
+pub fn emit(package: &Package) -> Result<Vec<Output>, SourceError> {
     let plan = Plan::new(package)?;
     let folder = Path::new(&plan.folder);
     let mut outputs = vec![output(folder, "__init__.py", init(&plan))];

@@ -16,17 +16,17 @@ pub(crate) mod service;
 mod types;
 
 use crate::model::{
-    Bounds, Field, Function, FunctionOptions, Package, Policy, TypeDef, TypeDefKind, TypeKind,
-    seen_through, streamed,
+    Field, Function, FunctionOptions, Limits, OverflowPolicy, Package, TypeDef, TypeDefKind,
+    TypeKind, resolve_alias, stream_fields,
 };
-use crate::{Output, Refused};
+use crate::{Output, SourceError};
 use std::fmt::Write;
 
 /// Writes the package's one file, `<name>.rs`.
 ///
 /// # Errors
 /// Two names of WIT are one in Rust; `rustfmt` is missing.
-pub fn emit(package: &Package) -> Result<Vec<Output>, Refused> {
+pub fn emit(package: &Package) -> Result<Vec<Output>, SourceError> {
     let package = &params::with_records(package);
     names::check(package)?;
     let mut out = String::new();
@@ -39,11 +39,12 @@ pub fn emit(package: &Package) -> Result<Vec<Output>, Refused> {
     inline::emit(&mut out, package);
     client::clients(&mut out, package);
     host::emit(&mut out, package);
-    let contents = format::rustfmt(&(header(package, &out) + &out)).map_err(|reason| Refused {
-        position: package.functions[0].position.clone(),
-        construct: format!("package `{}:{}`", package.namespace, package.name),
-        reason,
-    })?;
+    let contents =
+        format::rustfmt(&(header(package, &out) + &out)).map_err(|reason| SourceError {
+            position: package.functions[0].position.clone(),
+            construct: format!("package `{}:{}`", package.namespace, package.name),
+            reason,
+        })?;
     Ok(vec![Output {
         path: format!("{}.rs", names::snake(&package.name)).into(),
         contents,
@@ -137,7 +138,7 @@ fn constant(out: &mut String, package: &Package, constant: &str, name: &str) {
         ),
     );
     line(out, "methods: &[");
-    let texts = crate::hash::Texts {
+    let texts = crate::hash::Describer {
         types: &package.types,
         resources: &package.resources,
     };
@@ -148,40 +149,37 @@ fn constant(out: &mut String, package: &Package, constant: &str, name: &str) {
     for function in package.host.iter().flat_map(|host| &host.functions) {
         line(out, &method(texts, function));
     }
-    line(out, &format!("], bounds: {} }};", bounds(package.bounds)));
+    line(out, &format!("], bounds: {} }};", limits(package.limits)));
 }
 
-fn bounds(bounds: Bounds) -> String {
-    let Bounds {
-        calls,
-        bytes,
-        waits,
-    } = bounds;
-    if bounds == Bounds::default() {
+fn limits(limits: Limits) -> String {
+    if limits == Limits::default() {
         return "port::Bounds::DEFAULT".to_owned();
     }
-    let (calls, bytes) = (number(u64::from(calls)), number(bytes));
+    let calls = number(u64::from(limits.max_queued_calls));
+    let bytes = number(limits.max_queued_bytes);
+    let waits = limits.block_when_full;
     format!("port::Bounds {{ calls: {calls}, bytes: {bytes}, waits: {waits} }}")
 }
 
 /// A function as `port` has it, and a comma.
-fn method(texts: crate::hash::Texts<'_>, function: &Function) -> String {
+fn method(texts: crate::hash::Describer<'_>, function: &Function) -> String {
     let stream = match function.stream {
         None => "None".to_owned(),
         Some(options) => {
-            let policy = match options.policy {
-                Policy::Block => "Block".to_owned(),
-                Policy::Latest => "Latest".to_owned(),
-                Policy::DropNewest => "DropNewest".to_owned(),
-                Policy::DropOldest => "DropOldest".to_owned(),
-                Policy::Fail => "Fail".to_owned(),
-                Policy::Conflate { key } => conflate(texts.types, function, key),
+            let policy = match options.overflow {
+                OverflowPolicy::Block => "Block".to_owned(),
+                OverflowPolicy::Latest => "Latest".to_owned(),
+                OverflowPolicy::DropNewest => "DropNewest".to_owned(),
+                OverflowPolicy::DropOldest => "DropOldest".to_owned(),
+                OverflowPolicy::Fail => "Fail".to_owned(),
+                OverflowPolicy::Conflate { key } => conflate(texts.types, function, key),
             };
             format!(
                 "Some(port::StreamOptions {{ policy: port::Policy::{policy}, capacity: {}, linger_ns: {}, largest_record: {} }})",
                 number(u64::from(options.capacity)),
                 number(options.linger_ns),
-                number(u64::from(options.largest_record))
+                number(u64::from(options.max_record_size))
             )
         }
     };
@@ -196,15 +194,15 @@ fn method(texts: crate::hash::Texts<'_>, function: &Function) -> String {
         hex(hashes.element),
         function.is_async,
         options(function),
-        codec::literal(&texts.of_description(function)),
+        codec::literal(&texts.describe_function(function)),
     )
 }
 
 /// The policy with what writes a record's key: the bits of a number, the bytes of a text.
 fn conflate(types: &[TypeDef], function: &Function, key: usize) -> String {
-    let fields = streamed(types, function).expect("the parser has looked");
+    let fields = stream_fields(types, function).expect("the parser has looked");
     let Field { ty, offset, .. } = &fields[key];
-    let ty = seen_through(types, ty);
+    let ty = resolve_alias(types, ty);
     let at = codec::place(*offset);
     let read = |as_: &str| format!("<{as_} as wire::Decode>::view(bytes, {at})");
     let write = match ty.kind {
@@ -223,16 +221,19 @@ fn options(function: &Function) -> String {
     let FunctionOptions {
         is_inline,
         is_idempotent,
-        notice_ns,
-        deadline_ns,
+        notice_interval_ns,
+        timeout_ns,
     } = function.options;
     let said: String = [
         (is_inline, "is_inline: true".to_owned()),
         (is_idempotent, "is_idempotent: true".to_owned()),
-        (notice_ns > 0, format!("notice_ns: {}", number(notice_ns))),
         (
-            deadline_ns > 0,
-            format!("deadline_ns: {}", number(deadline_ns)),
+            notice_interval_ns > 0,
+            format!("notice_ns: {}", number(notice_interval_ns)),
+        ),
+        (
+            timeout_ns > 0,
+            format!("deadline_ns: {}", number(timeout_ns)),
         ),
     ]
     .into_iter()

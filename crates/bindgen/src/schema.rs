@@ -44,7 +44,7 @@ pub(crate) fn definitions(package: &Package) -> Vec<Definition<'_>> {
 
 /// The documentation stands at the first definition of the function.
 fn of_function<'a>(package: &'a Package, function: &'a Function, out: &mut Vec<Definition<'a>>) {
-    let holds = |ty: &Type| model::holds(&package.types, ty);
+    let contains_handle = |ty: &Type| model::contains_handle(&package.types, ty);
     let name = name_of(package, function);
     let mut docs = function.docs.as_str();
     let mut add = |part: &str, what: What<'a>| {
@@ -56,7 +56,7 @@ fn of_function<'a>(package: &'a Package, function: &'a Function, out: &mut Vec<D
     };
     let sent_up = |ty: &Type| matches!(ty.kind, TypeKind::Stream(_) | TypeKind::Future(_));
     let params = &mut function.params.iter();
-    if !params.any(|field| holds(&field.ty) || sent_up(&field.ty)) {
+    if !params.any(|field| contains_handle(&field.ty) || sent_up(&field.ty)) {
         add("params", What::Params(&function.params));
     }
     let (part, value) = match function.ok.as_ref().map(|ty| (&ty.kind, ty)) {
@@ -64,11 +64,11 @@ fn of_function<'a>(package: &'a Package, function: &'a Function, out: &mut Vec<D
         Some((_, ty)) => ("result", Some(ty)),
         None => ("result", None),
     };
-    if !value.is_some_and(holds) {
+    if !value.is_some_and(contains_handle) {
         add(part, What::Value(value));
     }
     if let Some(payload) = &function.error
-        && !payload.as_ref().is_some_and(holds)
+        && !payload.as_ref().is_some_and(contains_handle)
     {
         add("error", What::Value(payload.as_ref()));
     }
@@ -88,14 +88,14 @@ fn name_of(package: &Package, function: &Function) -> String {
 }
 
 fn definition_holds(package: &Package, kind: &TypeDefKind) -> bool {
-    let holds = |ty: &Type| model::holds(&package.types, ty);
+    let contains_handle = |ty: &Type| model::contains_handle(&package.types, ty);
     match kind {
-        TypeDefKind::Record(fields) => fields.iter().any(|field| holds(&field.ty)),
+        TypeDefKind::Record(fields) => fields.iter().any(|field| contains_handle(&field.ty)),
         TypeDefKind::Variant { cases, .. } => cases
             .iter()
-            .any(|case| case.payload.as_ref().is_some_and(holds)),
+            .any(|case| case.payload.as_ref().is_some_and(contains_handle)),
         TypeDefKind::Enum(_) | TypeDefKind::Flags(_) => false,
-        TypeDefKind::Alias(ty) => holds(ty),
+        TypeDefKind::Alias(ty) => contains_handle(ty),
     }
 }
 

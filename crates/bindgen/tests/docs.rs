@@ -62,7 +62,7 @@ world z {
 }
 ";
 
-const SAID: &str = "[i.g]\npolicy = \"drop-oldest\"\ncapacity = 64\ndeadline = \"2min\"\n[i.h]\ndeadline = \"1500ms\"\n";
+const SAID: &str = "[i.g]\noverflow = \"drop-oldest\"\ncapacity = 64\ntimeout = \"2min\"\n[i.h]\ntimeout = \"1500ms\"\n";
 
 #[test]
 fn each_line_of_documentation_is_in_each_output() {

@@ -4,9 +4,9 @@
 
 use std::fs;
 use std::path::Path;
-use thalweg_bindgen::{FromCode, LANGUAGES, Refused, code_of, from_code, parse};
+use thalweg_bindgen::{FromCode, LANGUAGES, SourceError, from_code, parse, source_of};
 
-fn read(code: &str) -> Result<FromCode, Refused> {
+fn read(code: &str) -> Result<FromCode, SourceError> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     fs::create_dir(folder.path().join("src")).expect("a folder can be made");
     let file = folder.path().join("src/api.rs");
@@ -206,7 +206,7 @@ fn a_host_takes_and_gives_values_alone() {
     }
     for (lines, refused) in [
         (
-            "#[thalweg::host(calls = 4)] trait H {}",
+            "#[thalweg::host(max_queued_calls = 4)] trait H {}",
             "1:1: host `H`: it has no options",
         ),
         (
@@ -238,10 +238,10 @@ fn a_wit_file_knows_its_code_and_one_by_hand_is_not_written_over() {
         fs::write(&source.path, source.contents).expect("a file can be written");
     }
     for wit in ["wit", "wit/all.wit"] {
-        assert_eq!(code_of(&at(wit)), Some(at("src/api.rs")));
+        assert_eq!(source_of(&at(wit)), Some(at("src/api.rs")));
     }
     fs::write(at("wit/all.wit"), "package a:all@0.1.0;\n").expect("a file can be written");
-    assert_eq!(code_of(&at("wit")), None);
+    assert_eq!(source_of(&at("wit")), None);
     let refused = from_code(&at("src/api.rs")).unwrap_err().to_string();
     assert!(refused.contains("it was written by hand"), "{refused}");
 }
@@ -504,7 +504,7 @@ fn functions_without_a_form_are_refused_with_what_to_write() {
         ),
         (
             "#[thalweg::method(other)] fn f(&self);",
-            "4:1: function `f`: `other` is no option; there are capacity, deadline, idempotent, inline, key, largest_record, linger, notice, policy",
+            "4:1: function `f`: `other` is no option; there are capacity, conflation_key, idempotent, inline, linger, max_record_size, notice_interval, overflow, timeout",
         ),
         ("type T;", "4:1: service `I`: a service has functions alone"),
     ] {

@@ -4,19 +4,19 @@
 
 use std::fmt::Write;
 use std::path::Path;
-use thalweg_bindgen::hash::Texts;
+use thalweg_bindgen::hash::Describer;
 use thalweg_bindgen::model::{Field, Package, Type, TypeDefKind};
 use thalweg_bindgen::parse;
 
 fn dump(package: &Package) -> String {
-    let texts = Texts {
+    let texts = Describer {
         types: &package.types,
         resources: &package.resources,
     };
     let place = |ty: &Type| {
         format!(
             "{} (size {}, align {})",
-            texts.of_type(ty),
+            texts.describe(ty),
             ty.size,
             ty.align
         )

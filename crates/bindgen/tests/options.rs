@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
-use thalweg_bindgen::model::{Function, Policy, StreamOptions};
+use thalweg_bindgen::model::{Function, OverflowPolicy, StreamOptions};
 use thalweg_bindgen::parse;
 
 /// The path of a package with this policy file, in a folder that is gone when it is dropped.
@@ -85,12 +85,18 @@ world w { export i; }
 
 #[test]
 fn what_is_said_of_calls_that_wait_and_of_a_second_run_is_in_the_model() {
-    let toml = "[i]\ncalls = 7\nbytes = \"3MiB\"\noverload = \"block\"\n[i.f]\nidempotent = true\n";
+    let toml = "[i]\nmax_queued_calls = 7\nmax_queued_bytes = \"3MiB\"\noverflow = \"block\"\n[i.f]\nidempotent = true\n";
     let wit = "package a:b@0.1.0;\ninterface i { f: func(); g: func(); }\nworld w { export i; }\n";
     let folder = Folder::with(&[("b.wit", wit), ("b.thalweg.toml", toml)]);
     let package = parse(&folder.path("b.wit")).expect("it is right");
-    assert_eq!((package.bounds.calls, package.bounds.bytes), (7, 3 << 20));
-    assert!(package.bounds.waits);
+    assert_eq!(
+        (
+            package.limits.max_queued_calls,
+            package.limits.max_queued_bytes
+        ),
+        (7, 3 << 20)
+    );
+    assert!(package.limits.block_when_full);
     let idempotent: Vec<_> = package
         .functions
         .iter()
@@ -112,27 +118,27 @@ world w { export i; }
 ";
         Folder::with(&[("b.wit", wit), ("b.thalweg.toml", table)]).refusal("b.wit")
     };
-    let conflate = "policy = \"conflate\"\n";
+    let conflate = "overflow = \"conflate\"\n";
     for (table, refusal) in [
         (
             format!("[i.s]\n{conflate}"),
-            "2:10: key `i.s.policy`: it needs a `key`, the field by which records are the same",
+            "2:12: key `i.s.overflow`: it needs a `conflation_key`: the field by which newer records replace older ones",
         ),
         (
-            format!("[i.t]\n{conflate}key = \"path\"\n"),
-            "3:7: key `i.t.key`: the stream's elements are no records",
+            format!("[i.t]\n{conflate}conflation_key = \"path\"\n"),
+            "3:18: key `i.t.conflation_key`: the stream's elements are no records",
         ),
         (
-            format!("[i.s]\nkey = \"m\"\n{conflate}"),
-            "2:7: key `i.s.key`: the stream's record has no field `m`",
+            format!("[i.s]\nconflation_key = \"m\"\n{conflate}"),
+            "2:18: key `i.s.conflation_key`: the stream's record has no field `m`",
         ),
         (
-            format!("[i.s]\nkey = \"f\"\n{conflate}"),
-            "2:7: key `i.s.key`: `f` is no scalar, enum, string or `list<u8>`",
+            format!("[i.s]\nconflation_key = \"f\"\n{conflate}"),
+            "2:18: key `i.s.conflation_key`: `f` is no scalar, enum, string or `list<u8>`",
         ),
         (
-            "[i.s]\nkey = \"n\"\n".to_owned(),
-            "2:1: key `i.s.key`: it is an option of the policy \"conflate\"",
+            "[i.s]\nconflation_key = \"n\"\n".to_owned(),
+            "2:1: key `i.s.conflation_key`: it is an option of the overflow policy \"conflate\"",
         ),
     ] {
         assert_eq!(refused(&table), format!("b.thalweg.toml:{refusal}"));
@@ -148,11 +154,11 @@ fn the_interval_of_notices_is_in_the_model() {
         ("5s", 5_000_000_000_u64),
         ("2min", 120_000_000_000),
     ] {
-        let toml = format!("[i.f]\nnotice = \"{said}\"\n");
+        let toml = format!("[i.f]\nnotice_interval = \"{said}\"\n");
         let folder = Folder::with(&[("b.wit", wit), ("b.thalweg.toml", &toml)]);
         let package = parse(&folder.path("b.wit")).expect("it is right");
         let functions = package.functions.iter();
-        let notices: Vec<_> = functions.map(|f| f.options.notice_ns).collect();
+        let notices: Vec<_> = functions.map(|f| f.options.notice_interval_ns).collect();
         assert_eq!(notices, [ns, 0]);
     }
 }
@@ -161,12 +167,11 @@ fn the_interval_of_notices_is_in_the_model() {
 fn the_deadline_of_a_function_is_in_the_model() {
     let wit = "package a:b@0.1.0;\ninterface i { f: func(); g: func() -> stream<u8>; }\nworld w { export i; }\n";
     // Longer than the clock counts is for ever.
-    let toml =
-        "[i.f]\nformat = \"flat\"\ndeadline = \"4294967295min\"\n[i.g]\ndeadline = \"3us\"\n";
+    let toml = "[i.f]\nformat = \"flat\"\ntimeout = \"4294967295min\"\n[i.g]\ntimeout = \"3us\"\n";
     let folder = Folder::with(&[("b.wit", wit), ("b.thalweg.toml", toml)]);
     let package = parse(&folder.path("b.wit")).expect("it is right");
     let functions = package.functions.iter();
-    let deadlines: Vec<_> = functions.map(|f| f.options.deadline_ns).collect();
+    let deadlines: Vec<_> = functions.map(|f| f.options.timeout_ns).collect();
     assert_eq!(deadlines, [u64::MAX, 3_000]);
 }
 
@@ -224,21 +229,21 @@ interface i {
 }
 world w { export i; }
 ";
-    let toml = "[i.feeds]\npolicy = \"drop-oldest\"\ncapacity = 64\n[i.fails]\ncapacity = 128\n";
+    let toml = "[i.feeds]\noverflow = \"drop-oldest\"\ncapacity = 64\n[i.fails]\ncapacity = 128\n";
     let folder = Folder::with(&[("b.wit", wit), ("b.thalweg.toml", toml)]);
     let package = parse(&folder.path("b.wit")).unwrap_or_else(|refused| panic!("{refused}"));
     let said: Vec<_> = package.functions.iter().map(|f| f.stream).collect();
-    let options = |policy, capacity| {
+    let options = |overflow, capacity| {
         Some(StreamOptions {
-            policy,
+            overflow,
             capacity,
             linger_ns: 512_000,
-            largest_record: 64 << 20,
+            max_record_size: 64 << 20,
         })
     };
     let wanted = [
-        options(Policy::DropOldest, 64),
-        options(Policy::Block, 128),
+        options(OverflowPolicy::DropOldest, 64),
+        options(OverflowPolicy::Block, 128),
         None,
     ];
     assert_eq!(said, wanted);
@@ -248,8 +253,8 @@ world w { export i; }
             "b.thalweg.toml:2:1: key `i.waits.capacity`: it is an option of a function that returns a stream",
         ),
         (
-            "[i.feeds]\npolicy = \"conflate\"\nkey = \"name\"\n",
-            "b.thalweg.toml:3:7: key `i.feeds.key`: the stream's elements are no records",
+            "[i.feeds]\noverflow = \"conflate\"\nconflation_key = \"name\"\n",
+            "b.thalweg.toml:3:18: key `i.feeds.conflation_key`: the stream's elements are no records",
         ),
     ] {
         let folder = Folder::with(&[("b.wit", wit), ("b.thalweg.toml", toml)]);
@@ -281,7 +286,7 @@ world w { export i; }
 }
 
 #[test]
-fn largest_record_is_an_option_of_a_stream() {
+fn max_record_size_is_an_option_of_a_stream() {
     let wit = "package a:b@0.1.0;
 interface i {
   s: func() -> stream<u8>;
@@ -295,19 +300,19 @@ world w { export i; }
         Ok::<_, String>(
             package.functions[0]
                 .stream
-                .map(|options| options.largest_record),
+                .map(|options| options.max_record_size),
         )
     };
     assert_eq!(parsed(""), Ok(Some(64 << 20)));
     for (said, bytes) in [("64KiB", 64 << 10), ("512MiB", 512 << 20)] {
-        let said = format!("[i.s]\nlargest_record = \"{said}\"\n");
+        let said = format!("[i.s]\nmax_record_size = \"{said}\"\n");
         assert_eq!(parsed(&said), Ok(Some(bytes)));
     }
     for refused in ["63KiB", "513MiB", "4GiB"] {
-        let why = parsed(&format!("[i.s]\nlargest_record = \"{refused}\"\n")).unwrap_err();
+        let why = parsed(&format!("[i.s]\nmax_record_size = \"{refused}\"\n")).unwrap_err();
         assert!(why.ends_with("it must be \"64KiB\" to \"512MiB\""), "{why}");
     }
-    let why = parsed("[i.f]\nlargest_record = \"64MiB\"\n").unwrap_err();
+    let why = parsed("[i.f]\nmax_record_size = \"64MiB\"\n").unwrap_err();
     assert!(
         why.ends_with("it is an option of a function that returns a stream"),
         "{why}"

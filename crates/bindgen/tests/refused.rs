@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
-use thalweg_bindgen::{Refused, parse};
+use thalweg_bindgen::{SourceError, parse};
 
 /// A folder of its own for a test, gone when dropped.
 struct Folder(tempfile::TempDir);
@@ -31,7 +31,7 @@ impl Folder {
         }
     }
 
-    fn shown(&self, refused: Refused) -> String {
+    fn shown(&self, refused: SourceError) -> String {
         let prefix = format!("{}/", self.0.path().display());
         let text = refused.to_string();
         text.strip_prefix(&prefix)
@@ -426,7 +426,7 @@ fn file_that_is_not_there() {
 #[test]
 fn policy_for_a_function_that_does_not_exist() {
     assert_eq!(
-        policy_refusal("# first\n[i.matchs]\npolicy = \"block\"\n"),
+        policy_refusal("# first\n[i.matchs]\noverflow = \"block\"\n"),
         "b.thalweg.toml:2:4: key `i.matchs`: there is no such function; known: `i.s`, `i.f`, `i.r.t`, `i.a`"
     );
     assert_eq!(
@@ -450,13 +450,13 @@ fn policy_for_a_function_without_a_stream() {
 #[test]
 fn unknown_option() {
     assert_eq!(
-        policy_refusal("[i.s]\npolicy = \"block\"\nretries = 3\n"),
-        "b.thalweg.toml:3:1: key `i.s.retries`: unknown; known: `deadline`, `notice`, `idempotent`, `format`, `inline`, `key`, `linger`, \
-         `largest_record`, `policy`, `capacity`"
+        policy_refusal("[i.s]\noverflow = \"block\"\nretries = 3\n"),
+        "b.thalweg.toml:3:1: key `i.s.retries`: unknown; known: `timeout`, `notice_interval`, `idempotent`, `format`, \
+         `inline`, `overflow`, `capacity`, `conflation_key`, `linger`, `max_record_size`"
     );
     assert_eq!(
         policy_refusal("i.s = 3\n"),
-        "b.thalweg.toml:1:3: key `i.s`: it must be a table, with `policy` and `capacity` in it"
+        "b.thalweg.toml:1:3: key `i.s`: it must be a table, with `overflow` and `capacity` in it"
     );
 }
 
@@ -479,8 +479,8 @@ fn a_message_is_not_cbor() {
 
 #[test]
 fn what_runs_on_its_caller_s_thread_is_not_looked_at() {
-    let reason = "an inline function runs to its end: it has no notice and no deadline";
-    for option in ["deadline", "notice"] {
+    let reason = "an inline function runs to its end: it has no notices and no timeout";
+    for option in ["timeout", "notice_interval"] {
         let (one, other) = ("inline = true", format!("{option} = \"5s\""));
         for (lines, key) in [
             (format!("{one}\n{other}"), option),
@@ -497,13 +497,22 @@ fn what_runs_on_its_caller_s_thread_is_not_looked_at() {
 #[test]
 fn option_at_the_wrong_place() {
     for (table, line, reason) in [
-        ("i.r", "calls = 1", "the interface"),
-        ("i.f", "overload = \"block\"", "the interface"),
+        ("i.r", "max_queued_calls = 1", "the interface"),
+        (
+            "i.f",
+            "overflow = \"block\"",
+            "the interface, or of a function that returns a stream",
+        ),
+        ("i", "capacity = 64", "a function that returns a stream"),
         ("i", "constructor = \"async\"", "a resource"),
         ("i.f", "destructor = \"async\"", "a resource"),
-        ("i.r", "deadline = \"5s\"", "a function"),
+        ("i.r", "timeout = \"5s\"", "a function"),
         ("i.a", "inline = true", "a `func`, not of an `async func`"),
-        ("i.f", "key = \"path\"", "a function that returns a stream"),
+        (
+            "i.f",
+            "conflation_key = \"path\"",
+            "a function that returns a stream",
+        ),
         (
             "i.a",
             "linger = \"1ms\"",
@@ -518,19 +527,23 @@ fn option_at_the_wrong_place() {
 #[test]
 fn option_with_a_value_it_cannot_have() {
     for (table, line, reason) in [
-        ("i", "calls = 0", "a number from 1 on"),
-        ("i", "calls = 1048577", "1048576 at most"),
-        ("i", "bytes = 64", "a size like \"64MiB\""),
-        ("i", "bytes = \"0KiB\"", "a size like \"64MiB\""),
-        ("i", "overload = true", "\"refuse\" or \"block\""),
+        ("i", "max_queued_calls = 0", "a number of at least 1"),
+        ("i", "max_queued_calls = 1048577", "1048576 at most"),
+        ("i", "max_queued_bytes = 64", "a size like \"64MiB\""),
+        ("i", "max_queued_bytes = \"0KiB\"", "a size like \"64MiB\""),
+        ("i", "overflow = true", "\"fail\" or \"block\""),
         ("i.r", "constructor = \"sync\"", "\"async\""),
-        ("i.f", "deadline = 5", "a duration like \"250ms\""),
-        ("i.f", "notice = \"5 s\"", "a duration like \"250ms\""),
-        ("i.f", "notice = \"999us\"", "1ms at least"),
+        ("i.f", "timeout = 5", "a duration like \"250ms\""),
+        (
+            "i.f",
+            "notice_interval = \"5 s\"",
+            "a duration like \"250ms\"",
+        ),
+        ("i.f", "notice_interval = \"999us\"", "1ms at least"),
         ("i.f", "idempotent = 1", "true or false"),
         ("i.f", "inline = \"yes\"", "true or false"),
         ("i.f", "format = \"json\"", "\"flat\" or \"cbor\""),
-        ("i.s", "key = \"\"", "text"),
+        ("i.s", "conflation_key = \"\"", "text"),
     ] {
         let expected = format!("it must be {reason}");
         assert_eq!(option_refusal(table, line), expected, "{line}");
@@ -552,12 +565,12 @@ fn of_many_functions_some_are_named() {
 fn bad_policy() {
     let reason = "it must be \"block\", \"latest\", \"conflate\", \"drop-newest\", \"drop-oldest\" or \"fail\"";
     assert_eq!(
-        policy_refusal("[i.s]\npolicy = \"newest\"\n"),
-        format!("b.thalweg.toml:2:10: key `i.s.policy`: {reason}")
+        policy_refusal("[i.s]\noverflow = \"newest\"\n"),
+        format!("b.thalweg.toml:2:12: key `i.s.overflow`: {reason}")
     );
     assert_eq!(
-        policy_refusal("[i.s]\npolicy = 1\n"),
-        format!("b.thalweg.toml:2:10: key `i.s.policy`: {reason}")
+        policy_refusal("[i.s]\noverflow = 1\n"),
+        format!("b.thalweg.toml:2:12: key `i.s.overflow`: {reason}")
     );
 }
 
@@ -573,9 +586,9 @@ fn bad_capacity() {
 
 #[test]
 fn policy_file_that_is_not_toml() {
-    let refused = policy_refusal("[i.s]\npolicy = block\n");
+    let refused = policy_refusal("[i.s]\noverflow = block\n");
     assert!(
-        refused.starts_with("b.thalweg.toml:2:10: file: it is not TOML: "),
+        refused.starts_with("b.thalweg.toml:2:12: file: it is not TOML: "),
         "{refused}"
     );
 }

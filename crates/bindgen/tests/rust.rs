@@ -2,9 +2,9 @@
 
 use std::fs;
 use std::path::Path;
-use thalweg_bindgen::{Output, Refused, parse, rust};
+use thalweg_bindgen::{Output, SourceError, parse, rust};
 
-fn emit(lines: &str) -> Result<Vec<Output>, Refused> {
+fn emit(lines: &str) -> Result<Vec<Output>, SourceError> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("b.wit");
     let text =
@@ -81,7 +81,7 @@ fn policies_of_streams() {
         let text =
             "package a:b@0.1.0;\ninterface i { s: func() -> stream<u8>; }\nworld w { export i; }\n";
         fs::write(&path, text).expect("a file can be written");
-        let policy = format!("[i.s]\npolicy = \"{name}\"\ncapacity = 64\n");
+        let policy = format!("[i.s]\noverflow = \"{name}\"\ncapacity = 64\n");
         fs::write(folder.path().join("b.thalweg.toml"), policy).expect("a file can be written");
         let package = parse(&path).unwrap_or_else(|refused| panic!("{refused}"));
         let outputs = rust::emit(&package).unwrap_or_else(|refused| panic!("{refused}"));
@@ -128,7 +128,7 @@ interface i {
 world w { export i; }
 ";
         fs::write(&path, text).expect("a file can be written");
-        let policy = format!("[i.s]\npolicy = \"conflate\"\nkey = \"{field}\"\n");
+        let policy = format!("[i.s]\noverflow = \"conflate\"\nconflation_key = \"{field}\"\n");
         fs::write(folder.path().join("b.thalweg.toml"), policy).expect("a file can be written");
         let package = parse(&path).unwrap_or_else(|refused| panic!("{refused}"));
         let outputs = rust::emit(&package).unwrap_or_else(|refused| panic!("{refused}"));

@@ -6,7 +6,7 @@
 use serde_json::Value;
 use std::fmt::Write;
 use std::path::PathBuf;
-use thalweg_bindgen::hash::Texts;
+use thalweg_bindgen::hash::Describer;
 use thalweg_bindgen::model::{Function, Package, TypeDef};
 use thalweg_wire::cbor::{of_message, to_message};
 use thalweg_wire::describe::Type;
@@ -21,8 +21,8 @@ fn package() -> Package {
     thalweg_bindgen::parse(&folder().join("wit")).expect("the conformance WIT")
 }
 
-fn texts(package: &Package) -> Texts<'_> {
-    Texts {
+fn texts(package: &Package) -> Describer<'_> {
+    Describer {
         types: &package.types,
         resources: &package.resources,
     }
@@ -93,7 +93,7 @@ fn compare(file: &str, lines: &str, bless: bool) {
 fn every_message_of_arguments_becomes_cbor_and_comes_back() {
     let package = package();
     let lines = lines("arguments", |function, _| {
-        texts(&package).of_record(&function.params)
+        texts(&package).describe_record(&function.params)
     });
     compare("arguments.cbor.hex", &lines, true);
 }
@@ -102,7 +102,7 @@ fn every_message_of_arguments_becomes_cbor_and_comes_back() {
 #[test]
 fn every_reply_becomes_the_cbor_that_generated_rust_writes() {
     let package = package();
-    let of = |ty: Option<&_>| ty.map_or("_".to_owned(), |ty| texts(&package).of_type(ty));
+    let of = |ty: Option<&_>| ty.map_or("_".to_owned(), |ty| texts(&package).describe(ty));
     let lines = lines("reply", |function, step| {
         if step["ends"] == "error" {
             of(function.error.as_ref().expect("it can fail").as_ref())
@@ -125,7 +125,7 @@ fn a_description_has_the_layout_that_the_generators_know() {
         ..
     } in &package.types
     {
-        let text = texts(&package).of_definition(kind);
+        let text = texts(&package).describe_definition(kind);
         let ty = Type::parse(&text).unwrap_or_else(|why| panic!("{name}: {why}"));
         assert_eq!(
             (ty.size(), ty.align(), ty.hash()),
@@ -134,7 +134,7 @@ fn a_description_has_the_layout_that_the_generators_know() {
         );
     }
     for function in &package.functions {
-        let text = texts(&package).of_record(&function.params);
+        let text = texts(&package).describe_record(&function.params);
         let ty = Type::parse(&text).unwrap_or_else(|why| panic!("{text}: {why}"));
         let laid_out = (ty.size(), ty.align(), ty.hash());
         let (size, align) = function.params_layout;

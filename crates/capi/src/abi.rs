@@ -83,7 +83,7 @@ pub const TW_METHOD_CAN_BLOCK: u32 = 16;
 
 /// In a submission's flags: completions `TW_COMPLETION_NOTICE` are wanted.
 pub const TW_SUBMIT_NOTICES: u32 = 1;
-/// In a submission's flags: it waits for room where the policy file has `overload = "block"`.
+/// In a submission's flags: it waits for room where the policy file has `overflow = "block"`.
 pub const TW_SUBMIT_BLOCK: u32 = 2;
 
 /// The form of a message (`transcode`).

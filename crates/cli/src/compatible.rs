@@ -3,7 +3,7 @@
 use crate::output::Output;
 use clap::Args;
 use std::path::PathBuf;
-use thalweg_bindgen::{Difference, Findings, Refused, compatible, parse};
+use thalweg_bindgen::{CompatibilityReport, Difference, SourceError, compatible, parse};
 
 #[derive(Debug, Args)]
 pub struct Arguments {
@@ -17,10 +17,10 @@ pub struct Arguments {
 ///
 /// # Errors
 /// One of them is not a package.
-pub fn run(arguments: &Arguments) -> Result<Output, Refused> {
+pub fn run(arguments: &Arguments) -> Result<Output, SourceError> {
     let program = parse(&arguments.program)?;
     let library = parse(&arguments.library)?;
-    let Findings {
+    let CompatibilityReport {
         differences,
         additions,
     } = compatible(&program, &library);

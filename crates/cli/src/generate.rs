@@ -10,7 +10,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use thalweg_bindgen::model::{Position, TypeDef};
 use thalweg_bindgen::{
-    FromCode, LANGUAGES, Refused, code_of, from_code as from_code_in, parse, without_unknown,
+    FromCode, LANGUAGES, SourceError, from_code as from_code_in, parse, source_of,
+    types_without_unknown,
 };
 
 /// What `thalweg gen` is told.
@@ -44,7 +45,7 @@ pub struct Arguments {
 #[derive(Debug)]
 pub enum Error {
     /// A construct that cannot be written.
-    Refused(Refused),
+    SourceError(SourceError),
     /// A file that cannot be read or written.
     File(PathBuf, io::Error),
     /// Two packages have the same file.
@@ -56,7 +57,7 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Refused(refused) => refused.fmt(f),
+            Error::SourceError(refused) => refused.fmt(f),
             Error::File(path, error) => write!(f, "{}: {error}", path.display()),
             Error::Clash(path) => write!(
                 f,
@@ -71,9 +72,9 @@ impl fmt::Display for Error {
     }
 }
 
-impl From<Refused> for Error {
-    fn from(refused: Refused) -> Self {
-        Error::Refused(refused)
+impl From<SourceError> for Error {
+    fn from(refused: SourceError) -> Self {
+        Error::SourceError(refused)
     }
 }
 
@@ -91,7 +92,7 @@ enum Input<'a> {
 impl<'a> Input<'a> {
     /// WIT that was written from code goes by the code.
     fn of(path: &'a PathBuf) -> Self {
-        code_of(path).map_or(Input::Wit(path), Input::Code)
+        source_of(path).map_or(Input::Wit(path), Input::Code)
     }
 }
 
@@ -137,7 +138,7 @@ pub fn run(arguments: &Arguments) -> Result<Output, Error> {
                 (package, wit, Some(glue))
             }
         };
-        for def in without_unknown(&package) {
+        for def in types_without_unknown(&package) {
             warnings += &warning(def);
         }
         let out = arguments.out.clone().unwrap_or_else(|| find::output(&wit));

@@ -211,7 +211,7 @@ fn what_programs_know_otherwise_is_a_difference_with_its_place() {
 fn what_programs_in_c_do_on_their_own_is_still_there() {
     for (option, what) in [
         ("inline = true", "is not inline any more"),
-        ("notice = \"1s\"", "has no notices any more"),
+        ("notice_interval = \"1s\"", "has no notices any more"),
     ] {
         let folder = tempfile::tempdir().expect("a temporary folder");
         write(folder.path(), "old", OLD);

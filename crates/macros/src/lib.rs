@@ -5,9 +5,9 @@
 
 use proc_macro::TokenStream;
 
-/// Declares a trait as the service. `package = "namespace:name@1.0.0"` sets its name. `calls` and
-/// `bytes` limit the calls that may wait for one client. With `overload = "block"`, callers wait when
-/// a limit is reached.
+/// Declares a trait as the service. `package = "namespace:name@1.0.0"` sets its name.
+/// `max_queued_calls` and `max_queued_bytes` limit the calls that may wait for one client. With
+/// `overflow = "block"`, callers wait when a limit is reached.
 #[proc_macro_attribute]
 pub fn service(_: TokenStream, item: TokenStream) -> TokenStream {
     // Its futures stay on the stack that creates them, so they need no `Send` bound.
@@ -44,8 +44,9 @@ pub fn resource(_: TokenStream, item: TokenStream) -> TokenStream {
 }
 
 /// Sets the policy of a function of a service or a resource: `idempotent`; `inline` (run on the
-/// caller's thread); `notice = "5s"`; `deadline = "30s"`; and for its stream `policy = "latest"`,
-/// `key`, `capacity = 64` and `linger = "1us"`.
+/// caller's thread); `notice_interval = "5s"`; `timeout = "30s"`; and for its stream
+/// `overflow = "latest"`, `conflation_key`, `capacity = 64`, `linger = "1us"` and
+/// `max_record_size = "1MiB"`.
 #[proc_macro_attribute]
 pub fn method(_: TokenStream, item: TokenStream) -> TokenStream {
     item

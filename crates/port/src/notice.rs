@@ -41,7 +41,7 @@ struct NoticeTimer {
 pub(crate) fn notice_interval(method: &Method) -> Result<u64, Failure> {
     match method.options.notice_ns {
         0 => Err(Code::Argument.because(format!(
-            "{} tells nobody that it still runs: its policy file has no `notice`",
+            "{} tells nobody that it still runs: its policy file has no `notice_interval`",
             method.name
         ))),
         interval => Ok(interval),

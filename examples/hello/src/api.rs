@@ -66,7 +66,7 @@ impl Guests {
     }
 
     /// One after the other.
-    #[thalweg::method(policy = "block", capacity = 64)]
+    #[thalweg::method(overflow = "block", capacity = 64)]
     pub fn arrive(&self) -> Box<dyn Iterator<Item = Person> + Send> {
         Box::new(self.people.clone().into_iter())
     }

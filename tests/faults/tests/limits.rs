@@ -168,12 +168,12 @@ fn limits_of_the_page_are_those_of_the_code() {
     holds(
         "calls that wait for one client",
         &grouped(calls.into()),
-        "`calls` in the policy file",
+        "`max_queued_calls` in the policy file",
     );
     holds(
         "bytes of arguments that wait for one client, and of results that wait in one port",
         &bytes(size),
-        "`bytes` in the policy file",
+        "`max_queued_bytes` in the policy file",
     );
     assert!(Port::open(65_536).is_ok() && Port::open(65_537).is_err() && Port::open(0).is_err());
     holds(
@@ -186,7 +186,7 @@ fn limits_of_the_page_are_those_of_the_code() {
     source("crates/port/src/service.rs", "self.bytes.saturating_mul(4)");
     holds(
         "bytes of results in one port, with those of calls that have begun",
-        "four times `bytes`",
+        "four times `max_queued_bytes`",
         NONE,
     );
     let StreamOptions {
@@ -209,7 +209,7 @@ fn limits_of_the_page_are_those_of_the_code() {
     holds(
         "bytes of one record",
         &bytes(largest_record.into()),
-        "`largest_record` in the policy file",
+        "`max_record_size` in the policy file",
     );
     source(
         "crates/port/src/stream/sending.rs",

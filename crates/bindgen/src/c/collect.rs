@@ -7,7 +7,7 @@ use super::plan::Stream;
 use super::shape::{
     Case, Form, Held, HeldStream, Label, Member, Scalar, Shape, ShapeKind, Shapes, Usage,
 };
-use crate::Refused;
+use crate::SourceError;
 use crate::model::{Package, Position, Type, TypeDef, TypeDefKind, TypeKind};
 
 /// Another name for a type.
@@ -31,7 +31,7 @@ pub(super) struct Collector<'a> {
 
 impl<'a> Collector<'a> {
     /// With all named types in it.
-    pub(super) fn new(package: &'a Package) -> Result<Self, Refused> {
+    pub(super) fn new(package: &'a Package) -> Result<Self, SourceError> {
         let resources = package.resources.iter();
         let resources = resources.map(|resource| Held {
             stem: names::snake(&resource.name),
@@ -52,10 +52,10 @@ impl<'a> Collector<'a> {
         Ok(this)
     }
 
-    fn definition(&mut self, definition: &TypeDef) -> Result<Form, Refused> {
+    fn definition(&mut self, definition: &TypeDef) -> Result<Form, SourceError> {
         let position = &definition.position;
         if definition.size == 0 {
-            return Err(Refused {
+            return Err(SourceError {
                 position: position.clone(),
                 construct: format!("type `{}`", definition.name),
                 reason: "it has no members, and C has no empty struct; give it one".to_owned(),
@@ -182,7 +182,7 @@ impl<'a> Collector<'a> {
     }
 
     /// The form of a type where it is used. What is borrowed has none.
-    pub(super) fn form(&mut self, ty: &Type, position: &Position) -> Result<Form, Refused> {
+    pub(super) fn form(&mut self, ty: &Type, position: &Position) -> Result<Form, SourceError> {
         let scalar = match &ty.kind {
             TypeKind::Bool => Scalar::Bool,
             TypeKind::U8 => Scalar::U8,
@@ -215,7 +215,7 @@ impl<'a> Collector<'a> {
         element: Option<&Type>,
         is_future: bool,
         position: &Position,
-    ) -> Result<usize, Refused> {
+    ) -> Result<usize, SourceError> {
         let form = element.map(|ty| self.form(ty, position)).transpose()?;
         let is = |stream: &Stream| stream.element == form && stream.is_future == is_future;
         if let Some(index) = self.streams.iter().position(is) {
@@ -239,7 +239,7 @@ impl<'a> Collector<'a> {
         element: Option<&Type>,
         is_future: bool,
         position: &Position,
-    ) -> Result<Form, Refused> {
+    ) -> Result<Form, SourceError> {
         let index = self.stream(element, is_future, position)?;
         let is = |held: &Held| matches!(&held.stream, Some(stream) if stream.index == index);
         if let Some(place) = self.shapes.1.iter().position(is) {
@@ -260,8 +260,8 @@ impl<'a> Collector<'a> {
         Ok(Form::Held(self.shapes.1.len() - 1))
     }
 
-    fn anonymous(&mut self, ty: &Type, position: &Position) -> Result<Form, Refused> {
-        let refuse = |reason: &str| Refused {
+    fn anonymous(&mut self, ty: &Type, position: &Position) -> Result<Form, SourceError> {
+        let refuse = |reason: &str| SourceError {
             position: position.clone(),
             construct: format!("type `{}`", wit(self.package, ty)),
             reason: reason.to_owned(),
@@ -277,7 +277,7 @@ impl<'a> Collector<'a> {
             }
             _ => {}
         }
-        let name = seen_through(self.package, ty);
+        let name = resolve_alias(self.package, ty);
         if let Some(index) = self.anonymous.get(&name) {
             return Ok(Form::Shape(*index));
         }
@@ -294,7 +294,7 @@ impl<'a> Collector<'a> {
         &mut self,
         ty: &Type,
         position: &Position,
-    ) -> Result<(String, ShapeKind), Refused> {
+    ) -> Result<(String, ShapeKind), SourceError> {
         match &ty.kind {
             TypeKind::List(element) => {
                 let form = self.form(element, position)?;
@@ -392,7 +392,7 @@ pub(super) fn wit(package: &Package, ty: &Type) -> String {
     spell(package, ty, false)
 }
 
-fn seen_through(package: &Package, ty: &Type) -> String {
+fn resolve_alias(package: &Package, ty: &Type) -> String {
     spell(package, ty, true)
 }
 

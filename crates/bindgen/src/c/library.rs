@@ -112,7 +112,7 @@ static inline uint32_t @open@(const char *path, @library@ *library, tw_error *er
             ("layout", &fixed.layout),
             ("methods", methods),
             ("count", &plan.calls.len().to_string()),
-            ("imports_layout", &hash(plan.package.imports())),
+            ("imports_layout", &hash(plan.package.host_layout())),
             ("imports", imports),
             ("import_count", &import_count.to_string()),
             ("open", &fixed.open),
@@ -158,12 +158,12 @@ fn functions<'a>(
     functions: impl Iterator<Item = &'a Function>,
     out: &mut Source,
 ) {
-    let texts = crate::hash::Texts {
+    let texts = crate::hash::Describer {
         types: &package.types,
         resources: &package.resources,
     };
     let functions: Vec<_> = functions
-        .map(|function| (function, texts.of_description(function)))
+        .map(|function| (function, texts.describe_function(function)))
         .collect();
     for (number, (_, text)) in functions.iter().enumerate() {
         if text.len() > LONGEST {
@@ -202,8 +202,8 @@ fn flags(package: &Package, function: &Function) -> String {
         (function.is_async, "TW_METHOD_ASYNC"),
         (function.options.is_inline, "TW_METHOD_INLINE"),
         (function.options.is_idempotent, "TW_METHOD_IDEMPOTENT"),
-        (function.options.notice_ns > 0, "TW_METHOD_NOTICES"),
-        (package.bounds.waits, "TW_METHOD_CAN_BLOCK"),
+        (function.options.notice_interval_ns > 0, "TW_METHOD_NOTICES"),
+        (package.limits.block_when_full, "TW_METHOD_CAN_BLOCK"),
     ];
     let set: Vec<_> = bits
         .iter()

@@ -5,7 +5,7 @@ use super::host::{Asked, Host};
 use super::names::{self, Names};
 use super::shape::{Form, HeldStream, Shape, ShapeKind, Shapes, Usage};
 use super::upstream::{self, Upstream};
-use crate::Refused;
+use crate::SourceError;
 use crate::model::{Function, FunctionKind, Package, Type, TypeKind};
 
 /// A parameter.
@@ -111,7 +111,7 @@ pub(super) struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
-    pub(super) fn new(package: &'a Package) -> Result<Self, Refused> {
+    pub(super) fn new(package: &'a Package) -> Result<Self, SourceError> {
         let mut names = Names::new(&package.name);
         let fixed = Fixed {
             package: names.constant("package"),
@@ -424,7 +424,7 @@ fn call<'a>(
     collector: &mut Collector<'a>,
     upstreams: &mut Vec<Upstream>,
     function: &'a Function,
-) -> Result<Call<'a>, Refused> {
+) -> Result<Call<'a>, SourceError> {
     let position = &function.position;
     let mut parameters = Vec::new();
     for field in &function.params {

@@ -2,7 +2,7 @@
 
 use super::emit;
 use crate::model::{
-    Bounds, Case, Field, Function, FunctionKind, FunctionOptions, Hashes, Label, Package, Position,
+    Case, Field, Function, FunctionKind, FunctionOptions, Hashes, Label, Limits, Package, Position,
     Resource, ResourceId, Type, TypeDef, TypeDefKind, TypeId, TypeKind,
 };
 
@@ -29,7 +29,7 @@ impl Builder {
             resources: Vec::new(),
             functions: Vec::new(),
             host: None,
-            bounds: Bounds::default(),
+            limits: Limits::default(),
             closed: Vec::new(),
             layout: 7,
         })

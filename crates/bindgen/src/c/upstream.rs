@@ -7,8 +7,8 @@ use super::plan::{Passed, Plan};
 use super::shape::{Form, Shapes};
 use super::source::Source;
 use super::write;
-use crate::Refused;
-use crate::hash::{Texts, of_text};
+use crate::SourceError;
+use crate::hash::{Describer, fnv1a};
 use crate::model::{Function, Package, Type, TypeKind};
 
 /// One per type of element.
@@ -30,7 +30,7 @@ pub(super) fn passed(
     all: &mut Vec<Upstream>,
     function: &Function,
     ty: &Type,
-) -> Result<Option<Passed>, Refused> {
+) -> Result<Option<Passed>, SourceError> {
     let (element, is_future) = match &ty.kind {
         TypeKind::Stream(element) => (element, false),
         TypeKind::Future(element) => (element, true),
@@ -40,7 +40,7 @@ pub(super) fn passed(
         .as_ref()
         .map(|ty| collector.form(ty, &function.position))
         .transpose()?;
-    let texts = Texts {
+    let texts = Describer {
         types: &package.types,
         resources: &package.resources,
     };
@@ -51,10 +51,10 @@ pub(super) fn passed(
             name: String::new(),
             is_future,
             size: element.as_ref().map_or(0, |ty| ty.size),
-            hash: of_text(
+            hash: fnv1a(
                 &element
                     .as_ref()
-                    .map_or("_".to_owned(), |ty| texts.of_type(ty)),
+                    .map_or("_".to_owned(), |ty| texts.describe(ty)),
             ),
         });
         all.len() - 1

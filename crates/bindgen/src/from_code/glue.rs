@@ -5,7 +5,7 @@ use super::names::kebab;
 use crate::model::{self, Package, ResourceId};
 use crate::rust::names::{camel, in_service, param, shouted, snake};
 use crate::rust::{format, inline, service};
-use crate::{Output, Refused};
+use crate::{Output, SourceError};
 use std::fmt::Write;
 
 /// A name as the generated code has it.
@@ -14,7 +14,7 @@ fn generated(ident: &str) -> String {
 }
 
 /// The file, for the module beside the package's own; `module` is the path to the author's.
-pub fn glue(api: &Api, package: &Package, module: &str) -> Result<Output, Refused> {
+pub fn glue(api: &Api, package: &Package, module: &str) -> Result<Output, SourceError> {
     let own = snake(&package.name);
     let name = generated(&api.service.ident);
     let mut out = format!(
@@ -217,7 +217,7 @@ pub fn glue(api: &Api, package: &Package, module: &str) -> Result<Output, Refuse
             ",
         );
     }
-    let contents = format::rustfmt(&out).map_err(|reason| Refused {
+    let contents = format::rustfmt(&out).map_err(|reason| SourceError {
         position: api.service.position.clone(),
         construct: format!("package `{}`", api.package),
         reason,

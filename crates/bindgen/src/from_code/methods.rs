@@ -3,7 +3,7 @@
 use super::model::{Form, Function, Kind, Named, Out, Param, Type};
 use super::read::Source;
 use super::types::last;
-use crate::Refused;
+use crate::SourceError;
 use crate::parse::DESTROY;
 use syn::spanned::Spanned;
 use syn::{FnArg, GenericArgument, Pat, ReturnType};
@@ -11,14 +11,14 @@ use syn::{FnArg, GenericArgument, Pat, ReturnType};
 /// The options of `#[thalweg::method]`, and of `#[thalweg::service]` besides its package.
 const OPTIONS: &[&str] = &[
     "capacity",
-    "deadline",
+    "conflation_key",
     "idempotent",
     "inline",
-    "key",
-    "largest_record",
     "linger",
-    "notice",
-    "policy",
+    "max_record_size",
+    "notice_interval",
+    "overflow",
+    "timeout",
 ];
 
 const INLINE: &str = "it runs on the caller's thread and sees neither the instance nor a call: leave `&self` and `&Call` out";
@@ -30,7 +30,7 @@ impl Source<'_> {
         attributes: &[syn::Attribute],
         signature: &syn::Signature,
         resource: Option<&str>,
-    ) -> Result<Function, Refused> {
+    ) -> Result<Function, SourceError> {
         let ident = signature.ident.to_string();
         let refuse =
             |span, reason: &str| Err(self.refused(span, format!("function `{ident}`"), reason));
@@ -123,7 +123,7 @@ impl Source<'_> {
     }
 
     /// What takes its resource can only be this.
-    fn is_destructor(&self, signature: &syn::Signature) -> Result<(), Refused> {
+    fn is_destructor(&self, signature: &syn::Signature) -> Result<(), SourceError> {
         let is_call = |input: &FnArg| match input {
             FnArg::Receiver(_) => true,
             FnArg::Typed(typed) => matches!(self.param(&typed.ty), Ok(Param::Call)),
@@ -142,7 +142,7 @@ impl Source<'_> {
         ))
     }
 
-    fn param(&self, ty: &syn::Type) -> Result<Param, Refused> {
+    fn param(&self, ty: &syn::Type) -> Result<Param, SourceError> {
         if let syn::Type::Reference(reference) = ty {
             let refuse = |reason: &str| {
                 let text = self.text(ty.span());
@@ -265,7 +265,7 @@ impl Source<'_> {
     }
 
     /// What a stream or a future carries; `()` is nothing.
-    fn item(&self, ty: &syn::Type) -> Result<Option<Type>, Refused> {
+    fn item(&self, ty: &syn::Type) -> Result<Option<Type>, SourceError> {
         if is_unit(ty) {
             Ok(None)
         } else {
@@ -278,7 +278,7 @@ impl Source<'_> {
         &self,
         output: &ReturnType,
         resource: Option<&str>,
-    ) -> Result<(Option<Out>, Option<Option<Type>>), Refused> {
+    ) -> Result<(Option<Out>, Option<Option<Type>>), SourceError> {
         let ReturnType::Type(_, ty) = output else {
             return Ok((None, None));
         };
@@ -303,7 +303,7 @@ impl Source<'_> {
         ty: &syn::Type,
         resource: Option<&str>,
         error: Option<&syn::Type>,
-    ) -> Result<Option<Out>, Refused> {
+    ) -> Result<Option<Out>, SourceError> {
         if is_unit(ty) {
             return Ok(None);
         }
@@ -357,7 +357,7 @@ impl Source<'_> {
         &self,
         ident: &syn::Ident,
         attributes: &[syn::Attribute],
-    ) -> Result<Named, Refused> {
+    ) -> Result<Named, SourceError> {
         if super::names::kebab(&ident.to_string()).is_none() {
             let reason =
                 "each word of a name begins with a letter, and all are of ASCII: rename it";

@@ -12,7 +12,7 @@ pub struct Api {
     pub name: String,
     /// The trait.
     pub service: Named,
-    /// `calls`, `bytes` and `overload`, as the policy file writes them.
+    /// `max_queued_calls`, `max_queued_bytes` and `overflow`, as the policy file writes them.
     pub bounds: Vec<(String, String)>,
     pub functions: Vec<Function>,
     pub values: Vec<Value>,

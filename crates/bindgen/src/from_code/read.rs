@@ -1,7 +1,7 @@
 //! What is marked in a file.
 
 use super::model::{Api, Host, Kind, Out, Param, Resource, Type, Value, ValueKind};
-use crate::Refused;
+use crate::SourceError;
 use crate::model::Position;
 use proc_macro2::Span;
 use std::collections::BTreeSet;
@@ -22,7 +22,7 @@ pub struct Source<'a> {
 ///
 /// # Errors
 /// It is not Rust; the first construct that has no form in WIT.
-pub fn read(file: &Path, text: &str) -> Result<Api, Refused> {
+pub fn read(file: &Path, text: &str) -> Result<Api, SourceError> {
     let mut source = Source {
         file,
         text,
@@ -41,8 +41,8 @@ pub fn read(file: &Path, text: &str) -> Result<Api, Refused> {
 }
 
 impl Source<'_> {
-    pub fn refused(&self, span: Span, construct: String, reason: &str) -> Refused {
-        Refused {
+    pub fn refused(&self, span: Span, construct: String, reason: &str) -> SourceError {
+        SourceError {
             position: self.position(span),
             construct,
             reason: reason.to_owned(),
@@ -78,7 +78,7 @@ impl Source<'_> {
     }
 
     /// Keys and values of a mark; a key alone is `true`.
-    pub fn options(&self, attribute: &Attribute) -> Result<Vec<(String, String)>, Refused> {
+    pub fn options(&self, attribute: &Attribute) -> Result<Vec<(String, String)>, SourceError> {
         if let Meta::Path(_) = attribute.meta {
             return Ok(Vec::new());
         }
@@ -105,7 +105,11 @@ impl Source<'_> {
             .collect()
     }
 
-    pub fn no_generics(&self, generics: &syn::Generics, construct: &str) -> Result<(), Refused> {
+    pub fn no_generics(
+        &self,
+        generics: &syn::Generics,
+        construct: &str,
+    ) -> Result<(), SourceError> {
         match generics.params.first() {
             None => Ok(()),
             Some(syn::GenericParam::Lifetime(lifetime)) => Err(self.refused(
@@ -122,7 +126,7 @@ impl Source<'_> {
     }
 
     /// The names first: a type may be used above where it stands.
-    fn find(&mut self, items: &[Item]) -> Result<(), Refused> {
+    fn find(&mut self, items: &[Item]) -> Result<(), SourceError> {
         for item in items {
             match item {
                 Item::Struct(item) if self.marked(&item.attrs, "value").is_some() => {
@@ -163,7 +167,7 @@ impl Source<'_> {
         Ok(())
     }
 
-    fn all(&self, items: &[Item]) -> Result<Api, Refused> {
+    fn all(&self, items: &[Item]) -> Result<Api, SourceError> {
         let (mut values, mut resources, mut services) = (Vec::new(), Vec::new(), Vec::new());
         let mut host = None;
         for item in items {
@@ -242,7 +246,7 @@ impl Source<'_> {
         })
     }
 
-    fn host(&self, item: &syn::ItemTrait, mark: &Attribute) -> Result<Host, Refused> {
+    fn host(&self, item: &syn::ItemTrait, mark: &Attribute) -> Result<Host, SourceError> {
         let construct = format!("host `{}`", item.ident);
         self.no_generics(&item.generics, &construct)?;
         let refuse = |span, reason: &str| Err(self.refused(span, construct.clone(), reason));
@@ -276,7 +280,7 @@ impl Source<'_> {
     }
 
     /// The service, without what stands beside it.
-    fn service(&self, item: &syn::ItemTrait, mark: &Attribute) -> Result<Api, Refused> {
+    fn service(&self, item: &syn::ItemTrait, mark: &Attribute) -> Result<Api, SourceError> {
         let construct = format!("service `{}`", item.ident);
         self.no_generics(&item.generics, &construct)?;
         let refuse = |span, reason: &str| Err(self.refused(span, construct.clone(), reason));
@@ -284,12 +288,14 @@ impl Source<'_> {
         for (key, value) in self.options(mark)? {
             match key.as_str() {
                 "package" => package = Some(value.trim_matches('"').to_owned()),
-                "calls" | "bytes" | "closed" | "overload" => bounds.push((key, value)),
+                "closed" | "max_queued_bytes" | "max_queued_calls" | "overflow" => {
+                    bounds.push((key, value))
+                }
                 _ => {
                     return refuse(
                         mark.span(),
                         &format!(
-                            "`{key}` is no option; there are package, calls, bytes, closed, overload"
+                            "`{key}` is no option; there are package, closed, max_queued_bytes, max_queued_calls, overflow"
                         ),
                     );
                 }
@@ -332,7 +338,7 @@ impl Source<'_> {
     }
 
     /// What `#[thalweg::value]` says besides.
-    fn is_flags(&self, attributes: &[Attribute]) -> Result<bool, Refused> {
+    fn is_flags(&self, attributes: &[Attribute]) -> Result<bool, SourceError> {
         let mark = self.marked(attributes, "value").expect("it is marked");
         let options = self.options(mark)?;
         if let Some((key, value)) = options
@@ -346,7 +352,7 @@ impl Source<'_> {
         Ok(!options.is_empty())
     }
 
-    fn enumeration(&self, item: &syn::ItemEnum) -> Result<Value, Refused> {
+    fn enumeration(&self, item: &syn::ItemEnum) -> Result<Value, SourceError> {
         if self.is_flags(&item.attrs)? {
             let reason = "of these one is chosen: flags are a struct with a `bool` for each";
             let construct = format!("enum `{}`", item.ident);
@@ -378,7 +384,7 @@ impl Source<'_> {
         })
     }
 
-    fn resource(&self, item: &syn::ItemImpl) -> Result<Resource, Refused> {
+    fn resource(&self, item: &syn::ItemImpl) -> Result<Resource, SourceError> {
         let syn::Type::Path(path) = &*item.self_ty else {
             unreachable!("`find` looked at it");
         };
@@ -408,7 +414,7 @@ impl Source<'_> {
     }
 
     /// A mark where it means nothing.
-    fn misplaced(&self, item: &Item) -> Result<(), Refused> {
+    fn misplaced(&self, item: &Item) -> Result<(), SourceError> {
         let attributes = match item {
             Item::Struct(item) => &item.attrs,
             Item::Enum(item) => &item.attrs,

@@ -3,7 +3,7 @@
 use super::glue::same;
 use super::model::Type;
 use super::read::Source;
-use crate::Refused;
+use crate::SourceError;
 use syn::spanned::Spanned;
 use syn::{GenericArgument, PathArguments};
 
@@ -52,7 +52,7 @@ pub fn last(path: &syn::Path) -> Option<(String, Vec<&GenericArgument>)> {
 
 impl Source<'_> {
     /// The type of a value.
-    pub fn value(&self, ty: &syn::Type) -> Result<Type, Refused> {
+    pub fn value(&self, ty: &syn::Type) -> Result<Type, SourceError> {
         let refuse = |reason: &str| {
             let text = self.text(ty.span());
             Err(self.refused(ty.span(), format!("type `{text}`"), reason))
@@ -104,7 +104,7 @@ impl Source<'_> {
     }
 
     /// What a `Held` of a stream or a future carries, as WIT has it.
-    fn flow(&self, held: &syn::Type) -> Result<Option<Type>, Refused> {
+    fn flow(&self, held: &syn::Type) -> Result<Option<Type>, SourceError> {
         let syn::Type::Path(path) = held else {
             return Ok(None);
         };
@@ -128,7 +128,7 @@ impl Source<'_> {
         Err(self.refused(item.span(), format!("type `{text}`"), reason))
     }
 
-    fn path(&self, ty: &syn::Type, path: &syn::Path) -> Result<Type, Refused> {
+    fn path(&self, ty: &syn::Type, path: &syn::Path) -> Result<Type, SourceError> {
         let refuse = |reason: &str| {
             let text = self.text(ty.span());
             Err(self.refused(ty.span(), format!("type `{text}`"), reason))

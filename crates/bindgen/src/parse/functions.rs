@@ -1,19 +1,19 @@
 //! Functions, constructors and methods.
 
 use super::types::{MAX_TUPLE, Types};
-use crate::Refused;
-use crate::hash::Texts;
+use crate::SourceError;
+use crate::hash::Describer;
 use crate::model::{
-    Field, Function, FunctionKind, FunctionOptions, Policy, Resource, ResourceId, StreamOptions,
-    Type, TypeDef, TypeKind, has, is_sent_up,
+    Field, Function, FunctionKind, FunctionOptions, OverflowPolicy, Resource, ResourceId,
+    StreamOptions, Type, TypeDef, TypeKind, contains_kind, is_stream_or_future,
 };
 
 /// What a stream gets where the `.thalweg.toml` says nothing.
-const UNSAID: StreamOptions = StreamOptions {
-    policy: Policy::Block,
+const DEFAULT_STREAM_OPTIONS: StreamOptions = StreamOptions {
+    overflow: OverflowPolicy::Block,
     capacity: 8_192,
     linger_ns: 512_000,
-    largest_record: 64 << 20,
+    max_record_size: 64 << 20,
 };
 
 /// Converts one function of the interface.
@@ -21,7 +21,7 @@ pub fn convert(
     types: &mut Types<'_>,
     interface: &str,
     function: &wit_parser::Function,
-) -> Result<Function, Refused> {
+) -> Result<Function, SourceError> {
     let sources = types.sources;
     let refuse = |reason: &str| {
         Err(sources.refused(
@@ -42,15 +42,15 @@ pub fn convert(
         .collect();
     let params = types.fields(params, Types::outermost)?;
     if let Some((_, param)) = (params.iter().zip(&function.params))
-        .find(|(field, _)| is_sent_up(&field.ty) && params.len() > MAX_TUPLE)
+        .find(|(field, _)| is_stream_or_future(&field.ty) && params.len() > MAX_TUPLE)
     {
         let reason =
             format!("a function with more than {MAX_TUPLE} parameters has no stream among them");
         return Err(sources.refused(param.span, types.construct(&param.ty), &reason));
     }
     let inside = |field: &Field| {
-        !is_sent_up(&field.ty)
-            && has(&types.defs, &field.ty, |kind| {
+        !is_stream_or_future(&field.ty)
+            && contains_kind(&types.defs, &field.ty, |kind| {
                 matches!(kind, TypeKind::Stream(_) | TypeKind::Future(_))
             })
     };
@@ -68,14 +68,15 @@ pub fn convert(
             "it returns a borrowed resource, and there is nobody to give it back: return the resource",
         );
     }
-    let hashes = Texts {
+    let hashes = Describer {
         types: &types.defs,
         resources: &types.resources,
     }
-    .of_function(&params, ok.as_ref(), error.as_ref());
-    let has_stream = |ty| has(&types.defs, ty, |kind| matches!(kind, TypeKind::Stream(_)));
+    .hash_function(&params, ok.as_ref(), error.as_ref());
+    let has_stream =
+        |ty| contains_kind(&types.defs, ty, |kind| matches!(kind, TypeKind::Stream(_)));
     let mut results = ok.iter().chain(error.iter().flatten());
-    let stream = results.any(has_stream).then_some(UNSAID);
+    let stream = results.any(has_stream).then_some(DEFAULT_STREAM_OPTIONS);
     Ok(Function {
         name: match kind {
             FunctionKind::Constructor(ResourceId(id)) => types.resources[id].name.clone(),
@@ -130,7 +131,7 @@ pub fn destructor(
         kind: FunctionKind::Method(id),
         is_async: true,
         params_layout: (size, align),
-        hashes: Texts { types, resources }.of_function(&params, None, None),
+        hashes: Describer { types, resources }.hash_function(&params, None, None),
         params,
         ok: None,
         error: None,
@@ -156,7 +157,7 @@ fn kind(types: &Types<'_>, function: &wit_parser::Function) -> Option<FunctionKi
 /// The ok side and the error side: see [`Function::ok`] and [`Function::error`].
 type Sides = (Option<Type>, Option<Option<Type>>);
 
-fn result(types: &mut Types<'_>, function: &wit_parser::Function) -> Result<Sides, Refused> {
+fn result(types: &mut Types<'_>, function: &wit_parser::Function) -> Result<Sides, SourceError> {
     let Some(ty) = function.result else {
         return Ok((None, None));
     };

@@ -4,7 +4,7 @@ use super::functions;
 use super::options::check_values;
 use super::sources::Sources;
 use super::types::Types;
-use crate::Refused;
+use crate::SourceError;
 use crate::model::Host;
 use wit_parser::{InterfaceId, PackageId, Resolve, TypeDefKind, WorldItem, WorldKey};
 
@@ -13,7 +13,7 @@ pub fn imported_interface(
     sources: &Sources,
     resolve: &Resolve,
     package: PackageId,
-) -> Result<Option<(String, InterfaceId)>, Refused> {
+) -> Result<Option<(String, InterfaceId)>, SourceError> {
     let worlds = resolve.packages[package].worlds.values();
     let mut found = None;
     for world in worlds.map(|id| &resolve.worlds[*id]) {
@@ -66,7 +66,10 @@ pub fn imported_interface(
 }
 
 /// Converts its types and functions.
-pub fn convert(types: &mut Types<'_>, (name, id): (String, InterfaceId)) -> Result<Host, Refused> {
+pub fn convert(
+    types: &mut Types<'_>,
+    (name, id): (String, InterfaceId),
+) -> Result<Host, SourceError> {
     let interface = &types.resolve.interfaces[id];
     for id in interface.types.values() {
         types.define(*id)?;
@@ -84,6 +87,7 @@ pub fn convert(types: &mut Types<'_>, (name, id): (String, InterfaceId)) -> Resu
     }
     Ok(Host {
         interface: name,
+        layout: crate::hash::layout_hash(&converted),
         docs: interface.docs.contents.clone().unwrap_or_default(),
         functions: converted,
     })

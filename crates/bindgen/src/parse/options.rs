@@ -1,22 +1,22 @@
 //! What the options of a function mean, once their place and their value were checked.
 
 use crate::model::{
-    Bounds, Function, Type, TypeDef, TypeDefKind, TypeId, TypeKind, holds, is_sent_up,
-    seen_through, streamed,
+    Function, Limits, Type, TypeDef, TypeDefKind, TypeId, TypeKind, contains_handle,
+    is_stream_or_future, resolve_alias, stream_fields,
 };
 use std::ops::RangeInclusive;
 use toml_edit::Item;
 
 /// Most calls that may wait for one instance.
-const MOST_CALLS: u32 = 1_048_576;
+const MAX_QUEUED_CALLS: u32 = 1_048_576;
 /// Shorter intervals are work for nobody.
-const LEAST_NOTICE_NS: u64 = 1_000_000;
+const MIN_NOTICE_INTERVAL_NS: u64 = 1_000_000;
 /// Longer waits are no reader's wish.
-const MOST_LINGER_NS: u64 = 1_000_000_000;
+const MAX_LINGER_NS: u64 = 1_000_000_000;
 
-/// What `largest_record` may be. A smaller one would leave a segment of a stream with little to hold; two of the largest fit
+/// What `max_record_size` may be. A smaller one would leave a segment of a stream with little to hold; two of the largest fit
 /// into the 2 GiB of a message, and so does each behind another one.
-const LARGEST_RECORD: RangeInclusive<u64> = 64 << 10..=512 << 20;
+const MAX_RECORD_SIZE: RangeInclusive<u64> = 64 << 10..=512 << 20;
 
 /// Writes down what `name = item` says of `function`.
 ///
@@ -38,17 +38,17 @@ pub fn apply(
             check_ends(function)?;
         }
         // With the policy.
-        "key" => {}
+        "conflation_key" => {}
         "idempotent" => function.options.is_idempotent = switch,
-        "notice" => {
-            function.options.notice_ns = item.as_str().map_or(0, nanoseconds);
-            if function.options.notice_ns < LEAST_NOTICE_NS {
+        "notice_interval" => {
+            function.options.notice_interval_ns = item.as_str().map_or(0, nanoseconds);
+            if function.options.notice_interval_ns < MIN_NOTICE_INTERVAL_NS {
                 return Err("it must be 1ms at least".to_owned());
             }
             check_ends(function)?;
         }
-        "deadline" => {
-            function.options.deadline_ns = item.as_str().map_or(0, nanoseconds);
+        "timeout" => {
+            function.options.timeout_ns = item.as_str().map_or(0, nanoseconds);
             check_ends(function)?;
         }
         "format" => {
@@ -61,20 +61,20 @@ pub fn apply(
         }
         "linger" => {
             let linger_ns = item.as_str().map_or(0, nanoseconds);
-            if linger_ns > MOST_LINGER_NS {
+            if linger_ns > MAX_LINGER_NS {
                 return Err("it must be 1s at most".to_owned());
             }
             if let Some(stream) = &mut function.stream {
                 stream.linger_ns = linger_ns;
             }
         }
-        "largest_record" => {
+        "max_record_size" => {
             let largest = item.as_str().map_or(0, bytes);
-            if !LARGEST_RECORD.contains(&largest) {
+            if !MAX_RECORD_SIZE.contains(&largest) {
                 return Err("it must be \"64KiB\" to \"512MiB\"".to_owned());
             }
             if let Some(stream) = &mut function.stream {
-                stream.largest_record = largest as u32;
+                stream.max_record_size = largest as u32;
             }
         }
         other => unreachable!("`{other}` is no option of a function that is built"),
@@ -102,16 +102,16 @@ fn nanoseconds(text: &str) -> u64 {
 ///
 /// # Errors
 /// The number is too large.
-pub fn bound(bounds: &mut Bounds, name: &str, item: &Item) -> Result<(), String> {
+pub fn limit(limits: &mut Limits, name: &str, item: &Item) -> Result<(), String> {
     match (name, item.as_integer(), item.as_str()) {
-        ("calls", Some(calls), _) => {
-            bounds.calls = u32::try_from(calls)
+        ("max_queued_calls", Some(calls), _) => {
+            limits.max_queued_calls = u32::try_from(calls)
                 .ok()
-                .filter(|calls| *calls <= MOST_CALLS)
-                .ok_or_else(|| format!("it must be {MOST_CALLS} at most"))?;
+                .filter(|calls| *calls <= MAX_QUEUED_CALLS)
+                .ok_or_else(|| format!("it must be {MAX_QUEUED_CALLS} at most"))?;
         }
-        ("bytes", _, Some(text)) => bounds.bytes = bytes(text),
-        ("overload", _, Some(what)) => bounds.waits = what == "block",
+        ("max_queued_bytes", _, Some(text)) => limits.max_queued_bytes = bytes(text),
+        ("overflow", _, Some(what)) => limits.block_when_full = what == "block",
         _ => unreachable!("`{name}` is no option of an interface that is built"),
     }
     Ok(())
@@ -139,15 +139,15 @@ pub fn closed(types: &[TypeDef], text: &str) -> Result<Vec<TypeId>, String> {
 /// # Errors
 /// Why they cannot be by that one.
 pub fn conflated(types: &[TypeDef], function: &Function, name: &str) -> Result<usize, String> {
-    let Some(fields) = streamed(types, function) else {
+    let Some(fields) = stream_fields(types, function) else {
         return Err("the stream's elements are no records".to_owned());
     };
     let Some(place) = fields.iter().position(|field| field.name == name) else {
         return Err(format!("the stream's record has no field `{name}`"));
     };
-    let ty = seen_through(types, &fields[place].ty);
+    let ty = resolve_alias(types, &fields[place].ty);
     let is_key = match &ty.kind {
-        TypeKind::List(item) => seen_through(types, item).kind == TypeKind::U8,
+        TypeKind::List(item) => resolve_alias(types, item).kind == TypeKind::U8,
         TypeKind::Named(id) => matches!(types[id.0].kind, TypeDefKind::Enum(_)),
         TypeKind::String => true,
         kind => is_scalar(kind),
@@ -184,9 +184,9 @@ fn check_inline(types: &[TypeDef], function: &Function) -> Result<(), String> {
 /// Nothing looks at a call from elsewhere while it runs on its caller's thread.
 fn check_ends(function: &Function) -> Result<(), String> {
     let options = &function.options;
-    match options.is_inline && (options.notice_ns > 0 || options.deadline_ns > 0) {
+    match options.is_inline && (options.notice_interval_ns > 0 || options.timeout_ns > 0) {
         true => {
-            Err("an inline function runs to its end: it has no notice and no deadline".to_owned())
+            Err("an inline function runs to its end: it has no notices and no timeout".to_owned())
         }
         false => Ok(()),
     }
@@ -197,10 +197,10 @@ fn check_ends(function: &Function) -> Result<(), String> {
 /// # Errors
 /// What else it takes or gives.
 pub fn check_values(types: &[TypeDef], what: &str, function: &Function) -> Result<(), String> {
-    let is_handle = |ty: &Type| holds(types, ty) || is_sent_up(ty);
+    let is_handle = |ty: &Type| contains_handle(types, ty) || is_stream_or_future(ty);
     for field in &function.params {
         if is_handle(&field.ty) {
-            let is = match is_sent_up(&field.ty) {
+            let is = match is_stream_or_future(&field.ty) {
                 true => "sent up",
                 false => "a resource of the service's",
             };

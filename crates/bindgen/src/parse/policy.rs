@@ -3,13 +3,13 @@
 //! Keys are `interface.function`, or `interface.resource.method`. Nothing in it is ignored: an unknown key is an error at its line.
 
 use super::functions::DESTROY;
-use super::known::{self, Place};
+use super::option_table::{self, Place};
 use super::options;
-
 use super::sources::{Sources, one_line, position_of};
-use crate::Refused;
+use crate::SourceError;
 use crate::model::{
-    Bounds, Function, FunctionKind, Policy, Resource, ResourceId, StreamOptions, TypeDef, TypeId,
+    Function, FunctionKind, Limits, OverflowPolicy, Resource, ResourceId, StreamOptions, TypeDef,
+    TypeId,
 };
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ const CAPACITY: std::ops::RangeInclusive<i64> = 64..=1_048_576;
 /// What a policy file sets beside the options of functions.
 #[derive(Default)]
 pub struct Policies {
-    pub bounds: Bounds,
+    pub limits: Limits,
     /// Enums and variants that never get another case.
     pub closed: Vec<TypeId>,
     /// The resources that are to have an async destructor.
@@ -36,7 +36,7 @@ pub fn apply(
     resources: &[Resource],
     types: &[TypeDef],
     functions: &mut [Function],
-) -> Result<Policies, Refused> {
+) -> Result<Policies, SourceError> {
     let Some((path, text)) = sources.policy(package)? else {
         return Ok(Policies::default());
     };
@@ -44,7 +44,7 @@ pub fn apply(
         Ok(document) => document,
         Err(error) => {
             let at = error.span().map_or(0, |span| span.start);
-            return Err(Refused {
+            return Err(SourceError {
                 position: position_of(path.clone(), &text, at),
                 construct: "file".to_owned(),
                 reason: format!("it is not TOML: {}", one_line(error.message())),
@@ -75,9 +75,9 @@ struct PolicyFile<'a> {
 }
 
 impl PolicyFile<'_> {
-    fn refused(&self, span: Option<Range<usize>>, key: &[&str], reason: &str) -> Refused {
+    fn refused(&self, span: Option<Range<usize>>, key: &[&str], reason: &str) -> SourceError {
         let at = span.map_or(0, |span| span.start);
-        Refused {
+        SourceError {
             position: position_of(PathBuf::from(self.path), self.text, at),
             construct: format!("key `{}`", key.join(".")),
             reason: reason.to_owned(),
@@ -85,7 +85,7 @@ impl PolicyFile<'_> {
     }
 
     /// A table whose key so far is `above`: the file, the interface, or a resource.
-    fn table(&mut self, above: &[&str], table: &dyn TableLike) -> Result<(), Refused> {
+    fn table(&mut self, above: &[&str], table: &dyn TableLike) -> Result<(), SourceError> {
         for (name, item) in table.iter() {
             let key = [above, &[name]].concat();
             let span = table
@@ -103,7 +103,7 @@ impl PolicyFile<'_> {
             };
             if !item.is_table_like()
                 && let Some(said) =
-                    Self::place(above).and_then(|place| known::check(name, place, item))
+                    Self::place(above).and_then(|place| option_table::check(name, place, item))
             {
                 said.and_then(|()| self.option(above, name, item))
                     .map_err(|reason| self.refused(span, &key, &reason))?;
@@ -117,7 +117,7 @@ impl PolicyFile<'_> {
                 return Err(self.refused(
                     span,
                     &key,
-                    "it must be a table, with `policy` and `capacity` in it",
+                    "it must be a table, with `overflow` and `capacity` in it",
                 ));
             };
             match function {
@@ -135,7 +135,7 @@ impl PolicyFile<'_> {
                 self.policies.closed = options::closed(self.types, item.as_str().unwrap_or(""))?;
                 return Ok(());
             }
-            return options::bound(&mut self.policies.bounds, name, item);
+            return options::limit(&mut self.policies.limits, name, item);
         };
         let place = self.resources.iter().position(|r| r.name == *resource);
         let id = ResourceId(place.ok_or_else(|| "there is no such resource".to_owned())?);
@@ -195,16 +195,19 @@ impl PolicyFile<'_> {
         key: &[&str],
         index: usize,
         table: &dyn TableLike,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), SourceError> {
         let of = key;
         for (name, item) in table.iter() {
             let key = [of, &[name]].concat();
             let key_span = table.key(name).and_then(toml_edit::Key::span);
             let function = &self.functions[index];
             let reason = match (name, function.stream) {
-                ("policy", Some(options)) => {
-                    let policy = self.policy(&key, item, index, table.get("key"))?;
-                    self.functions[index].stream = Some(StreamOptions { policy, ..options });
+                ("overflow", Some(options)) => {
+                    let overflow = self.overflow(&key, item, index, table.get("conflation_key"))?;
+                    self.functions[index].stream = Some(StreamOptions {
+                        overflow,
+                        ..options
+                    });
                     continue;
                 }
                 ("capacity", Some(options)) => {
@@ -215,18 +218,20 @@ impl PolicyFile<'_> {
                     });
                     continue;
                 }
-                ("policy" | "capacity", None) => {
-                    "it is an option of a function that returns a stream".to_owned()
-                }
                 _ => {
-                    let said = known::check(name, Place::Function(function), item)
-                        .unwrap_or_else(|| Err(format!("unknown; known: {}", known::names())))
+                    let said = option_table::check(name, Place::Function(function), item)
+                        .unwrap_or_else(|| {
+                            Err(format!(
+                                "unknown; known: {}",
+                                option_table::function_options()
+                            ))
+                        })
                         .and_then(|()| {
                             options::apply(self.types, &mut self.functions[index], name, item)
                         });
                     match said {
-                        Ok(()) if name == "key" && !conflates(table) => {
-                            "it is an option of the policy \"conflate\"".to_owned()
+                        Ok(()) if name == "conflation_key" && !conflates(table) => {
+                            "it is an option of the overflow policy \"conflate\"".to_owned()
                         }
                         Ok(()) => continue,
                         Err(reason) => reason,
@@ -238,30 +243,34 @@ impl PolicyFile<'_> {
         Ok(())
     }
 
-    fn policy(
+    fn overflow(
         &self,
         key: &[&str],
         item: &Item,
         index: usize,
         field: Option<&Item>,
-    ) -> Result<Policy, Refused> {
+    ) -> Result<OverflowPolicy, SourceError> {
         match item.as_str() {
-            Some("block") => Ok(Policy::Block),
-            Some("latest") => Ok(Policy::Latest),
-            Some("drop-newest") => Ok(Policy::DropNewest),
-            Some("drop-oldest") => Ok(Policy::DropOldest),
-            Some("fail") => Ok(Policy::Fail),
+            Some("block") => Ok(OverflowPolicy::Block),
+            Some("latest") => Ok(OverflowPolicy::Latest),
+            Some("drop-newest") => Ok(OverflowPolicy::DropNewest),
+            Some("drop-oldest") => Ok(OverflowPolicy::DropOldest),
+            Some("fail") => Ok(OverflowPolicy::Fail),
             Some("conflate") => {
                 let Some(field) = field else {
-                    let reason = "it needs a `key`, the field by which records are the same";
+                    let reason = "it needs a `conflation_key`: the field by which newer records replace older ones";
                     return Err(self.refused(item.span(), key, reason));
                 };
                 let name = field.as_str().unwrap_or_default();
                 match options::conflated(self.types, &self.functions[index], name) {
-                    Ok(key) => Ok(Policy::Conflate { key }),
+                    Ok(key) => Ok(OverflowPolicy::Conflate { key }),
                     Err(reason) => {
                         let above = &key[..key.len() - 1];
-                        Err(self.refused(field.span(), &[above, &["key"]].concat(), &reason))
+                        Err(self.refused(
+                            field.span(),
+                            &[above, &["conflation_key"]].concat(),
+                            &reason,
+                        ))
                     }
                 }
             }
@@ -272,7 +281,7 @@ impl PolicyFile<'_> {
         }
     }
 
-    fn capacity(&self, key: &[&str], item: &Item) -> Result<u32, Refused> {
+    fn capacity(&self, key: &[&str], item: &Item) -> Result<u32, SourceError> {
         match item.as_integer() {
             Some(capacity) if CAPACITY.contains(&capacity) => Ok(capacity as u32),
             _ => {
@@ -285,5 +294,5 @@ impl PolicyFile<'_> {
 }
 
 fn conflates(table: &dyn TableLike) -> bool {
-    table.get("policy").and_then(Item::as_str) == Some("conflate")
+    table.get("overflow").and_then(Item::as_str) == Some("conflate")
 }

@@ -1,6 +1,6 @@
 //! The files that were read, and places in them.
 
-use crate::Refused;
+use crate::SourceError;
 use crate::model::Position;
 use std::collections::HashMap;
 use std::fs;
@@ -26,7 +26,7 @@ pub struct Sources {
 
 impl Sources {
     /// Reads one file, or all files of a directory.
-    pub fn read(path: &Path) -> Result<Self, Refused> {
+    pub fn read(path: &Path) -> Result<Self, SourceError> {
         let mut sources = Sources {
             main: Vec::new(),
             deps: Vec::new(),
@@ -81,7 +81,7 @@ impl Sources {
     }
 
     /// Has `wit-parser` read all of it.
-    pub fn resolve(&mut self) -> Result<(Resolve, PackageId), Refused> {
+    pub fn resolve(&mut self) -> Result<(Resolve, PackageId), SourceError> {
         let main = self.group(&self.main)?;
         let deps = self
             .deps
@@ -107,7 +107,7 @@ impl Sources {
         }
     }
 
-    fn group(&self, files: &[PathBuf]) -> Result<UnresolvedPackageGroup, Refused> {
+    fn group(&self, files: &[PathBuf]) -> Result<UnresolvedPackageGroup, SourceError> {
         let mut map = SourceMap::new();
         for file in files {
             map.push(file, self.texts[file].as_str());
@@ -143,12 +143,12 @@ impl Sources {
     }
 
     /// A refusal of what stands at `span`.
-    pub fn refused(&self, span: Span, construct: String, reason: &str) -> Refused {
+    pub fn refused(&self, span: Span, construct: String, reason: &str) -> SourceError {
         self.refused_in(&self.spans, span, construct, reason)
     }
 
     /// A refusal of the package as a whole, at its declaration.
-    pub fn package_refused(&self, construct: String, reason: &str) -> Refused {
+    pub fn package_refused(&self, construct: String, reason: &str) -> SourceError {
         let declared = |file: &&PathBuf| {
             let text = &self.texts[file.as_path()];
             text.lines()
@@ -160,7 +160,7 @@ impl Sources {
             .iter()
             .find_map(|file| declared(&file))
             .unwrap_or_else(|| (self.main[0].clone(), 1));
-        Refused {
+        SourceError {
             position: Position {
                 file,
                 line,
@@ -171,8 +171,14 @@ impl Sources {
         }
     }
 
-    fn refused_in(&self, map: &SourceMap, span: Span, construct: String, reason: &str) -> Refused {
-        Refused {
+    fn refused_in(
+        &self,
+        map: &SourceMap,
+        span: Span,
+        construct: String,
+        reason: &str,
+    ) -> SourceError {
+        SourceError {
             position: self.position_in(map, span),
             construct,
             reason: reason.to_owned(),
@@ -200,7 +206,7 @@ impl Sources {
     }
 
     /// The policy file of the package `name`, if there is one, with its text.
-    pub fn policy(&self, name: &str) -> Result<Option<(PathBuf, String)>, Refused> {
+    pub fn policy(&self, name: &str) -> Result<Option<(PathBuf, String)>, SourceError> {
         let own = format!("{name}.thalweg.toml");
         if let Some(text) = &self.policy {
             return Ok(Some((self.folder.join(own), text.clone())));
@@ -245,8 +251,8 @@ pub fn position_of(file: PathBuf, text: &str, offset: usize) -> Position {
 }
 
 /// A refusal of a file as a whole.
-fn unreadable(path: &Path, construct: &str, reason: &str) -> Refused {
-    Refused {
+fn unreadable(path: &Path, construct: &str, reason: &str) -> SourceError {
+    SourceError {
         position: Position {
             file: path.to_owned(),
             line: 1,
@@ -258,7 +264,7 @@ fn unreadable(path: &Path, construct: &str, reason: &str) -> Refused {
 }
 
 /// What a directory holds, sorted; `""` is the current one.
-fn entries(folder: &Path) -> Result<Vec<PathBuf>, Refused> {
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, SourceError> {
     let read = if folder.as_os_str().is_empty() {
         fs::read_dir(".")
     } else {
@@ -275,7 +281,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, Refused> {
     Ok(paths)
 }
 
-fn wit_files(folder: &Path) -> Result<Vec<PathBuf>, Refused> {
+fn wit_files(folder: &Path) -> Result<Vec<PathBuf>, SourceError> {
     Ok(entries(folder)?.into_iter().flat_map(wit_only).collect())
 }
 

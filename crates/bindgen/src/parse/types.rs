@@ -1,8 +1,8 @@
 //! Types: converted, laid out, hashed, and refused where no generator can write them.
 
 use super::sources::Sources;
-use crate::Refused;
-use crate::hash::{self, Texts};
+use crate::SourceError;
+use crate::hash::{self, Describer};
 use crate::model::{
     Case, Field, Label, Resource, ResourceId, Type, TypeDef, TypeDefKind, TypeId, TypeKind,
 };
@@ -40,7 +40,7 @@ impl<'a> Types<'a> {
         sources: &'a Sources,
         resolve: &'a Resolve,
         interface: InterfaceId,
-    ) -> Result<Self, Refused> {
+    ) -> Result<Self, SourceError> {
         let mut sizes = SizeAlign::default();
         if let Err(error) = sizes.fill(resolve) {
             return Err(sources.package_refused("package".to_owned(), &error.to_string()));
@@ -74,7 +74,7 @@ impl<'a> Types<'a> {
     }
 
     /// Converts a named type after those that it uses. Resources have none: `None`.
-    pub fn define(&mut self, id: wit_parser::TypeId) -> Result<Option<TypeId>, Refused> {
+    pub fn define(&mut self, id: wit_parser::TypeId) -> Result<Option<TypeId>, SourceError> {
         if let Some(defined) = self.defined.get(&id) {
             return Ok(Some(*defined));
         }
@@ -105,11 +105,11 @@ impl<'a> Types<'a> {
 
         let kind = self.definition(id)?;
         let depth = self.definition_depth(&kind);
-        let text = Texts {
+        let text = Describer {
             types: &self.defs,
             resources: &self.resources,
         }
-        .of_definition(&kind);
+        .describe_definition(&kind);
         let construct = || format!("type `{name}`");
         if depth > MAX_DEPTH {
             let reason =
@@ -136,13 +136,13 @@ impl<'a> Types<'a> {
             kind,
             size,
             align,
-            hash: hash::of_text(&text),
+            hash: hash::fnv1a(&text),
             position: self.sources.position(def.span),
         });
         Ok(Some(defined))
     }
 
-    fn definition(&mut self, id: wit_parser::TypeId) -> Result<TypeDefKind, Refused> {
+    fn definition(&mut self, id: wit_parser::TypeId) -> Result<TypeDefKind, SourceError> {
         let resolve = self.resolve;
         let def = &resolve.types[id];
         let docs = |docs: &wit_parser::Docs| docs.contents.clone().unwrap_or_default();
@@ -208,8 +208,8 @@ impl<'a> Types<'a> {
     pub fn fields(
         &mut self,
         fields: Vec<(String, String, wit_parser::Type, Span)>,
-        convert: fn(&mut Self, &wit_parser::Type, Span) -> Result<Type, Refused>,
-    ) -> Result<Vec<Field>, Refused> {
+        convert: fn(&mut Self, &wit_parser::Type, Span) -> Result<Type, SourceError>,
+    ) -> Result<Vec<Field>, SourceError> {
         let offsets = self
             .sizes
             .field_offsets(fields.iter().map(|(_, _, ty, _)| ty));
@@ -251,7 +251,7 @@ impl<'a> Types<'a> {
     }
 
     /// A type in a place where resources may stand: a parameter, or the whole result.
-    pub fn outermost(&mut self, ty: &wit_parser::Type, span: Span) -> Result<Type, Refused> {
+    pub fn outermost(&mut self, ty: &wit_parser::Type, span: Span) -> Result<Type, SourceError> {
         if let wit_parser::Type::Id(id) = ty {
             let def = &self.resolve.types[*id];
             let kind = match &def.kind {
@@ -277,12 +277,12 @@ impl<'a> Types<'a> {
         &mut self,
         element: Option<&wit_parser::Type>,
         span: Span,
-    ) -> Result<Option<Box<Type>>, Refused> {
+    ) -> Result<Option<Box<Type>>, SourceError> {
         let Some(element) = element else {
             return Ok(None);
         };
         let ty = self.value(element, span)?;
-        if crate::model::holds(&self.defs, &ty) {
+        if crate::model::contains_handle(&self.defs, &ty) {
             let reason = "a record of a stream, and a future's value, cannot have resources or streams in them";
             return Err(self.sources.refused(span, self.construct(element), reason));
         }
@@ -291,7 +291,7 @@ impl<'a> Types<'a> {
 
     /// A type that may be inside of others: no resource that is borrowed. Streams and futures may be inside of results alone, which is for who
     /// converts the function to look at.
-    pub fn value(&mut self, ty: &wit_parser::Type, span: Span) -> Result<Type, Refused> {
+    pub fn value(&mut self, ty: &wit_parser::Type, span: Span) -> Result<Type, SourceError> {
         let kind = match ty {
             wit_parser::Type::Bool => TypeKind::Bool,
             wit_parser::Type::U8 => TypeKind::U8,
@@ -330,7 +330,7 @@ impl<'a> Types<'a> {
     }
 
     /// A type without a name, or what a name stands for.
-    fn anonymous(&mut self, id: wit_parser::TypeId, span: Span) -> Result<Type, Refused> {
+    fn anonymous(&mut self, id: wit_parser::TypeId, span: Span) -> Result<Type, SourceError> {
         let resolve = self.resolve;
         let def = &resolve.types[id];
         // `own<r>` that was written as `r` has no place of its own.
@@ -432,7 +432,7 @@ impl<'a> Types<'a> {
         self.resource_ids[&id]
     }
 
-    fn resource(&self, id: wit_parser::TypeId, span: Span) -> Result<ResourceId, Refused> {
+    fn resource(&self, id: wit_parser::TypeId, span: Span) -> Result<ResourceId, SourceError> {
         let mut id = id;
         while let wit_parser::TypeDefKind::Type(wit_parser::Type::Id(target)) =
             self.resolve.types[id].kind

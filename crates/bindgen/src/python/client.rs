@@ -275,7 +275,7 @@ fn method(
 
 /// Who calls it may be told that it still runs.
 fn is_told(function: &Function) -> bool {
-    function.options.notice_ns > 0
+    function.options.notice_interval_ns > 0
 }
 
 /// The function's documentation, and what it raises.
@@ -310,7 +310,7 @@ pub(super) fn docs(plan: &Plan<'_>, function: &Function, face: Face) -> String {
         docs.push_str(&format!(
             "\n\n`on_notice` is called each {} s while the call runs and is waited for, with the\n\
              seconds since it was made. What it raises cancels the call, which raises it.",
-            Duration::from_nanos(function.options.notice_ns).as_secs_f64()
+            Duration::from_nanos(function.options.notice_interval_ns).as_secs_f64()
         ));
     }
     let raised = match &function.error {

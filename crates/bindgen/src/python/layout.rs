@@ -5,7 +5,7 @@ use super::methods::hex;
 use super::names;
 use super::plan::Plan;
 use super::source::{Doc, Source};
-use crate::hash::{Texts, of_text};
+use crate::hash::{Describer, fnv1a};
 use crate::model::{Type, TypeDef, TypeDefKind, TypeKind};
 
 pub(super) fn emit(plan: &Plan<'_>) -> Source {
@@ -210,20 +210,20 @@ pub(super) fn named(plan: &Plan<'_>, ty: &Type, spelling: Spelling) -> Doc {
         TypeKind::Own(_) => scalar("OWN"),
         TypeKind::Borrow(_) => scalar("BORROW"),
         TypeKind::Stream(element) | TypeKind::Future(element) => {
-            let texts = Texts {
+            let texts = Describer {
                 types: &plan.package.types,
                 resources: &plan.package.resources,
             };
             let text = element
                 .as_ref()
-                .map_or("_".to_owned(), |ty| texts.of_type(ty));
+                .map_or("_".to_owned(), |ty| texts.describe(ty));
             let head = match ty.kind {
                 TypeKind::Stream(_) => "stream_of",
                 _ => "future_of",
             };
             let items = vec![
                 carried(plan, element.as_deref(), spelling),
-                hex(of_text(&text)).into(),
+                hex(fnv1a(&text)).into(),
             ];
             Doc::call(&spelling.of_kind(head), items)
         }

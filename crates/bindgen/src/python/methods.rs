@@ -8,7 +8,7 @@ use super::names;
 use super::plan::Plan;
 use super::source::{Doc, Source};
 use super::views::mentions;
-use crate::hash::Texts;
+use crate::hash::Describer;
 use crate::model::{Function, Type, TypeDefKind, TypeKind};
 
 pub(super) fn emit(plan: &Plan<'_>) -> Source {
@@ -20,7 +20,7 @@ pub(super) fn emit(plan: &Plan<'_>) -> Source {
     let version = format!("\"{}\"", package.version);
     let mut arguments = vec![name.into(), version.into(), hex(package.layout).into()];
     if package.host.is_some() {
-        arguments.push(hex(package.imports()).into());
+        arguments.push(hex(package.host_layout()).into());
     }
     body.assign("PACKAGE", None, &Doc::call("layout.Package", arguments));
     for (function, constant) in package.functions.iter().zip(&plan.methods) {
@@ -152,11 +152,11 @@ fn method(plan: &Plan<'_>, function: &Function) -> (Option<Doc>, Doc) {
 /// Of the parameters, the result, the error's payload and the stream's element: what a library of another version is told.
 pub(super) fn texts(plan: &Plan<'_>, function: &Function) -> Doc {
     let package = plan.package;
-    let texts = Texts {
+    let texts = Describer {
         types: &package.types,
         resources: &package.resources,
     };
-    let description = texts.of_description(function);
+    let description = texts.describe_function(function);
     let quoted = description
         .split('\n')
         .map(|text| format!("\"{text}\"").into());

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::client::Face;
 use super::names::{self, Names};
-use crate::Refused;
+use crate::SourceError;
 use crate::model::{
     Case, Function, FunctionKind, Package, Position, Type, TypeDef, TypeDefKind, TypeId, TypeKind,
 };
@@ -42,7 +42,7 @@ pub(super) struct Planned {
 }
 
 impl<'a> Plan<'a> {
-    pub(super) fn new(package: &'a Package) -> Result<Self, Refused> {
+    pub(super) fn new(package: &'a Package) -> Result<Self, SourceError> {
         for def in &package.types {
             check_def(def)?;
         }
@@ -222,15 +222,15 @@ fn uses(package: &Package) -> (BTreeSet<usize>, BTreeSet<usize>) {
     (raised, streamed)
 }
 
-fn refused(position: &Position, construct: &str, reason: &str) -> Refused {
-    Refused {
+fn refused(position: &Position, construct: &str, reason: &str) -> SourceError {
+    SourceError {
         position: position.clone(),
         construct: construct.to_owned(),
         reason: reason.to_owned(),
     }
 }
 
-fn check_function(function: &Function) -> Result<(), Refused> {
+fn check_function(function: &Function) -> Result<(), SourceError> {
     let at = &function.position;
     for param in &function.params {
         match &param.ty.kind {
@@ -261,7 +261,7 @@ fn check_function(function: &Function) -> Result<(), Refused> {
     }
 }
 
-fn check_def(def: &TypeDef) -> Result<(), Refused> {
+fn check_def(def: &TypeDef) -> Result<(), SourceError> {
     let at = &def.position;
     match &def.kind {
         TypeDefKind::Record(fields) => fields
@@ -281,7 +281,7 @@ fn check_def(def: &TypeDef) -> Result<(), Refused> {
 }
 
 /// Refuses what cannot be inside a value.
-fn check_value(ty: &Type, at: &Position) -> Result<(), Refused> {
+fn check_value(ty: &Type, at: &Position) -> Result<(), SourceError> {
     let both = |parts: [&Option<Box<Type>>; 2]| {
         parts
             .into_iter()

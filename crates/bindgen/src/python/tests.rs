@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use super::emit;
-use crate::Refused;
-use crate::hash::of_text;
+use crate::SourceError;
+use crate::hash::fnv1a;
 use crate::model::{
-    Bounds, Case, Field, Function, FunctionKind, FunctionOptions, Hashes, Label, Package, Position,
+    Case, Field, Function, FunctionKind, FunctionOptions, Hashes, Label, Limits, Package, Position,
     Type, TypeDef, TypeDefKind, TypeId, TypeKind,
 };
 
@@ -76,7 +76,7 @@ fn package(types: Vec<TypeDef>, functions: Vec<Function>) -> Package {
         resources: Vec::new(),
         functions,
         host: None,
-        bounds: Bounds::default(),
+        limits: Limits::default(),
         closed: Vec::new(),
         layout: 0xabc,
     }
@@ -89,7 +89,7 @@ fn file(package: &Package, name: &str) -> String {
     output.expect("a file of that name").contents
 }
 
-fn refusal(types: Vec<TypeDef>, functions: Vec<Function>) -> Refused {
+fn refusal(types: Vec<TypeDef>, functions: Vec<Function>) -> SourceError {
     emit(&package(types, functions)).expect_err("it is refused")
 }
 
@@ -114,7 +114,7 @@ fn a_stream_or_a_future_in_a_result_is_held() {
         "{types}"
     );
     let layout = file(&package, "_layout.py");
-    let text = of_text("string");
+    let text = fnv1a("string");
     let words = format!("layout.stream_of(layout.STRING, 0x{text:016X})");
     assert!(layout.contains(&words), "{layout}");
     for face in ["client.py", "aio.py"] {
@@ -136,7 +136,7 @@ fn streams_and_futures_are_parameters_with_their_elements_layouts() {
     let beats = carrying(TypeKind::Stream, None);
     let package = package(vec![], vec![function("f", params, Some(beats))]);
     let methods = file(&package, "_methods.py");
-    let (text, nothing) = (of_text("string"), of_text("_"));
+    let (text, nothing) = (fnv1a("string"), fnv1a("_"));
     for expected in [
         format!("layout.stream_of(layout.STRING, 0x{text:016X})"),
         format!("layout.stream_of(layout.NOTHING, 0x{nothing:016X})"),
@@ -280,7 +280,7 @@ fn what_a_package_does_not_have_has_no_file() {
 #[test]
 fn who_calls_what_has_notices_may_say_who_is_told() {
     let mut long = function("long", vec![field("on-notice", string())], None);
-    long.options.notice_ns = 250_000_000;
+    long.options.notice_interval_ns = 250_000_000;
     let package = package(vec![], vec![long, function("short", vec![], None)]);
     for (name, call) in [("client.py", "call"), ("aio.py", "start")] {
         let text = file(&package, name);

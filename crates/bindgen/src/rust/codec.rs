@@ -46,7 +46,7 @@ pub fn definition(out: &mut String, package: &Package, id: usize, def: &TypeDef)
             hex(def.hash)
         ),
     );
-    if !holds(package, id) {
+    if !contains_handle(package, id) {
         cbor::definition(out, package, id, def);
     }
     if package
@@ -74,7 +74,7 @@ pub fn literal(text: &str) -> String {
 fn is_error(package: &Package, error: Option<&Option<Type>>, id: usize) -> bool {
     let payload = error
         .and_then(Option::as_ref)
-        .map(|ty| types::seen_through(package, ty));
+        .map(|ty| types::resolve_alias(package, ty));
     payload.is_some_and(|ty| ty.kind == crate::model::TypeKind::Named(crate::model::TypeId(id)))
 }
 
@@ -88,8 +88,8 @@ fn named(id: usize) -> Type {
 }
 
 /// A value of a named type can have handles.
-fn holds(package: &Package, id: usize) -> bool {
-    crate::model::holds(&package.types, &named(id))
+fn contains_handle(package: &Package, id: usize) -> bool {
+    crate::model::contains_handle(&package.types, &named(id))
 }
 
 /// The derives of an owned type.
@@ -158,7 +158,7 @@ impl Layout<'_> {
             ),
         );
         line(out, &format!("const DEPTH: u32 = {};", self.depth));
-        if holds(self.package, self.id) {
+        if contains_handle(self.package, self.id) {
             line(out, "const HOLDS: bool = true;");
         }
         line(out, "");
@@ -177,7 +177,7 @@ fn read(package: &Package, ty: &Type, offset: u32) -> String {
 
 /// An expression that checks the value at `offset`, without the `?`; `None` where there is nothing to check.
 fn check(package: &Package, ty: &Type, offset: u32) -> Option<String> {
-    if types::is_number(types::seen_through(package, ty)) {
+    if types::is_number(types::resolve_alias(package, ty)) {
         return None;
     }
     Some(format!(

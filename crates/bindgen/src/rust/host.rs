@@ -6,7 +6,7 @@ use crate::model::Package;
 
 /// All of it, if the service asks anything.
 pub fn emit(out: &mut String, package: &Package) {
-    let Some(host) = package.of_host() else {
+    let Some(host) = package.host_package() else {
         return;
     };
     let name = camel(&host.interface);
@@ -50,7 +50,7 @@ pub fn emit(out: &mut String, package: &Package) {
 
 /// The client's function that starts it with a host in Rust.
 pub fn start(package: &Package) -> String {
-    let Some(host) = package.of_host() else {
+    let Some(host) = package.host_package() else {
         return String::new();
     };
     let (name, host) = (camel(&package.interface), camel(&host.interface));

@@ -1,6 +1,6 @@
 //! Names: WIT's kebab case as Rust writes it, keywords escaped, clashes refused.
 
-use crate::Refused;
+use crate::SourceError;
 use crate::model::{Function, FunctionKind, Package, Position, TypeDefKind};
 use std::collections::HashMap;
 
@@ -120,7 +120,7 @@ pub fn in_client(package: &Package, function: &Function) -> String {
 }
 
 /// Refuses a package in which two things would have the same name in Rust.
-pub fn check(package: &Package) -> Result<(), Refused> {
+pub fn check(package: &Package) -> Result<(), SourceError> {
     let mut items = Taken::default();
     let first = &package.functions[0].position;
     let interface = camel(&package.interface);
@@ -207,10 +207,10 @@ pub fn check(package: &Package) -> Result<(), Refused> {
 struct Taken(HashMap<String, String>);
 
 impl Taken {
-    fn take(&mut self, name: String, what: String, position: &Position) -> Result<(), Refused> {
+    fn take(&mut self, name: String, what: String, position: &Position) -> Result<(), SourceError> {
         match self.0.insert(name.clone(), what.clone()) {
             None => Ok(()),
-            Some(other) => Err(Refused {
+            Some(other) => Err(SourceError {
                 position: position.clone(),
                 construct: what,
                 reason: format!(

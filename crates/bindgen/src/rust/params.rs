@@ -3,7 +3,7 @@
 use super::codec;
 use super::names::{camel, in_service, param, snake};
 use super::types::{self, owned};
-use crate::hash::{Texts, of_text};
+use crate::hash::{Describer, fnv1a};
 use crate::model::{
     self, Field, Function, FunctionKind, Package, ResourceId, Type, TypeDef, TypeDefKind, TypeKind,
 };
@@ -45,14 +45,14 @@ pub fn with_records(package: &Package) -> Package {
             ..field.clone()
         });
         let kind = TypeDefKind::Record(fields.collect());
-        let texts = Texts {
+        let texts = Describer {
             types: &package.types,
             resources: &package.resources,
         };
         with.types.push(TypeDef {
             name: record_name(package, function),
             docs: format!("The parameters of `{}`.", function.full_name),
-            hash: of_text(&texts.of_definition(&kind)),
+            hash: fnv1a(&texts.describe_definition(&kind)),
             kind,
             size: function.params_layout.0,
             align: function.params_layout.1,
@@ -107,7 +107,7 @@ pub fn passed(package: &Package, function: &Function, values: &[String]) -> Stri
             handles += &format!("let {variable} = {value};\n");
         }
         each += &format!("wire::Encode::encode(&{variable}, to, {at});\n");
-        if model::holds(&package.types, &field.ty) {
+        if model::contains_handle(&package.types, &field.ty) {
             counted.push(format!("wire::Encode::handles(&{variable}, given)"));
         }
     }

@@ -2,7 +2,9 @@
 
 use super::names::{camel, in_service, param, snake};
 use super::{inline, line, params};
-use crate::model::{Field, Function, FunctionKind, Package, Resource, Type, TypeKind, is_sent_up};
+use crate::model::{
+    Field, Function, FunctionKind, Package, Resource, Type, TypeKind, is_stream_or_future,
+};
 
 /// The server: reads parameters, calls the trait, writes results. `constant` is what it offers.
 pub fn server(out: &mut String, package: &Package, constant: &str) {
@@ -204,7 +206,11 @@ pub(super) fn read_params(out: &mut String, package: &Package, function: &Functi
 
 /// The streams among the parameters, looked up.
 fn read_streams(out: &mut String, function: &Function) {
-    for field in function.params.iter().filter(|field| is_sent_up(&field.ty)) {
+    for field in function
+        .params
+        .iter()
+        .filter(|field| is_stream_or_future(&field.ty))
+    {
         let name = param(&field.name);
         let future = match field.ty.kind {
             TypeKind::Future(_) => "port::UpstreamFuture::from(stream)",

@@ -1,7 +1,9 @@
 //! Types as Rust writes them: owned, in place, as a parameter.
 
 use super::names::camel;
-use crate::model::{Function, Package, ResourceId, Type, TypeDefKind, TypeKind, has, is_sent_up};
+use crate::model::{
+    Function, Package, ResourceId, Type, TypeDefKind, TypeKind, contains_kind, is_stream_or_future,
+};
 
 /// The owned form.
 pub fn owned(package: &Package, ty: &Type) -> String {
@@ -38,7 +40,7 @@ pub fn owned(package: &Package, ty: &Type) -> String {
 
 /// The ok side of a function. A stream or a future that is the whole of it is its reader, which may end with the function's error.
 pub fn result(package: &Package, function: &Function, ty: &Type) -> String {
-    match (is_sent_up(ty), error(package, function)) {
+    match (is_stream_or_future(ty), error(package, function)) {
         (true, Some(error)) => reader(package, ty, &format!(", {error}")),
         (true, None) => reader(package, ty, ""),
         (false, _) => owned(package, ty),
@@ -124,7 +126,7 @@ pub fn view(package: &Package, ty: &Type) -> String {
 /// What a client's function takes: plain values as they are, a slice where a list lies as it does in Rust, else
 /// anything that can be written as the type.
 pub fn param(package: &Package, ty: &Type) -> String {
-    match &seen_through(package, ty).kind {
+    match &resolve_alias(package, ty).kind {
         TypeKind::String => "&str".to_owned(),
         TypeKind::List(item) if is_number(item) => format!("&[{}]", owned(package, item)),
         _ if plain(package, ty) => owned(package, ty),
@@ -146,10 +148,10 @@ pub fn tuple(items: impl Iterator<Item = String>) -> String {
 }
 
 /// What an alias stands for.
-pub fn seen_through<'a>(package: &'a Package, ty: &'a Type) -> &'a Type {
+pub fn resolve_alias<'a>(package: &'a Package, ty: &'a Type) -> &'a Type {
     match &ty.kind {
         TypeKind::Named(id) => match &package.types[id.0].kind {
-            TypeDefKind::Alias(ty) => seen_through(package, ty),
+            TypeDefKind::Alias(ty) => resolve_alias(package, ty),
             _ => ty,
         },
         _ => ty,
@@ -201,7 +203,7 @@ pub fn plain_definition(package: &Package, id: usize) -> bool {
 
 /// A value can have something in it that is its own: a resource, a stream, a future.
 pub fn owns(package: &Package, ty: &Type) -> bool {
-    has(&package.types, ty, |kind| {
+    contains_kind(&package.types, ty, |kind| {
         matches!(
             kind,
             TypeKind::Own(_) | TypeKind::Stream(_) | TypeKind::Future(_)
@@ -211,7 +213,7 @@ pub fn owns(package: &Package, ty: &Type) -> bool {
 
 /// It has a float in it, so that it is not `Eq`.
 pub fn has_float(package: &Package, ty: &Type) -> bool {
-    has(&package.types, ty, |kind| {
+    contains_kind(&package.types, ty, |kind| {
         matches!(kind, TypeKind::F32 | TypeKind::F64)
     })
 }

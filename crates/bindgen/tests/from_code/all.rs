@@ -55,13 +55,13 @@ impl HTTPHandle {
 }
 
 /// The service.
-#[service(package = "a:all@0.1.0", calls = 64, bytes = "1MiB", overload = "block")]
+#[service(package = "a:all@0.1.0", max_queued_calls = 64, max_queued_bytes = "1MiB", overflow = "block")]
 pub trait All {
     fn nothing(&self);
     fn fails(&self) -> Result<(), ()>;
     #[method(idempotent)]
     fn takes(&self, call: &thalweg::Call, lent: &HTTPHandle, given: Arc<HTTPHandle>) -> HTTPHandle;
     /// Numbers.
-    #[method(policy = "drop-oldest", capacity = 64)]
+    #[method(overflow = "drop-oldest", capacity = 64)]
     async fn numbers(&self) -> impl Iterator<Item = u64> + Send + 'static;
 }

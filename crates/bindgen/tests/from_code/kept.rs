@@ -81,7 +81,7 @@ pub struct Evening {
 #[thalweg::service(package = "a:kept@0.1.0")]
 pub trait Hall {
     /// So many seats in a row.
-    #[thalweg::method(notice = "5s")]
+    #[thalweg::method(notice_interval = "5s")]
     fn book(&self, call: &Call, name: &str, row: u32, count: u32) -> Order;
 
     /// How many rows away the last one is; the seats are free then.
@@ -91,7 +91,7 @@ pub trait Hall {
     fn settle(&self, call: &Call, orders: Vec<Order>) -> Outcome;
 
     /// Newest first, one for each row.
-    #[thalweg::method(policy = "conflate", key = "row")]
+    #[thalweg::method(overflow = "conflate", conflation_key = "row")]
     fn prices(&self) -> Box<dyn Iterator<Item = Price> + Send>;
 
     /// Tonight, if anything is played.

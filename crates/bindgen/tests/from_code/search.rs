@@ -65,7 +65,7 @@ impl Query {
         todo!()
     }
 
-    #[thalweg::method(policy = "latest")]
+    #[thalweg::method(overflow = "latest")]
     pub fn progress(&self) -> impl Iterator<Item = Progress> + Send + 'static {
         std::iter::empty()
     }
@@ -80,7 +80,7 @@ pub trait Search {
     async fn count(&self, pattern: String, dir: &str) -> Result<u64, SearchError>;
 
     /// The lines that match, each file's in order. The stream ends with the search.
-    #[thalweg::method(policy = "block", capacity = 8192)]
+    #[thalweg::method(overflow = "block", capacity = 8192)]
     async fn matches(
         &self,
         call: &Call,

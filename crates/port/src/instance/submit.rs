@@ -17,7 +17,7 @@ use crate::service::Bounds;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SubmitOptions {
     /// The call says each interval of its method that it still runs ([`Kind::StillRunning`](crate::Kind::StillRunning)). It takes two places of the port,
-    /// until it has ended and the last notice was reaped. `argument` where the method's policy file has no `notice`.
+    /// until it has ended and the last notice was reaped. `argument` where the method's policy file has no `notice_interval`.
     pub notices: bool,
     /// Where the service's bounds say so ([`Bounds::waits`]) the submission waits for room, until the call's deadline, and parks its thread or actor.
     /// Otherwise, and where they do not, it is `overloaded`.

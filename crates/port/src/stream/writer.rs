@@ -187,7 +187,7 @@ impl<T: Decode, E> StreamWriter<T, E> {
     ///
     /// # Errors
     /// `closed`: the reader is gone. The stream's outcome, if it has ended. `argument`: the record
-    /// is larger than the policy's `largest_record`, 64 MiB by default; the stream continues.
+    /// is larger than the policy's `max_record_size`, 64 MiB by default; the stream continues.
     /// `overloaded`: the stream is full, under the policy `fail`; the stream continues.
     /// `would_park`: the call would have to wait where it must not.
     ///

@@ -56,7 +56,7 @@ pub fn record(out: &mut String, package: &Package, id: usize, def: &TypeDef, fie
     let encode: String = stretches.iter().map(Stretch::encode).collect();
     let holding = fields
         .iter()
-        .filter(|field| model::holds(&package.types, &field.ty))
+        .filter(|field| model::contains_handle(&package.types, &field.ty))
         .map(|field| format!("self.{}.handles(given)", snake(&field.name)));
     let handles = holding.collect::<Vec<_>>().join(" + ");
     encode_impl(
@@ -194,7 +194,7 @@ pub fn variant(
     });
     let holding = |case: &&Case| {
         let payload = case.payload.as_ref();
-        payload.is_some_and(|ty| model::holds(&package.types, ty))
+        payload.is_some_and(|ty| model::contains_handle(&package.types, ty))
     };
     let holding: Vec<_> = cases.iter().filter(holding).collect();
     let arm = |case: &&Case| {
@@ -445,7 +445,7 @@ pub fn error(out: &mut String, package: &Package, def: &TypeDef) {
                     let words = words(&case.name);
                     match &case.payload {
                         None => format!("{name}::{case_name} => f.write_str({words:?}),\n"),
-                        Some(ty) if types::seen_through(package, ty).kind == TypeKind::String => {
+                        Some(ty) if types::resolve_alias(package, ty).kind == TypeKind::String => {
                             format!(
                                 "{name}::{case_name}(text) => write!(f, \"{words}: {{text}}\"),\n"
                             )

@@ -115,11 +115,11 @@ fn of(package: &Package, ty: &Type, pieces: &mut Vec<Piece>) {
         // The rest has no names in it.
         _ => text(
             pieces,
-            &crate::hash::Texts {
+            &crate::hash::Describer {
                 types: &[],
                 resources: &package.resources,
             }
-            .of_type(ty),
+            .describe(ty),
         ),
     }
 }

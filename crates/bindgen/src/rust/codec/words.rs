@@ -23,7 +23,7 @@ pub fn stretches<'a>(
     package: &'a Package,
     fields: &'a [Field],
 ) -> impl Iterator<Item = Stretch<'a>> {
-    let number = move |field: &Field| types::is_number(types::seen_through(package, &field.ty));
+    let number = move |field: &Field| types::is_number(types::resolve_alias(package, &field.ty));
     let runs = fields.chunk_by(move |one, next| number(one) && number(next));
     runs.map(|fields| Stretch {
         fields,
