@@ -68,7 +68,7 @@ fn committed(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), Problem> {
         let path = entry.map_err(problem())?.path();
         if path.is_dir() {
             committed(&path, found)?;
-        } else if path.extension().is_some_and(|ending| ending == "json") {
+        } else if result_file::is_named(&path) {
             found.push(path);
         }
     }

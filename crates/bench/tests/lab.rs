@@ -28,7 +28,7 @@ fn text(bytes: &[u8]) -> String {
 
 /// A committed result file.
 fn committed() -> PathBuf {
-    hosts::root().join("benchmarks/results/xeon-2cpu-guest/2026-11-21/result.json")
+    hosts::root().join("benchmarks/results/xeon-2cpu-guest/2026-11-21/result.json.gz")
 }
 
 /// The committed result with its ratios multiplied by `times`, in a new file.
