@@ -1,0 +1,104 @@
+# Written by `thalweg gen` from thalweg:recipes@0.1.0. Do not edit.
+"""The client of thalweg:recipes@0.1.0 for asyncio."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Self
+
+import thalweg
+
+from . import _methods
+from .types import Progress, Setting
+from .views import ProgressView, SettingView
+
+
+class AsyncJob(thalweg.AsyncResource):
+    """A long job that consists of steps."""
+
+    __slots__ = ()
+
+    async def run(self, *, timeout: float | None = None) -> int:
+        """Runs all steps and returns their number. Stops early if the call is cancelled.
+
+        Raises `JobError`.
+        """
+        return await _methods.JOB_RUN.start(self, timeout, self)
+
+    async def progress(
+        self,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.AsyncStream[Progress, ProgressView]:
+        """The progress of `run` from now on. A slow reader receives only the newest record.
+
+        Where its reader is slow, a newer record replaces the one that waits, which is counted.
+        """
+        return await _methods.JOB_PROGRESS.start(self, timeout, self)
+
+
+class AsyncRecipes(thalweg.AsyncClient):
+    """Situations that most services meet: a long call with progress, a value that many clients watch,
+    a bounded worker pool, and a stream that ends with an error.
+
+    A client has an instance of the service of its own. Every call takes `timeout`, in
+    seconds, and raises `thalweg.TimedOut` when it is over.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def open(cls, path: str | PathLike[str]) -> Self:
+        """Opens the library at `path` and makes a client of it.
+
+        Raises `OSError` where it cannot be loaded and `thalweg.VersionMismatch` where it does
+        not fit this package.
+        """
+        return cls._open(_methods.PACKAGE, path)
+
+    async def job(
+        self,
+        steps: int,
+        step_ms: int,
+        *,
+        timeout: float | None = None,
+    ) -> AsyncJob:
+        """Creates a job whose steps take `step-ms` milliseconds each.
+
+        Raises `JobError`.
+        """
+        return await _methods.JOB.start_make(AsyncJob, self, timeout, steps, step_ms)
+
+    async def set(self, setting: Setting, *, timeout: float | None = None) -> None:
+        """Changes a setting. Every client that watches receives the change."""
+        return await _methods.SET.start(self, timeout, setting)
+
+    async def watch(
+        self,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.AsyncStream[Setting, SettingView]:
+        """All settings, then each change. A slow reader receives only the newest value of a setting.
+
+        Where its reader is slow, a newer record replaces the one that waits and has the same `name`, which is counted; it holds 64, each with another one.
+        """
+        return await _methods.WATCH.start(self, timeout)
+
+    async def digest(self, text: str, *, timeout: float | None = None) -> int:
+        """A digest of the text, computed by one of two workers."""
+        return await _methods.DIGEST.start(self, timeout, text)
+
+    async def steps(
+        self,
+        total: int,
+        failing: int | None = None,
+        *,
+        timeout: float | None = None,
+    ) -> thalweg.AsyncStream[int, int]:
+        """The numbers of the steps. If `failing` is one of them, the stream ends there with an error.
+
+        Where its reader is slow, the writer waits; it holds 64 records.
+
+        Raises `JobError`.
+        """
+        return await _methods.STEPS.start(self, timeout, total, failing)
