@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Build the libraries that the languages' tests load,
-# $CARGO_TARGET_DIR/debug/libthalweg_{search,echo,feed,hello,conformance}.so, and the program that
+# $CARGO_TARGET_DIR/debug/libthalweg_{search,echo,feed,hello,recipes,conformance}.so, and the program that
 # writes the tables of the C runner.
 #
 # cargo unifies the features of everything that one command builds, including tests. This command
@@ -10,5 +10,5 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 debug=${CARGO_TARGET_DIR:-$PWD/target}/debug
-cargo build --locked --quiet --workspace --test conformance --test service --test echo --test feed --test hello --example conformance_tables
-ln -f "$debug/deps/libthalweg_search.so" "$debug/deps/libthalweg_echo.so" "$debug/deps/libthalweg_feed.so" "$debug/deps/libthalweg_hello.so" "$debug/deps/libthalweg_conformance.so" "$debug/"
+cargo build --locked --quiet --workspace --test conformance --test service --test echo --test feed --test hello --test recipes --example conformance_tables
+ln -f "$debug/deps/libthalweg_search.so" "$debug/deps/libthalweg_echo.so" "$debug/deps/libthalweg_feed.so" "$debug/deps/libthalweg_hello.so" "$debug/deps/libthalweg_recipes.so" "$debug/deps/libthalweg_conformance.so" "$debug/"

@@ -16,10 +16,10 @@ libraries=$asan/$triple/debug
 # The heap is checked, stacks are not: AddressSanitizer does not know the bounds of actor stacks, so
 # memory that a panic leaves poisoned there would be reported later, in unrelated code.
 CARGO_TARGET_DIR=$asan RUSTFLAGS="-Zsanitizer=address -Cllvm-args=-asan-stack=0" \
-  cargo "+$nightly" build --locked --quiet --target "$triple" -p thalweg-search -p thalweg-echo -p thalweg-feed -p thalweg-hello -p thalweg-conformance -p thalweg-python
+  cargo "+$nightly" build --locked --quiet --target "$triple" -p thalweg-search -p thalweg-echo -p thalweg-feed -p thalweg-hello -p thalweg-recipes -p thalweg-conformance -p thalweg-python
 
 # A library that was built without it would make all of the following checks void.
-for library in thalweg_search thalweg_echo thalweg_feed thalweg_hello thalweg_conformance thalweg_python; do
+for library in thalweg_search thalweg_echo thalweg_feed thalweg_hello thalweg_recipes thalweg_conformance thalweg_python; do
   if [ "$(nm -D "$libraries/lib$library.so" | grep -c __asan_report)" = 0 ]; then
     printf 'test-sanitizers: lib%s.so has no AddressSanitizer in it\n' "$library" >&2
     exit 1

@@ -7,14 +7,14 @@ cd "$(dirname "$0")/../.."
 target=${CARGO_TARGET_DIR:-$PWD/target}
 build=$target/c-tests
 cc=${CC:-cc}
-include=(-Ibindings/c/include -Iexamples/search/generated/c -Iexamples/echo/generated/c -Iexamples/feed/generated/c -Iexamples/hello/generated/c -Iconformance/generated/c)
+include=(-Ibindings/c/include -Iexamples/search/generated/c -Iexamples/echo/generated/c -Iexamples/feed/generated/c -Iexamples/hello/generated/c -Iexamples/recipes/generated/c -Iconformance/generated/c)
 warnings=(-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-align -Werror)
 mkdir -p "$build"
 
 # 1. Every header by itself, in each language it promises to be.
 headers() {
   local compiler header
-  for header in thalweg.h thalweg_error.h thalweg_message.h thalweg_open.h thalweg_client.h thalweg_stream_writer.h search.h echo.h feed.h hello.h conformance.h; do
+  for header in thalweg.h thalweg_error.h thalweg_message.h thalweg_open.h thalweg_client.h thalweg_stream_writer.h search.h echo.h feed.h hello.h recipes.h conformance.h; do
     printf '#include "%s"\n#include "%s"\nint main(void) { return 0; }\n' "$header" "$header" >"$build/header.c"
     cp "$build/header.c" "$build/header.cpp"
     for compiler in "$cc -std=c99" "$cc -std=c11 -O2" 'clang -std=c99' 'c++ -std=c++17' 'clang++ -std=c++17'; do

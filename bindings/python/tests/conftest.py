@@ -43,6 +43,11 @@ def hello_library() -> str:
 
 
 @pytest.fixture(scope="session")
+def recipes_library() -> str:
+    return str(LIBRARIES / "libthalweg_recipes.so")
+
+
+@pytest.fixture(scope="session")
 def conformance_library() -> str:
     return str(LIBRARIES / "libthalweg_conformance.so")
 

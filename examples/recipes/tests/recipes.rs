@@ -29,7 +29,6 @@ fn setting(name: &str, value: &str) -> Setting {
 #[test]
 fn progress_of_a_long_call_reaches_its_end() -> Result<(), Box<dyn std::error::Error>> {
     let client = open();
-    // page: progress
     let job = client.job(20, 1).wait()?;
     let progress = job.progress().wait()?;
     let running = job.run(); // submitted; `wait` is below
@@ -40,7 +39,6 @@ fn progress_of_a_long_call_reaches_its_end() -> Result<(), Box<dyn std::error::E
         last = Some(done);
     }
     assert_eq!((last, running.wait()?), (Some(20), 20));
-    // end
     Ok(())
 }
 
@@ -81,7 +79,6 @@ fn error_of_the_constructor_is_typed() {
 #[test]
 fn setting_reaches_every_watching_client() -> Result<(), Box<dyn std::error::Error>> {
     let [writer, one, two] = open_many();
-    // page: watch
     writer.set(&setting("color", "red")).wait()?;
     let watches = [one.watch().wait()?, two.watch().wait()?];
     writer.set(&setting("size", "large")).wait()?;
@@ -89,7 +86,6 @@ fn setting_reaches_every_watching_client() -> Result<(), Box<dyn std::error::Err
         let seen: Result<Vec<_>, _> = watch.take(2).collect();
         assert_eq!(seen?, [setting("color", "red"), setting("size", "large")]);
     }
-    // end
     Ok(())
 }
 
@@ -137,4 +133,37 @@ fn stream_ends_with_the_error_of_its_function() {
     let error = steps.next().unwrap().unwrap_err();
     assert!(matches!(error, CallError::Service(JobError::FailedStep(3))));
     assert!(steps.next().is_none());
+}
+
+/// The lines of `text` without their indentation.
+fn trimmed(text: &str) -> String {
+    text.lines()
+        .map(|line| format!("{}\n", line.trim()))
+        .collect()
+}
+
+#[test]
+fn pages_show_the_code_of_this_crate() {
+    let code = trimmed(concat!(
+        include_str!("../src/job.rs"),
+        include_str!("../src/service.rs"),
+        include_str!("../src/settings.rs"),
+        include_str!("../wit/recipes.wit"),
+        include_str!("../wit/recipes.thalweg.toml"),
+        include_str!("recipes.rs"),
+    ));
+    let page = include_str!("../../../docs/recipes.md");
+    let mut shown = 0;
+    for block in page.split("```").skip(1).step_by(2) {
+        let (language, block) = block.split_once('\n').unwrap();
+        // A test of the Python package compares the Python blocks.
+        if language != "python" {
+            assert!(
+                code.contains(&trimmed(block)),
+                "not in the example:\n{block}"
+            );
+            shown += 1;
+        }
+    }
+    assert!(shown >= 8);
 }

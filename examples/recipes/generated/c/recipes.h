@@ -206,10 +206,10 @@ static inline uint32_t recipes_job_close(recipes_job *resource, tw_error *error)
   return tw_resource_close(&resource->tw, error);
 }
 
-/* Takes one out of a value that came, as tw_held_take does. */
-static inline uint32_t recipes_job_take(tw_reply *reply, tw_held held, recipes_job *resource,
+/* Takes one out of a value that came, as tw_reply_take_handle does. */
+static inline uint32_t recipes_job_take(tw_reply *reply, tw_handle_ref held, recipes_job *resource,
                                         tw_error *error) {
-  return tw_held_take(reply, held, &resource->tw, error);
+  return tw_reply_take_handle(reply, held, &resource->tw, error);
 }
 
 /* ---- Streams --------------------------------------------------------------------------------- */
@@ -248,7 +248,7 @@ static inline uint32_t recipes_progress_stream_acquire(const recipes_progress_st
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 8, &batch->tw, error);
 }
 
-/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+/* The same, and answers meanwhile host calls of the service: see tw_stream_acquire_serving. */
 static inline uint32_t recipes_progress_stream_acquire_serving(const recipes_progress_stream *stream, const recipes_client *client, uint32_t max, uint64_t deadline_ns, recipes_progress_batch *batch, tw_error *error) {
   return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 8, &batch->tw,
                                    error);
@@ -260,7 +260,7 @@ static inline uint32_t recipes_progress_stream_release(const recipes_progress_st
   return tw_stream_release(&stream->tw, count, error);
 }
 
-/* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
+/* One TW_COMPLETION_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
 static inline uint32_t recipes_progress_stream_arm(const recipes_progress_stream *stream,
                                                    const recipes_client *client, uint64_t token,
                                                    uint32_t *ready, tw_error *error) {
@@ -283,7 +283,7 @@ static inline uint32_t recipes_progress_stream_deliver(void *ctx, const tw_batch
   typed.tw = *batch;
   if (!ending && tw_batch_check(batch, 8, &other) != TW_OK) {
     typed.tw.count = 0;
-    typed.tw.flags = TW_BATCH_ENDED;
+    typed.tw.flags = TW_BATCH_END;
     callback(to->ctx, &typed, &other);
     return 1;
   }
@@ -296,8 +296,8 @@ static inline uint32_t recipes_progress_stream_subscribe(const recipes_progress_
                                                          recipes_progress_stream_callback callback,
                                                          void *ctx, tw_drop_ctx drop_ctx,
                                                          tw_error *error) {
-  return tw_stream_deliver(&stream->tw, callback ? recipes_progress_stream_deliver : NULL,
-                           (void (*)(void))callback, ctx, drop_ctx, error);
+  return tw_stream_subscribe_typed(&stream->tw, callback ? recipes_progress_stream_deliver : NULL,
+                                   (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
@@ -341,7 +341,7 @@ static inline uint32_t recipes_setting_stream_acquire(const recipes_setting_stre
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 16, &batch->tw, error);
 }
 
-/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+/* The same, and answers meanwhile host calls of the service: see tw_stream_acquire_serving. */
 static inline uint32_t recipes_setting_stream_acquire_serving(const recipes_setting_stream *stream,
                                                               const recipes_client *client,
                                                               uint32_t max, uint64_t deadline_ns,
@@ -357,7 +357,7 @@ static inline uint32_t recipes_setting_stream_release(const recipes_setting_stre
   return tw_stream_release(&stream->tw, count, error);
 }
 
-/* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
+/* One TW_COMPLETION_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
 static inline uint32_t recipes_setting_stream_arm(const recipes_setting_stream *stream,
                                                   const recipes_client *client, uint64_t token,
                                                   uint32_t *ready, tw_error *error) {
@@ -379,7 +379,7 @@ static inline uint32_t recipes_setting_stream_deliver(void *ctx, const tw_batch 
   typed.tw = *batch;
   if (!ending && tw_batch_check(batch, 16, &other) != TW_OK) {
     typed.tw.count = 0;
-    typed.tw.flags = TW_BATCH_ENDED;
+    typed.tw.flags = TW_BATCH_END;
     callback(to->ctx, &typed, &other);
     return 1;
   }
@@ -392,8 +392,8 @@ static inline uint32_t recipes_setting_stream_subscribe(const recipes_setting_st
                                                         recipes_setting_stream_callback callback,
                                                         void *ctx, tw_drop_ctx drop_ctx,
                                                         tw_error *error) {
-  return tw_stream_deliver(&stream->tw, callback ? recipes_setting_stream_deliver : NULL,
-                           (void (*)(void))callback, ctx, drop_ctx, error);
+  return tw_stream_subscribe_typed(&stream->tw, callback ? recipes_setting_stream_deliver : NULL,
+                                   (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
@@ -435,7 +435,7 @@ static inline uint32_t recipes_u32_stream_acquire(const recipes_u32_stream *stre
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 4, &batch->tw, error);
 }
 
-/* The same, and answers meanwhile what the service asks of the client's host: see tw_stream_acquire_serving. */
+/* The same, and answers meanwhile host calls of the service: see tw_stream_acquire_serving. */
 static inline uint32_t recipes_u32_stream_acquire_serving(const recipes_u32_stream *stream,
                                                           const recipes_client *client,
                                                           uint32_t max, uint64_t deadline_ns,
@@ -451,7 +451,7 @@ static inline uint32_t recipes_u32_stream_release(const recipes_u32_stream *stre
   return tw_stream_release(&stream->tw, count, error);
 }
 
-/* One TW_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
+/* One TW_COMPLETION_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
 static inline uint32_t recipes_u32_stream_arm(const recipes_u32_stream *stream,
                                               const recipes_client *client, uint64_t token,
                                               uint32_t *ready, tw_error *error) {
@@ -473,7 +473,7 @@ static inline uint32_t recipes_u32_stream_deliver(void *ctx, const tw_batch *bat
   typed.tw = *batch;
   if (!ending && tw_batch_check(batch, 4, &other) != TW_OK) {
     typed.tw.count = 0;
-    typed.tw.flags = TW_BATCH_ENDED;
+    typed.tw.flags = TW_BATCH_END;
     callback(to->ctx, &typed, &other);
     return 1;
   }
@@ -486,8 +486,8 @@ static inline uint32_t recipes_u32_stream_subscribe(const recipes_u32_stream *st
                                                     recipes_u32_stream_callback callback,
                                                     void *ctx, tw_drop_ctx drop_ctx,
                                                     tw_error *error) {
-  return tw_stream_deliver(&stream->tw, callback ? recipes_u32_stream_deliver : NULL,
-                           (void (*)(void))callback, ctx, drop_ctx, error);
+  return tw_stream_subscribe_typed(&stream->tw, callback ? recipes_u32_stream_deliver : NULL,
+                                   (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
 /* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
@@ -511,7 +511,7 @@ static inline void recipes_option_u32_write(tw_writer *writer, uint32_t at,
   }
 }
 
-static inline bool recipes_job_error_check(tw_reader *reader, const recipes_job_error *value) {
+static inline bool recipes_job_error_check(tw_checker *reader, const recipes_job_error *value) {
   (void)reader;
   switch (value->tag) {
   default:
@@ -568,8 +568,8 @@ static inline uint32_t recipes_job_new_submit(const recipes_client *client, uint
 static inline uint32_t recipes_job_new_read(const recipes_client *client,
                                             tw_completion *completion,
                                             recipes_job_new_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -579,7 +579,7 @@ static inline uint32_t recipes_job_new_read(const recipes_client *client,
       return tw_reply_malformed(&result->reply, "recipes_job_new", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
   if (result->reply.completion.code == TW_ERROR) {
     const recipes_job_error *root = (const recipes_job_error *)tw_reply_root(
@@ -589,7 +589,7 @@ static inline uint32_t recipes_job_new_read(const recipes_client *client,
     }
     result->error = root;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -657,8 +657,8 @@ static inline uint32_t recipes_job_run_submit(const recipes_client *client, reci
 static inline uint32_t recipes_job_run_read(const recipes_client *client,
                                             tw_completion *completion,
                                             recipes_job_run_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -679,7 +679,7 @@ static inline uint32_t recipes_job_run_read(const recipes_client *client,
     }
     result->error = root;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -749,8 +749,8 @@ static inline uint32_t recipes_job_progress_read(const recipes_client *client,
                                                  tw_completion *completion,
                                                  recipes_job_progress_result *result,
                                                  tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -760,9 +760,9 @@ static inline uint32_t recipes_job_progress_read(const recipes_client *client,
       return tw_reply_malformed(&result->reply, "recipes_job_progress", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -836,7 +836,7 @@ static inline uint32_t recipes_set_read(const recipes_client *client, tw_complet
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -900,8 +900,8 @@ static inline uint32_t recipes_watch_submit(const recipes_client *client, uint64
 /* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t recipes_watch_read(const recipes_client *client, tw_completion *completion,
                                           recipes_watch_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -911,9 +911,9 @@ static inline uint32_t recipes_watch_read(const recipes_client *client, tw_compl
       return tw_reply_malformed(&result->reply, "recipes_watch", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -978,8 +978,8 @@ static inline uint32_t recipes_digest_submit(const recipes_client *client, tw_te
 /* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t recipes_digest_read(const recipes_client *client, tw_completion *completion,
                                            recipes_digest_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -992,7 +992,7 @@ static inline uint32_t recipes_digest_read(const recipes_client *client, tw_comp
     tw_reply_release(&result->reply);
     return TW_OK;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
@@ -1066,8 +1066,8 @@ static inline uint32_t recipes_steps_submit(const recipes_client *client, uint32
 /* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t recipes_steps_read(const recipes_client *client, tw_completion *completion,
                                           recipes_steps_result *result, tw_error *error) {
-  tw_reader state;
-  tw_reader *reader = &state;
+  tw_checker state;
+  tw_checker *reader = &state;
   memset(result, 0, sizeof(*result));
   tw_reply_take(&result->reply, client->tw.table, completion);
   if (result->reply.completion.code == TW_OK) {
@@ -1077,7 +1077,7 @@ static inline uint32_t recipes_steps_read(const recipes_client *client, tw_compl
       return tw_reply_malformed(&result->reply, "recipes_steps", error);
     }
     result->ok.tw.table = client->tw.table;
-    return tw_reply_handle(&result->reply, *root, &result->ok.tw.handle, error);
+    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
   }
   if (result->reply.completion.code == TW_ERROR) {
     const recipes_job_error *root = (const recipes_job_error *)tw_reply_root(
@@ -1087,7 +1087,7 @@ static inline uint32_t recipes_steps_read(const recipes_client *client, tw_compl
     }
     result->error = root;
   }
-  return tw_reply_failure(&result->reply, error);
+  return tw_reply_error(&result->reply, error);
 }
 
 /* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
